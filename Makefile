@@ -1,0 +1,50 @@
+# Every target makes the virtual environment it needs; none needs root, Docker or a service that already runs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: serve test demo bench lint types imports migrations check lock clean
+
+serve: $(READY)
+	$(BIN)/python manage.py serve
+
+test: $(READY)
+	$(BIN)/python -m pytest $(ARGS)
+
+demo: $(READY)
+	$(BIN)/python manage.py demo $(ARGS)
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks.gateway $(ARGS)
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+imports: $(READY)
+	$(BIN)/lint-imports
+
+migrations: $(READY)
+	$(BIN)/python manage.py makemigrations --check --dry-run
+
+check: lint imports types migrations
+
+# The lock names versions and hashes only; chdb-core's unused pandas and pyarrow stay out (see pyproject.toml).
+lock: $(READY)
+	$(BIN)/pip install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --extra embedded --universal --python-version 3.11 --generate-hashes \
+		--no-header --no-annotate --no-emit-index-url --no-emit-find-links --quiet -o requirements/base.lock
+	$(BIN)/uv pip compile pyproject.toml --extra embedded --group dev --universal --python-version 3.11 --generate-hashes \
+		--no-header --no-annotate --no-emit-index-url --no-emit-find-links --quiet -o requirements/dev.lock
+
+$(READY): requirements/dev.lock
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/dev.lock
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) var

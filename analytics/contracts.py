@@ -1,0 +1,90 @@
+"""Frozen records that cross the edge into analytics."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Outcome(StrEnum):
+    SUCCESS = "success"
+    ERROR = "error"
+    CANCELLED = "cancelled"  # the client left before the end
+    INTERRUPTED = "interrupted"  # the worker died while the request was in flight
+
+
+class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One call to one provider. `status` is the provider's HTTP status, 0 when there was none; times in milliseconds."""
+
+    provider: str
+    model: str
+    status: int = 0
+    error: str = ""
+    latency_ms: int = 0
+
+
+class RequestRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """One logical request, written to the spool exactly once, whatever became of it.
+
+    `ts` is Unix time in microseconds (UTC) of the request's arrival. `request_id` is a UUIDv7. Token counts follow
+    `integrations.providers.base.Usage`: `prompt_tokens` includes cached and cache-written ones. Costs are US dollars as
+    decimal strings with 10 places; all empty when the price is unknown (`cost_known` False).
+    """
+
+    request_id: str
+    project_id: str
+    ts: int
+    outcome: Outcome
+    status_code: int
+    api_key_id: int = 0
+    source: str = "gateway"
+    session_id: str = ""
+    user_id: str = ""
+    provider: str = ""
+    model: str = ""
+    requested_model: str = ""
+    error_type: str = ""
+    error_code: str = ""
+    error_message: str = ""
+    finish_reason: str = ""
+    stream: bool = False
+    cache_status: str = "skip"
+    retry_count: int = 0
+    fallback_used: bool = False
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    tokens_estimated: bool = False
+    cost_known: bool = False
+    cost_input_usd: str = ""
+    cost_cache_read_usd: str = ""
+    cost_cache_write_usd: str = ""
+    cost_output_usd: str = ""
+    cost_usd: str = ""
+    latency_ms: int = 0
+    ttft_ms: int = 0
+    prompt_config_id: str = ""
+    prompt_version: int = 0
+    rollout_id: str = ""
+    rollout_stage: int = 0
+    variant: str = ""
+    alloc_unit: int = 0
+    alloc_fallback: bool = False
+    contract_violation: bool = False
+    retention_days: int = 400
+    attempts: tuple[Attempt, ...] = ()
+    attributes: dict[str, str] = {}
+
+
+class SpoolEntry(msgspec.Struct, frozen=True):
+    """A record and its content: `request` the JSON body as it came in, `response` the JSON answer as it left or, of a
+    stream, a chat completion of the same content put together from its chunks. Both are empty when content is not logged.
+    The shipper derives searchable text and previews from them, so that the hot path does not.
+    """
+
+    record: RequestRecord
+    request: bytes = b""
+    response: bytes = b""

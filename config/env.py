@@ -1,0 +1,105 @@
+"""Typed readers of environment variables. A malformed value stops the start with the variable's name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+T = TypeVar("T")
+
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off"})
+
+
+def _read(name: str, default: T, convert: Callable[[str], T]) -> T:
+    raw = os.environ.get(name, "").strip()
+    if not raw:
+        return default
+    try:
+        return convert(raw)
+    except ValueError as error:
+        # The value may be a secret: the message names the variable and what was expected, never what was found.
+        raise ImproperlyConfigured(f"Environment variable {name}: {error}") from None
+
+
+def text(name: str, default: str = "") -> str:
+    return _read(name, default, str)
+
+
+def boolean(name: str, default: bool) -> bool:
+    def convert(raw: str) -> bool:
+        if raw.lower() in _TRUE:
+            return True
+        if raw.lower() in _FALSE:
+            return False
+        raise ValueError("expected one of 1, 0, true, false, yes, no, on, off")
+
+    return _read(name, default, convert)
+
+
+def integer(name: str, default: int, *, minimum: int | None = None, maximum: int | None = None) -> int:
+    def convert(raw: str) -> int:
+        try:
+            value = int(raw)
+        except ValueError:
+            raise ValueError("expected a whole number") from None
+        _check_range(value, minimum, maximum)
+        return value
+
+    return _read(name, default, convert)
+
+
+def number(name: str, default: float, *, minimum: float | None = None, maximum: float | None = None) -> float:
+    def convert(raw: str) -> float:
+        try:
+            value = float(raw)
+        except ValueError:
+            raise ValueError("expected a number") from None
+        if value != value or value in (float("inf"), float("-inf")):
+            raise ValueError("expected a finite number")
+        _check_range(value, minimum, maximum)
+        return value
+
+    return _read(name, default, convert)
+
+
+def strings(name: str, default: list[str]) -> list[str]:
+    return _read(name, default, lambda raw: [item.strip() for item in raw.split(",") if item.strip()])
+
+
+def path(name: str, default: Path) -> Path:
+    return _read(name, default, lambda raw: Path(raw).expanduser().absolute())
+
+
+def url(name: str, *, schemes: tuple[str, ...]) -> str | None:
+    """An address whose scheme is one of `schemes`, or None when the variable is unset."""
+
+    def convert(raw: str) -> str | None:
+        if urlsplit(raw).scheme not in schemes:
+            raise ValueError(f"expected an address that starts with {' or '.join(s + ':' for s in schemes)}")
+        return raw
+
+    return _read(name, None, convert)
+
+
+def secret(name: str) -> str | None:
+    """A secret from `NAME`, or from the file that `NAME_FILE` names (Docker and Kubernetes secrets)."""
+    file_name = os.environ.get(f"{name}_FILE", "").strip()
+    if not file_name:
+        return os.environ.get(name, "").strip() or None
+    try:
+        return Path(file_name).read_text(encoding="utf-8").strip() or None
+    except OSError as error:
+        raise ImproperlyConfigured(f"Environment variable {name}_FILE: {error.strerror}") from None
+
+
+def _check_range(value: float, minimum: float | None, maximum: float | None) -> None:
+    if minimum is not None and value < minimum:
+        raise ValueError(f"expected at least {minimum}")
+    if maximum is not None and value > maximum:
+        raise ValueError(f"expected at most {maximum}")

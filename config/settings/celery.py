@@ -1,0 +1,18 @@
+"""Celery: broker in Redis, no result backend, JSON only."""
+
+from __future__ import annotations
+
+from config.settings.redis import REDIS_URL, with_scheme
+
+CELERY_BROKER_URL = with_scheme(REDIS_URL, unix="redis+socket")
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TIMEZONE = "UTC"
+CELERY_ENABLE_UTC = True
+CELERY_TASK_IGNORE_RESULT = True
+# A task whose worker dies is delivered again; tasks are written to be repeatable.
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {}

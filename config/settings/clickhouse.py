@@ -1,0 +1,14 @@
+"""ClickHouse: the server at CLICKHOUSE_URL, else the engine that `manage.py serve` runs on this VAR_DIR."""
+
+from __future__ import annotations
+
+from config import env
+
+# None means embedded: the address is in VAR_DIR/run/clickhouse.url and changes when the engine is restarted.
+CLICKHOUSE_URL = env.url("CLICKHOUSE_URL", schemes=("clickhouse", "clickhouses"))
+CLICKHOUSE_DATABASE = env.text("CLICKHOUSE_DATABASE", "llm")
+CLICKHOUSE_QUERY_SECONDS = env.integer("CLICKHOUSE_QUERY_SECONDS", 20, minimum=1, maximum=600)
+CLICKHOUSE_QUERY_BYTES = env.integer("CLICKHOUSE_QUERY_BYTES", 1_000_000_000, minimum=50_000_000)
+CLICKHOUSE_ENGINE_BYTES = env.integer("CLICKHOUSE_ENGINE_BYTES", 1_500_000_000, minimum=200_000_000)
+
+SESSION_LISTING_DELAY_MINUTES = env.integer("SESSION_LISTING_DELAY_MINUTES", 0, minimum=0, maximum=1440)

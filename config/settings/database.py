@@ -1,0 +1,52 @@
+"""The SQL database: SQLite in WAL mode by default, PostgreSQL by DATABASE_URL."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from config import env
+from config.settings.paths import VAR_DIR
+
+
+def _sqlite(name: str) -> dict[str, Any]:
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": name,
+        "OPTIONS": {
+            "timeout": 20,
+            # A transaction that reads first and writes later cannot be retried by SQLite: take the write lock at once.
+            "transaction_mode": "IMMEDIATE",
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
+        },
+    }
+
+
+def _postgresql(url: str) -> dict[str, Any]:
+    parts = urlsplit(url)
+    options = dict(parse_qsl(parts.query))
+    host = options.pop("host", None) or unquote(parts.hostname or "")
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.lstrip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": host,
+        "PORT": str(parts.port or ""),
+        "OPTIONS": options,
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+    }
+
+
+def _database() -> dict[str, Any]:
+    url = env.url("DATABASE_URL", schemes=("postgresql", "postgres", "sqlite"))
+    if url is None:
+        VAR_DIR.mkdir(parents=True, exist_ok=True)
+        return _sqlite(str(VAR_DIR / "db.sqlite3"))
+    if url.startswith("sqlite:"):
+        return _sqlite(unquote(urlsplit(url).path))
+    return _postgresql(url)
+
+
+DATABASES = {"default": _database()}

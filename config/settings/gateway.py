@@ -1,0 +1,35 @@
+"""The gateway: where it listens, how long it waits, what it may reach."""
+
+from __future__ import annotations
+
+from config import env
+from config.settings.paths import RUN_DIR as RUN_DIR
+from config.settings.paths import VAR_DIR
+from config.settings.redis import EMBEDDED_REDIS_URL as EMBEDDED_REDIS_URL
+from config.settings.redis import REDIS_IS_EMBEDDED as REDIS_IS_EMBEDDED
+from config.settings.redis import REDIS_URL as REDIS_URL
+
+HOST = env.text("HOST", "127.0.0.1")
+PORT = env.integer("PORT", 8000, minimum=0, maximum=65535)
+WEB_WORKERS = env.integer("WEB_WORKERS", 2, minimum=1, maximum=256)
+PUBLIC_URL = env.url("PUBLIC_URL", schemes=("http", "https"))
+
+SPOOL_DIR = env.path("SPOOL_DIR", VAR_DIR / "spool")
+SPOOL_SEGMENT_BYTES = env.integer("SPOOL_SEGMENT_BYTES", 64 * 1024 * 1024, minimum=64 * 1024)
+
+# Providers on private addresses are refused unless the operator says so: a base_url is a way into the internal network.
+ALLOW_PRIVATE_UPSTREAMS = env.boolean("ALLOW_PRIVATE_UPSTREAMS", False)
+SANDBOX = env.boolean("SANDBOX", True)
+
+UPSTREAM_TRANSPORT = env.text("UPSTREAM_TRANSPORT", "pool")
+UPSTREAM_CONNECT_SECONDS = env.number("UPSTREAM_CONNECT_SECONDS", 5.0, minimum=0.1, maximum=60)
+UPSTREAM_FIRST_BYTE_SECONDS = env.number("UPSTREAM_FIRST_BYTE_SECONDS", 300.0, minimum=0.1, maximum=3600)
+UPSTREAM_IDLE_SECONDS = env.number("UPSTREAM_IDLE_SECONDS", 120.0, minimum=0.1, maximum=3600)
+UPSTREAM_RESPONSE_BYTES = env.integer("UPSTREAM_RESPONSE_BYTES", 64 * 1024 * 1024, minimum=1024)
+
+# 1000 messages of 1 MB each are allowed one by one; a whole body is bounded here.
+GATEWAY_BODY_BYTES = env.integer("GATEWAY_BODY_BYTES", 32 * 1024 * 1024, minimum=1024)
+GATEWAY_BODY_SECONDS = env.number("GATEWAY_BODY_SECONDS", 30.0, minimum=0.1, maximum=600)
+HEARTBEAT_SECONDS = env.number("HEARTBEAT_SECONDS", 15.0, minimum=0.05, maximum=60)
+DRAIN_SECONDS = env.integer("DRAIN_SECONDS", 30, minimum=0, maximum=3600)
+SNAPSHOT_SECONDS = env.number("SNAPSHOT_SECONDS", 30.0, minimum=0.05, maximum=3600)

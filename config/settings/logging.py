@@ -1,0 +1,22 @@
+"""Logs go to standard error, one event a line; prompts, completions and keys never enter them."""
+
+from __future__ import annotations
+
+from config import env
+
+_LEVEL = env.text("LOG_LEVEL", "INFO").upper()
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s", "datefmt": "%Y-%m-%dT%H:%M:%S%z"},
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": _LEVEL},
+    "loggers": {
+        # Access lines would hold paths and query strings of every request; the request log is in ClickHouse.
+        "uvicorn.access": {"level": "WARNING"},
+        "django.request": {"level": "ERROR"},
+    },
+}

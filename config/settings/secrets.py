@@ -1,0 +1,53 @@
+"""Secrets from the environment, else made once and kept in VAR_DIR, readable by their owner only."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from cryptography.fernet import Fernet
+from django.core.exceptions import ImproperlyConfigured
+
+from config import env
+from config.settings.paths import VAR_DIR
+
+
+def _kept(name: str, made: str) -> str:
+    """The content of VAR_DIR/secrets/`name`, which is `made` when the file is new. Safe when two processes start."""
+    folder = VAR_DIR / "secrets"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = folder / name
+    draft = folder / f".{name}.{os.getpid()}"
+    if not file.exists():
+        draft.touch(mode=0o600)
+        draft.write_text(made, encoding="utf-8")
+        try:
+            os.link(draft, file)
+        except FileExistsError:
+            return _read(file)
+        finally:
+            draft.unlink()
+    return _read(file)
+
+
+def _read(file: Path) -> str:
+    return file.read_text(encoding="utf-8").strip()
+
+
+def _encryption_keys() -> list[str]:
+    raw = env.secret("ENCRYPTION_KEYS") or _kept("encryption_keys", Fernet.generate_key().decode())
+    keys = [key.strip() for key in raw.split(",") if key.strip()]
+    for key in keys:
+        try:
+            Fernet(key)
+        except ValueError:
+            raise ImproperlyConfigured(
+                "Environment variable ENCRYPTION_KEYS: expected Fernet keys (url-safe base64 of 32 bytes), comma-separated"
+            ) from None
+    return keys
+
+
+SECRET_KEY = env.secret("SECRET_KEY") or _kept("secret_key", secrets.token_urlsafe(48))
+# The first key encrypts, all of them decrypt: rotation puts a new one in front.
+ENCRYPTION_KEYS = _encryption_keys()

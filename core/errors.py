@@ -1,0 +1,82 @@
+"""The base of every failure the service reports, and the envelope it is reported in.
+
+ApplicationError
+├── ValidationError            400 invalid_request_error
+├── AuthenticationError        401 authentication_error
+├── PermissionDeniedError      403 permission_error
+├── NotFoundError              404 not_found_error
+├── ConflictError              409 conflict_error
+└── ServiceUnavailableError    503 service_unavailable_error
+
+Apps add their own below these. Statuses, types and codes are the table of the design's section 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+
+class ApplicationError(Exception):
+    """A failure with an HTTP status and the `{"error": {message, type, code}}` envelope.
+
+    `headers` go out with the response; `details` (field → messages) only on the management API.
+    """
+
+    status: ClassVar[int] = 500
+    type: ClassVar[str] = "api_error"
+    code: str = "internal_error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        details: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        if code is not None:
+            self.code = code
+        self.headers: Mapping[str, str] = headers or {}
+        self.details = details
+
+    def envelope(self) -> dict[str, dict[str, str]]:
+        return {"error": {"message": self.message, "type": self.type, "code": self.code}}
+
+
+class ValidationError(ApplicationError):
+    status = 400
+    type = "invalid_request_error"
+    code = "invalid_value"
+
+
+class AuthenticationError(ApplicationError):
+    status = 401
+    type = "authentication_error"
+    code = "invalid_api_key"
+
+
+class PermissionDeniedError(ApplicationError):
+    status = 403
+    type = "permission_error"
+    code = "scope_missing"
+
+
+class NotFoundError(ApplicationError):
+    status = 404
+    type = "not_found_error"
+    code = "not_found"
+
+
+class ConflictError(ApplicationError):
+    status = 409
+    type = "conflict_error"
+    code = "conflict"
+
+
+class ServiceUnavailableError(ApplicationError):
+    status = 503
+    type = "service_unavailable_error"
+    code = "service_unavailable"

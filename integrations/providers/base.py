@@ -1,0 +1,132 @@
+"""The protocol between the pipeline and a provider: pure functions over bytes, no socket, no framework.
+
+The neutral shapes are OpenAI's chat-completion shapes (specification, "Resources and their fields").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from integrations.providers.errors import ProviderError
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Decrypted access to one provider for one project. Never logged, never sent to a client: `repr` hides the secrets.
+
+    `secret` is the API key; `extra` holds what some kinds need beside it (`api_version`, `access_key_id`, `region`…).
+    """
+
+    integration_id: int
+    provider: str
+    base_url: str
+    secret: str = field(repr=False)
+    extra: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """A validated request as the pipeline hands it to an adapter.
+
+    `body` is what the client sent, byte for byte; `fields` is the same decoded (do not mutate); `model` is the name to
+    send upstream. An adapter of the same dialect forwards `body` unless something has to change.
+    """
+
+    model: str
+    stream: bool
+    body: bytes
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamRequest:
+    """One HTTP request. `url` is absolute; header names are lower case."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Token counts. `prompt_tokens` is the whole prompt, cached and cache-written tokens included (OpenAI's convention);
+    the four disjoint classes that are priced follow from it. `completion_tokens` includes `reasoning_tokens`.
+    """
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedResponse:
+    """A whole answer: `body` is the chat-completion JSON to send to the client (the provider's own bytes when nothing had
+    to change), the rest is what the record needs."""
+
+    body: bytes
+    model: str
+    finish_reason: str
+    usage: Usage | None
+
+
+@dataclass(slots=True)
+class StreamEvent:
+    """One event for the client.
+
+    `data` is the JSON of a `chat.completion.chunk` without framing (the provider's bytes when nothing had to change).
+    `has_output` is False for preamble (role only, empty delta, keep-alive): the first-chunk gate waits for the first True.
+    `text` is the visible text delta of choice 0, kept for the record and to estimate tokens of a cut stream.
+    """
+
+    data: bytes
+    has_output: bool
+    text: str = ""
+
+
+class StreamTranslator(Protocol):
+    """Turns the provider's bytes, cut anywhere, into events; one instance per attempt.
+
+    Usage never leaves through `feed`: it is collected in `usage` and the last chunk, `closing()`, carries it exactly once.
+    """
+
+    usage: Usage | None
+    model: str
+    finish_reason: str
+
+    def feed(self, data: bytes) -> list[StreamEvent]:
+        """Events completed by `data`. Raises ProviderError when the provider reports an error inside the stream."""
+        ...
+
+    def closing(self) -> list[StreamEvent]:
+        """Call once at the end of the provider's stream: the last chunk (empty delta, `finish_reason`, `usage`), without
+        `[DONE]`. Raises ProviderError(UNUSABLE) when the stream ended before its terminator."""
+        ...
+
+
+class Adapter(Protocol):
+    """A provider's dialect. Stateless: one instance serves all requests."""
+
+    provider: str
+
+    def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
+        """Raises ProviderError(REJECTED) when the request cannot be expressed in this dialect."""
+        ...
+
+    def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        """Raises ProviderError(UNUSABLE) when a 2xx body is not an answer, or carries an error."""
+        ...
+
+    def stream(self, request: ChatRequest) -> StreamTranslator: ...
+
+    def classify_failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
+        """The failure behind a non-2xx answer, its message kept, keys and account ids taken out."""
+        ...
