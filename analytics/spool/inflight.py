@@ -1,0 +1,133 @@
+"""Requests in flight of one worker, in memory that outlives it.
+
+A file mapped shared: what a slot holds is in the page cache the moment it is written, so the shipper finds it after any
+death of the worker and records those requests as interrupted (`analytics.spool.interrupted`).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import struct
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from analytics.spool import names
+
+# State, stream, ts, api key id, request id, project id, model, user id, session id; longer texts are cut.
+_SLOT = struct.Struct("<B?6xqQ36s36s96s256s256s")
+_SLOTS_AT_FIRST = 256
+_FREE = 0
+_IN_USE = 1
+
+
+class InflightRequest(NamedTuple):
+    """What is known of a request before it has an outcome. `ts` is Unix time in microseconds."""
+
+    request_id: str
+    project_id: str
+    ts: int
+    api_key_id: int
+    requested_model: str
+    stream: bool
+    session_id: str
+    user_id: str
+
+
+class InflightTable:
+    """Slots of one worker. Not for several threads: the event loop's own.
+
+    Call `begin` when a request is admitted, and `end` right after its record was appended to the spool, with nothing
+    awaited between: then a worker killed in between has the record in its newest segment, which is where it is sought.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.path = names.new_path(directory, names.INFLIGHT)
+        hidden = self.path.with_suffix(".new-inflight")
+        self._fd = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        _reserve(self._fd, _SLOTS_AT_FIRST * _SLOT.size)
+        fcntl.flock(self._fd, fcntl.LOCK_EX)
+        hidden.rename(self.path)
+        self._slots = _SLOTS_AT_FIRST
+        self._map = mmap.mmap(self._fd, self._slots * _SLOT.size)
+        self._free = list(range(self._slots - 1, -1, -1))
+
+    def __len__(self) -> int:
+        """Requests in flight now."""
+        return self._slots - len(self._free)
+
+    def begin(
+        self,
+        request_id: str,
+        project_id: str,
+        ts: int,
+        api_key_id: int,
+        requested_model: str,
+        stream: bool,
+        session_id: str,
+        user_id: str,
+    ) -> int:
+        """Note an admitted request; the number returned goes to `end`. Raises OSError when the table cannot grow."""
+        if not self._free:
+            self._grow()
+        slot = self._free.pop()
+        start = slot * _SLOT.size
+        _SLOT.pack_into(
+            self._map,
+            start,
+            _FREE,
+            stream,
+            ts,
+            api_key_id,
+            request_id.encode(),
+            project_id.encode(),
+            requested_model.encode("utf-8", "replace"),
+            user_id.encode("utf-8", "replace"),
+            session_id.encode("utf-8", "replace"),
+        )
+        # The state comes last: a slot in use is a whole one.
+        self._map[start] = _IN_USE
+        return slot
+
+    def end(self, slot: int) -> None:
+        """The request's record is in the spool."""
+        self._map[slot * _SLOT.size] = _FREE
+        self._free.append(slot)
+
+    def close(self) -> None:
+        """Graceful end. The file stays when requests are still in flight, for the shipper to record them."""
+        if not len(self):
+            self.path.unlink(missing_ok=True)
+        self._map.close()
+        os.close(self._fd)
+
+    def _grow(self) -> None:
+        size = 2 * self._slots * _SLOT.size
+        _reserve(self._fd, size)
+        self._map.close()
+        self._map = mmap.mmap(self._fd, size)
+        self._free.extend(range(2 * self._slots - 1, self._slots - 1, -1))
+        self._slots *= 2
+
+
+def _reserve(fd: int, size: int) -> None:
+    if sys.platform == "linux":
+        # Not ftruncate: writing to a hole of a file on a full disk would be a SIGBUS.
+        os.posix_fallocate(fd, 0, size)
+    else:
+        os.ftruncate(fd, size)
+
+
+def read_table(content: bytes) -> Iterator[InflightRequest]:
+    """Requests in the slots that are in use."""
+    whole = len(content) - len(content) % _SLOT.size
+    for state, stream, ts, key, *texts in _SLOT.iter_unpack(memoryview(content)[:whole]):
+        if state == _IN_USE:
+            request_id, project_id, model, user_id, session_id = (
+                text.rstrip(b"\0").decode("utf-8", "ignore") for text in texts
+            )
+            yield InflightRequest(request_id, project_id, ts, key, model, stream, session_id, user_id)

@@ -1,0 +1,58 @@
+"""How files of the spool are called.
+
+`<unix µs>-<pid>-<token>.seg` is a segment, the same with `.inflight` a table of requests in flight. The token is one
+for all files of a process, so that the shipper knows which segments may hold the requests of which table; a pid alone
+would not do, containers use the same ones again after each restart.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+SEGMENT = ".seg"
+INFLIGHT = ".inflight"
+RECOVERED = "-recovered"
+
+_tokens: dict[int, str] = {}
+
+
+@dataclass(frozen=True, order=True)
+class SpoolName:
+    """A parsed file name: creation time in Unix microseconds, the worker (`<pid>-<token>`), and what follows it."""
+
+    created: int
+    worker: str
+    suffix: str
+
+
+def worker_token() -> str:
+    """`<pid>-<random>` of this process; a forked child gets one of its own."""
+    pid = os.getpid()
+    return _tokens.setdefault(pid, f"{pid}-{secrets.token_hex(4)}")
+
+
+def new_path(directory: Path, suffix: str) -> Path:
+    """A path in `directory` that no other process and no earlier call of this one was given."""
+    while True:
+        path = directory / f"{time.time_ns() // 1000}-{worker_token()}{suffix}"
+        if not path.exists():
+            return path
+
+
+def parse(path: Path) -> SpoolName | None:
+    """The parts of a spool file's name, None for any other file."""
+    stem, dot, ending = path.name.partition(".")
+    parts = stem.split("-")
+    if not dot or len(parts) not in (3, 4) or not parts[0].isdigit():
+        return None
+    return SpoolName(int(parts[0]), f"{parts[1]}-{parts[2]}", "".join(f"-{part}" for part in parts[3:]) + dot + ending)
+
+
+def list_files(directory: Path, ending: str) -> list[Path]:
+    """Spool files of one kind, oldest first."""
+    found = [path for path in directory.glob(f"*{ending}") if parse(path) is not None]
+    return sorted(found, key=lambda path: (int(path.name.partition("-")[0]), path.name))
