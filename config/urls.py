@@ -5,9 +5,16 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 
+from core.views import health
+
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("healthz", health, name="health"),
     path("admin/", admin.site.urls),
     path("api/llm/", include("core.urls")),
     path("api/llm/", include("integrations.urls")),
     path("api/llm/", include("analytics.urls")),
 ]
+
+handler400 = "core.views.bad_request"
+handler404 = "core.views.page_not_found"
+handler500 = "core.views.server_error"

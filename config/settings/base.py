@@ -9,7 +9,8 @@ from config.settings.clickhouse import *  # noqa: F403
 from config.settings.database import DATABASES as DATABASES
 from config.settings.gateway import *  # noqa: F403
 from config.settings.logging import LOGGING as LOGGING
-from config.settings.paths import BASE_DIR, VAR_DIR
+from config.settings.paths import BASE_DIR as BASE_DIR
+from config.settings.paths import VAR_DIR
 from config.settings.secrets import ENCRYPTION_KEYS as ENCRYPTION_KEYS
 from config.settings.secrets import SECRET_KEY as SECRET_KEY
 
@@ -39,6 +40,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "core.middleware.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -81,6 +83,9 @@ STATIC_URL = "static/"
 STATIC_ROOT = VAR_DIR / "static"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
+# One body of the management API; the largest are whole conversations for the playground.
+MANAGEMENT_BODY_BYTES = env.integer("MANAGEMENT_BODY_BYTES", 8 * 1024 * 1024, minimum=1024)
+
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "core.authentication.ApiKeyAuthentication",
@@ -89,11 +94,9 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["core.permissions.IsProjectMember"],
     "DEFAULT_PAGINATION_CLASS": "core.pagination.LimitOffset",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["core.parsers.BoundedJSONParser"],
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "EXCEPTION_HANDLER": "core.exception_handler.handle_exception",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
     "COERCE_DECIMAL_TO_STRING": True,
 }
-
-__all__ = ["BASE_DIR", "VAR_DIR"]

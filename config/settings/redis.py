@@ -5,7 +5,7 @@ from __future__ import annotations
 from config import env
 from config.settings.paths import RUN_DIR, announced_address
 
-# Where `serve` puts the socket of the server it starts: known before it runs, so that a command started first still finds it.
+# The socket of the server that `serve` starts: known before it runs, so that a command started first still finds it.
 EMBEDDED_REDIS_URL = f"unix://{RUN_DIR / 'redis.sock'}"
 
 REDIS_URL = (

@@ -43,7 +43,7 @@ def _encryption_keys() -> list[str]:
             Fernet(key)
         except ValueError:
             raise ImproperlyConfigured(
-                "Environment variable ENCRYPTION_KEYS: expected Fernet keys (url-safe base64 of 32 bytes), comma-separated"
+                "Environment variable ENCRYPTION_KEYS: expected Fernet keys (url-safe base64 of 32 bytes), comma apart"
             ) from None
     return keys
 

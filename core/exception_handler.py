@@ -1,0 +1,175 @@
+"""The one place where a failure of the management API becomes a response."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Mapping
+from math import ceil
+from typing import Any
+
+from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
+from django.core.exceptions import ValidationError as DjangoValidationError
+from django.db import InterfaceError, OperationalError
+from django.http import Http404
+from rest_framework import exceptions, status
+from rest_framework.response import Response
+from rest_framework.views import set_rollback
+
+from core.errors import (
+    ApplicationError,
+    AuthenticationError,
+    NotFoundError,
+    PermissionDeniedError,
+    ServiceUnavailableError,
+    ValidationError,
+)
+
+logger = logging.getLogger("core.api")
+
+
+class ProtocolError(ApplicationError):
+    """What HTTP itself refuses: a method, a media type, a rate. Its status differs from case to case."""
+
+    type = "invalid_request_error"
+
+    def __init__(self, message: str, *, status: int, code: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message, code=code, headers=headers)
+        self.http_status = status
+
+
+def handle_exception(error: Exception, context: Mapping[str, Any]) -> Response:
+    """DRF's EXCEPTION_HANDLER: the envelope for every exception a view raises."""
+    set_rollback()
+    known = translate(error)
+    if known is None:
+        log_unexpected(error, request_id(context))
+        known = ApplicationError("The service failed unexpectedly.")
+    return error_response(known)
+
+
+def translate(error: Exception) -> ApplicationError | None:
+    """The application's error for one of Django's or DRF's; None when it is a defect of ours."""
+    if isinstance(error, ApplicationError):
+        return error
+    if isinstance(error, exceptions.APIException):
+        return _from_rest_framework(error)
+    if isinstance(error, DjangoValidationError):
+        return _from_validation(exceptions.ValidationError(detail=_django_messages(error)).detail)
+    if isinstance(error, Http404):
+        return NotFoundError("Not found.")
+    if isinstance(error, PermissionDenied):
+        return PermissionDeniedError("Not allowed.", code="forbidden")
+    if isinstance(error, SuspiciousOperation | BadRequest):
+        return ValidationError("The request cannot be read.")
+    if isinstance(error, OperationalError | InterfaceError):
+        logger.error("database.unavailable error=%s", type(error).__name__)
+        return ServiceUnavailableError("The database is not available.")
+    return None
+
+
+def error_body(error: ApplicationError) -> dict[str, dict[str, Any]]:
+    body: dict[str, dict[str, Any]] = {"error": dict(error.envelope()["error"])}
+    if error.details is not None:
+        body["error"]["details"] = {field: list(messages) for field, messages in error.details.items()}
+    return body
+
+
+def error_response(error: ApplicationError) -> Response:
+    headers = dict(error.headers)
+    code = error.http_status if isinstance(error, ProtocolError) else error.status
+    if code == status.HTTP_401_UNAUTHORIZED:
+        headers.setdefault("WWW-Authenticate", "Bearer")
+    return Response(error_body(error), status=code, headers=headers)
+
+
+def log_unexpected(error: BaseException, request: str) -> None:
+    # The exception's own text may quote a row or a body, hence prompts or keys: only its class and place are logged.
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    logger.error("request.failed request_id=%s error=%s\n%s", request, type(error).__qualname__, frames)
+
+
+def request_id(context: Mapping[str, Any]) -> str:
+    return str(getattr(context.get("request"), "request_id", ""))
+
+
+def _from_rest_framework(error: exceptions.APIException) -> ApplicationError:
+    if isinstance(error, exceptions.ValidationError):
+        return _from_validation(error.detail)
+    message = _first_message(error.detail)[1]
+    if isinstance(error, exceptions.ParseError):
+        return ValidationError(message, code="invalid_json")
+    if isinstance(error, exceptions.NotAuthenticated):
+        return AuthenticationError("No API key was sent.", code="missing_api_key")
+    if isinstance(error, exceptions.AuthenticationFailed):
+        return AuthenticationError(message)
+    if isinstance(error, exceptions.PermissionDenied):
+        code = "csrf_failed" if message.startswith("CSRF") else "forbidden"
+        return PermissionDeniedError(message, code=code)
+    if isinstance(error, exceptions.NotFound):
+        return NotFoundError("Not found.")
+    return _from_protocol(error, message)
+
+
+def _from_protocol(error: exceptions.APIException, message: str) -> ApplicationError:
+    codes = error.get_codes()
+    headers = {}
+    wait: float | None = getattr(error, "wait", None)  # seconds; only Throttled has it
+    if wait is not None:
+        headers["Retry-After"] = str(max(1, ceil(wait)))
+    return ProtocolError(
+        message, status=error.status_code, code=codes if isinstance(codes, str) else "invalid_value", headers=headers
+    )
+
+
+def _from_validation(detail: Any) -> ValidationError:
+    details = _flat(detail)
+    field, message = _first_message(details)
+    codes = _codes(detail)
+    return ValidationError(
+        f"{field}: {message}" if field != _WHOLE else message,
+        code="missing_field" if codes == {"required"} else "invalid_value",
+        details=details,
+    )
+
+
+# Messages about the body as a whole stand under this name, DRF's own.
+_WHOLE = "non_field_errors"
+
+
+def _flat(detail: Any, path: str = "") -> dict[str, list[str]]:
+    """DRF's nested details as field path → messages: `scores.0.score_value`."""
+    if isinstance(detail, Mapping):
+        nested = [_flat(value, _join(path, str(key))) for key, value in detail.items()]
+    elif isinstance(detail, list) and any(isinstance(item, Mapping | list) for item in detail):
+        nested = [_flat(value, _join(path, str(index))) for index, value in enumerate(detail) if value]
+    else:
+        messages = detail if isinstance(detail, list) else [detail]
+        nested = [{path or _WHOLE: [str(message) for message in messages]}]
+    return {field: messages for part in nested for field, messages in part.items()}
+
+
+def _join(path: str, name: str) -> str:
+    if name == _WHOLE:
+        return path or _WHOLE
+    return f"{path}.{name}" if path else name
+
+
+def _first_message(details: Any) -> tuple[str, str]:
+    flat = _flat(details)
+    field, messages = next(iter(flat.items()), (_WHOLE, []))
+    return field, messages[0] if messages else "The request is invalid."
+
+
+def _codes(detail: Any) -> set[str]:
+    if isinstance(detail, Mapping):
+        return {code for value in detail.values() for code in _codes(value)}
+    if isinstance(detail, list):
+        return {code for value in detail for code in _codes(value)}
+    return {str(getattr(detail, "code", "invalid"))}
+
+
+def _django_messages(error: DjangoValidationError) -> dict[str, list[str]] | list[str]:
+    if hasattr(error, "error_dict"):
+        return {_WHOLE if field == "__all__" else field: messages for field, messages in error.message_dict.items()}
+    return error.messages

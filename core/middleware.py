@@ -1,0 +1,21 @@
+"""A request id on every response of the management API."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.http import HttpRequest, HttpResponseBase
+from django.utils.deprecation import MiddlewareMixin
+
+REQUEST_ID_HEADER = "x-request-id"
+
+
+class RequestIdMiddleware(MiddlewareMixin):
+    """Sets `request.request_id`, and the header on the way out. First in the list: errors carry the header too."""
+
+    def process_request(self, request: HttpRequest) -> None:
+        request.request_id = uuid.uuid4().hex  # type: ignore[attr-defined]  # added here for handlers and log lines
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        response.headers[REQUEST_ID_HEADER] = getattr(request, "request_id", "")
+        return response

@@ -1,0 +1,51 @@
+"""Projects, and the keys that open them."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+from typing_extensions import override
+
+from core.tenancy import ProjectQuerySet
+
+
+class Project(models.Model):
+    """The tenant: everything else belongs to one."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=100, unique=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+
+    @override
+    def __str__(self) -> str:
+        return self.name
+
+
+class ApiKey(models.Model):
+    """A service key of one project. The key itself is shown once and never stored."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="api_keys")
+    name = models.CharField(max_length=100)
+    # The first characters of the key: enough to recognise it in a list, too few to use it.
+    prefix = models.CharField(max_length=16, editable=False)
+    # SHA-256, hexadecimal. A key has 256 random bits, so a slow hash would add nothing but latency.
+    key_hash = models.CharField(max_length=64, unique=True, editable=False)
+    scopes = models.JSONField(default=list)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
+    last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = ProjectQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        verbose_name = "API key"
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"

@@ -1,0 +1,91 @@
+"""Lists: `{"count", "next", "previous", "results"}` by `limit` and `offset`, from querysets and from ClickHouse."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django.db.models import QuerySet
+from rest_framework.pagination import BasePagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.utils.urls import replace_query_param
+from typing_extensions import override
+
+from core.errors import ValidationError
+
+if TYPE_CHECKING:
+    from rest_framework.views import APIView  # which may load this module by DRF's setting while it is being imported
+
+DEFAULT_LIMIT = 20
+MAXIMUM_LIMIT = 1000
+# Fits a signed 64-bit integer together with any limit, which is what the databases take.
+MAXIMUM_OFFSET = 2**62
+
+# int() would also take signs, underscores, blanks and digits of other scripts.
+_WHOLE = re.compile(r"[0-9]{1,19}", re.ASCII)
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    limit: int
+    offset: int
+
+
+def parse_page(request: Request, default: int = DEFAULT_LIMIT, maximum: int = MAXIMUM_LIMIT) -> Page:
+    """`limit` and `offset` of the query. Raises ValidationError that names the bad one: nothing is ignored or cut."""
+    return Page(
+        limit=_whole(request, "limit", default=default, minimum=1, maximum=maximum),
+        offset=_whole(request, "offset", default=0, minimum=0, maximum=MAXIMUM_OFFSET),
+    )
+
+
+def page_response(request: Request, page: Page, count: int, results: Sequence[Any]) -> Response:
+    """The envelope around rows that a query already cut to `page`; `count` is the number of rows in all."""
+    return Response(
+        {
+            "count": count,
+            "next": _link(request, page, page.offset + page.limit) if page.offset + page.limit < count else None,
+            "previous": _link(request, page, max(0, page.offset - page.limit)) if page.offset > 0 else None,
+            "results": results,
+        }
+    )
+
+
+class LimitOffset(BasePagination):
+    """The same for querysets, as DRF's paginator. Subclass to give a list other limits."""
+
+    default_limit = DEFAULT_LIMIT
+    max_limit = MAXIMUM_LIMIT
+
+    @override
+    def paginate_queryset(
+        self, queryset: QuerySet[Any] | Sequence[Item], request: Request, view: APIView | None = None
+    ) -> list[Any]:
+        self.request = request
+        self.page = parse_page(request, self.default_limit, self.max_limit)
+        self.count = queryset.count() if isinstance(queryset, QuerySet) else len(queryset)
+        return list(queryset[self.page.offset : self.page.offset + self.page.limit])
+
+    @override
+    def get_paginated_response(self, data: Any) -> Response:
+        return page_response(self.request, self.page, self.count, data)
+
+
+def _whole(request: Request, name: str, *, default: int, minimum: int, maximum: int) -> int:
+    raw = request.query_params.get(name)
+    if raw is None:
+        return default
+    if not _WHOLE.fullmatch(raw) or not minimum <= int(raw) <= maximum:
+        problem = f"Must be a whole number from {minimum} to {maximum}."
+        raise ValidationError(f"{name}: {problem}", details={name: [problem]})
+    return int(raw)
+
+
+def _link(request: Request, page: Page, offset: int) -> str:
+    url = replace_query_param(request.build_absolute_uri(), "limit", str(page.limit))
+    return replace_query_param(url, "offset", str(offset))

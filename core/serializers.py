@@ -1,0 +1,21 @@
+"""Wire shapes of core's endpoints."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from core.keys import SCOPES
+from core.models import ApiKey
+
+
+class ApiKeySerializer(serializers.ModelSerializer[ApiKey]):
+    class Meta:
+        model = ApiKey
+        fields = ["id", "name", "prefix", "scopes", "expires_at", "revoked_at", "last_used_at", "created_at"]
+        read_only_fields = fields
+
+
+class NewApiKeySerializer(serializers.Serializer[ApiKey]):
+    name = serializers.CharField(max_length=100)
+    scopes = serializers.ListField(child=serializers.ChoiceField(choices=SCOPES), allow_empty=False)
+    expires_at = serializers.DateTimeField(required=False, allow_null=True, default=None)

@@ -1,0 +1,38 @@
+"""Making projects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import transaction
+
+from core.errors import ConflictError
+from core.keys import SCOPES, issue_key
+from core.models import Project
+from core.signals import project_created
+
+
+@dataclass(frozen=True, slots=True)
+class BootstrappedProject:
+    project_id: UUID
+    api_key: str
+
+
+def register_project(project: Project) -> None:
+    """Save a new project and tell the other apps, in one transaction."""
+    with transaction.atomic():
+        first = not Project.objects.exists()
+        project.save(force_insert=True)
+        project_created.send(sender=Project, project=project, first=first)
+
+
+def bootstrap_project(*, name: str) -> BootstrappedProject:
+    """A new project with a key of both scopes. Raises ConflictError when the name is taken."""
+    with transaction.atomic():
+        if Project.objects.filter(name=name).exists():
+            raise ConflictError(f"A project named {name!r} exists already.", code="project_exists")
+        project = Project(name=name)
+        register_project(project)
+        _, key = issue_key(project, name="bootstrap", scopes=SCOPES)
+    return BootstrappedProject(project.pk, key)

@@ -1,0 +1,44 @@
+"""Which project a call is about, and querysets that never look beyond it."""
+
+from __future__ import annotations
+
+from typing import Any, Self, TypeVar
+from uuid import UUID
+
+from django.db import models
+from django.http import HttpRequest
+
+from core.errors import AuthenticationError, PermissionDeniedError, ValidationError
+
+PROJECT_HEADER = "X-Project-Id"
+
+Row = TypeVar("Row", bound=models.Model)
+
+
+class ProjectQuerySet(models.QuerySet[Row]):
+    """For models with a `project` foreign key: `Model.objects.for_project(project_id)`."""
+
+    def for_project(self, project_id: UUID) -> Self:
+        return self.filter(project_id=project_id)
+
+
+def requested_project(request: HttpRequest) -> UUID:
+    """The project that the header names; 401 `invalid_project` when it is missing or no UUID."""
+    found = request.headers.get(PROJECT_HEADER, "").strip()
+    if not found:
+        raise AuthenticationError(f"The header {PROJECT_HEADER} is missing.", code="invalid_project")
+    try:
+        return UUID(found)
+    except ValueError:
+        raise AuthenticationError(f"The header {PROJECT_HEADER} is not a UUID.", code="invalid_project") from None
+
+
+def require_same_project(project_id: UUID, named: Any) -> None:
+    """Refuse a `project_id` from query, body or path that is not the header's: 403, or 400 when it is no UUID."""
+    try:
+        other = UUID(str(named))
+    except ValueError:
+        message = "project_id: must be a UUID."
+        raise ValidationError(message, details={"project_id": ["Must be a UUID."]}) from None
+    if other != project_id:
+        raise PermissionDeniedError(f"project_id differs from the header {PROJECT_HEADER}.", code="project_mismatch")

@@ -1,0 +1,12 @@
+"""Core's paths below `/api/llm/`."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from core.views import ApiKeysView, ApiKeyView
+
+urlpatterns = [
+    path("keys", ApiKeysView.as_view(), name="api-keys"),
+    path("keys/<int:key_id>", ApiKeyView.as_view(), name="api-key"),
+]
