@@ -1,0 +1,64 @@
+"""What each sandbox model does, as data. A name that is not here answers like `echo`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """`status` other than 200 is answered at once. Delays in seconds. Counts are of content chunks."""
+
+    status: int = 200
+    error_type: str = ""
+    error_code: str | None = None
+    message: str = ""
+    retry_after: str = ""
+    first_delay: float = 0.0
+    chunk_delay: float = 0.0
+    flaky: bool = False  # every odd attempt at the same request is a 503
+    hang: bool = False  # never answers
+    empty: bool = False  # an answer without content
+    error_event_after: int | None = None  # an error event instead of the next chunk
+    hang_after: int | None = None  # silence instead of the next chunk
+    cut_after: int | None = None  # the connection drops instead of the next chunk
+    reasoning: bool = False  # reasons before it answers
+    answer_words: int = 0  # an answer of so many words instead of the echo
+
+
+def _error(status: int, error_type: str, message: str, code: str | None = None, retry_after: str = "") -> Behaviour:
+    return Behaviour(status=status, error_type=error_type, error_code=code, message=message, retry_after=retry_after)
+
+
+BEHAVIOURS = MappingProxyType(
+    {
+        "echo": Behaviour(),
+        "slow": Behaviour(first_delay=0.5, chunk_delay=0.1),
+        "reasoning": Behaviour(reasoning=True),
+        "long": Behaviour(answer_words=2000),
+        "flaky": Behaviour(flaky=True),
+        "empty": Behaviour(empty=True),
+        "hang": Behaviour(hang=True),
+        "hang-mid-stream": Behaviour(hang_after=2),
+        "error-mid-stream": Behaviour(error_event_after=2),
+        "error-first": Behaviour(error_event_after=0),
+        "cut-mid-stream": Behaviour(cut_after=2),
+        "error-400": _error(400, "invalid_request_error", "The sandbox rejects this request.", "invalid_value"),
+        "error-401": _error(401, "invalid_request_error", "Incorrect API key provided.", "invalid_api_key"),
+        "error-403": _error(403, "permission_error", "The sandbox forbids this.", "forbidden"),
+        "error-404": _error(404, "invalid_request_error", "The model does not exist.", "model_not_found"),
+        "error-408": _error(408, "timeout", "The sandbox gave up waiting."),
+        "error-413": _error(413, "invalid_request_error", "The request is too large."),
+        "error-422": _error(422, "invalid_request_error", "The request cannot be processed."),
+        "error-429": _error(429, "requests", "Rate limit reached.", "rate_limit_exceeded", retry_after="1"),
+        "error-500": _error(500, "server_error", "The server had an error."),
+        "error-502": _error(502, "server_error", "Bad gateway."),
+        "error-503": _error(503, "server_error", "The engine is currently overloaded."),
+        "error-529": _error(529, "overloaded_error", "Overloaded."),
+    }
+)
+
+
+def behaviour_of(model: str) -> Behaviour:
+    return BEHAVIOURS.get(model.removeprefix("sandbox/"), BEHAVIOURS["echo"])
