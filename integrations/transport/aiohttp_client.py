@@ -1,0 +1,214 @@
+"""The reference transport: aiohttp, one session per worker. Also the way through HTTP proxies.
+
+`trust_env` stays off although proxies come from the environment: with it aiohttp also reads ~/.netrc and would replace
+a provider's key by what it finds there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from types import SimpleNamespace
+
+import aiohttp
+from typing_extensions import override
+from yarl import URL
+
+from integrations.providers.base import UpstreamRequest
+from integrations.providers.errors import ProviderError
+from integrations.transport import failures
+from integrations.transport.base import Timeouts
+from integrations.transport.proxies import ProxyFor, no_proxy
+from integrations.transport.request_head import RequestHead, head_of
+from integrations.transport.tls import client_context
+
+_HEADER_BYTES = 64 * 1024
+_LARGE_BODY_BYTES = 512 * 1024
+_KEEP_ALIVE_SECONDS = 30.0
+
+_BROKEN = (aiohttp.ClientPayloadError, aiohttp.ClientConnectionError, OSError)
+
+
+class AiohttpResponse(AsyncIterator[bytes]):
+    """A cancelled read loses nothing and may be repeated."""
+
+    def __init__(self, response: aiohttp.ClientResponse, host: str, idle: float) -> None:
+        self._response = response
+        self._host = host
+        self._idle = idle
+        self._closed = False
+        self._headers: dict[str, str] | None = None
+        connection = response.connection
+        if connection is not None and connection.protocol is not None:
+            # One timer per connection in aiohttp: until the head it was the first-byte timeout.
+            connection.protocol.read_timeout = idle
+            connection.protocol.start_timeout()
+
+    @property
+    def status(self) -> int:
+        return self._response.status
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        if self._headers is None:
+            self._headers = {name.lower(): value for name, value in self._response.headers.items()}
+        return self._headers
+
+    async def read(self, *, limit: int) -> bytes:
+        if (self._response.content_length or 0) > limit:
+            self.close()
+            raise failures.too_large(self._host, limit)
+        received = bytearray()
+        async for piece in self:
+            received += piece
+            if len(received) > limit:
+                self.close()
+                raise failures.too_large(self._host, limit)
+        return bytes(received)
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        return self
+
+    @override
+    async def __anext__(self) -> bytes:
+        if self._closed:
+            raise StopAsyncIteration if self._response.content.at_eof() else failures.closed_by_caller(self._host)
+        try:
+            data = await self._response.content.readany()
+        except TimeoutError:
+            raise failures.idle_timeout(self._host, self._idle) from None
+        except _BROKEN as error:
+            raise failures.cut_short(self._host) from error
+        if not data:
+            self.close()
+            raise StopAsyncIteration
+        return data
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        if self._response.content.at_eof():
+            self._response.release()
+        else:
+            connection = self._response.connection
+            if connection is not None and connection.transport is not None:
+                connection.transport.abort()
+            self._response.close()
+
+
+class AiohttpTransport:
+    """Bound to the event loop it first sends on. `proxy_for` says which origins are reached through a proxy."""
+
+    def __init__(
+        self,
+        *,
+        tls: ssl.SSLContext | None = None,
+        keep_alive: float = _KEEP_ALIVE_SECONDS,
+        proxy_for: ProxyFor = no_proxy,
+    ) -> None:
+        self._tls = tls or client_context()
+        self._keep_alive = keep_alive
+        self._proxy_for = proxy_for
+        self._session: aiohttp.ClientSession | None = None
+        self._replacements: aiohttp.ClientSession | None = None
+        self._closed = False
+
+    async def send(self, request: UpstreamRequest, timeouts: Timeouts) -> AiohttpResponse:
+        head = head_of(request)
+        if self._closed:
+            raise failures.closed_by_caller(head.origin.host)
+        if self._session is None:
+            self._session = self._new_session(force_close=False)
+            # A connection that was never pooled cannot be stale: what a retry needs.
+            self._replacements = self._new_session(force_close=True)
+        trace = SimpleNamespace(reused=False)
+        try:
+            return await self._exchange(self._session, request, head, timeouts, trace)
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
+            if not trace.reused or _was_answered(error) or self._replacements is None or self._closed:
+                raise _failure(error, head, timeouts) from None
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise _failure(error, head, timeouts) from None
+        try:
+            return await self._exchange(self._replacements, request, head, timeouts, trace)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            # Without its cause: aiohttp's exceptions print the whole URL.
+            raise _failure(error, head, timeouts) from None
+
+    async def close(self) -> None:
+        self._closed = True
+        for session in (self._session, self._replacements):
+            if session is not None:
+                await session.close()
+
+    async def _exchange(
+        self,
+        session: aiohttp.ClientSession,
+        request: UpstreamRequest,
+        head: RequestHead,
+        timeouts: Timeouts,
+        trace: SimpleNamespace,
+    ) -> AiohttpResponse:
+        origin = head.origin
+        response = await session.request(
+            request.method,
+            URL(f"{origin.scheme}://{head.headers['host']}{head.target}", encoded=True),
+            headers=head.headers,
+            # aiohttp writes a large bytes body in one go and warns about it.
+            data=request.body if len(request.body) <= _LARGE_BODY_BYTES else io.BytesIO(request.body),
+            allow_redirects=False,
+            proxy=self._proxy_for(origin),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=timeouts.connect, sock_read=timeouts.first_byte),
+            trace_request_ctx=trace,
+        )
+        return AiohttpResponse(response, origin.host, timeouts.idle)
+
+    def _new_session(self, *, force_close: bool) -> aiohttp.ClientSession:
+        connector = aiohttp.TCPConnector(
+            limit=0,
+            ssl=self._tls,
+            force_close=force_close,
+            keepalive_timeout=None if force_close else self._keep_alive,
+            ttl_dns_cache=60,
+            happy_eyeballs_delay=None,
+        )
+        tracing = aiohttp.TraceConfig()
+        tracing.on_connection_reuseconn.append(_note_reuse)
+        return aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            skip_auto_headers=("content-type",),
+            max_line_size=_HEADER_BYTES,
+            max_field_size=_HEADER_BYTES,
+            trace_configs=[tracing],
+        )
+
+
+async def _note_reuse(
+    session: aiohttp.ClientSession, context: SimpleNamespace, params: aiohttp.TraceConnectionReuseconnParams
+) -> None:
+    context.trace_request_ctx.reused = True
+
+
+def _was_answered(error: Exception) -> bool:
+    """aiohttp puts the head that it had begun to read into the exception."""
+    return isinstance(error, aiohttp.ServerDisconnectedError) and not isinstance(error.message, str)
+
+
+def _failure(error: Exception, head: RequestHead, timeouts: Timeouts) -> ProviderError:
+    host = head.origin.host
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return failures.connect_timeout(host, timeouts.connect)
+    if isinstance(error, TimeoutError | asyncio.TimeoutError):
+        return failures.answer_timeout(host, timeouts.first_byte)
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return failures.untrusted(host)
+    if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ClientHttpProxyError):
+        return failures.unreachable(host)
+    if isinstance(error, aiohttp.ClientResponseError):
+        return failures.not_http(host)
+    return failures.no_answer(host)

@@ -1,0 +1,273 @@
+"""One keep-alive connection to an origin: writes a request, parses its answer, knows whether it may serve another."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import cast
+
+import httptools
+from typing_extensions import override
+
+from integrations.providers.errors import ProviderError
+from integrations.transport import failures
+from integrations.transport.base import Timeouts
+from integrations.transport.request_head import Origin
+from integrations.transport.response import PooledResponse
+
+HIGH_WATER_BYTES = 256 * 1024
+"""Body bytes nobody has read yet, above which the peer has to wait."""
+
+MAX_OVERHEAD_BYTES = 64 * 1024
+"""Heads, chunk extensions and trailers in a row without a byte of body."""
+
+_JOIN_BYTES = 128 * 1024
+_NEVER = float("inf")
+
+
+class SurplusAnswerError(Exception):
+    """The peer began an answer that nobody asked for."""
+
+
+class Connection(asyncio.Protocol):
+    """Serves one exchange at a time. `on_free` and `on_lost` tell its pool.
+
+    One coarse timer serves all phases: a new deadline is a stored number, and the timer is armed again only when it
+    would otherwise ring too late.
+    """
+
+    def __init__(
+        self, origin: Origin, loop: asyncio.AbstractEventLoop, keep_alive: float, on_lost: Callable[[Connection], None]
+    ) -> None:
+        self.origin = origin
+        self.host = origin.host
+        self.reusable = True
+        self._loop = loop
+        self._keep_alive = keep_alive
+        self._on_lost = on_lost
+        self._on_free: Callable[[Connection], None] | None = None
+        self._transport: asyncio.Transport | None = None
+        self._parser = httptools.HttpResponseParser(self)
+        self._response: PooledResponse | None = None
+        self._interim = False
+        self._overhead = 0
+        self._paused = False
+        self._phase_seconds = 0.0
+        self._deadline = _NEVER
+        self._rings_at = _NEVER
+        self._timer: asyncio.TimerHandle | None = None
+
+    # The pool's side
+
+    @property
+    def alive(self) -> bool:
+        return self._transport is not None and not self._transport.is_closing()
+
+    @property
+    def answered(self) -> bool:
+        """A byte of an answer to the exchange under way was read."""
+        return self._response is not None and self._response.touched
+
+    async def exchange(
+        self, head: bytes, body: bytes, timeouts: Timeouts, on_free: Callable[[Connection], None]
+    ) -> PooledResponse:
+        """Sends a request, returns when the answer's head is there, calls `on_free` when the next one may be sent."""
+        response = PooledResponse(self, self._loop, timeouts.idle)
+        self._response = response
+        self._on_free = on_free
+        self._overhead = 0
+        self._deadline = _NEVER
+        self._write(head, body)
+        try:
+            while not response.status:
+                if response.error is not None:
+                    raise response.error
+                await response.wait(timeouts.first_byte)
+        except BaseException:
+            # Cancelled or failed: the peer shall see it at once.
+            self.abort()
+            raise
+        return response
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    def fail(self, error: ProviderError) -> None:
+        """Ends the exchange under way, if any, with `error`, and the connection."""
+        if self._response is not None:
+            self._response.fail(error)
+        self.abort()
+
+    # The response's side
+
+    def await_data(self, seconds: float) -> None:
+        # A deadline left by a cancelled read keeps running: silence is measured from the last byte.
+        if self._deadline is _NEVER:
+            self._phase_seconds = seconds
+            self._set_deadline(self._loop.time() + seconds)
+
+    def resume(self) -> None:
+        if self._paused:
+            self._paused = False
+            if self._transport is not None and not self._transport.is_closing():
+                self._transport.resume_reading()
+
+    def finish(self, response: PooledResponse) -> None:
+        transport = self._transport
+        if response is not self._response or transport is None:
+            return
+        self._response = None
+        # Unsent bytes of the request: the peer answered early and may never read them.
+        if not (response.complete and self.reusable and self.alive) or transport.get_write_buffer_size():
+            transport.abort()
+            return
+        self.resume()
+        self._set_deadline(self._loop.time() + _idle_seconds(response, self._keep_alive))
+        if self._on_free is not None:
+            self._on_free(self)
+
+    # asyncio's side
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        sock = transport.get_extra_info("socket")
+        if sock is not None:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        response = self._response
+        if response is None or response.complete:
+            # Unasked-for bytes: whatever they are, the next answer could not be told from them.
+            self.reusable = False
+            if response is None:
+                self.abort()
+            return
+        response.touched = True
+        self._overhead += len(data)
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+            self.reusable = False
+            if not response.complete:
+                self.fail(failures.cut_short(self.host) if response.status else failures.not_http(self.host))
+            return
+        if self._overhead > MAX_OVERHEAD_BYTES and not response.complete:
+            self.fail(failures.not_http(self.host))
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.reusable = False
+        if self._timer is not None:
+            self._timer.cancel()
+        response = self._response
+        if response is not None and not response.complete:
+            self._end_with_connection(response, exc)
+        self._transport = None
+        del self._parser  # it and its callbacks hold each other
+        self._on_lost(self)
+
+    # httptools' side
+
+    def on_message_begin(self) -> None:
+        if self._response is None or self._response.complete:
+            raise SurplusAnswerError
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        response = self._response
+        if response is not None and not response.status:  # else a trailer
+            response.raw_headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        response = self._response
+        status = self._parser.get_status_code()
+        if response is None:
+            return
+        if status < 200:
+            self._interim = True
+            response.raw_headers.clear()
+            return
+        response.status = status
+        self._wake(response)
+
+    def on_body(self, data: bytes) -> None:
+        response = self._response
+        if response is None:
+            return
+        self._overhead = 0
+        response.pieces.append(data)
+        response.buffered += len(data)
+        if response.buffered > HIGH_WATER_BYTES and not self._paused and self._transport is not None:
+            self._paused = True
+            self._transport.pause_reading()
+        self._wake(response)
+
+    def on_message_complete(self) -> None:
+        if self._interim:
+            self._interim = False
+            return
+        if self._response is not None:
+            self._response.complete = True
+            self.reusable = self._parser.should_keep_alive()
+            self._wake(self._response)
+
+    # Steps
+
+    def _write(self, head: bytes, body: bytes) -> None:
+        if self._transport is None or not self.alive:
+            raise failures.no_answer(self.host)
+        if len(body) <= _JOIN_BYTES:
+            self._transport.write(head + body)
+        else:
+            self._transport.write(head)
+            self._transport.write(body)
+
+    def _wake(self, response: PooledResponse) -> None:
+        self._deadline = _NEVER
+        response.wake()
+
+    def _end_with_connection(self, response: PooledResponse, exc: Exception | None) -> None:
+        if response.error is None and exc is None and response.ends_with_connection:
+            response.complete = True
+            response.wake()
+        elif response.status:
+            response.fail(failures.cut_short(self.host))
+        else:
+            response.fail(failures.no_answer(self.host))
+
+    def _set_deadline(self, when: float) -> None:
+        self._deadline = when
+        if when < self._rings_at:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._rings_at = when
+            self._timer = self._loop.call_at(when, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self._rings_at = _NEVER
+        # Within the clock's grain: uvloop rings up to a millisecond early.
+        if self._deadline > self._loop.time() + 0.002:
+            if self._deadline is not _NEVER:
+                self._set_deadline(self._deadline)
+            return
+        response = self._response
+        if response is None or response.complete:
+            self.abort()
+        elif response.status:
+            self.fail(failures.idle_timeout(self.host, self._phase_seconds))
+        else:
+            self.fail(failures.answer_timeout(self.host, self._phase_seconds))
+
+
+def _idle_seconds(response: PooledResponse, keep_alive: float) -> float:
+    """How long the connection may lie idle; a second less than the peer says it keeps it (`Keep-Alive: timeout=5`)."""
+    for name, value in response.raw_headers:
+        if len(name) == 10 and name.lower() == b"keep-alive":
+            seconds = value.lower().partition(b"timeout=")[2].partition(b",")[0].strip()
+            if seconds.isdigit():
+                return min(keep_alive, max(int(seconds) - 1, 0))
+    return keep_alive

@@ -1,0 +1,105 @@
+"""The lean transport: keep-alive connections per origin, the one used last first, parsed by httptools.
+
+Per-request cost is what decides a worker's throughput: no task, no session object, no timer per request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+
+from integrations.providers.base import UpstreamRequest
+from integrations.providers.errors import FailureKind, ProviderError
+from integrations.transport import failures
+from integrations.transport.base import Timeouts
+from integrations.transport.connection import Connection
+from integrations.transport.request_head import Origin, head_of
+from integrations.transport.response import PooledResponse
+from integrations.transport.tls import client_context
+
+KEEP_ALIVE_SECONDS = 30.0
+
+logger = logging.getLogger("integrations.transport")
+
+
+class PooledTransport:
+    """Bound to the event loop it first sends on. Reaches every origin directly; see `factory` for proxies."""
+
+    def __init__(self, *, tls: ssl.SSLContext | None = None, keep_alive: float = KEEP_ALIVE_SECONDS) -> None:
+        self._tls = tls or client_context()
+        self._keep_alive = keep_alive
+        self._idle: dict[Origin, list[Connection]] = {}
+        self._all: set[Connection] = set()
+        self._emptied = asyncio.Event()
+        self._closed = False
+
+    async def send(self, request: UpstreamRequest, timeouts: Timeouts) -> PooledResponse:
+        head = head_of(request)
+        first_bytes = head.with_length(len(request.body))
+        connection = self._take(head.origin)
+        if connection is not None:
+            try:
+                return await connection.exchange(first_bytes, request.body, timeouts, self._give_back)
+            except ProviderError as error:
+                if error.kind is not FailureKind.UNAVAILABLE or connection.answered or self._closed:
+                    raise
+                logger.debug("connection.replaced", extra={"host": head.origin.host})
+        connection = await self._connect(head.origin, timeouts.connect)
+        return await connection.exchange(first_bytes, request.body, timeouts, self._give_back)
+
+    async def close(self) -> None:
+        self._closed = True
+        for connection in list(self._all):
+            connection.fail(failures.closed_by_caller(connection.host))
+        while self._all:
+            self._emptied.clear()
+            await self._emptied.wait()
+
+    def _take(self, origin: Origin) -> Connection | None:
+        idle = self._idle.get(origin)
+        while idle:
+            connection = idle.pop()
+            if connection.alive:
+                return connection
+        return None
+
+    def _give_back(self, connection: Connection) -> None:
+        if self._closed:
+            connection.abort()
+        else:
+            self._idle.setdefault(connection.origin, []).append(connection)
+
+    def _forget(self, connection: Connection) -> None:
+        self._all.discard(connection)
+        idle = self._idle.get(connection.origin)
+        if idle is not None:
+            if connection in idle:
+                idle.remove(connection)
+            if not idle:
+                del self._idle[connection.origin]
+        if not self._all:
+            self._emptied.set()
+
+    async def _connect(self, origin: Origin, seconds: float) -> Connection:
+        if self._closed:
+            raise failures.closed_by_caller(origin.host)
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(seconds):
+                _, connection = await loop.create_connection(
+                    lambda: Connection(origin, loop, self._keep_alive, self._forget),
+                    origin.host,
+                    origin.port,
+                    ssl=self._tls if origin.secure else None,
+                    server_hostname=origin.host if origin.secure else None,
+                )
+        except TimeoutError:
+            raise failures.connect_timeout(origin.host, seconds) from None
+        except ssl.SSLCertVerificationError as error:
+            raise failures.untrusted(origin.host) from error
+        except (OSError, UnicodeError) as error:
+            raise failures.unreachable(origin.host) from error
+        if connection.alive:  # else it is lost already, and nothing would take it out again
+            self._all.add(connection)
+        return connection

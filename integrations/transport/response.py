@@ -1,0 +1,143 @@
+"""One answer of a pooled connection: what has arrived, who waits for more."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import Protocol
+
+from typing_extensions import override
+
+from integrations.providers.errors import ProviderError
+from integrations.transport import failures
+
+
+class AnsweredBy(Protocol):
+    """What an answer needs of its connection."""
+
+    host: str
+
+    def await_data(self, seconds: float) -> None:
+        """Someone waits from now on; after `seconds` without data the answer fails."""
+        ...
+
+    def resume(self) -> None: ...
+
+    def finish(self, response: PooledResponse) -> None: ...
+
+
+class PooledResponse(AsyncIterator[bytes]):
+    """Filled by the connection, emptied by the caller. A cancelled read loses nothing and may be repeated."""
+
+    __slots__ = (
+        "_connection",
+        "_headers",
+        "_loop",
+        "_waiter",
+        "buffered",
+        "complete",
+        "error",
+        "host",
+        "idle",
+        "pieces",
+        "raw_headers",
+        "status",
+        "touched",
+    )
+
+    def __init__(self, connection: AnsweredBy, loop: asyncio.AbstractEventLoop, idle: float) -> None:
+        self.status = 0  # 0 until the head is there
+        self.raw_headers: list[tuple[bytes, bytes]] = []
+        self.pieces: list[bytes] = []
+        self.buffered = 0  # bytes in `pieces`
+        self.touched = False  # a byte of an answer was read
+        self.complete = False
+        self.error: ProviderError | None = None
+        self.idle = idle
+        self.host = connection.host
+        self._headers: dict[str, str] | None = None
+        self._connection: AnsweredBy | None = connection
+        self._loop = loop
+        self._waiter: asyncio.Future[None] | None = None
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        if self._headers is None:
+            # Decoded on demand: of most answers nobody looks at the headers.
+            self._headers = {
+                name.lower().decode("latin-1"): value.strip().decode("latin-1") for name, value in self.raw_headers
+            }
+        return self._headers
+
+    async def read(self, *, limit: int) -> bytes:
+        self._refuse_announced_size(limit)
+        received: list[bytes] = []
+        size = 0
+        async for piece in self:
+            size += len(piece)
+            if size > limit:
+                self.close()
+                raise failures.too_large(self.host, limit)
+            received.append(piece)
+        return received[0] if len(received) == 1 else b"".join(received)
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        return self
+
+    @override
+    async def __anext__(self) -> bytes:
+        while not self.pieces:
+            if self.complete:
+                self.close()
+                raise StopAsyncIteration
+            if self.error is not None:
+                raise self.error
+            if self._connection is None:
+                raise failures.closed_by_caller(self.host)
+            await self.wait(self.idle)
+        data = self.pieces[0] if len(self.pieces) == 1 else b"".join(self.pieces)
+        self.pieces.clear()
+        self.buffered = 0
+        if self._connection is not None:
+            self._connection.resume()
+        return data
+
+    def close(self) -> None:
+        connection = self._connection
+        if connection is not None:
+            self._connection = None
+            connection.finish(self)
+
+    async def wait(self, seconds: float) -> None:
+        """Until the head, more of the body, its end or a failure is there."""
+        if self._connection is not None:
+            self._connection.await_data(seconds)
+        self._waiter = self._loop.create_future()
+        await self._waiter
+
+    def wake(self) -> None:
+        waiter = self._waiter
+        if waiter is not None:
+            self._waiter = None
+            if not waiter.done():  # a cancelled reader
+                waiter.set_result(None)
+
+    def fail(self, error: ProviderError) -> None:
+        """The first failure counts; what arrived before it can still be read."""
+        if self.error is None and not self.complete:
+            self.error = error
+            self.wake()
+
+    @property
+    def ends_with_connection(self) -> bool:
+        """Neither a length nor chunks say where the body ends."""
+        return bool(self.status) and "content-length" not in self.headers and not self._chunked
+
+    @property
+    def _chunked(self) -> bool:
+        return self.headers.get("transfer-encoding", "").lower().endswith("chunked")
+
+    def _refuse_announced_size(self, limit: int) -> None:
+        if not self.complete and int(self.headers.get("content-length", 0)) > limit:
+            self.close()
+            raise failures.too_large(self.host, limit)
