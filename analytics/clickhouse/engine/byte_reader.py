@@ -1,0 +1,119 @@
+"""Reads the native protocol's primitive values from memory or from a socket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+_READ_SIZE = 1 << 18
+
+
+class PacketError(Exception):
+    """The peer sent something this protocol does not allow. The connection cannot continue."""
+
+
+class ByteReader:
+    """A growing buffer with a position. `receive(n)` returns at most n further bytes, b"" at the end of the stream.
+
+    Positions stay valid until `compact()`, so a caller can cut out what it has walked over.
+    """
+
+    def __init__(self, data: bytes = b"", receive: Callable[[int], bytes] | None = None) -> None:
+        self.buffer = bytearray(data)
+        self.position = 0
+        self._receive = receive
+
+    def compact(self) -> None:
+        """Forget what has been read."""
+        del self.buffer[: self.position]
+        self.position = 0
+
+    @property
+    def pending(self) -> int:
+        """Bytes received and not yet read."""
+        return len(self.buffer) - self.position
+
+    def need(self, count: int) -> None:
+        """Have `count` unread bytes in the buffer, or raise EOFError."""
+        missing = self.position + count - len(self.buffer)
+        while missing > 0:
+            chunk = self._receive(max(missing, _READ_SIZE)) if self._receive else b""
+            if not chunk:
+                raise EOFError("the stream ended inside a packet")
+            self.buffer += chunk
+            missing -= len(chunk)
+
+    def skip(self, count: int) -> None:
+        self.need(count)
+        self.position += count
+
+    def take(self, count: int) -> bytes:
+        self.need(count)
+        start = self.position
+        self.position = start + count
+        return bytes(self.buffer[start : self.position])
+
+    def byte(self) -> int:
+        self.need(1)
+        value = self.buffer[self.position]
+        self.position += 1
+        return value
+
+    def varint(self) -> int:
+        value = shift = 0
+        while True:
+            octet = self.byte()
+            value |= (octet & 0x7F) << shift
+            if octet < 0x80:
+                return value
+            shift += 7
+            if shift > 63:
+                raise PacketError("a variable-length integer is longer than 64 bits")
+
+    def uint64(self) -> int:
+        return int.from_bytes(self.take(8), "little")
+
+    def string(self, limit: int = 1 << 20) -> str:
+        """A length-prefixed UTF-8 string of at most `limit` bytes."""
+        return self.raw_string(limit).decode("utf-8", "surrogateescape")
+
+    def raw_string(self, limit: int = 1 << 20) -> bytes:
+        length = self.varint()
+        if length > limit:
+            raise PacketError(f"a string of {length} bytes exceeds the limit of {limit}")
+        return self.take(length)
+
+    def skip_strings(self, count: int) -> None:
+        """Step over `count` length-prefixed strings: the hot loop of every block, so it works on locals."""
+        done = 0
+        while done < count:
+            done += self._skip_buffered_strings(count - done)
+            if done < count:
+                self.skip(self.varint())
+                done += 1
+
+    def _skip_buffered_strings(self, count: int) -> int:
+        """Step over as many of `count` strings as lie whole in the buffer; the number of them."""
+        buffer, position, end = self.buffer, self.position, len(self.buffer)
+        for index in range(count):
+            start = position
+            if position + 10 > end:
+                self.position = start
+                return index
+            length = buffer[position]
+            position += 1
+            if length >= 0x80:
+                length &= 0x7F
+                shift = 7
+                while True:
+                    octet = buffer[position]
+                    position += 1
+                    length |= (octet & 0x7F) << shift
+                    shift += 7
+                    if octet < 0x80 or shift > 63:
+                        break
+            position += length
+            if position > end:
+                self.position = start
+                return index
+        self.position = position
+        return count

@@ -1,0 +1,162 @@
+"""The one place that touches chDB: opening the engine on a directory, and one connection per query and thread.
+
+Query parameters and settings live on chDB's connection, and a connection shared by two threads answers one with the
+other's parameters. So a connection is opened for each query, by the thread that runs it, and refuses any other thread;
+opening one costs 0.1 ms while the keeper holds the engine.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from analytics.clickhouse.engine.errors import EngineError
+from analytics.clickhouse.engine.native_blocks import Column
+from analytics.clickhouse.engine.protocol import quote_identifier
+
+logger = logging.getLogger("analytics.engine")
+
+TAG_PREFIX = "pg"
+DEFAULT_MEMORY_LIMIT = 1_500_000_000
+_MEBIBYTE = 1 << 20
+# chDB's defaults are those of a server that owns its machine: caches of 5 GB each, a thread per core and query.
+_SERVER_SETTINGS = {
+    "mark_cache_size": 64 * _MEBIBYTE,
+    "uncompressed_cache_size": 0,
+    "index_mark_cache_size": 16 * _MEBIBYTE,
+    "index_uncompressed_cache_size": 0,
+    "primary_index_cache_size": 64 * _MEBIBYTE,
+    "query_condition_cache_size": 16 * _MEBIBYTE,
+    "mmap_cache_size": 128,
+    "compiled_expression_cache_size": 16 * _MEBIBYTE,
+    "max_threads": 2,
+}
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A piece of a result in FORMAT Native, with what the engine has read so far for it."""
+
+    native: bytes
+    read_rows: int
+    read_bytes: int
+
+
+class ChdbConnection:
+    """One query's connection. Belongs to the thread that opened it."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self._owner = threading.get_ident()
+
+    def execute(self, sql: str, parameters: Mapping[str, str] | None = None) -> Chunk:
+        """Run a statement to its end. Raises EngineError with everything that went wrong on the write side as well."""
+        self._check_thread()
+        try:
+            result = self._connection.query(sql, "Native", params=dict(parameters or {}))
+        except Exception as error:  # chDB raises bare RuntimeErrors beside its own class
+            raise EngineError.of_chdb(error) from error
+        return _chunk(result)
+
+    def run(self, sql: str, parameters: Mapping[str, str] | None = None) -> Iterator[Chunk]:
+        """`execute` in the form of `stream`: one chunk."""
+        yield self.execute(sql, parameters)
+
+    def stream(self, sql: str, parameters: Mapping[str, str] | None = None) -> Iterator[Chunk]:
+        """Yield a result piece by piece. Close the generator in this thread to stop a query early."""
+        self._check_thread()
+        result = None
+        try:
+            result = self._connection.send_query(sql, "Native", params=dict(parameters or {}))
+            while (piece := result.fetch()) is not None:
+                yield _chunk(piece)
+        except GeneratorExit:
+            raise
+        except Exception as error:  # as in execute
+            raise EngineError.of_chdb(error) from error
+        finally:
+            if result is not None:
+                result.cancel()
+
+    def columns_of_select(self, sql: str, parameters: Mapping[str, str] | None = None) -> tuple[Column, ...]:
+        """Names and types of a SELECT's result. chDB returns nothing at all, not even a header, for no rows."""
+        return self._describe(f"({sql.rstrip().rstrip(';')}\n)", parameters)
+
+    def columns_of_table(self, table: str) -> tuple[Column, ...]:
+        """The columns an INSERT without a column list fills."""
+        return self._describe(f"TABLE {table}", None)
+
+    def _describe(self, subject: str, parameters: Mapping[str, str] | None) -> tuple[Column, ...]:
+        self._check_thread()
+        try:
+            result = self._connection.query(f"DESCRIBE {subject}", "JSONCompact", params=dict(parameters or {}))
+        except Exception as error:  # as in execute
+            raise EngineError.of_chdb(error) from error
+        # Rows: name, type, kind of default, …
+        rows = json.loads(result.bytes())["data"]
+        return tuple(Column(row[0], row[1]) for row in rows if row[2] not in ("MATERIALIZED", "ALIAS"))
+
+    def _check_thread(self) -> None:
+        if threading.get_ident() != self._owner:
+            raise RuntimeError("a chDB connection was used by another thread than its own")
+
+
+class ChdbEngine:
+    """The engine on one directory. One per process: a second path in the same process is refused by chDB."""
+
+    def __init__(self, directory: Path, *, memory_limit: int = DEFAULT_MEMORY_LIMIT) -> None:
+        settings = {"max_server_memory_usage": memory_limit, **_SERVER_SETTINGS}
+        self._path = f"{quote(str(directory))}?" + "&".join(f"{name}={value}" for name, value in settings.items())
+        self._tags = itertools.count(1)
+        self._keeper: Any = None
+        self.version = (0, 0, 0)
+
+    def open(self, database: str) -> None:
+        """Open the directory, keep it open, and create `database` when it is absent."""
+        # An engine-typed database: chDB's `default` is an overlay that loses what MergeTree tables need.
+        self._keeper = self._connect()
+        self._keeper.query(f"CREATE DATABASE IF NOT EXISTS {quote_identifier(database)} ENGINE = Atomic")
+        version = json.loads(self._keeper.query("SELECT version()", "JSONCompact").bytes())["data"][0][0]
+        major, minor, patch = (int(part) for part in version.split(".")[:3])
+        self.version = (major, minor, patch)
+
+    def _connect(self) -> Any:
+        # Loading it starts a dozen threads, so it waits until this process really is the engine.
+        from chdb.state.sqlitelike import connect
+
+        return connect(self._path)
+
+    @contextmanager
+    def connection(self) -> Iterator[ChdbConnection]:
+        """A fresh connection for the calling thread."""
+        with closing(self._connect()) as connection:
+            yield ChdbConnection(connection)
+
+    def new_tag(self) -> str:
+        """A comment to put in front of a query, by which `kill` finds it."""
+        return f"/*{TAG_PREFIX}{next(self._tags)}*/"
+
+    def kill(self, tag: str) -> None:
+        """Ask the tagged query to stop; it ends with QUERY_WAS_CANCELLED."""
+        with self.connection() as connection:
+            connection.execute("KILL QUERY WHERE startsWith(query, {tag:String})", {"tag": tag})
+
+    def kill_all(self) -> None:
+        self.kill(f"/*{TAG_PREFIX}")
+
+    def close(self) -> None:
+        if self._keeper is not None:
+            self._keeper.close()
+            self._keeper = None
+
+
+def _chunk(result: Any) -> Chunk:
+    return Chunk(result.bytes(), result.storage_rows_read(), result.storage_bytes_read())

@@ -1,0 +1,38 @@
+"""Collects the rows of an INSERT where chDB can read them: in anonymous memory, named through /proc."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+
+class InsertData:
+    """Blocks in FORMAT Native, one after the other. `path` is readable by this process only while the data lives."""
+
+    def __init__(self, file: BinaryIO, path: str) -> None:
+        self._file = file
+        self.path = path
+        self.rows = 0
+        self.size = 0
+
+    def append(self, rows: int, native: bytes) -> None:
+        self._file.write(native)
+        self.rows += rows
+        self.size += len(native)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+
+@contextmanager
+def insert_data() -> Iterator[InsertData]:
+    """chDB's own streaming insert loses errors of views and constraints; reading a file reports them all."""
+    if hasattr(os, "memfd_create"):
+        with os.fdopen(os.memfd_create("insert", os.MFD_CLOEXEC), "wb") as file:
+            yield InsertData(file, f"/proc/self/fd/{file.fileno()}")
+    else:  # macOS
+        with tempfile.NamedTemporaryFile(prefix="insert-") as named:
+            yield InsertData(named.file, named.name)

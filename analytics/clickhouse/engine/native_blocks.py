@@ -1,0 +1,121 @@
+"""Blocks between chDB's FORMAT Native and the wire: the wire adds block information and one flag byte per column.
+
+Neither direction decodes a value; bytes are cut at the column borders and joined again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from analytics.clickhouse.engine.byte_reader import ByteReader, PacketError
+from analytics.clickhouse.engine.native_types import layout_of
+
+# Field 1 (is_overflows, one byte) = 0, field 2 (bucket_num, Int32) = -1, then the end of the block information.
+BLOCK_INFO = b"\x01\x00\x02\xff\xff\xff\xff\x00"
+EMPTY_BLOCK = BLOCK_INFO + b"\x00\x00"
+_ORDINARY_SERIALIZATION = b"\x00"
+_MAX_COLUMNS = 10_000
+_MAX_ROWS = 100_000_000
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    type: str
+
+
+def encode_varint(value: int) -> bytes:
+    octets = bytearray()
+    while value >= 0x80:
+        octets.append(value & 0x7F | 0x80)
+        value >>= 7
+    octets.append(value)
+    return bytes(octets)
+
+
+def encode_string(text: str) -> bytes:
+    octets = text.encode("utf-8", "surrogateescape")
+    return encode_varint(len(octets)) + octets
+
+
+def header_block(columns: Sequence[Column]) -> bytes:
+    """A wire block that names columns and has no rows."""
+    parts = [BLOCK_INFO, encode_varint(len(columns)), b"\x00"]
+    for column in columns:
+        parts += (encode_string(column.name), encode_string(column.type), _ORDINARY_SERIALIZATION)
+    return b"".join(parts)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block and its bytes in the form the receiver wants."""
+
+    columns: tuple[Column, ...]
+    rows: int
+    encoded: bytes
+
+
+def blocks_of_result(native: bytes) -> Iterator[Block]:
+    """The blocks of a chDB result in FORMAT Native, encoded for the wire."""
+    reader = ByteReader(native)
+    while reader.pending:
+        yield _next_block(reader)
+        reader.compact()
+
+
+def _next_block(reader: ByteReader) -> Block:
+    start = reader.position
+    column_count, rows = reader.varint(), reader.varint()
+    parts: list[bytes | bytearray] = [BLOCK_INFO, reader.buffer[start : reader.position]]
+    columns = []
+    for _ in range(column_count):
+        start = reader.position
+        column = Column(reader.string(), reader.string())
+        columns.append(column)
+        parts += (reader.buffer[start : reader.position], _ORDINARY_SERIALIZATION)
+        parts.append(_column_data(reader, column, rows))
+    return Block(tuple(columns), rows, b"".join(parts))
+
+
+def read_wire_block(reader: ByteReader, *, limit: int) -> Block:
+    """The next block of a client, encoded in FORMAT Native. PacketError when malformed or above `limit` bytes."""
+    _skip_block_info(reader)
+    column_count, rows = reader.varint(), reader.varint()
+    if column_count > _MAX_COLUMNS or rows > _MAX_ROWS:
+        raise PacketError(f"a block of {column_count} columns and {rows} rows")
+    parts: list[bytes | bytearray] = [encode_varint(column_count) + encode_varint(rows)]
+    columns = []
+    size = 0
+    for _ in range(column_count):
+        start = reader.position
+        column = Column(reader.string(), reader.string())
+        columns.append(column)
+        parts.append(reader.buffer[start : reader.position])
+        if reader.byte():
+            raise PacketError(f"column {column.name} comes in a custom serialization")
+        data = _column_data(reader, column, rows)
+        size += len(data)
+        if size > limit:
+            raise PacketError(f"a block of more than {limit} bytes")
+        parts.append(data)
+    return Block(tuple(columns), rows, b"".join(parts))
+
+
+def _column_data(reader: ByteReader, column: Column, rows: int) -> bytearray:
+    start = reader.position
+    if rows:
+        layout = layout_of(column.type)
+        layout.skip_prefix(reader)
+        layout.skip_data(reader, rows)
+    return reader.buffer[start : reader.position]
+
+
+def _skip_block_info(reader: ByteReader) -> None:
+    while field := reader.varint():
+        if field == 1:
+            reader.skip(1)
+        elif field == 2:
+            reader.skip(4)
+        else:
+            raise PacketError(f"unknown field {field} of a block's information")

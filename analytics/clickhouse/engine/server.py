@@ -1,0 +1,165 @@
+"""The engine's life: open the directory, listen, serve each client in a thread, and leave in order."""
+
+from __future__ import annotations
+
+import logging
+import os
+import resource
+import signal
+import socket
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from analytics.clickhouse.engine.chdb_connection import DEFAULT_MEMORY_LIMIT, ChdbEngine
+from analytics.clickhouse.engine.lock import directory_lock
+from analytics.clickhouse.engine.session import DEFAULT_ACCESS, Access, Session
+from analytics.clickhouse.engine.watcher import Watcher
+
+logger = logging.getLogger("analytics.engine")
+
+_HOST = "127.0.0.1"
+_MAX_CLIENTS = 256
+_SEND_SECONDS = 300.0
+_STOP_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """`port` 0 takes a free one. The files are written as soon as the engine serves, and removed when it stops."""
+
+    directory: Path
+    port: int = 0
+    port_file: Path | None = None
+    url_file: Path | None = None
+    memory_limit: int = DEFAULT_MEMORY_LIMIT
+    access: Access = DEFAULT_ACCESS
+
+
+class EngineServer:
+    """Serves one directory until SIGTERM or SIGINT. `serve` must run in the main thread."""
+
+    def __init__(self, options: ServerOptions) -> None:
+        self._options = options
+        self._stop = threading.Event()
+        self._clients: dict[socket.socket, threading.Thread] = {}
+        self._clients_lock = threading.Lock()
+        self._engine = ChdbEngine(options.directory.absolute(), memory_limit=options.memory_limit)
+        self._watcher = Watcher(self._engine)
+
+    def serve(self) -> None:
+        """Raises DirectoryLockedError when another engine has the directory, OSError when the port is taken."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._stop.set())
+        _raise_file_limit()
+        # Parameters and literals without a time zone mean UTC, as in everything this service stores.
+        os.environ["TZ"] = "UTC"
+        time.tzset()
+        with directory_lock(self._options.directory):
+            self._engine.open(self._options.access.database)
+            with socket.create_server((_HOST, self._options.port), backlog=128) as listener:
+                self._run(listener)
+
+    def _run(self, listener: socket.socket) -> None:
+        port = listener.getsockname()[1]
+        self._watcher.start()
+        acceptor = threading.Thread(target=self._accept, args=(listener,), name="engine-acceptor", daemon=True)
+        acceptor.start()
+        self._announce(port)
+        logger.info("engine.started port=%s version=%s", port, ".".join(map(str, self._engine.version)))
+        self._stop.wait()
+        self._withdraw()
+        listener.shutdown(socket.SHUT_RDWR)
+        acceptor.join()
+        self._stop_clients()
+        self._watcher.stop()
+        self._engine.close()
+        logger.info("engine.stopped")
+
+    def _accept(self, listener: socket.socket) -> None:
+        while not self._stop.is_set():
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                if not self._stop.is_set():
+                    logger.exception("engine.accept_failed")
+                    self._stop.wait(0.1)
+                continue
+            self._admit(client)
+
+    def _admit(self, client: socket.socket) -> None:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # Clients may rest between queries for ever, but not in the middle of taking an answer.
+        seconds = int(_SEND_SECONDS).to_bytes(8, "little") + bytes(8)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, seconds)
+        thread = threading.Thread(target=self._serve_client, args=(client,), name="engine-session", daemon=True)
+        with self._clients_lock:
+            full = len(self._clients) >= _MAX_CLIENTS
+            if not full:
+                self._clients[client] = thread
+        if full:
+            logger.warning("client.refused clients=%s", _MAX_CLIENTS)
+            client.close()
+        else:
+            thread.start()
+
+    def _serve_client(self, client: socket.socket) -> None:
+        session = Session(client, engine=self._engine, watcher=self._watcher, access=self._options.access)
+        try:
+            session.run()
+        finally:
+            with self._clients_lock:
+                del self._clients[client]
+
+    def _stop_clients(self) -> None:
+        """Close every client's sending side: the watcher then kills its query, and its session ends."""
+        deadline = time.monotonic() + _STOP_SECONDS
+        with self._clients_lock:
+            clients = list(self._clients.items())
+            for client, _ in clients:
+                _close_receiving(client)
+        for _, thread in clients:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        if any(thread.is_alive() for _, thread in clients):
+            logger.error("engine.stop_timed_out")
+            # Leaving the interpreter while a thread is inside chDB is a segmentation fault.
+            os._exit(1)
+
+    def _announce(self, port: int) -> None:
+        if self._options.port_file is not None:
+            write_atomically(self._options.port_file, f"{port}\n")
+        if self._options.url_file is not None:
+            access = self._options.access
+            secret = f":{quote(access.password, safe='')}" if access.password else ""
+            url = f"clickhouse://{quote(access.user, safe='')}{secret}@{_HOST}:{port}/{quote(access.database, safe='')}"
+            write_atomically(self._options.url_file, f"{url}\n")
+
+    def _withdraw(self) -> None:
+        for path in (self._options.port_file, self._options.url_file):
+            if path is not None:
+                path.unlink(missing_ok=True)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Readers see the old text or the new one. The file is for this user only: an address may carry a password."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    draft.replace(path)
+
+
+def _close_receiving(client: socket.socket) -> None:
+    try:
+        client.shutdown(socket.SHUT_RD)
+    except OSError:
+        logger.debug("client.gone")
+
+
+def _raise_file_limit() -> None:
+    # Each thread of a burst holds three descriptors and a MergeTree part one per column file.
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,0 +1,253 @@
+"""One client's connection: its packets in, its answers out, in a thread of its own."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from analytics.clickhouse.engine import protocol, statement
+from analytics.clickhouse.engine.byte_reader import ByteReader, PacketError
+from analytics.clickhouse.engine.chdb_connection import ChdbConnection, ChdbEngine, Chunk
+from analytics.clickhouse.engine.errors import QUERY_WAS_CANCELLED, EngineError
+from analytics.clickhouse.engine.insert_data import insert_data
+from analytics.clickhouse.engine.native_blocks import Block, Column, blocks_of_result, header_block, read_wire_block
+from analytics.clickhouse.engine.native_types import UnsupportedTypeError
+from analytics.clickhouse.engine.protocol import ClientPacket, Query
+from analytics.clickhouse.engine.statement import InsertTarget
+from analytics.clickhouse.engine.watcher import RunningQuery, Watcher
+
+logger = logging.getLogger("analytics.engine")
+
+SERVER_NAME = "ClickHouse"
+_MAX_INSERT_BYTES = 512 << 20
+_MAX_STICKY = 64
+_NO_SUCH_COLUMN = 16
+_UNEXPECTED_PACKET = 101
+_NOT_IMPLEMENTED = 48
+_AUTHENTICATION_FAILED = 516
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who may connect, and the database of those who name none."""
+
+    user: str
+    password: str
+    database: str
+
+
+DEFAULT_ACCESS = Access(user="default", password="", database="llm")
+
+
+class Session:
+    """`run` serves the client until it leaves; it closes the socket."""
+
+    def __init__(self, client: socket.socket, *, engine: ChdbEngine, watcher: Watcher, access: Access) -> None:
+        self._client = client
+        self._engine = engine
+        self._watcher = watcher
+        self._access = access
+        self._reader = ByteReader(receive=client.recv)
+        self._database = access.database
+        self._sticky: list[str] = []
+
+    def run(self) -> None:
+        try:
+            if self._greet():
+                while self._serve_packet():
+                    self._reader.compact()
+        except (EOFError, ConnectionError, BlockingIOError):  # the last: it took no byte of an answer for too long
+            logger.debug("client.gone")
+        except PacketError as error:
+            logger.warning("client.protocol_error reason=%s", error)
+            self._try_send(protocol.exception(_UNEXPECTED_PACKET, "DB::NetException", f"DB::NetException: {error}"))
+        finally:
+            self._client.close()
+
+    def _greet(self) -> bool:
+        """Answer the client's hello. False when it may not stay."""
+        if self._reader.varint() != ClientPacket.HELLO:
+            raise PacketError("the first packet is no hello")
+        hello = protocol.read_hello(self._reader)
+        if hello.revision < protocol.REVISION:
+            raise PacketError(f"the client's revision {hello.revision} is older than {protocol.REVISION}")
+        known = hmac.compare_digest(hello.user.encode(), self._access.user.encode())
+        if not (hmac.compare_digest(hello.password.encode(), self._access.password.encode()) and known):
+            message = f"DB::Exception: {hello.user}: Authentication failed: password is incorrect, or there is no user"
+            self._send(protocol.exception(_AUTHENTICATION_FAILED, "DB::Exception", message))
+            return False
+        self._database = hello.database or self._access.database
+        self._send(protocol.hello(name=SERVER_NAME, version=self._engine.version, time_zone="UTC"))
+        self._reader.raw_string()  # quota key
+        return True
+
+    def _serve_packet(self) -> bool:
+        """Serve one packet. False when the client has to connect anew."""
+        match self._reader.varint():
+            case ClientPacket.PING:
+                self._send(protocol.pong())
+            case ClientPacket.CANCEL:
+                pass  # of a query that had already ended
+            case ClientPacket.QUERY:
+                return self._serve_query(protocol.read_query(self._reader))
+            case packet:
+                raise PacketError(f"unexpected packet {packet}")
+        return True
+
+    def _serve_query(self, query: Query) -> bool:
+        """Run a query and answer it. False after an error in the middle of a client's data, which cannot be resumed."""
+        if query.compressed:
+            raise PacketError("compression is not for a loopback connection")
+        tables = self._receive_external_tables()
+        target = statement.insert_target(query.text)
+        try:
+            with self._engine.connection() as connection:
+                self._prepare(connection, query, tables)
+                if target is not None:
+                    self._insert(connection, target)
+                else:
+                    self._answer(connection, query)
+        except EngineError as error:
+            self._send(protocol.exception(error.code, "DB::Exception", error.message))
+        except UnsupportedTypeError as error:
+            message = f"DB::Exception: the embedded engine cannot carry columns of type {error}"
+            self._send(protocol.exception(_NOT_IMPLEMENTED, "DB::Exception", message))
+        else:
+            return True
+        # The rows of a refused INSERT may still be on their way, so the stream has no known position any more.
+        return target is None
+
+    def _receive_external_tables(self) -> list[tuple[str, Block]]:
+        """Tables that came with the query: name and rows. An unnamed block without columns ends them."""
+        tables = []
+        room = _MAX_INSERT_BYTES
+        while True:
+            name, block = self._receive_block(room)
+            if not block.columns:
+                return tables
+            room -= len(block.encoded)
+            tables.append((name, block))
+
+    def _receive_block(self, limit: int) -> tuple[str, Block]:
+        packet = self._reader.varint()
+        if packet == ClientPacket.CANCEL:
+            raise EngineError(QUERY_WAS_CANCELLED, "DB::Exception: the client cancelled while it sent its data")
+        if packet != ClientPacket.DATA:
+            raise PacketError(f"packet {packet} instead of data")
+        name = self._reader.string()
+        block = read_wire_block(self._reader, limit=limit)
+        self._reader.compact()
+        return name, block
+
+    def _prepare(self, connection: ChdbConnection, query: Query, tables: list[tuple[str, Block]]) -> None:
+        connection.execute(f"USE {protocol.quote_identifier(self._database)}")
+        for text in self._sticky:
+            connection.execute(text)
+        for name, block in tables:
+            _create_temporary_table(connection, name, block)
+        if query.settings:
+            connection.execute(statement.set_statement(query.settings))
+
+    def _answer(self, connection: ChdbConnection, query: Query) -> None:
+        """Run a statement that brings no rows of its own, and send what it returns."""
+        parameters = {name: statement.parameter_text(value) for name, value in query.parameters.items()}
+        is_read = statement.is_read(query.text)
+        if is_read:
+            statement.check_output(query.text)
+        with self._running() as running:
+            tagged = running.tag + query.text
+            try:
+                chunks = connection.stream(tagged, parameters) if is_read else connection.run(tagged, parameters)
+                columns_sent = self._send_result(chunks)
+            except EngineError as error:
+                if not (running.cancelled and error.code == QUERY_WAS_CANCELLED):
+                    raise
+                columns_sent = True  # the client asked for the end and takes what it has
+        if not columns_sent and statement.is_select(query.text):
+            self._send(protocol.data(header_block(connection.columns_of_select(query.text, parameters))))
+        if statement.is_sticky(query.text):
+            self._sticky = [*(text for text in self._sticky if text != query.text), query.text][-_MAX_STICKY:]
+        self._send(protocol.end_of_stream())
+
+    def _send_result(self, chunks: Iterator[Chunk]) -> bool:
+        """Send a result's blocks and its figures. Whether there were any columns to name."""
+        started = time.monotonic_ns()
+        rows = blocks = size = 0
+        chunk = None
+        for chunk in chunks:
+            for block in blocks_of_result(chunk.native):
+                header = b"" if blocks else protocol.data(header_block(block.columns))
+                self._send(header + protocol.data(block.encoded))
+                rows, blocks, size = rows + block.rows, blocks + 1, size + len(block.encoded)
+        if chunk is not None:
+            elapsed = time.monotonic_ns() - started
+            info = protocol.profile_info(rows=rows, blocks=blocks, size=size)
+            self._send(info + protocol.progress(rows=chunk.read_rows, size=chunk.read_bytes, elapsed_ns=elapsed))
+        return blocks > 0
+
+    def _insert(self, connection: ChdbConnection, target: InsertTarget) -> None:
+        columns = _insert_columns(connection, target)
+        self._send(protocol.table_columns(columns) + protocol.data(header_block(columns)))
+        with insert_data() as data:
+            while (block := self._receive_block(_MAX_INSERT_BYTES - data.size)[1]).columns:
+                if block.rows:
+                    data.append(block.rows, block.encoded)
+                self._send(protocol.profile_events())
+            data.flush()
+            if data.rows:
+                with self._running() as running:
+                    connection.execute(running.tag + _insert_statement(target, columns, data.path))
+            written = protocol.progress(rows=0, size=0, written_rows=data.rows, written_bytes=data.size)
+        self._send(protocol.profile_events() + written + protocol.end_of_stream())
+
+    @contextmanager
+    def _running(self) -> Iterator[RunningQuery]:
+        """Watch the client while a query runs, so that its leaving stops the query."""
+        query = RunningQuery(self._client, self._engine.new_tag())
+        self._watcher.watch(query)
+        try:
+            yield query
+        finally:
+            self._watcher.forget(query)
+
+    def _send(self, packets: bytes) -> None:
+        self._client.sendall(packets)
+
+    def _try_send(self, packets: bytes) -> None:
+        try:
+            self._client.sendall(packets)
+        except OSError:
+            logger.debug("client.gone")
+
+
+def _create_temporary_table(connection: ChdbConnection, name: str, block: Block) -> None:
+    table = protocol.quote_identifier(name)
+    definition = ", ".join(f"{protocol.quote_identifier(column.name)} {column.type}" for column in block.columns)
+    connection.execute(f"CREATE TEMPORARY TABLE IF NOT EXISTS {table} ({definition}) ENGINE = Memory")
+    if block.rows:
+        with insert_data() as data:
+            data.append(block.rows, block.encoded)
+            data.flush()
+            connection.execute(f"INSERT INTO {table} FROM INFILE '{data.path}' COMPRESSION 'none' FORMAT Native")
+
+
+def _insert_columns(connection: ChdbConnection, target: InsertTarget) -> tuple[Column, ...]:
+    columns = connection.columns_of_table(target.table)
+    if not target.columns:
+        return columns
+    by_name = {column.name: column for column in columns}
+    for name in target.columns:
+        if name not in by_name:
+            raise EngineError(_NO_SUCH_COLUMN, f"DB::Exception: No such column {name} in table {target.table}")
+    return tuple(by_name[name] for name in target.columns)
+
+
+def _insert_statement(target: InsertTarget, columns: tuple[Column, ...], path: str) -> str:
+    names = ", ".join(protocol.quote_identifier(column.name) for column in columns)
+    settings = f" SETTINGS {target.settings}" if target.settings else ""
+    return f"INSERT INTO {target.table} ({names}) FROM INFILE '{path}' COMPRESSION 'none'{settings} FORMAT Native"

@@ -1,0 +1,105 @@
+"""What kind of statement a client sent, and how its settings and parameters become chDB's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from analytics.clickhouse.engine.errors import EngineError
+
+_NOT_IMPLEMENTED = 48
+_BAD_ARGUMENTS = 36
+
+_IDENTIFIER = r'(?:`(?:[^`\\]|\\.)+`|"(?:[^"\\]|\\.)+"|[A-Za-z_]\w*)'
+_SKIPPED = r"(?:\s|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*"
+_WORD = re.compile(_SKIPPED + r"\(*\s*([A-Za-z]+)", re.DOTALL)
+_INSERT = re.compile(
+    _SKIPPED
+    + rf"INSERT\s+INTO\s+(?:TABLE\s+)?(?P<table>{_IDENTIFIER}(?:\s*\.\s*{_IDENTIFIER})?)\s*"
+    + r"(?:\((?P<columns>[^()]*)\)\s*)?(?:SETTINGS\s+(?P<settings>.+?)\s+)?(?:VALUES|FORMAT\s+\w+)\s*;?\s*\Z",
+    re.DOTALL | re.IGNORECASE,
+)
+_COLUMN = re.compile(rf"\s*({_IDENTIFIER})\s*(?:,|\Z)")
+_SETTING_NAME = re.compile(r"[A-Za-z_]\w*\Z")
+# Such a clause would replace the Native format that the answer is taken apart as.
+_FOREIGN_OUTPUT = re.compile(r"\b(?:FORMAT\s+\w+|INTO\s+OUTFILE\b.*)\s*;?\s*\Z", re.IGNORECASE | re.DOTALL)
+_ESCAPES = {"b": "\b", "f": "\f", "r": "\r", "n": "\n", "t": "\t", "0": "\0", "a": "\a", "v": "\v"}
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+
+_READS = frozenset({"SELECT", "WITH", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "EXISTS", "FROM", "VALUES"})
+_STICKY = frozenset({"USE", "SET"})
+
+
+@dataclass(frozen=True)
+class InsertTarget:
+    """An INSERT whose rows follow as data blocks. `columns` is empty when the statement names none."""
+
+    table: str
+    columns: tuple[str, ...]
+    settings: str
+
+
+def first_word(text: str) -> str:
+    match = _WORD.match(text)
+    return match.group(1).upper() if match else ""
+
+
+def is_read(text: str) -> bool:
+    """Whether the statement only answers, so that its result can be streamed."""
+    return first_word(text) in _READS
+
+
+def is_select(text: str) -> bool:
+    return first_word(text) in {"SELECT", "WITH", "FROM"}
+
+
+def is_sticky(text: str) -> bool:
+    """Whether the statement changes the session, so that later queries of this client must repeat it."""
+    return first_word(text) in _STICKY
+
+
+def check_output(text: str) -> None:
+    """Refuse what this engine would answer wrongly. Raises EngineError."""
+    if _FOREIGN_OUTPUT.search(text):
+        raise EngineError(_NOT_IMPLEMENTED, "FORMAT and INTO OUTFILE are not for the native protocol")
+    if re.search(r"\bWITH\s+TOTALS\b", text, re.IGNORECASE):
+        raise EngineError(_NOT_IMPLEMENTED, "WITH TOTALS is not available in the embedded engine; use GROUPING SETS")
+
+
+def insert_target(text: str) -> InsertTarget | None:
+    """The target of an INSERT whose data follows, None for any other statement."""
+    match = _INSERT.match(text)
+    if match is None:
+        return None
+    listed = match.group("columns") or ""
+    names = tuple(_unquote_identifier(found.group(1)) for found in _COLUMN.finditer(listed))
+    return InsertTarget(match.group("table"), names, match.group("settings") or "")
+
+
+def _unquote_identifier(identifier: str) -> str:
+    if identifier[0] in '`"':
+        return _ESCAPE.sub(r"\1", identifier[1:-1])
+    return identifier
+
+
+def set_statement(settings: Mapping[str, str]) -> str:
+    """One SET for all settings of a query."""
+    for name in settings:
+        if not _SETTING_NAME.match(name):
+            raise EngineError(_BAD_ARGUMENTS, f"{name!r} is not the name of a setting")
+    return "SET " + ", ".join(f"{name} = {quote_string(value)}" for name, value in settings.items())
+
+
+def quote_string(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def parameter_text(wire: str) -> str:
+    """A parameter as chDB wants it: the wire's quotes and one level of escapes removed, the inner level kept.
+
+    The client escapes twice, once for the quotes and once for the value's text form, which chDB undoes itself.
+    """
+    if len(wire) < 2 or not (wire[0] == wire[-1] == "'"):
+        return wire
+    return _ESCAPE.sub(lambda match: _ESCAPES.get(match.group(1), match.group(1)), wire[1:-1])
