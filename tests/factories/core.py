@@ -1,0 +1,33 @@
+"""Projects and keys for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from itertools import count
+
+from core.keys import SCOPES, hash_key, issue_key
+from core.models import ApiKey, Project
+
+_serial = count(1)
+
+
+def make_project(name: str | None = None) -> Project:
+    return Project.objects.create(name=name or f"project-{next(_serial)}")
+
+
+def make_key(
+    project: Project,
+    scopes: Iterable[str] = SCOPES,
+    *,
+    name: str = "test",
+    expires_at: datetime | None = None,
+    revoked_at: datetime | None = None,
+) -> tuple[ApiKey, str]:
+    """A key of the project and its plain text. Unlike `issue_key` it takes an expiry in the past."""
+    row, key = issue_key(project, name=name, scopes=scopes)
+    if expires_at is not None or revoked_at is not None:
+        row.expires_at, row.revoked_at = expires_at, revoked_at
+        row.save(update_fields=["expires_at", "revoked_at"])
+    assert row.key_hash == hash_key(key)
+    return row, key

@@ -1,0 +1,97 @@
+"""Starts what the suite needs before Django reads its settings, and stops it at the end.
+
+DATABASE_URL, REDIS_URL and CLICKHOUSE_URL given in the environment are used instead. The ClickHouse engine starts when
+the first test asks for the fixture `clickhouse`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.services import Service, start_clickhouse, start_postgresql, start_redis
+
+_MANAGE = Path(__file__).resolve().parent.parent / "manage.py"
+
+_running: list[Service] = []
+_folders: list[Path] = []
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests() -> Generator[None, None, None]:
+    # A wrapper, since pytest-django reads the settings in this same hook and also asks to be first.
+    _start()
+    return (yield)
+
+
+def pytest_unconfigure() -> None:
+    _stop()
+
+
+def pytest_report_header() -> list[str]:
+    names = {"postgresql": "DATABASE_URL", "redis": "REDIS_URL"}
+    own = {service.name for service in _running}
+    return [
+        "services: " + ", ".join(f"{name} ({'started here' if name in own else url})" for name, url in names.items()),
+        f"clickhouse: {'CLICKHOUSE_URL' if os.environ.get('CLICKHOUSE_URL') else 'engine, started on first use'}",
+        f"var: {os.environ['VAR_DIR']}",
+    ]
+
+
+@pytest.fixture(scope="session")
+def clickhouse_engine() -> Iterator[None]:
+    """A ClickHouse with the analytics tables, at the address that Django's settings name."""
+    from django.core.management import call_command
+
+    engine = None
+    if not os.environ.get("CLICKHOUSE_URL"):
+        run = Path(os.environ["VAR_DIR"]) / "run"
+        run.mkdir(exist_ok=True)
+        engine = start_clickhouse(_folders[0] / "clickhouse", _MANAGE, run / "clickhouse.url")
+        _running.append(engine)
+    call_command("migrate_analytics", verbosity=0)
+    yield
+    if engine is not None:
+        _running.remove(engine)
+        engine.stop()
+
+
+def _start() -> None:
+    # Short: a Unix socket's path has at most 107 bytes.
+    folder = Path(tempfile.mkdtemp(prefix="gw-", dir="/tmp"))
+    folder.chmod(0o755)
+    _folders.append(folder)
+    atexit.register(_stop)
+    _set_environment(folder)
+    if not os.environ.get("DATABASE_URL"):
+        service, os.environ["DATABASE_URL"] = start_postgresql(folder / "pg")
+        _running.append(service)
+    if not os.environ.get("REDIS_URL"):
+        service, os.environ["REDIS_URL"] = start_redis(folder / "redis")
+        _running.append(service)
+
+
+def _set_environment(folder: Path) -> None:
+    """The suite's own settings; keys and addresses of whoever runs it stay out."""
+    foreign = {"HOST", "PORT", "PUBLIC_URL", "SECRET_KEY", "ENCRYPTION_KEYS", "DEBUG", "SPOOL_DIR", "WEB_WORKERS"}
+    for name in list(os.environ):
+        if name in foreign or name.endswith("_API_KEY"):
+            del os.environ[name]
+    os.environ.update({"VAR_DIR": str(folder / "var"), "SANDBOX": "0", "ALLOW_PRIVATE_UPSTREAMS": "1"})
+    (folder / "var").mkdir()
+
+
+def _stop() -> None:
+    while _running:
+        # PostgreSQL waits for its clients on SIGTERM, and ends their sessions on SIGINT.
+        service = _running.pop()
+        service.stop(signal.SIGINT if service.name == "postgresql" else signal.SIGTERM)
+    while _folders:
+        shutil.rmtree(_folders.pop(), ignore_errors=True)

