@@ -52,7 +52,7 @@ class UpstreamRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts. `prompt_tokens` is the whole prompt, cached and cache-written tokens included (OpenAI's convention);
+    """Token counts. `prompt_tokens` is the whole prompt, cached and cache-written tokens included (OpenAI's way);
     the four disjoint classes that are priced follow from it. `completion_tokens` includes `reasoning_tokens`.
     """
 
@@ -69,8 +69,8 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ParsedResponse:
-    """A whole answer: `body` is the chat-completion JSON to send to the client (the provider's own bytes when nothing had
-    to change), the rest is what the record needs."""
+    """A whole answer: `body` is the chat-completion JSON to send to the client (the provider's own bytes when nothing
+    had to change), the rest is what the record needs."""
 
     body: bytes
     model: str
@@ -83,7 +83,7 @@ class StreamEvent:
     """One event for the client.
 
     `data` is the JSON of a `chat.completion.chunk` without framing (the provider's bytes when nothing had to change).
-    `has_output` is False for preamble (role only, empty delta, keep-alive): the first-chunk gate waits for the first True.
+    `has_output` is False for preamble (role only, empty delta, keep-alive): the first-chunk gate waits for a True.
     `text` is the visible text delta of choice 0, kept for the record and to estimate tokens of a cut stream.
     """
 
@@ -95,7 +95,8 @@ class StreamEvent:
 class StreamTranslator(Protocol):
     """Turns the provider's bytes, cut anywhere, into events; one instance per attempt.
 
-    Usage never leaves through `feed`: it is collected in `usage` and the last chunk, `closing()`, carries it exactly once.
+    Usage never leaves through `feed`: it is collected in `usage`, and the last chunk, `closing()`, carries it once.
+    A caller that finds `usage` None at the end may set an estimate before `closing()`.
     """
 
     usage: Usage | None
@@ -107,8 +108,8 @@ class StreamTranslator(Protocol):
         ...
 
     def closing(self) -> list[StreamEvent]:
-        """Call once at the end of the provider's stream: the last chunk (empty delta, `finish_reason`, `usage`), without
-        `[DONE]`. Raises ProviderError(UNUSABLE) when the stream ended before its terminator."""
+        """Call once at the end of the provider's stream: the last chunk (empty delta, `finish_reason`, `usage`),
+        without `[DONE]`. Raises ProviderError(UNUSABLE) when the stream ended before its terminator."""
         ...
 
 

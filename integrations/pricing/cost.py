@@ -1,0 +1,47 @@
+"""Usage times price, in exact decimal arithmetic. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from integrations.providers.base import Usage
+
+PLACES = Decimal("0.0000000001")  # what the record keeps of a US dollar
+_ZERO = Decimal("0.0000000000")
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars per 1,000,000 tokens. A cache class without a price of its own costs what fresh input costs."""
+
+    input: Decimal
+    output: Decimal
+    cache_read: Decimal | None = None
+    cache_write: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """US dollars of the four disjoint token classes, 10 places each; `total` is their sum to the last digit."""
+
+    input: Decimal
+    cache_read: Decimal
+    cache_write: Decimal
+    output: Decimal
+    total: Decimal
+
+
+def cost_of(usage: Usage, price: Price) -> Cost:
+    """Every token is priced once: fresh input is the prompt without cache reads and writes, never below 0."""
+    read = _cost(usage.cache_read_tokens, price.input if price.cache_read is None else price.cache_read)
+    write = _cost(usage.cache_write_tokens, price.input if price.cache_write is None else price.cache_write)
+    fresh = _cost(usage.prompt_tokens - usage.cache_read_tokens - usage.cache_write_tokens, price.input)
+    output = _cost(usage.completion_tokens, price.output)
+    return Cost(input=fresh, cache_read=read, cache_write=write, output=output, total=fresh + read + write + output)
+
+
+def _cost(tokens: int, per_million: Decimal) -> Decimal:
+    if tokens <= 0:
+        return _ZERO
+    return (per_million * tokens).scaleb(-6).quantize(PLACES)

@@ -1,0 +1,134 @@
+"""A whole answer of the OpenAI dialect: passed on byte for byte when it conforms, completed where it does not."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import Any
+
+import msgspec
+
+from integrations.providers.base import ChatRequest, ParsedResponse, Usage
+from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.failures import failure_in_body
+from integrations.providers.openai_shapes import (
+    COMPLETION,
+    Choice,
+    Completion,
+    UsageCounts,
+    arguments_text,
+    finish_reason,
+    flatten_content,
+)
+from integrations.providers.usage import completed_usage, read_usage
+
+_decode_conforming = msgspec.json.Decoder(Completion).decode
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:
+    """Raises ProviderError: the error that the body carries, UNUSABLE when it is no answer."""
+    try:
+        completion = _decode_conforming(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _complete(request, body, provider)
+    if not completion.choices or completion.error or not all(_conforms(choice) for choice in completion.choices):
+        return _complete(request, body, provider)
+    return ParsedResponse(
+        body=body,
+        model=completion.model,
+        finish_reason=completion.choices[0].finish_reason,
+        usage=_usage(completion.usage),
+    )
+
+
+def _conforms(choice: Choice) -> bool:
+    reason = choice.finish_reason
+    return not choice.error and reason == finish_reason(reason, called_tools=bool(choice.message.tool_calls))
+
+
+def _usage(counts: UsageCounts) -> Usage:
+    if not counts.prompt_tokens_details and not counts.completion_tokens_details:
+        plain = not (counts.prompt_cache_hit_tokens or counts.cached_tokens or counts.reasoning_tokens)
+        if (
+            plain
+            and not counts.cache_creation_input_tokens
+            and min(counts.prompt_tokens, counts.completion_tokens) >= 0
+        ):
+            return Usage(counts.prompt_tokens, counts.completion_tokens)
+    return read_usage(msgspec.structs.asdict(counts))
+
+
+def _complete(request: ChatRequest, body: bytes, provider: str) -> ParsedResponse:
+    """The answer with what is missing or odd put right; vendor fields stay."""
+    try:
+        answer = _decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _unusable("the answer is not a JSON object", provider) from error
+    choices = answer.get("choices")
+    if answer.get("error") or (not isinstance(choices, list) and (answer.get("message") or answer.get("detail"))):
+        raise failure_in_body(answer, provider=provider)
+    if not isinstance(choices, list) or not choices or not all(isinstance(choice, dict) for choice in choices):
+        raise _unusable("the answer holds no choice", provider)
+    answer["choices"] = [_completed_choice(choice, index, provider) for index, choice in enumerate(choices)]
+    if not isinstance(answer.get("id"), str):
+        # Derived, so that the same bytes give the same answer.
+        answer["id"] = f"chatcmpl-{hashlib.sha256(body).hexdigest()[:24]}"
+    answer["object"] = COMPLETION
+    created = answer.get("created")
+    if not isinstance(created, int) or isinstance(created, bool):
+        answer["created"] = int(created) if isinstance(created, float) else int(time.time())
+    if not isinstance(answer.get("model"), str):
+        answer["model"] = request.model
+    usage = _completed_usage(answer)
+    return ParsedResponse(
+        body=msgspec.json.encode(answer),
+        model=answer["model"],
+        finish_reason=answer["choices"][0]["finish_reason"],
+        usage=usage,
+    )
+
+
+def _completed_usage(answer: dict[str, Any]) -> Usage | None:
+    """Fills in `usage` of the answer. None when the provider said nothing: the caller estimates and writes it."""
+    usage = answer.get("usage")
+    if not isinstance(usage, dict) or not usage:
+        return None
+    answer["usage"] = completed_usage(usage)
+    return read_usage(usage)
+
+
+def _completed_choice(choice: dict[str, Any], position: int, provider: str) -> dict[str, Any]:
+    if choice.get("error"):
+        raise failure_in_body(choice, provider=provider)
+    message = choice.get("message")
+    if message is None and choice.get("finish_reason"):
+        # Azure leaves the message out of an answer that its content filter stopped.
+        message = choice["message"] = {}
+    if not isinstance(message, dict):
+        raise _unusable("a choice holds no message", provider)
+    message.setdefault("role", "assistant")
+    message.setdefault("content", None)
+    flatten_content(message)
+    tool_calls = message.get("tool_calls")
+    for number, call in enumerate(tool_calls if isinstance(tool_calls, list) else []):
+        _complete_tool_call(call, number)
+    if not isinstance(choice.get("index"), int):
+        choice["index"] = position
+    choice["finish_reason"] = finish_reason(choice.get("finish_reason"), called_tools=bool(tool_calls))
+    return choice
+
+
+def _complete_tool_call(call: Any, number: int) -> None:
+    if not isinstance(call, dict):
+        return
+    if not isinstance(call.get("id"), str) or not call["id"]:
+        call["id"] = f"call_{number}"
+    call.setdefault("type", "function")
+    function = call.get("function")
+    if isinstance(function, dict):
+        function["arguments"] = arguments_text(function.get("arguments"))
+
+
+def _unusable(message: str, provider: str) -> ProviderError:
+    return ProviderError(message, kind=FailureKind.UNUSABLE, provider=provider, status=200)

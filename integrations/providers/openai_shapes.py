@@ -1,0 +1,191 @@
+"""What a well-formed answer and chunk look like, and how the pieces that vendors get wrong are put right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+CHUNK = "chat.completion.chunk"
+COMPLETION = "chat.completion"
+
+# Vendors' own names for the reasons of the wire format; anything else is passed on.
+_FINISH_REASONS = {
+    "eos": "stop",
+    "eos_token": "stop",
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "STOP": "stop",
+    "max_tokens": "length",
+    "model_length": "length",
+    "MAX_TOKENS": "length",
+    "tool_use": "tool_calls",
+    "safety": "content_filter",
+    "SAFETY": "content_filter",
+}
+
+_OUTPUT_FIELDS = (
+    "content",
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+    "tool_calls",
+    "function_call",
+    "refusal",
+    "audio",
+    "images",
+)
+
+
+class FunctionDelta(msgspec.Struct):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class ToolCallDelta(msgspec.Struct):
+    index: int
+    id: str | None = None
+    function: FunctionDelta | None = None
+
+
+class Delta(msgspec.Struct):
+    content: str | None = None
+    reasoning_content: Any = None
+    reasoning: Any = None
+    reasoning_details: Any = None
+    tool_calls: list[ToolCallDelta] | None = None
+    function_call: Any = None
+    refusal: Any = None
+    audio: Any = None
+    images: Any = None
+
+    def has_output(self) -> bool:
+        return bool(
+            self.content
+            or self.reasoning_content
+            or self.reasoning
+            or self.tool_calls
+            or self.reasoning_details
+            or self.refusal
+            or self.audio
+            or self.function_call
+            or self.images
+        )
+
+
+class ChunkChoice(msgspec.Struct):
+    index: int
+    delta: Delta
+    finish_reason: str | None
+    error: Any = None
+
+
+class GroqExtension(msgspec.Struct):
+    usage: Any = None
+
+
+class Chunk(msgspec.Struct):
+    """Decodes only when every field of the specification is present with its type."""
+
+    id: str
+    object: Literal["chat.completion.chunk"]
+    created: int
+    model: str
+    choices: list[ChunkChoice]
+    usage: Any = None
+    error: Any = None
+    x_groq: GroqExtension | None = None
+
+
+class Function(msgspec.Struct):
+    name: str
+    arguments: str
+
+
+class ToolCall(msgspec.Struct):
+    id: str
+    type: str
+    function: Function | None = None
+
+
+class Message(msgspec.Struct):
+    role: str
+    content: str | None
+    tool_calls: list[ToolCall] | None = None
+
+
+class Choice(msgspec.Struct):
+    index: int
+    message: Message
+    finish_reason: str
+    error: Any = None
+
+
+class UsageCounts(msgspec.Struct):
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    prompt_tokens_details: dict[str, Any] | None = None
+    completion_tokens_details: dict[str, Any] | None = None
+    prompt_cache_hit_tokens: int | None = None
+    cached_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+
+class Completion(msgspec.Struct):
+    """Decodes only when every field of the specification is present with its type."""
+
+    id: str
+    object: Literal["chat.completion"]
+    created: int
+    model: str
+    choices: list[Choice]
+    usage: UsageCounts
+    error: Any = None
+
+
+def has_output(delta: Mapping[str, Any]) -> bool:
+    return any(delta.get(name) for name in _OUTPUT_FIELDS)
+
+
+def finish_reason(reason: object, *, called_tools: bool) -> str:
+    """The reason in the wire format's words. A stop after tool calls is `tool_calls`, whatever the vendor says."""
+    name = reason if isinstance(reason, str) and reason else "stop"
+    name = _FINISH_REASONS.get(name, name)
+    return "tool_calls" if called_tools and name == "stop" else name
+
+
+def flatten_content(fields: dict[str, Any]) -> None:
+    """Mistral's thinking models answer with a list of parts (https://docs.mistral.ai/capabilities/reasoning):
+    text becomes `content`, thinking `reasoning_content`."""
+    content = fields.get("content")
+    if not isinstance(content, list):
+        return
+    text, thinking = [], []
+    for part in content:
+        if isinstance(part, str):
+            text.append(part)
+        elif isinstance(part, dict) and part.get("type") == "thinking":
+            thinking.append(_text_of(part.get("thinking")))
+        elif isinstance(part, dict):
+            text.append(_text_of(part.get("text")))
+    fields["content"] = "".join(text)
+    if thinking:
+        fields["reasoning_content"] = "".join(thinking)
+
+
+def _text_of(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "".join(_text_of(part.get("text")) for part in value if isinstance(part, dict))
+    return ""
+
+
+def arguments_text(arguments: object) -> str:
+    """Tool arguments as the JSON string that the wire format wants; some servers send an object."""
+    if isinstance(arguments, str):
+        return arguments
+    return "" if arguments is None else msgspec.json.encode(arguments).decode()

@@ -1,0 +1,256 @@
+"""A streamed answer of the OpenAI dialect: chunks as they came, usage and finish reason held for the last one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from integrations.providers.base import StreamEvent, Usage
+from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.failures import failure_in_body, scrub
+from integrations.providers.openai_shapes import CHUNK, Chunk, finish_reason, flatten_content, has_output
+from integrations.providers.openai_tools import ToolIndexes
+from integrations.providers.sse import EventParser, EventTooLargeError, ServerSentEvent
+from integrations.providers.usage import completed_usage, read_usage, usage_object
+
+_decode_conforming = msgspec.json.Decoder(Chunk).decode
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_DONE = b"[DONE]"
+_HEAD_BYTES = 64 * 1024
+
+
+class OpenAIStream:
+    """See `StreamTranslator`. A caller that finds `usage` None at the end may set an estimate before `closing()`.
+
+    An error event behind good ones is raised by the next call, so that nothing before it is lost.
+    """
+
+    __slots__ = (
+        "_base",
+        "_done",
+        "_failure",
+        "_finished",
+        "_head",
+        "_last",
+        "_parser",
+        "_seen",
+        "_tools",
+        "_usage_fields",
+        "finish_reason",
+        "model",
+        "provider",
+        "usage",
+    )
+
+    def __init__(self, *, model: str, provider: str) -> None:
+        self.model = model
+        self.provider = provider
+        self.finish_reason = ""
+        self.usage: Usage | None = None
+        self._parser = EventParser()
+        self._usage_fields: dict[str, Any] | None = None  # the provider's own object, for the last chunk
+        self._finished: dict[int, dict[str, Any]] = {}  # choice index → the choice of its last chunk
+        self._base: dict[str, Any] = {}  # top-level fields of chunks that were held back
+        self._last: tuple[str, int, str] | None = None  # id, created, model of the last chunk relayed
+        self._tools = ToolIndexes()
+        self._failure: ProviderError | None = None
+        self._head = b""  # what came before the first event: perhaps not a stream at all
+        self._seen = False
+        self._done = False
+
+    def feed(self, data: bytes) -> list[StreamEvent]:
+        self._raise_failure()
+        if not self._seen and len(self._head) < _HEAD_BYTES:
+            self._head += data
+        try:
+            events = self._parser.feed(data)
+        except EventTooLargeError as error:
+            raise self._unusable(str(error)) from error
+        translated = self._translate(events)
+        if not translated:
+            self._raise_failure()
+        return translated
+
+    def closing(self) -> list[StreamEvent]:
+        self._raise_failure()
+        translated = self._translate(self._parser.flush(), cut=True)
+        self._raise_failure()
+        if not self._seen:
+            raise self._not_a_stream()
+        if not self._done and not self._finished:
+            raise self._unusable("the stream ended before its end was announced")
+        if not self._finished:
+            # Snowflake ends with [DONE] and never names a reason.
+            self._finished[0] = {"index": 0}
+        return translated + self._last_chunks()
+
+    def _translate(self, events: list[ServerSentEvent], *, cut: bool = False) -> list[StreamEvent]:
+        translated = []
+        for event in events:
+            if self._done or self._failure is not None:
+                break
+            data = event.data
+            if data[:6] == _DONE:
+                self._done = True
+                break
+            try:
+                out = self._chunk(data, event.event)
+            except ProviderError as error:
+                if cut and error.kind is FailureKind.UNUSABLE:
+                    break  # half an event: closing() says whether the stream was whole without it
+                self._failure = error
+                break
+            if out is not None:
+                translated.append(out)
+        return translated
+
+    def _chunk(self, data: bytes, name: str) -> StreamEvent | None:
+        """The event for one chunk, None when all of it is held back. Raises ProviderError."""
+        if name == "error":
+            raise self._error_event(data)
+        try:
+            chunk = _decode_conforming(data)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return self._rework(data)
+        if len(chunk.choices) != 1 or chunk.usage is not None or chunk.error is not None:
+            return self._rework(data)
+        choice = chunk.choices[0]
+        if choice.finish_reason is not None or choice.error is not None or self._finished:
+            return self._rework(data)
+        if chunk.x_groq is not None and chunk.x_groq.usage is not None:
+            return self._rework(data)
+        delta = choice.delta
+        if delta.tool_calls and not self._tools.accept(choice.index, delta.tool_calls):
+            return self._rework(data)
+        self._seen = True
+        self._last = (chunk.id, chunk.created, chunk.model)
+        self.model = chunk.model or self.model
+        return StreamEvent(data, delta.has_output(), (delta.content or "") if choice.index == 0 else "")
+
+    def _rework(self, data: bytes) -> StreamEvent | None:
+        """A chunk that ends something, carries usage or an error, or lacks a field."""
+        if not data.strip():
+            return None
+        fields = self._decoded(data)
+        self._seen = True
+        self._take_usage(fields)
+        choices = fields.pop("choices", None)
+        kept = [
+            choice
+            for position, choice in enumerate(choices if isinstance(choices, list) else [])
+            if isinstance(choice, dict) and self._keep_choice(choice, position)
+        ]
+        if isinstance(fields.get("model"), str) and fields["model"]:
+            self.model = fields["model"]
+        if not kept:
+            self._base.update((name, value) for name, value in fields.items() if value is not None and value != "")
+            return None
+        self._complete_identity(fields)
+        fields["choices"] = kept
+        first = kept[0]
+        content = first["delta"].get("content") if first["index"] == 0 else None
+        return StreamEvent(
+            msgspec.json.encode(fields),
+            any(has_output(choice["delta"]) for choice in kept),
+            content if isinstance(content, str) else "",
+        )
+
+    def _decoded(self, data: bytes) -> dict[str, Any]:
+        try:
+            fields = _decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._unusable("a chunk of the stream is not a JSON object") from error
+        if fields.get("error") or fields.get("object") == "error":
+            self._take_usage(fields)
+            raise failure_in_body(fields, provider=self.provider)
+        return fields
+
+    def _keep_choice(self, choice: dict[str, Any], position: int) -> bool:
+        """Puts the choice right and takes its end away. False when nothing is left to send before the last chunk."""
+        if choice.get("error"):
+            raise failure_in_body(choice, provider=self.provider)
+        index = choice.get("index")
+        if not isinstance(index, int):
+            index = choice["index"] = position
+        delta = choice.get("delta")
+        if not isinstance(delta, dict):
+            delta = choice["delta"] = {}
+        choice.pop("message", None)  # Perplexity repeats the whole answer so far beside each delta
+        flatten_content(delta)
+        if isinstance(delta.get("tool_calls"), list):
+            self._tools.rewrite(index, delta["tool_calls"])
+        reason = choice.get("finish_reason")
+        choice["finish_reason"] = None
+        if reason == "error":
+            raise failure_in_body({"message": "the provider ended the answer with an error"}, provider=self.provider)
+        output = has_output(delta)
+        if reason:
+            held = {"index": index} if output else choice
+            self._finished[index] = {**held, "finish_reason": reason}
+        return output or index not in self._finished
+
+    def _take_usage(self, fields: dict[str, Any]) -> None:
+        """Removes usage from wherever the vendor puts it and remembers the latest."""
+        usage = fields.pop("usage", None)
+        extension = fields.get("x_groq")
+        if isinstance(extension, dict) and "usage" in extension:
+            groq_usage = extension.pop("usage")
+            usage = usage or groq_usage
+        if isinstance(usage, dict) and usage:
+            self._usage_fields = usage
+            self.usage = read_usage(usage)
+
+    def _complete_identity(self, fields: dict[str, Any]) -> None:
+        """Fills in id, created and model from the chunks before; `object` is always the specification's."""
+        last_id, last_created, last_model = self._last or ("", 0, self.model)
+        for name, default in (("id", last_id), ("created", last_created), ("model", last_model)):
+            if not isinstance(fields.get(name), type(default)):
+                fields[name] = default
+        fields["object"] = CHUNK
+        self._last = (fields["id"], fields["created"], fields["model"])
+
+    def _last_chunks(self) -> list[StreamEvent]:
+        """One chunk per choice with its finish reason, the last of them with usage."""
+        base = self._base
+        self._complete_identity(base)
+        ends = [self._end_of_choice(index, self._finished[index]) for index in sorted(self._finished)]
+        self.finish_reason = ends[0]["finish_reason"]
+        chunks = [{**base, "choices": [end]} for end in ends]
+        usage = self._closing_usage()
+        if usage is not None:
+            chunks[-1]["usage"] = usage
+        return [StreamEvent(msgspec.json.encode(chunk), False) for chunk in chunks]
+
+    def _end_of_choice(self, index: int, choice: dict[str, Any]) -> dict[str, Any]:
+        reason = finish_reason(choice.get("finish_reason"), called_tools=self._tools.called(index))
+        return {**choice, "delta": {}, "finish_reason": reason}
+
+    def _closing_usage(self) -> dict[str, Any] | None:
+        if self._usage_fields is not None:
+            return completed_usage(self._usage_fields)
+        return None if self.usage is None else usage_object(self.usage)
+
+    def _error_event(self, data: bytes) -> ProviderError:
+        try:
+            decoded = _decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            decoded = {"message": data[:2000].decode("utf-8", "replace")}
+        return failure_in_body(decoded, provider=self.provider)
+
+    def _not_a_stream(self) -> ProviderError:
+        """Some servers answer 200 with a JSON error where a stream was asked for."""
+        try:
+            decoded = _decode(self._head)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return self._unusable("the stream ended without an answer")
+        if decoded.get("error") or decoded.get("message"):
+            return failure_in_body(decoded, provider=self.provider)
+        return self._unusable("the provider did not answer with a stream")
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _unusable(self, message: str) -> ProviderError:
+        return ProviderError(scrub(message), kind=FailureKind.UNUSABLE, provider=self.provider, status=200)

@@ -1,0 +1,146 @@
+"""Provider name → adapter, model name → the providers that may serve it. Adapters are imported on first use."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib import import_module
+
+from integrations.errors import UnknownProviderError
+from integrations.providers.base import Adapter
+
+# Provider → "module:attribute", where the attribute is an adapter or a mapping of them by provider name.
+_COMPATIBLE = "integrations.providers.compatible:ADAPTERS"
+_ADAPTERS = {
+    "openai": "integrations.providers.openai:ADAPTER",
+    "azure_openai": "integrations.providers.azure_openai:ADAPTER",
+    "groq": _COMPATIBLE,
+    "deepseek": _COMPATIBLE,
+    "xai": _COMPATIBLE,
+    "openrouter": _COMPATIBLE,
+    "together": _COMPATIBLE,
+    "fireworks": _COMPATIBLE,
+    "perplexity": _COMPATIBLE,
+    "cerebras": _COMPATIBLE,
+    "mistral": _COMPATIBLE,
+    "huggingface": _COMPATIBLE,
+    "zai": _COMPATIBLE,
+    "snowflake": _COMPATIBLE,
+    "ollama": _COMPATIBLE,
+    "vllm": _COMPATIBLE,
+    "openai_compatible": _COMPATIBLE,
+    "sandbox": _COMPATIBLE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A provider that may serve a model, and the model's name there."""
+
+    provider: str
+    upstream_model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """Models whose name starts with `prefix` come from `owned_by`, served by `providers`, the first preferred."""
+
+    prefix: str
+    owned_by: str
+    providers: tuple[str, ...]
+
+
+_OPENAI = ("openai", "azure_openai")
+_OPEN_WEIGHTS = ("groq", "cerebras", "together", "fireworks", "huggingface", "openrouter")
+
+# The longest matching prefix counts, so the order is for people.
+PREFIXES = (
+    Prefix("gpt-", "openai", _OPENAI),
+    Prefix("chatgpt-", "openai", _OPENAI),
+    Prefix("o1", "openai", _OPENAI),
+    Prefix("o3", "openai", _OPENAI),
+    Prefix("o4", "openai", _OPENAI),
+    Prefix("codex-", "openai", _OPENAI),
+    Prefix("computer-use-", "openai", _OPENAI),
+    Prefix("ft:", "openai", ("openai",)),
+    Prefix("gpt-oss-", "openai", ("cerebras", "groq", "ollama")),
+    Prefix("gpt-oss:", "openai", ("ollama",)),
+    Prefix("deepseek-", "deepseek", ("deepseek",)),
+    Prefix("grok-", "xai", ("xai", "azure_openai")),
+    Prefix("sonar", "perplexity", ("perplexity",)),
+    Prefix("glm-", "zai", ("zai",)),
+    Prefix("mistral-", "mistralai", ("mistral",)),
+    Prefix("ministral-", "mistralai", ("mistral",)),
+    Prefix("magistral-", "mistralai", ("mistral",)),
+    Prefix("codestral-", "mistralai", ("mistral",)),
+    Prefix("devstral-", "mistralai", ("mistral",)),
+    Prefix("pixtral-", "mistralai", ("mistral",)),
+    Prefix("open-mistral-", "mistralai", ("mistral",)),
+    Prefix("open-mixtral-", "mistralai", ("mistral",)),
+    Prefix("llama-3", "meta", ("groq", "cerebras")),
+    Prefix("llama3", "meta", ("cerebras", "ollama")),
+    Prefix("meta-llama/", "meta", _OPEN_WEIGHTS),
+    Prefix("qwen-", "alibaba", ("cerebras",)),
+    Prefix("qwen/", "alibaba", ("groq", "openrouter")),
+    Prefix("Qwen/", "alibaba", ("together", "huggingface")),
+    Prefix("deepseek-ai/", "deepseek", ("together", "huggingface")),
+    Prefix("moonshotai/", "moonshotai", ("groq", "together", "huggingface", "openrouter")),
+    Prefix("zai-org/", "zai", ("together", "huggingface")),
+    Prefix("accounts/fireworks/", "fireworks", ("fireworks",)),
+)
+
+# Serve whatever they were set up with: for a name that no prefix claims, or whose providers are not enabled.
+_CATCH_ALL = ("openai_compatible", "vllm", "ollama")
+# Route other vendors' models under `vendor/model`.
+_AGGREGATORS = ("openrouter", "huggingface", "together", "groq")
+
+
+def providers() -> tuple[str, ...]:
+    return tuple(_ADAPTERS)
+
+
+def is_known(provider: str) -> bool:
+    return provider in _ADAPTERS
+
+
+@cache
+def adapter_for(provider: str) -> Adapter:
+    """Raises UnknownProviderError."""
+    try:
+        module_name, _, attribute = _ADAPTERS[provider].partition(":")
+    except KeyError:
+        raise UnknownProviderError(provider) from None
+    found = getattr(import_module(module_name), attribute)
+    adapter: Adapter = found[provider] if isinstance(found, dict) else found
+    return adapter
+
+
+def supported_prefixes() -> tuple[Prefix, ...]:
+    """Every prefix of a model name that the service routes, `provider/` ones included."""
+    return PREFIXES + tuple(Prefix(f"{provider}/", provider, (provider,)) for provider in _ADAPTERS)
+
+
+def resolve(model: str, enabled: Collection[str]) -> list[Candidate]:
+    """The enabled providers that may serve `model`, preferred first; empty when none does.
+
+    `provider/model` is that provider's alone while it is enabled; otherwise an aggregator may serve the whole name.
+    """
+    return list(_resolve(model, enabled if isinstance(enabled, frozenset) else frozenset(enabled)))
+
+
+@lru_cache(maxsize=8192)
+def _resolve(model: str, enabled: frozenset[str]) -> tuple[Candidate, ...]:
+    vendor, slash, name = model.partition("/")
+    if slash and name and vendor in _ADAPTERS and vendor in enabled:
+        return (Candidate(vendor, name),)
+    named = _named_by_prefix(model)
+    if slash:
+        named += _AGGREGATORS if vendor not in _ADAPTERS else ("openrouter",)
+    serving = [name for name in dict.fromkeys(named) if name in enabled]
+    return tuple(Candidate(name, model) for name in serving or [name for name in _CATCH_ALL if name in enabled])
+
+
+def _named_by_prefix(model: str) -> tuple[str, ...]:
+    matching = [row for row in PREFIXES if model.startswith(row.prefix)]
+    return max(matching, key=lambda row: len(row.prefix)).providers if matching else ()
