@@ -1,0 +1,243 @@
+"""The one place that speaks to ClickHouse, a server and the embedded engine alike.
+
+One driver client per thread: a client is one connection and one running query. Values reach a query as server-side
+parameters (`{name:Type}`) only; nothing is formatted into SQL.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import struct
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from clickhouse_driver import Client
+from clickhouse_driver import errors as driver_errors
+from django.conf import settings
+
+from analytics.clickhouse.address import resolve_url
+from analytics.clickhouse.parameters import bind
+from analytics.clickhouse.server_errors import translate
+from analytics.errors import AnalyticsQueryError, AnalyticsUnavailableError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    Row = TypeVar("Row", bound=DataclassInstance)
+
+logger = logging.getLogger("analytics.clickhouse")
+
+_CONNECT_SECONDS = 5
+_READ_MARGIN_SECONDS = 10
+_STATEMENT_SECONDS = 600
+_UNLIMITED_SECONDS = 86400.0
+_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?\Z")
+_AUTHENTICATION_FAILED = 516
+# What the driver's codecs raise for a value that does not fit its column.
+_ENCODING_ERRORS = (TypeError, ValueError, AttributeError, KeyError, ArithmeticError, struct.error)
+_CONNECT_ERRORS = (driver_errors.NetworkError, driver_errors.SocketTimeoutError)
+_CONNECTION_ERRORS = (
+    *_CONNECT_ERRORS,
+    driver_errors.UnexpectedPacketFromServerError,
+    driver_errors.UnknownPacketFromServerError,
+    EOFError,
+    OSError,
+)
+
+
+class _ThreadClients(threading.local):
+    """This thread's clients by read timeout in seconds. Usually there is one."""
+
+    def __init__(self) -> None:
+        self.by_timeout: dict[float, Client] = {}
+
+
+_clients = _ThreadClients()
+
+
+def _forget_clients() -> None:
+    global _clients
+    _clients = _ThreadClients()
+
+
+# A forked worker must neither share its parent's connections nor shut them down.
+os.register_at_fork(after_in_child=_forget_clients)
+
+
+def query(
+    sql: str,
+    params: Mapping[str, Any],
+    *,
+    row: type[Row],
+    name: str,
+    database_settings: Mapping[str, Any] | None = None,
+) -> list[Row]:
+    """Run a SELECT and return its rows as `row`, a dataclass whose field names are the column names.
+
+    `name` says which question this is, in the server's query log. Raises AnalyticsUnavailableError,
+    AnalyticsLimitError or AnalyticsQueryError; TypeError when columns and fields differ.
+    """
+    query_settings = {
+        **_limits(),
+        "log_comment": name,
+        "session_timezone": "UTC",
+        "readonly": 2,
+        **(database_settings or {}),
+    }
+    bound = bind(params)
+
+    def run(client: Client) -> Any:
+        return client.execute(sql, bound, with_column_types=True, settings=query_settings)
+
+    rows, columns = _run(run, name=name, seconds=_seconds(query_settings), retry=True)
+    return _as_dataclasses(rows, [column for column, _ in columns], row, name)
+
+
+def execute(
+    sql: str, params: Mapping[str, Any] | None = None, settings: Mapping[str, Any] | None = None
+) -> list[tuple[Any, ...]]:
+    """Run any statement and return its rows, none for DDL; it may take 10 minutes unless `settings` say otherwise.
+
+    It is sent again only when no connection could be made, so that it never runs twice.
+    """
+    bound = bind(params or {})
+    chosen = {"max_execution_time": _STATEMENT_SECONDS, **(settings or {})}
+
+    def run(client: Client) -> Any:
+        return client.execute(sql, bound, settings=chosen)
+
+    result = _run(run, name="statement", seconds=_seconds(chosen), retry=False)
+    return result if isinstance(result, list) else []
+
+
+def insert(table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, token: str) -> None:
+    """Insert `rows` as one block and return when they are stored.
+
+    The same rows with the same `token` count once in the table and in everything its materialized views feed, however
+    often they are sent. AnalyticsUnavailableError means: send them again; AnalyticsQueryError: these rows never fit.
+    """
+    if not rows:
+        return
+    for name in (table, *columns):
+        if not _NAME.match(name):
+            raise ValueError(f"{name!r} is not a plain name")
+    statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES"
+    insert_settings = {
+        **_limits(),
+        "log_comment": f"insert.{table}",
+        "async_insert": 0,
+        "insert_deduplicate": 1,
+        "deduplicate_blocks_in_dependent_materialized_views": 1,
+        "insert_deduplication_token": token,
+    }
+
+    def run(client: Client) -> Any:
+        by_column = [list(values) for values in zip(*rows, strict=True)]
+        return client.execute(statement, by_column, columnar=True, settings=insert_settings)
+
+    _run(run, name=f"insert.{table}", seconds=_seconds(insert_settings), retry=True)
+
+
+def create_database() -> None:
+    """Create the database the address names when it is absent: nobody can connect to one that is not there."""
+    url = urlsplit(resolve_url())
+    database = url.path.strip("/")
+    if not _NAME.match(database):
+        raise ValueError(f"{database!r} is not a plain name")
+    server = _new_client(urlunsplit(url._replace(path="/default")), _STATEMENT_SECONDS)
+    statement = f"CREATE DATABASE IF NOT EXISTS {database}"
+    try:
+        _attempt(lambda: server.execute(statement), "create_database")
+    finally:
+        server.disconnect()
+
+
+def close() -> None:
+    """Close this thread's connections."""
+    clients, _clients.by_timeout = _clients.by_timeout, {}
+    for client in clients.values():
+        client.disconnect()
+
+
+def _limits() -> dict[str, Any]:
+    return {
+        "max_memory_usage": settings.CLICKHOUSE_QUERY_BYTES,
+        "max_execution_time": settings.CLICKHOUSE_QUERY_SECONDS,
+    }
+
+
+def _seconds(query_settings: Mapping[str, Any]) -> float:
+    """The read timeout: longer than the server's own limit, so that the server gives up first."""
+    limit = float(query_settings["max_execution_time"])
+    return limit + _READ_MARGIN_SECONDS if limit else _UNLIMITED_SECONDS
+
+
+def _client(seconds: float) -> Client:
+    client = _clients.by_timeout.get(seconds)
+    if client is None:
+        client = _clients.by_timeout[seconds] = _new_client(resolve_url(), seconds)
+    return client
+
+
+def _new_client(url: str, seconds: float) -> Client:
+    # The driver takes options in the address only, when there is an address. What an operator wrote there wins.
+    parts = urlsplit(url)
+    options = {"connect_timeout": _CONNECT_SECONDS, "server_side_params": "1", **dict(parse_qsl(parts.query))}
+    return Client.from_url(urlunsplit(parts._replace(query=urlencode({**options, "send_receive_timeout": seconds}))))
+
+
+def _run(call: Callable[[Client], Any], *, name: str, seconds: float, retry: bool) -> Any:
+    """Call with this thread's client; once more with a new one when the connection was lost.
+
+    An engine that was restarted listens on another port, so the address is resolved again.
+    """
+    try:
+        return _attempt(lambda: call(_client(seconds)), name)
+    except AnalyticsUnavailableError as error:
+        cause = error.__cause__
+        close()
+        if not (_never_sent(cause) or (retry and _lost(cause))):
+            raise
+        logger.info("connection.retried query=%s", name)
+    try:
+        return _attempt(lambda: call(_client(seconds)), name)
+    except AnalyticsUnavailableError:
+        close()
+        raise
+
+
+def _never_sent(cause: BaseException | None) -> bool:
+    refused = isinstance(cause, driver_errors.ServerException) and cause.code == _AUTHENTICATION_FAILED
+    return refused or isinstance(cause, _CONNECT_ERRORS)
+
+
+def _lost(cause: BaseException | None) -> bool:
+    return isinstance(cause, _CONNECTION_ERRORS) and not isinstance(cause, TimeoutError)
+
+
+def _attempt(call: Callable[[], Any], name: str) -> Any:
+    try:
+        return call()
+    except driver_errors.ServerException as error:
+        raise translate(error.code, error.message, name=name) from error
+    except _CONNECTION_ERRORS as error:
+        raise AnalyticsUnavailableError("The analytics store does not answer.") from error
+    except (driver_errors.Error, *_ENCODING_ERRORS) as error:
+        message = f"The analytics store cannot take the values of {name}."
+        raise AnalyticsQueryError(message, server_code=0, reason=f"{type(error).__name__}: {error}") from error
+
+
+def _as_dataclasses(rows: Sequence[tuple[Any, ...]], columns: list[str], row: type[Row], name: str) -> list[Row]:
+    names = [field.name for field in fields(row)]
+    if names == columns:
+        return [row(*values) for values in rows]
+    if sorted(names) != sorted(columns):
+        raise TypeError(f"{name}: columns {sorted(columns)} are not the fields {sorted(names)} of {row.__name__}")
+    pick = itemgetter(*(columns.index(field) for field in names))
+    return [row(*pick(values)) for values in rows]

@@ -1,0 +1,47 @@
+"""ClickHouse's error codes as this app's failures. Codes: `src/Common/ErrorCodes.cpp` of ClickHouse."""
+
+from __future__ import annotations
+
+import logging
+
+from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError
+from core.errors import ApplicationError
+
+logger = logging.getLogger("analytics.clickhouse")
+
+_MEMORY = frozenset({241, 307})  # MEMORY_LIMIT_EXCEEDED, TOO_MANY_BYTES
+_TIME = frozenset({159, 160})  # TIMEOUT_EXCEEDED, TOO_SLOW
+_TRANSIENT = frozenset(
+    {
+        202,  # TOO_MANY_SIMULTANEOUS_QUERIES
+        209,  # SOCKET_TIMEOUT
+        210,  # NETWORK_ERROR
+        225,  # NO_ZOOKEEPER
+        236,  # ABORTED
+        242,  # TABLE_IS_READ_ONLY
+        243,  # NOT_ENOUGH_SPACE
+        252,  # TOO_MANY_PARTS
+        285,  # TOO_FEW_LIVE_REPLICAS
+        319,  # UNKNOWN_STATUS_OF_INSERT
+        394,  # QUERY_WAS_CANCELLED: the engine is stopping
+        425,  # SYSTEM_ERROR
+        439,  # CANNOT_SCHEDULE_TASK
+        516,  # AUTHENTICATION_FAILED: the address may be that of an engine before the last restart
+        999,  # KEEPER_EXCEPTION
+    }
+)
+
+
+def translate(server_code: int, reason: str, *, name: str) -> ApplicationError:
+    """The failure to raise for what the server answered to the query `name`."""
+    if server_code in _MEMORY:
+        return AnalyticsLimitError("The question needs more memory than one query may use. Narrow its range.")
+    if server_code in _TIME:
+        return AnalyticsLimitError("The question takes longer than one query may run. Narrow its range.")
+    if server_code in _TRANSIENT:
+        logger.warning("query.unavailable query=%s code=%s", name, server_code)
+        return AnalyticsUnavailableError("The analytics store cannot serve the question now.")
+    # The reason may quote values of rows, so it stays out of the log.
+    logger.error("query.refused query=%s code=%s", name, server_code)
+    message = f"The analytics store refused {name} with code {server_code}."
+    return AnalyticsQueryError(message, server_code=server_code, reason=reason)
