@@ -1,0 +1,24 @@
+"""The ASGI application: Channels routes the gateway past Django, Django serves the rest."""
+
+from __future__ import annotations
+
+import os
+
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.base")
+django_application = get_asgi_application()
+
+# Models can be imported only after the line above.
+from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
+from django.urls import re_path  # noqa: E402
+
+from gateway.lifespan import lifespan  # noqa: E402
+from gateway.routing import http_urlpatterns  # noqa: E402
+
+application = ProtocolTypeRouter(
+    {
+        "http": URLRouter([*http_urlpatterns, re_path(r"", django_application)]),
+        "lifespan": lifespan,
+    }
+)

@@ -1,0 +1,59 @@
+"""HTTP in, pipeline, HTTP out. Plain ASGI callables that Channels routes to: its stock consumer costs more than the
+whole pipeline (a channel-layer listener and a task per message), and nothing here needs a channel layer."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from core.errors import ApplicationError, NotFoundError
+from gateway.errors import MethodNotAllowedError
+from gateway.headers import read_headers
+from gateway.identifiers import new_request_id
+from gateway.models_list import models_list
+from gateway.pipeline.authenticate import authenticate
+from gateway.pipeline.parse import Receive
+from gateway.pipeline.run import run
+from gateway.reply import Reply, Send
+from gateway.runtime import current_runtime
+
+Scope = dict[str, Any]
+
+
+async def chat_completions(scope: Scope, receive: Receive, send: Send) -> None:
+    """POST /api/gateway/v1/chat/completions"""
+    if scope["method"] != "POST":
+        await _refuse(send, MethodNotAllowedError("Use POST", headers={"allow": "POST"}))
+        return
+    await run(current_runtime(), scope["headers"], receive, send)
+
+
+async def models(scope: Scope, receive: Receive, send: Send) -> None:
+    """GET /api/gateway/v1/models"""
+    if scope["method"] != "GET":
+        await _refuse(send, MethodNotAllowedError("Use GET", headers={"allow": "GET"}))
+        return
+    reply = Reply(send, new_request_id())
+    try:
+        snapshot, _ = await authenticate(current_runtime().snapshots, read_headers(scope["headers"]))
+    except ApplicationError as error:
+        await reply.error(error)
+        return
+    await reply.json(models_list(snapshot))
+
+
+async def unknown_path(scope: Scope, receive: Receive, send: Send) -> None:
+    await _refuse(send, NotFoundError(f"The gateway has no {scope['path']}"))
+
+
+async def health(scope: Scope, receive: Receive, send: Send) -> None:
+    """GET /healthz: this worker's event loop runs and it holds its spool open. Asks no other service."""
+    runtime = current_runtime()
+    await Reply(send, new_request_id()).json({"status": "ok", "in_flight": len(runtime.inflight)})
+
+
+async def _refuse(send: Send, error: ApplicationError) -> None:
+    await Reply(send, new_request_id()).error(error)
+
+
+Consumer = Callable[[Scope, Receive, Send], Awaitable[None]]

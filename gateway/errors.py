@@ -1,0 +1,72 @@
+"""The gateway's failures, and the one translation of a provider's failure into a status (design, section 5).
+
+ApplicationError
+├── ValidationError                 core: 400 invalid_request_error
+│   ├── RequestTimeoutError         408: the body did not arrive in time
+│   ├── ProviderRejectedError       400 provider_rejected
+│   └── MethodNotAllowedError       405
+├── ModelNotFoundError              404 model_not_found
+├── PromptConfigNotFoundError       404 prompt_config_not_found
+├── ProviderFailedError             500 provider_error
+├── InternalError                   500 internal_error
+└── ProviderUnavailableError        503 provider_unavailable, provider_timeout
+"""
+
+from __future__ import annotations
+
+import math
+
+from core.errors import ApplicationError, NotFoundError, ServiceUnavailableError, ValidationError
+from integrations.providers.errors import FailureKind, ProviderError
+
+
+class RequestTimeoutError(ValidationError):
+    status = 408
+    code = "request_timeout"
+
+
+class MethodNotAllowedError(ValidationError):
+    status = 405
+    code = "method_not_allowed"
+
+
+class ProviderRejectedError(ValidationError):
+    code = "provider_rejected"
+
+
+class ModelNotFoundError(NotFoundError):
+    code = "model_not_found"
+
+
+class PromptConfigNotFoundError(NotFoundError):
+    code = "prompt_config_not_found"
+
+
+class ProviderFailedError(ApplicationError):
+    code = "provider_error"
+
+
+class InternalError(ApplicationError):
+    code = "internal_error"
+
+
+class ProviderUnavailableError(ServiceUnavailableError):
+    code = "provider_unavailable"
+
+
+def from_provider(failure: ProviderError) -> ApplicationError:
+    """The error the client sees when `failure` was the last attempt's and nothing else may be tried."""
+    message = f"{failure.provider}: {failure.message}" if failure.provider else failure.message
+    match failure.kind:
+        case FailureKind.REJECTED:
+            return ProviderRejectedError(message)
+        case FailureKind.NOT_FOUND:
+            return ModelNotFoundError(message)
+        case FailureKind.CREDENTIALS | FailureKind.UNUSABLE:
+            return ProviderFailedError(message)
+        case FailureKind.TIMEOUT:
+            return ProviderUnavailableError(message, code="provider_timeout")
+        case FailureKind.RATE_LIMITED | FailureKind.UNAVAILABLE:
+            wait = failure.retry_after
+            headers = {"retry-after": str(math.ceil(wait))} if wait is not None and math.isfinite(wait) else None
+            return ProviderUnavailableError(message, headers=headers)

@@ -1,0 +1,75 @@
+"""Every header the gateway reads or writes (specification, gateway headers). The prefix is defined here only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+PREFIX = "x-svc-"
+MAX_VARIABLE_CHARACTERS = 255
+
+REQUEST_ID = b"x-request-id"
+PROVIDER = f"{PREFIX}provider".encode()
+MODEL_USED = f"{PREFIX}model-used".encode()
+ORIGINAL_MODEL = f"{PREFIX}original-model".encode()
+FALLBACK_USED = f"{PREFIX}fallback-used".encode()
+RETRY_COUNT = f"{PREFIX}retry-count".encode()
+CACHE = f"{PREFIX}cache".encode()
+WARNING = f"{PREFIX}warning".encode()
+
+_PREFIX_BYTES = PREFIX.encode()
+_VARIABLE_PREFIX = f"{PREFIX}var-".encode()
+_PROMPT_CONFIG = f"{PREFIX}prompt-config".encode()
+_SESSION_ID = f"{PREFIX}session-id".encode()
+_USER_ID = f"{PREFIX}user-id".encode()
+_FORCE_VARIANT = f"{PREFIX}force-variant".encode()
+
+RawHeaders = Iterable[tuple[bytes, bytes]]
+
+
+class RequestHeaders(msgspec.Struct):
+    """The request headers that mean something to the gateway, decoded; absent ones are empty."""
+
+    authorization: bytes = b""
+    project_id: str = ""
+    content_encoding: str = ""
+    prompt_config: str = ""
+    session_id: str = ""
+    user_id: str = ""
+    force_variant: str = ""
+    variables: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+def _text(value: bytes) -> str:
+    # HTTP has no charset for header values; clients send UTF-8, and what is not UTF-8 must not fail the request.
+    return value.decode("utf-8", "replace").replace("\x00", "")
+
+
+_PLAIN = {
+    b"x-project-id": "project_id",
+    b"content-encoding": "content_encoding",
+    _PROMPT_CONFIG: "prompt_config",
+    _SESSION_ID: "session_id",
+    _USER_ID: "user_id",
+    _FORCE_VARIANT: "force_variant",
+}
+
+
+def read_headers(raw: RawHeaders) -> RequestHeaders:
+    """The known headers of an ASGI scope. `x-svc-var-user-name` becomes the variable `user_name`."""
+    headers = RequestHeaders()
+    for name, value in raw:
+        if name == b"authorization":
+            headers.authorization = value
+        elif name in _PLAIN:
+            setattr(headers, _PLAIN[name], _text(value))
+        elif name.startswith(_VARIABLE_PREFIX):
+            variable = name[len(_VARIABLE_PREFIX) :].decode("ascii", "replace").replace("-", "_")
+            headers.variables[variable] = _text(value)
+    return headers
+
+
+def header_value(text: str) -> bytes:
+    """Text as a header value: what HTTP cannot carry (controls, characters outside Latin-1) is replaced."""
+    return "".join(c if " " <= c != "\x7f" else " " for c in text).encode("latin-1", "replace")

@@ -1,0 +1,25 @@
+"""GET /models: the supported model prefixes in OpenAI's list shape (design, section 5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway.snapshot.project import ProjectSnapshot
+from integrations.registry import supported_prefixes
+
+
+def models_list(snapshot: ProjectSnapshot) -> dict[str, Any]:
+    """`{"object": "list", "data": [{id, object, created, owned_by, enabled}]}`; `enabled` for this project."""
+    return {
+        "object": "list",
+        "data": [
+            {
+                "id": prefix.prefix,
+                "object": "model",
+                "created": 0,
+                "owned_by": prefix.owned_by,
+                "enabled": any(provider in snapshot.credentials for provider in prefix.providers),
+            }
+            for prefix in supported_prefixes()
+        ],
+    }

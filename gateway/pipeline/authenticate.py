@@ -1,0 +1,39 @@
+"""Stage 1: `Authorization: Bearer <key>` to the key's project (specification, Authentication)."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+from core.errors import AuthenticationError, PermissionDeniedError
+from core.keys import KeyRecord, hash_key
+from core.last_use import note_use
+from gateway.headers import RequestHeaders
+from gateway.snapshot.project import ProjectSnapshot
+from gateway.snapshot.store import SnapshotStore
+
+_SCOPE = "gateway"
+_MAX_KEY_BYTES = 512
+
+
+async def authenticate(snapshots: SnapshotStore, headers: RequestHeaders) -> tuple[ProjectSnapshot, KeyRecord]:
+    """Raises AuthenticationError (401), PermissionDeniedError (403), ServiceUnavailableError when it cannot tell."""
+    credential = headers.authorization
+    if credential[:7].lower() != b"bearer " or not credential[7:].strip():
+        raise AuthenticationError(
+            "An API key is required: send the header Authorization: Bearer <API_KEY>", code="missing_api_key"
+        )
+    key_hash = hash_key(credential[7 : 7 + _MAX_KEY_BYTES].strip())
+    found = snapshots.find(key_hash) or await snapshots.resolve(key_hash)
+    if found is None:
+        raise AuthenticationError("The API key is not valid")
+    snapshot, key = found
+    if key.expires_at is not None and key.expires_at.timestamp() <= time.time():
+        raise AuthenticationError("The API key is not valid")
+    if headers.project_id and headers.project_id.strip().lower() != snapshot.id_text:
+        raise AuthenticationError("X-Project-Id is not the project of this API key", code="invalid_project")
+    if _SCOPE not in key.scopes:
+        raise PermissionDeniedError("This API key has no scope for the gateway")
+    snapshots.note_use(snapshot.project_id)
+    note_use(key.id, datetime.now(UTC))
+    return snapshot, key

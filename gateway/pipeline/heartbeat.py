@@ -1,0 +1,42 @@
+"""Keeps a silent stream alive: a comment whenever nothing was sent for HEARTBEAT_SECONDS."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from django.conf import settings
+
+
+class Heartbeat:
+    """Calls `beat` after each silence. One timer a stream, no task until a silence is long enough to need one."""
+
+    __slots__ = ("_beat", "_handle", "_interval", "_last", "_loop", "_task")
+
+    def __init__(self, beat: Callable[[], Awaitable[None]], loop: asyncio.AbstractEventLoop) -> None:
+        self._beat = beat
+        self._loop = loop
+        self._interval: float = settings.HEARTBEAT_SECONDS
+        self._last = loop.time()
+        self._task: asyncio.Task[None] | None = None
+        self._handle = loop.call_later(self._interval, self._tick)
+
+    def touch(self) -> None:
+        """Something was sent just now."""
+        self._last = self._loop.time()
+
+    def stop(self) -> None:
+        self._handle.cancel()
+        if self._task is not None:
+            self._task.cancel()
+
+    def _tick(self) -> None:
+        silence = self._loop.time() - self._last
+        if silence >= self._interval and (self._task is None or self._task.done()):
+            self._task = self._loop.create_task(self._send())
+        wait = self._interval if silence >= self._interval else self._interval - silence
+        self._handle = self._loop.call_later(wait, self._tick)
+
+    async def _send(self) -> None:
+        await self._beat()
+        self.touch()

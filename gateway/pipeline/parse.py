@@ -1,0 +1,74 @@
+"""Stage 2: the body, once (specification, POST /chat/completions and Limits)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from django.conf import settings
+
+from core.errors import ValidationError
+from gateway.errors import RequestTimeoutError
+from gateway.headers import MAX_VARIABLE_CHARACTERS, PREFIX, RequestHeaders
+from gateway.reply import Message
+from gateway.wire import ChatCompletionRequest, decode_request
+
+Receive = Callable[[], Awaitable[Message]]
+
+
+class ClientGoneError(Exception):
+    """The client closed the connection before its request was complete."""
+
+
+async def read_body(receive: Receive, headers: RequestHeaders) -> bytes:
+    """The whole body. Raises ValidationError above GATEWAY_BODY_BYTES, RequestTimeoutError (408) when it dribbles in,
+    ClientGoneError when it never ends."""
+    if headers.content_encoding and headers.content_encoding.lower() != "identity":
+        raise ValidationError("content-encoding: request bodies have to be sent without compression")
+    try:
+        async with asyncio.timeout(settings.GATEWAY_BODY_SECONDS):
+            return await _read(receive)
+    except TimeoutError:
+        raise RequestTimeoutError(
+            f"The request body did not arrive within {settings.GATEWAY_BODY_SECONDS:g} seconds"
+        ) from None
+
+
+async def _read(receive: Receive) -> bytes:
+    message: Any = await receive()
+    first = message.get("body", b"")
+    if message["type"] == "http.request" and not message.get("more_body", False):
+        _check_size(len(first))
+        return bytes(first)
+    parts = [first]
+    size = len(first)
+    while message["type"] == "http.request" and message.get("more_body", False):
+        message = await receive()
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        _check_size(size)
+    if message["type"] != "http.request":
+        raise ClientGoneError
+    return b"".join(parts)
+
+
+def _check_size(size: int) -> None:
+    if size > settings.GATEWAY_BODY_BYTES:
+        raise ValidationError(
+            f"The request body is larger than {settings.GATEWAY_BODY_BYTES} bytes", code="message_too_large"
+        )
+
+
+def parse(body: bytes, headers: RequestHeaders) -> ChatCompletionRequest:
+    """The validated request. Raises ValidationError naming the field or header at fault."""
+    request = decode_request(body)
+    if headers.force_variant and headers.force_variant not in ("target", "baseline"):
+        raise ValidationError(f"{PREFIX}force-variant: expected target or baseline")
+    for name, value in headers.variables.items():
+        if len(value) > MAX_VARIABLE_CHARACTERS:
+            raise ValidationError(
+                f"{PREFIX}var-{name.replace('_', '-')}: {len(value)} characters, "
+                f"at most {MAX_VARIABLE_CHARACTERS} are allowed"
+            )
+    return request

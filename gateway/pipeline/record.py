@@ -1,0 +1,83 @@
+"""The last stage: one record a request, whatever became of it."""
+
+from __future__ import annotations
+
+import time
+
+from analytics.contracts import Outcome, RequestRecord, SpoolEntry
+from gateway.pipeline.context import Account
+from gateway.pipeline.estimate import estimated_tokens
+from gateway.runtime import Runtime
+from integrations.pricing.cost import cost_of
+from integrations.providers.base import Usage
+
+_MAX_ERROR_CHARACTERS = 2000
+
+
+def estimated_usage(account: Account) -> Usage:
+    """Tokens of an answer whose provider did not say, from the bytes that passed."""
+    return Usage(
+        prompt_tokens=estimated_tokens(len(account.body)),
+        completion_tokens=estimated_tokens(account.output_bytes),
+    )
+
+
+def record(runtime: Runtime, account: Account) -> None:
+    """Appends the account to the spool, once. Never raises for a disk that fails."""
+    if account.recorded:
+        return
+    account.recorded = True
+    runtime.spool.append(SpoolEntry(_record_of(account), account.body, b"".join(account.response)))
+    if account.slot is not None:
+        runtime.inflight.end(account.slot)
+
+
+def _record_of(account: Account) -> RequestRecord:
+    now = time.perf_counter()
+    usage = _usage_of(account)
+    request, error, first_output = account.request, account.error, account.first_output
+    cost = None if account.price is None else cost_of(usage, account.price)
+    return RequestRecord(
+        request_id=account.request_id,
+        project_id=account.snapshot.id_text,
+        ts=account.arrived_us,
+        outcome=account.outcome,
+        status_code=account.status_code,
+        api_key_id=account.key.id,
+        session_id=account.headers.session_id,
+        user_id=account.headers.user_id or (request.user or "" if request is not None else ""),
+        provider=account.provider,
+        model=account.model,
+        requested_model=request.model if request is not None else "",
+        error_type=error.type if error is not None else "",
+        error_code=error.code if error is not None else "",
+        error_message=error.message[:_MAX_ERROR_CHARACTERS] if error is not None else "",
+        finish_reason=account.finish_reason,
+        stream=request is not None and request.stream is True,
+        fallback_used=account.fallback_used,
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        cache_read_tokens=usage.cache_read_tokens,
+        cache_write_tokens=usage.cache_write_tokens,
+        reasoning_tokens=usage.reasoning_tokens,
+        tokens_estimated=account.usage_estimated,
+        cost_known=cost is not None,
+        cost_input_usd=f"{cost.input:f}" if cost is not None else "",
+        cost_cache_read_usd=f"{cost.cache_read:f}" if cost is not None else "",
+        cost_cache_write_usd=f"{cost.cache_write:f}" if cost is not None else "",
+        cost_output_usd=f"{cost.output:f}" if cost is not None else "",
+        cost_usd=f"{cost.total:f}" if cost is not None else "",
+        latency_ms=round((now - account.started) * 1000),
+        ttft_ms=round((first_output - account.started) * 1000) if first_output else 0,
+        attempts=tuple(account.attempts),
+    )
+
+
+def _usage_of(account: Account) -> Usage:
+    """What the provider said; an estimate for output that was delivered without it; nothing for what never answered."""
+    if account.usage is not None:
+        return account.usage
+    if account.output_bytes or account.outcome is Outcome.SUCCESS:
+        account.usage_estimated = True
+        return estimated_usage(account)
+    return Usage()

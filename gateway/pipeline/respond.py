@@ -1,0 +1,138 @@
+"""Stage 10: the answer to the client, whole or streamed. The record is written just before the last bytes leave: what a
+client has seen succeed is on disk, whenever the worker is killed."""
+
+from __future__ import annotations
+
+import time
+
+from core.errors import ApplicationError
+from gateway import headers, sse
+from gateway.errors import from_provider
+from gateway.pipeline.call import OpenStream, complete, open_stream
+from gateway.pipeline.context import Account, Attempt, RequestContext
+from gateway.pipeline.disconnect import DisconnectWatch
+from gateway.pipeline.heartbeat import Heartbeat
+from gateway.pipeline.record import estimated_usage, record
+from gateway.reply import HeaderList, Reply
+from gateway.runtime import Runtime
+from integrations.providers.base import StreamEvent
+from integrations.providers.errors import ProviderError
+
+
+async def answer_whole(
+    runtime: Runtime, context: RequestContext, attempts: list[Attempt], account: Account, reply: Reply
+) -> None:
+    answer = await complete(runtime, context, attempts, account)
+    account.first_output = time.perf_counter()
+    account.response.append(answer.body)
+    account.output_bytes = len(answer.body)
+    account.finish_reason = answer.finish_reason
+    account.usage = answer.usage
+    record(runtime, account)
+    await reply.whole(200, answer.body, _served_by(account))
+
+
+async def answer_stream(
+    runtime: Runtime,
+    context: RequestContext,
+    attempts: list[Attempt],
+    account: Account,
+    reply: Reply,
+    watch: DisconnectWatch,
+) -> None:
+    async def beat() -> None:
+        # After a long silence the status can wait no longer: proxies and clients give up on a mute connection.
+        if not reply.started:
+            await reply.start_stream(_served_by(account))
+        await reply.part(sse.HEARTBEAT)
+
+    heartbeat = Heartbeat(beat, runtime.loop)
+    try:
+        stream = await open_stream(runtime, context, attempts, account)
+        try:
+            await _relay(account, stream, reply, heartbeat)
+        finally:
+            stream.response.close()
+        await _finish(runtime, account, stream, reply, heartbeat, watch)
+    finally:
+        heartbeat.stop()
+
+
+async def _relay(account: Account, stream: OpenStream, reply: Reply, heartbeat: Heartbeat) -> None:
+    """Passes events on as they come. A failure after output ends in `account`, for the last event to tell."""
+    account.first_output = time.perf_counter()
+    if not reply.started:
+        await reply.start_stream(_served_by(account))
+    if stream.ended:
+        account.usage_estimated = stream.estimated
+        return
+    await _pass_on(account, stream.events, reply)
+    translator = stream.translator
+    try:
+        async for data in stream.chunks:
+            events = translator.feed(data)
+            if events:
+                heartbeat.touch()
+                await _pass_on(account, events, reply)
+        if translator.usage is None:
+            translator.usage = account.usage = estimated_usage(account)
+            account.usage_estimated = True
+        stream.events = translator.closing()
+    except ProviderError as failure:
+        failure.provider = failure.provider or account.provider
+        account.fail(from_provider(failure))
+
+
+async def _pass_on(account: Account, events: list[StreamEvent], reply: Reply) -> None:
+    data = sse.frame_all(events)
+    for event in events:
+        if event.has_output:
+            account.output_bytes += len(event.text) or len(event.data) // 4
+    account.response.append(data)
+    await reply.part(data)
+
+
+async def _finish(
+    runtime: Runtime,
+    account: Account,
+    stream: OpenStream,
+    reply: Reply,
+    heartbeat: Heartbeat,
+    watch: DisconnectWatch,
+) -> None:
+    heartbeat.stop()
+    watch.stop()
+    translator = stream.translator
+    account.finish_reason = translator.finish_reason
+    account.usage = translator.usage
+    if account.error is not None:
+        record(runtime, account)
+        await reply.end_with_error(account.error)
+        return
+    last = sse.frame_all(stream.events)
+    account.response.append(last)
+    record(runtime, account)
+    await reply.end(last + sse.DONE)
+
+
+async def answer_error(reply: Reply, error: ApplicationError) -> None:
+    """As a status, or as the terminal event when a heartbeat had to commit the status before."""
+    if reply.started:
+        await reply.end_with_error(error)
+    else:
+        await reply.error(error)
+
+
+def _served_by(account: Account) -> HeaderList:
+    served: HeaderList = [
+        (headers.PROVIDER, account.provider.encode()),
+        (headers.MODEL_USED, headers.header_value(account.model)),
+        (headers.RETRY_COUNT, b"0"),
+        (headers.CACHE, b"skip"),
+    ]
+    if account.fallback_used and account.request is not None:
+        served.append((headers.ORIGINAL_MODEL, headers.header_value(account.request.model)))
+        served.append((headers.FALLBACK_USED, b"true"))
+    if account.price is None:
+        served.append((headers.WARNING, headers.header_value(f"no price is known for {account.model}: cost unknown")))
+    return served

@@ -1,0 +1,98 @@
+"""The stages of a chat completion, in order (design, section 4)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+from analytics.contracts import Outcome
+from core.errors import ApplicationError
+from gateway.errors import InternalError
+from gateway.headers import read_headers
+from gateway.identifiers import new_request_id
+from gateway.pipeline.authenticate import authenticate
+from gateway.pipeline.context import Account, RequestContext
+from gateway.pipeline.disconnect import DisconnectWatch
+from gateway.pipeline.parse import ClientGoneError, Receive, parse, read_body
+from gateway.pipeline.prompt import resolve_prompt
+from gateway.pipeline.record import record
+from gateway.pipeline.respond import answer_error, answer_stream, answer_whole
+from gateway.pipeline.select import select
+from gateway.reply import Reply, Send
+from gateway.runtime import Runtime
+
+logger = logging.getLogger("gateway.request")
+
+# nginx's status for a client that closed the connection; nobody receives it, it is what the record says.
+_CLIENT_CLOSED = 499
+
+
+async def run(runtime: Runtime, raw_headers: list[tuple[bytes, bytes]], receive: Receive, send: Send) -> None:
+    """Answers one request and records it. Never raises but for a cancellation from outside."""
+    arrived_us, started = time.time_ns() // 1000, time.perf_counter()
+    reply = Reply(send, new_request_id())
+    headers = read_headers(raw_headers)
+    try:
+        snapshot, key = await authenticate(runtime.snapshots, headers)
+    except ApplicationError as error:
+        await reply.error(error)
+        return
+    account = Account(reply.request_id, arrived_us, started, snapshot, key, headers)
+    watch = DisconnectWatch(receive, runtime.loop)
+    try:
+        await _answer(runtime, account, receive, reply, watch)
+    except ApplicationError as error:
+        await _refuse(runtime, account, reply, watch, error)
+    except ClientGoneError:
+        _note_cancelled(account)
+    except asyncio.CancelledError:
+        if not watch.disconnected:
+            account.outcome, account.status_code = Outcome.INTERRUPTED, 500
+            raise
+        _note_cancelled(account)
+        watch.absorb()
+    except Exception:
+        logger.exception("request.failed request_id=%s", account.request_id)
+        error = InternalError("The gateway failed; the failure is logged under this request's id")
+        await _refuse(runtime, account, reply, watch, error)
+    finally:
+        watch.stop()
+        record(runtime, account)
+
+
+async def _answer(runtime: Runtime, account: Account, receive: Receive, reply: Reply, watch: DisconnectWatch) -> None:
+    account.body = await read_body(receive, account.headers)
+    watch.start()
+    account.request = request = parse(account.body, account.headers)
+    account.slot = runtime.inflight.begin(
+        account.request_id,
+        account.snapshot.id_text,
+        account.arrived_us,
+        account.key.id,
+        request.model,
+        request.stream is True,
+        account.headers.session_id,
+        account.headers.user_id or request.user or "",
+    )
+    context = RequestContext(account.snapshot, account.headers, account.body, request)
+    resolve_prompt(context)
+    attempts = select(context)
+    if request.stream:
+        await answer_stream(runtime, context, attempts, account, reply, watch)
+    else:
+        await answer_whole(runtime, context, attempts, account, reply)
+
+
+async def _refuse(
+    runtime: Runtime, account: Account, reply: Reply, watch: DisconnectWatch, error: ApplicationError
+) -> None:
+    account.fail(error)
+    watch.stop()
+    record(runtime, account)
+    await answer_error(reply, error)
+
+
+def _note_cancelled(account: Account) -> None:
+    account.outcome = Outcome.CANCELLED
+    account.status_code = _CLIENT_CLOSED

@@ -1,0 +1,69 @@
+"""What goes back to the client, as ASGI messages."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any
+
+import msgspec
+
+from core.errors import ApplicationError
+from gateway import headers, sse
+
+Message = MutableMapping[str, Any]
+Send = Callable[[Message], Awaitable[None]]
+HeaderList = list[tuple[bytes, bytes]]
+
+_JSON = (b"content-type", b"application/json")
+_STREAM: HeaderList = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    # nginx would otherwise collect a stream before it passes it on.
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class Reply:
+    """One response. Either `whole`, or `start_stream` and then `part` … `end`."""
+
+    __slots__ = ("_send", "request_id", "started")
+
+    def __init__(self, send: Send, request_id: str) -> None:
+        self._send = send
+        self.request_id = request_id
+        self.started = False
+
+    async def whole(self, status: int, body: bytes, extra: HeaderList) -> None:
+        self.started = True
+        all_headers = [
+            _JSON,
+            (b"content-length", b"%d" % len(body)),
+            (headers.REQUEST_ID, self.request_id.encode()),
+            *extra,
+        ]
+        await self._send({"type": "http.response.start", "status": status, "headers": all_headers})
+        await self._send({"type": "http.response.body", "body": body})
+
+    async def json(self, content: Mapping[str, Any]) -> None:
+        await self.whole(200, msgspec.json.encode(content), [])
+
+    async def error(self, error: ApplicationError) -> None:
+        extra = [(name.encode(), value.encode("latin-1", "replace")) for name, value in error.headers.items()]
+        if error.status in (408, 413):
+            extra.append((b"connection", b"close"))
+        await self.whole(error.status, msgspec.json.encode(error.envelope()), extra)
+
+    async def start_stream(self, extra: HeaderList) -> None:
+        self.started = True
+        all_headers = [*_STREAM, (headers.REQUEST_ID, self.request_id.encode()), *extra]
+        await self._send({"type": "http.response.start", "status": 200, "headers": all_headers})
+
+    async def part(self, data: bytes) -> None:
+        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+
+    async def end(self, data: bytes) -> None:
+        await self._send({"type": "http.response.body", "body": data})
+
+    async def end_with_error(self, error: ApplicationError) -> None:
+        """The terminal event of a stream that broke after output: one error, then the terminator."""
+        await self.end(sse.frame(msgspec.json.encode(error.envelope())) + sse.DONE)

@@ -1,0 +1,95 @@
+"""What one web worker holds for as long as it lives: snapshots, connections to providers, the spool."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+
+from analytics.spool.inflight import InflightTable
+from analytics.spool.writer import SpoolWriter
+from core.last_use import flush_last_uses
+from gateway.snapshot.announcements import follow, refresh_regularly
+from gateway.snapshot.store import SnapshotStore
+from integrations.transport.base import Timeouts, Transport
+from integrations.transport.factory import create_transport
+
+logger = logging.getLogger("gateway.runtime")
+
+_LAST_USE_SECONDS = 60.0
+
+
+@dataclass(slots=True)
+class Runtime:
+    snapshots: SnapshotStore
+    transport: Transport
+    spool: SpoolWriter
+    inflight: InflightTable
+    timeouts: Timeouts
+    loop: asyncio.AbstractEventLoop
+    tasks: list[asyncio.Task[None]] = field(default_factory=list)
+
+    async def stop(self) -> None:
+        """Ends the background work and closes what is open; requests have to be over by now."""
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+        await self.transport.close()
+        self.spool.close()
+        self.inflight.close()
+        await sync_to_async(flush_last_uses, thread_sensitive=False)()
+
+
+_runtime: Runtime | None = None
+
+
+def current_runtime() -> Runtime:
+    """The worker's runtime, made on the first call within a running loop (servers without lifespan need no more)."""
+    global _runtime
+    if _runtime is None or _runtime.loop is not asyncio.get_running_loop():
+        _runtime = _start()
+    return _runtime
+
+
+async def stop_runtime() -> None:
+    global _runtime
+    if _runtime is not None:
+        runtime, _runtime = _runtime, None
+        await runtime.stop()
+
+
+def _start() -> Runtime:
+    runtime = Runtime(
+        snapshots=SnapshotStore(),
+        transport=create_transport(settings.UPSTREAM_TRANSPORT),
+        spool=SpoolWriter(settings.SPOOL_DIR, segment_bytes=settings.SPOOL_SEGMENT_BYTES),
+        inflight=InflightTable(settings.SPOOL_DIR),
+        timeouts=Timeouts(
+            connect=settings.UPSTREAM_CONNECT_SECONDS,
+            first_byte=settings.UPSTREAM_FIRST_BYTE_SECONDS,
+            idle=settings.UPSTREAM_IDLE_SECONDS,
+        ),
+        loop=asyncio.get_running_loop(),
+    )
+    runtime.tasks = [
+        asyncio.create_task(follow(runtime.snapshots), name="gateway.follow"),
+        asyncio.create_task(refresh_regularly(runtime.snapshots), name="gateway.refresh"),
+        asyncio.create_task(_flush_last_uses_regularly(), name="gateway.last_use"),
+    ]
+    for task in runtime.tasks:
+        task.add_done_callback(_report_end)
+    return runtime
+
+
+def _report_end(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        logger.error("background_task.failed name=%s", task.get_name(), exc_info=task.exception())
+
+
+async def _flush_last_uses_regularly() -> None:
+    while True:
+        await asyncio.sleep(_LAST_USE_SECONDS)
+        await sync_to_async(flush_last_uses, thread_sensitive=False)()

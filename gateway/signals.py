@@ -1,0 +1,33 @@
+"""Listens to the models of the apps below and announces what the gateway has to re-read."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+from django.db.models.signals import post_delete, post_save
+
+from core.models import ApiKey, Project
+from gateway.snapshot.announcements import PRICES, announce
+from integrations.models import ModelPrice, ProviderIntegration
+
+
+def _project_changed(instance: Project, **_: Any) -> None:
+    transaction.on_commit(partial(announce, str(instance.pk)))
+
+
+def _owned_by_project_changed(instance: ApiKey | ProviderIntegration, **_: Any) -> None:
+    transaction.on_commit(partial(announce, str(instance.project_id)))
+
+
+def _prices_changed(**_: Any) -> None:
+    transaction.on_commit(partial(announce, PRICES))
+
+
+def connect() -> None:
+    for signal in (post_save, post_delete):
+        signal.connect(_project_changed, sender=Project, dispatch_uid="gateway.project")
+        signal.connect(_owned_by_project_changed, sender=ApiKey, dispatch_uid="gateway.key")
+        signal.connect(_owned_by_project_changed, sender=ProviderIntegration, dispatch_uid="gateway.integration")
+        signal.connect(_prices_changed, sender=ModelPrice, dispatch_uid="gateway.price")

@@ -1,0 +1,66 @@
+"""How a change of configuration reaches every worker: one Redis channel, one short message a change."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from uuid import UUID
+
+import redis
+import redis.asyncio
+from django.conf import settings
+
+from gateway.snapshot.store import SnapshotStore
+
+logger = logging.getLogger("gateway.snapshot")
+
+CHANNEL = "svc:configuration"
+PRICES = "prices"
+
+# Made on first use, so that a fork does not share its connections.
+_publisher: redis.Redis | None = None
+
+
+def announce(change: str) -> None:
+    """Tells every worker that a project (its id) or the price table (`PRICES`) has changed.
+
+    A Redis that is away does not fail the change: workers re-read every `SNAPSHOT_SECONDS` in any case.
+    """
+    global _publisher
+    if _publisher is None:
+        _publisher = redis.Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1)
+    try:
+        _publisher.publish(CHANNEL, change)
+    except redis.RedisError as error:
+        logger.warning("announcement.failed error=%s", type(error).__name__)
+
+
+async def follow(store: SnapshotStore) -> None:
+    """Runs as long as the worker: applies announcements, re-reads all after a gap in the subscription."""
+    while True:
+        client = redis.asyncio.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=1)
+        try:
+            async with client.pubsub(ignore_subscribe_messages=True) as channel:
+                await channel.subscribe(CHANNEL)
+                # Whatever was announced before the subscription stood was not heard.
+                await store.refresh_all()
+                async for message in channel.listen():
+                    await _apply(store, message["data"].decode())
+        except (redis.RedisError, OSError) as error:
+            logger.warning("subscription.lost error=%s", type(error).__name__)
+        finally:
+            await client.aclose()
+        await asyncio.sleep(1.0)
+
+
+async def refresh_regularly(store: SnapshotStore) -> None:
+    while True:
+        await asyncio.sleep(settings.SNAPSHOT_SECONDS)
+        await store.refresh_all()
+
+
+async def _apply(store: SnapshotStore, change: str) -> None:
+    if change == PRICES:
+        await store.refresh_prices()
+    else:
+        await store.refresh_project(UUID(change))

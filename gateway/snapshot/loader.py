@@ -1,0 +1,39 @@
+"""Reads a project's configuration from the SQL database. Called in threads, never on the event loop."""
+
+from __future__ import annotations
+
+from itertools import count
+from uuid import UUID
+
+from django.db import close_old_connections
+
+from core.keys import find_key, project_keys
+from gateway.snapshot.project import PriceTable, ProjectSnapshot
+from integrations.selectors import enabled_credentials, price_table
+
+_serial = count(1)
+
+
+def load_project(project_id: UUID, prices: PriceTable) -> ProjectSnapshot:
+    """The project as it is now. An unknown project has no keys. Raises django.db.Error when the database is away."""
+    close_old_connections()
+    return ProjectSnapshot(
+        project_id=project_id,
+        id_text=str(project_id),
+        keys={key.key_hash: key for key in project_keys(project_id)},
+        credentials={item.provider: item for item in enabled_credentials(project_id)},
+        prices=prices,
+        serial=next(_serial),
+    )
+
+
+def load_prices() -> PriceTable:
+    close_old_connections()
+    return price_table()
+
+
+def project_of_key(key_hash: str) -> UUID | None:
+    """The project that a key opens, or None when no valid key has this hash."""
+    close_old_connections()
+    record = find_key(key_hash)
+    return None if record is None else record.project_id

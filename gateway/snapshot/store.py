@@ -1,0 +1,160 @@
+"""The snapshots of one worker: found by key hash without I/O, replaced when the configuration changes.
+
+Kept when the database is away; re-read at least every `SNAPSHOT_SECONDS` in case an announcement was missed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+from uuid import UUID
+
+from asgiref.sync import sync_to_async
+from django.db import Error as DatabaseError
+from django.db import InterfaceError
+
+from core.errors import ServiceUnavailableError
+from core.keys import KeyRecord
+from gateway.snapshot import loader
+from gateway.snapshot.project import PriceTable, ProjectSnapshot
+
+logger = logging.getLogger("gateway.snapshot")
+T = TypeVar("T")
+
+_NEGATIVE_SECONDS = 30.0
+_NEGATIVE_ENTRIES = 50_000
+_IDLE_SECONDS = 600.0
+
+Found = tuple[ProjectSnapshot, KeyRecord]
+
+
+class SnapshotStore:
+    """Not thread-safe: belongs to one event loop."""
+
+    def __init__(self) -> None:
+        self._by_project: dict[UUID, ProjectSnapshot] = {}
+        self._by_hash: dict[str, Found] = {}
+        self._used: dict[UUID, float] = {}
+        self._unknown: dict[str, float] = {}
+        self._loading: dict[str, asyncio.Future[None]] = {}
+        self._prices: PriceTable | None = None
+        self._database_away = False
+
+    def find(self, key_hash: str) -> Found | None:
+        """The project and key behind a hash, when this worker has them. No I/O."""
+        return self._by_hash.get(key_hash)
+
+    async def resolve(self, key_hash: str) -> Found | None:
+        """As `find`, asking the database the first time. None when there is no such key.
+
+        Raises ServiceUnavailableError when the key is unknown here and the database cannot be asked.
+        """
+        found = self._by_hash.get(key_hash)
+        if found is not None:
+            return found
+        known_unknown = self._unknown.get(key_hash)
+        if known_unknown is not None and known_unknown > time.monotonic():
+            return None
+        await self._once(f"key {key_hash}", lambda: self._load_key(key_hash))
+        return self._by_hash.get(key_hash)
+
+    async def project(self, project_id: UUID) -> ProjectSnapshot:
+        """The snapshot of a project, loaded when this worker has none."""
+        if project_id not in self._by_project:
+            await self._once(f"project {project_id}", lambda: self._load_project(project_id))
+        return self._by_project[project_id]
+
+    def note_use(self, project_id: UUID) -> None:
+        self._used[project_id] = time.monotonic()
+
+    async def refresh_project(self, project_id: UUID) -> None:
+        """Re-reads a project after a change; keys made meanwhile become known. The old snapshot serves until then."""
+        self._unknown.clear()
+        if project_id in self._by_project:
+            await self._keep_on_failure(lambda: self._load_project(project_id))
+
+    async def refresh_prices(self) -> None:
+        await self._keep_on_failure(self._reload_prices)
+
+    async def refresh_all(self) -> None:
+        """Re-reads everything in use and forgets what nobody has used for ten minutes."""
+        limit = time.monotonic() - _IDLE_SECONDS
+        for project_id in [p for p in self._by_project if self._used.get(p, limit) < limit]:
+            self._forget(project_id)
+        self._unknown.clear()
+        await self.refresh_prices()
+
+    async def _reload_prices(self) -> None:
+        self._prices = await _in_thread(loader.load_prices)
+        for project_id in list(self._by_project):
+            await self._load_project(project_id)
+
+    async def _load_key(self, key_hash: str) -> None:
+        project_id = await _in_thread(loader.project_of_key, key_hash)
+        if project_id is None:
+            if len(self._unknown) >= _NEGATIVE_ENTRIES:
+                self._unknown.clear()
+            self._unknown[key_hash] = time.monotonic() + _NEGATIVE_SECONDS
+            return
+        await self._load_project(project_id)
+
+    async def _load_project(self, project_id: UUID) -> None:
+        if self._prices is None:
+            self._prices = await _in_thread(loader.load_prices)
+        snapshot = await _in_thread(loader.load_project, project_id, self._prices)
+        current = self._by_project.get(project_id)
+        if current is not None:
+            if current.serial > snapshot.serial:
+                return
+            self._forget(project_id)
+        self._by_project[project_id] = snapshot
+        self._used.setdefault(project_id, time.monotonic())
+        for key_hash, record in snapshot.keys.items():
+            self._by_hash[key_hash] = (snapshot, record)
+            self._unknown.pop(key_hash, None)
+
+    def _forget(self, project_id: UUID) -> None:
+        snapshot = self._by_project.pop(project_id, None)
+        for key_hash in snapshot.keys if snapshot is not None else ():
+            self._by_hash.pop(key_hash, None)
+
+    async def _once(self, name: str, load: Callable[[], Awaitable[None]]) -> None:
+        """A burst of cold requests makes one load: the first starts it, all wait for it, none can cancel it."""
+        pending = self._loading.get(name)
+        if pending is None:
+            pending = asyncio.ensure_future(load())
+            self._loading[name] = pending
+            pending.add_done_callback(
+                lambda done: (self._loading.pop(name, None), done.cancelled() or done.exception())
+            )
+        try:
+            await asyncio.shield(pending)
+        except (DatabaseError, InterfaceError) as error:
+            self._note_database(away=True)
+            raise ServiceUnavailableError("The configuration cannot be read at the moment; try again") from error
+        self._note_database(away=False)
+
+    async def _keep_on_failure(self, load: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await load()
+        except (DatabaseError, InterfaceError):
+            self._note_database(away=True)
+        else:
+            self._note_database(away=False)
+
+    def _note_database(self, *, away: bool) -> None:
+        if away != self._database_away:
+            self._database_away = away
+            logger.log(
+                logging.ERROR if away else logging.INFO,
+                "database.%s snapshots=%d",
+                "away" if away else "back",
+                len(self._by_project),
+            )
+
+
+async def _in_thread(function: Callable[..., T], *args: object) -> T:
+    return await sync_to_async(function, thread_sensitive=False)(*args)

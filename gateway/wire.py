@@ -1,0 +1,198 @@
+"""The chat-completion request: shapes and limits (specification, POST /chat/completions and Limits).
+
+Decoding is validation; fields that are not named here pass through to providers of the same dialect.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+from typing_extensions import override
+
+from core.errors import ValidationError
+
+MAX_MESSAGES = 1000
+MAX_MESSAGE_BYTES = 1_048_576
+MAX_FALLBACK_MODELS = 5
+
+Number = Annotated[float, msgspec.Meta(ge=-2.0, le=2.0)]
+Tokens = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+Name = Annotated[str, msgspec.Meta(min_length=1)]
+JsonObject = dict[str, msgspec.Raw]
+
+
+class Url(msgspec.Struct):
+    url: str
+
+
+class ContentPart(msgspec.Struct):
+    """`type` says which of the others it carries; other types of the OpenAI dialect pass."""
+
+    type: str
+    text: str | None = None
+    image_url: Url | None = None
+    document_url: Url | None = None
+
+
+class Message(msgspec.Struct):
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: str | list[ContentPart] | None = None
+    name: str | None = None
+    tool_calls: list[JsonObject] | None = None
+    tool_call_id: str | None = None
+
+
+class ResponseFormat(msgspec.Struct):
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: JsonObject | None = None
+
+
+class Thinking(msgspec.Struct):
+    type: Literal["enabled", "disabled", "adaptive"]
+    budget_tokens: int | None = None
+
+
+class ProviderPreferences(msgspec.Struct):
+    order: list[str] | None = None
+    only: list[str] | None = None
+    ignore: list[str] | None = None
+    allow_fallbacks: bool | None = None
+    sort: Literal["latency"] | None = None
+
+
+class ChatCompletionRequest(msgspec.Struct):
+    model: Name
+    messages: list[Message]
+    temperature: Annotated[float, msgspec.Meta(ge=0.0, le=2.0)] | None = None
+    max_tokens: Tokens | None = None
+    max_completion_tokens: Tokens | None = None
+    top_p: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] | None = None
+    n: Annotated[int, msgspec.Meta(ge=1, le=10)] | None = None
+    stream: bool | None = None
+    stop: str | list[str] | None = None
+    frequency_penalty: Number | None = None
+    presence_penalty: Number | None = None
+    user: str | None = None
+    seed: int | None = None
+    tools: list[JsonObject] | None = None
+    tool_choice: str | JsonObject | None = None
+    response_format: ResponseFormat | None = None
+    thinking: Thinking | None = None
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
+    models: list[Name] | None = None
+    provider: ProviderPreferences | None = None
+    prompt_config: str | None = None
+    prompt_variables: JsonObject | None = None
+
+
+class LazyFields(Mapping[str, Any]):
+    """The body as plain Python values, decoded when an adapter first looks: most requests are forwarded as bytes."""
+
+    __slots__ = ("_body", "_fields")
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+        self._fields: dict[str, Any] | None = None
+
+    def _decoded(self) -> dict[str, Any]:
+        if self._fields is None:
+            self._fields = msgspec.json.decode(self._body, type=dict[str, Any])
+        return self._fields
+
+    @override
+    def __getitem__(self, key: str) -> Any:
+        return self._decoded()[key]
+
+    @override
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._decoded())
+
+    @override
+    def __len__(self) -> int:
+        return len(self._decoded())
+
+
+class _RawMessages(msgspec.Struct):
+    messages: list[dict[str, msgspec.Raw]]
+
+
+_decoder = msgspec.json.Decoder(ChatCompletionRequest)
+_raw_messages_decoder = msgspec.json.Decoder(_RawMessages)
+
+_AT = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
+_MISSING = re.compile(r"^Object missing required field `(?P<field>[^`]+)`")
+_INDEX = re.compile(r"\[\.\.\.\]")
+
+
+def decode_request(body: bytes) -> ChatCompletionRequest:
+    """The validated request. Raises ValidationError (400) whose message names the field."""
+    try:
+        request = _decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise _explain(str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise ValidationError("The request body is not valid JSON", code="invalid_json") from None
+    _check_messages(request.messages)
+    if len(body) > MAX_MESSAGE_BYTES:
+        _check_message_sizes(body)
+    if request.models is not None and len(request.models) > MAX_FALLBACK_MODELS:
+        raise ValidationError(f"models: at most {MAX_FALLBACK_MODELS} fallback models are allowed")
+    if isinstance(request.tool_choice, str) and request.tool_choice not in ("none", "auto", "required"):
+        raise ValidationError("tool_choice: expected none, auto, required or a specific function")
+    return request
+
+
+def _explain(problem: str) -> ValidationError:
+    at = _AT.search(problem)
+    path = _INDEX.sub("[]", at["path"]) if at else ""
+    reason = problem[: at.start()] if at else problem
+    missing = _MISSING.match(reason)
+    if missing:
+        field = f"{path}.{missing['field']}" if path else missing["field"]
+        return ValidationError(f"{field}: this field is required", code="missing_field")
+    if not path:
+        return ValidationError("The request body has to be a JSON object", code="invalid_json")
+    return ValidationError(f"{path}: {reason[:1].lower()}{reason[1:]}")
+
+
+def _check_messages(messages: list[Message]) -> None:
+    if not messages:
+        raise ValidationError("messages: at least one message is required", code="empty_messages")
+    if len(messages) > MAX_MESSAGES:
+        raise ValidationError(
+            f"messages: {len(messages)} messages, at most {MAX_MESSAGES} are allowed", code="too_many_messages"
+        )
+    for index, message in enumerate(messages):
+        content = message.content
+        if content is None:
+            if message.role not in ("assistant", "function"):
+                raise ValidationError(f"messages[{index}].content: this field is required", code="missing_field")
+        elif content.__class__ is list:
+            _check_parts(index, content)  # type: ignore[arg-type]  # narrowed by class, cheaper than isinstance
+        if message.role == "tool" and message.tool_call_id is None:
+            raise ValidationError(f"messages[{index}].tool_call_id: this field is required", code="missing_field")
+
+
+def _check_parts(index: int, parts: list[ContentPart]) -> None:
+    for position, part in enumerate(parts):
+        if part.type in ("text", "image_url", "document_url") and getattr(part, part.type) is None:
+            raise ValidationError(
+                f"messages[{index}].content[{position}].{part.type}: this field is required", code="missing_field"
+            )
+
+
+def _check_message_sizes(body: bytes) -> None:
+    """A message's size is that of its content: the bytes of a text, the JSON of an array of parts."""
+    for index, message in enumerate(_raw_messages_decoder.decode(body).messages):
+        raw = bytes(message.get("content", b""))
+        if len(raw) <= MAX_MESSAGE_BYTES:
+            continue
+        size = len(msgspec.json.decode(raw, type=str).encode()) if raw.startswith(b'"') else len(raw)
+        if size > MAX_MESSAGE_BYTES:
+            raise ValidationError(
+                f"messages[{index}].content: {size} bytes, at most {MAX_MESSAGE_BYTES} are allowed",
+                code="message_too_large",
+            )
