@@ -1,0 +1,59 @@
+"""`manage.py serve`: the whole product on one machine."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from typing_extensions import override
+
+from config.supervisor import lock, run_files, web
+from config.supervisor.children import StartError
+from config.supervisor.first_start import Welcome
+from config.supervisor.supervise import Supervisor
+
+
+class Command(BaseCommand):
+    help = "Serve the gateway with everything it needs: stores, web workers, shipper, Celery worker, sandbox provider."
+    requires_system_checks = []
+
+    @override
+    def handle(self, *args: Any, **options: Any) -> None:
+        # The folder holds keys, prompts and a socket without a password: its owner's business only.
+        os.umask(0o077)
+        settings.RUN_DIR.mkdir(parents=True, exist_ok=True)
+        try:
+            with lock.only_one(settings.RUN_DIR / "serve.lock"):
+                self._serve()
+        except lock.AlreadyRunningError as error:
+            address = run_files.read(settings.RUN_DIR / "gateway.url") or "an address it has not announced yet"
+            raise CommandError(
+                f"`manage.py serve` already runs on {settings.VAR_DIR} as process {error.pid}, at {address}."
+            ) from error
+
+    def _serve(self) -> None:
+        run_files.remove_all(settings.RUN_DIR)
+        try:
+            listening = web.listen(settings.HOST, settings.PORT)
+        except OSError as error:
+            raise CommandError(f"HOST {settings.HOST}, PORT {settings.PORT}: {error.strerror}.") from error
+        try:
+            asyncio.run(_supervise(listening, self._announce))
+        except StartError as error:
+            raise CommandError(f"The service did not start: {error}.") from error
+
+    def _announce(self, base_url: str, welcome: Welcome | None) -> None:
+        self.stdout.write(f"Serving {base_url} (OpenAI base URL: {base_url}/api/gateway/v1)")
+        if welcome is not None:
+            self.stdout.write("\nFirst start: a project and its key were made. The key is shown only now.")
+            self.stdout.write(f"  project id  {welcome.project_id}")
+            self.stdout.write(f"  API key     {welcome.api_key}")
+            self.stdout.write(f"\nTry it:\n\n  {welcome.curl}\n")
+        self.stdout.flush()
+
+
+async def _supervise(listening: Any, announce: Any) -> None:
+    await Supervisor(listening, announce).run()

