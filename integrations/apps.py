@@ -1,6 +1,15 @@
 from django.apps import AppConfig
+from typing_extensions import override
 
 
 class IntegrationsConfig(AppConfig):
     name = "integrations"
     default_auto_field = "django.db.models.BigAutoField"
+
+    @override
+    def ready(self) -> None:
+        # Models can be imported only now.
+        from core.signals import project_created
+        from integrations.environment import import_into_first_project
+
+        project_created.connect(import_into_first_project, dispatch_uid="integrations.environment")

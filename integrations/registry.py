@@ -9,6 +9,7 @@ from importlib import import_module
 
 from integrations.errors import UnknownProviderError
 from integrations.providers.base import Adapter
+from integrations.providers.openai import Dialect, OpenAIAdapter
 
 # Provider → "module:attribute", where the attribute is an adapter or a mapping of them by provider name.
 _COMPATIBLE = "integrations.providers.compatible:ADAPTERS"
@@ -114,6 +115,18 @@ def adapter_for(provider: str) -> Adapter:
     found = getattr(import_module(module_name), attribute)
     adapter: Adapter = found[provider] if isinstance(found, dict) else found
     return adapter
+
+
+def dialect_of(provider: str) -> Dialect | None:
+    """What is declared about a provider of the OpenAI dialect; None for one with an adapter of its own kind."""
+    adapter = adapter_for(provider)
+    return adapter.dialect if isinstance(adapter, OpenAIAdapter) else None
+
+
+def default_model(provider: str) -> str:
+    """The model to fall back to at a provider that does not serve the one asked for; empty when none is declared."""
+    dialect = dialect_of(provider)
+    return dialect.default_model if dialect else ""
 
 
 def supported_prefixes() -> tuple[Prefix, ...]:

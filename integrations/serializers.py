@@ -1,0 +1,61 @@
+"""Wire shapes of the integrations API. A stored key leaves only as its masked tail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+from typing_extensions import override
+
+from integrations.credentials import MASK, masked
+from integrations.models import ProviderIntegration
+from integrations.services import SECRET_LENGTH, IntegrationChange
+
+OPTIONS = ("api_version", "deployment", "region")
+SECRET_EXTRA = ("access_key_id", "secret_access_key")
+
+
+class IntegrationSerializer(serializers.Serializer[ProviderIntegration]):
+    """What is read; `api_key` is masked, and written back masked it leaves the stored key alone."""
+
+    @override
+    def to_representation(self, instance: ProviderIntegration) -> dict[str, Any]:
+        shown = {
+            "provider": instance.provider,
+            "api_key": masked(instance),
+            "enabled": instance.enabled,
+            "base_url": instance.base_url,
+            "created_at": serializers.DateTimeField().to_representation(instance.created_at),
+            "updated_at": serializers.DateTimeField().to_representation(instance.updated_at),
+        }
+        shown |= {name: instance.options[name] for name in OPTIONS if name in instance.options}
+        if instance.encrypted_extra:
+            shown |= dict.fromkeys(SECRET_EXTRA, MASK)
+        return shown
+
+
+class IntegrationChangeSerializer(serializers.Serializer[ProviderIntegration]):
+    """What PUT takes: a field left out stays as it is."""
+
+    api_key = serializers.CharField(required=False, allow_blank=True, max_length=SECRET_LENGTH, write_only=True)
+    access_key_id = serializers.CharField(required=False, max_length=SECRET_LENGTH, write_only=True)
+    secret_access_key = serializers.CharField(required=False, max_length=SECRET_LENGTH, write_only=True)
+    region = serializers.CharField(required=False, max_length=50)
+    api_version = serializers.CharField(required=False, max_length=50)
+    deployment = serializers.CharField(required=False, max_length=200)
+    base_url = serializers.CharField(required=False, allow_blank=True, max_length=500)
+    enabled = serializers.BooleanField(required=False)
+
+    def change(self) -> IntegrationChange:
+        data = self.validated_data
+        return IntegrationChange(
+            secret=data.get("api_key"),
+            enabled=data.get("enabled"),
+            base_url=data.get("base_url"),
+            options={name: data[name] for name in OPTIONS if name in data} or None,
+            secret_extra={name: data[name] for name in SECRET_EXTRA if name in data} or None,
+        )
+
+
+class NewIntegrationSerializer(IntegrationChangeSerializer):
+    provider = serializers.CharField(max_length=50)

@@ -1,0 +1,12 @@
+"""Paths of this app below `/api/llm/`."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from integrations.views import IntegrationsView, IntegrationView
+
+urlpatterns = [
+    path("integrations", IntegrationsView.as_view(), name="integrations"),
+    path("integrations/<str:provider>", IntegrationView.as_view(), name="integration"),
+]
