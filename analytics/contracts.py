@@ -15,7 +15,7 @@ class Outcome(StrEnum):
 
 
 class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One call to one provider. `status` is the provider's HTTP status, 0 when there was none; times in milliseconds."""
+    """One call to one provider. `status` is the provider's HTTP status, 0 when there was none; times in ms."""
 
     provider: str
     model: str
@@ -81,8 +81,8 @@ class RequestRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
 
 class SpoolEntry(msgspec.Struct, frozen=True):
     """A record and its content: `request` the JSON body as it came in, `response` the JSON answer as it left or, of a
-    stream, a chat completion of the same content put together from its chunks. Both are empty when content is not logged.
-    The shipper derives searchable text and previews from them, so that the hot path does not.
+    stream, a chat completion of the same content put together from its chunks. Both are empty when content is not
+    logged. The shipper derives searchable text and previews from them, so that the hot path does not.
     """
 
     record: RequestRecord

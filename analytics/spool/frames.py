@@ -1,13 +1,14 @@
 """One record in a segment: header, meta, request bytes, response bytes.
 
 Header, little-endian, 20 bytes: magic `PGS1` (the last character is the version), the lengths of meta, request and
-response in bytes, and the CRC-32 of everything that follows the header, seeded with that of the three lengths.
+response in bytes, and a CRC-32 over the lengths and everything that follows the header, seeded by the segment's name.
 Meta is the `RequestRecord` as JSON.
 """
 
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -24,20 +25,25 @@ MAX_PART_BYTES = 1 << 30
 _encoder = msgspec.json.Encoder()
 
 
-def pack(entry: SpoolEntry) -> tuple[bytes, bytes, bytes, bytes]:
+def segment_seed(path: Path) -> int:
+    """The start value of a segment's checksums.
+
+    It comes from the random part of the file's name, so nobody can send content that, found while looking for the next
+    good frame behind a damaged one, passes for a record.
+    """
+    return crc32(path.name.encode())
+
+
+def pack(entry: SpoolEntry, seed: int) -> tuple[bytes, bytes, bytes, bytes]:
     """The buffers of one frame, in order."""
     meta = encode_meta(entry.record)
     lengths = (len(meta), len(entry.request), len(entry.response))
-    return (
-        HEADER.pack(MAGIC, *lengths, checksum(lengths, meta, entry.request, entry.response)),
-        meta,
-        entry.request,
-        entry.response,
-    )
+    check = checksum(seed, lengths, meta, entry.request, entry.response)
+    return HEADER.pack(MAGIC, *lengths, check), meta, entry.request, entry.response
 
 
-def checksum(lengths: tuple[int, int, int], *parts: bytes | memoryview) -> int:
-    value = crc32(LENGTHS.pack(*lengths))
+def checksum(seed: int, lengths: tuple[int, int, int], *parts: bytes | memoryview) -> int:
+    value = crc32(LENGTHS.pack(*lengths), seed)
     for part in parts:
         value = crc32(part, value)
     return value

@@ -11,7 +11,6 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from analytics.contracts import SpoolEntry
@@ -48,6 +47,7 @@ class SpoolWriter:
         self._lock = threading.Lock()
         self._fd = -1
         self._size = 0
+        self._seed = 0
         self._failing = False
         self._over_quota = False
         self._next_quota_check = 0.0
@@ -60,10 +60,8 @@ class SpoolWriter:
             if self._over_quota and (entry.request or entry.response):
                 entry = SpoolEntry(entry.record)
                 self.without_content += 1
-            buffers = frames.pack(entry)
-            size = sum(map(len, buffers))
             # A full disk or a bad block may concern this segment only, so the second try goes to a fresh one.
-            if self._write(buffers, size) or self._write(buffers, size):
+            if self._write(entry) or self._write(entry):
                 if self._failing:
                     self._failing = False
                     logger.warning("spool.write_recovered directory=%s lost=%d", self._directory, self.lost)
@@ -78,10 +76,12 @@ class SpoolWriter:
         with self._lock:
             self._close_segment()
 
-    def _write(self, buffers: Sequence[bytes], size: int) -> bool:
+    def _write(self, entry: SpoolEntry) -> bool:
         try:
-            if self._fd < 0 or (self._size + size > self._segment_bytes and self._size):
+            if self._fd < 0 or self._size >= self._segment_bytes:
                 self._open_segment()
+            buffers = frames.pack(entry, self._seed)
+            size = sum(map(len, buffers))
             if os.writev(self._fd, buffers) == size:
                 self._size += size
                 return True
@@ -107,7 +107,7 @@ class SpoolWriter:
         except OSError:
             os.close(fd)
             raise
-        self._fd, self._size = fd, 0
+        self._fd, self._size, self._seed = fd, 0, frames.segment_seed(path)
 
     def _close_segment(self) -> None:
         if self._fd >= 0:

@@ -1,0 +1,109 @@
+"""Brings the tables of the analytics store up to this version of the code.
+
+A migration is `migrations/<number>_<what>.sql`: comments that say why and how to reverse it, then statements, each
+ended by a `;` at the end of a line. Running them again changes nothing: a lost ledger costs a second run, no more.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from urllib.parse import urlsplit, urlunsplit
+
+from clickhouse_driver import Client
+
+from analytics.clickhouse import client
+from analytics.clickhouse.address import resolve_url
+from analytics.errors import AnalyticsQueryError
+
+logger = logging.getLogger("analytics.migrations")
+
+DIRECTORY = Path(__file__).parent / "migrations"
+
+_UNKNOWN_DATABASE = 81
+_LEDGER = """
+CREATE TABLE IF NOT EXISTS schema_migrations (
+    number UInt32, name String, applied_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC')
+) ENGINE = MergeTree ORDER BY number
+"""
+# Words in any letter case; the analyser of a text index cuts at everything that is not a letter or a digit.
+_TEXT_INDEXES = """INDEX i_prompt prompt TYPE text(tokenizer = splitByNonAlpha, preprocessor = lower(prompt)),
+    INDEX i_completion completion TYPE text(tokenizer = splitByNonAlpha, preprocessor = lower(completion)),"""
+
+
+@dataclass(frozen=True)
+class Migration:
+    number: int
+    name: str
+    text: str
+
+    def statements(self, **values: str) -> Iterator[str]:
+        """The statements with `$name` replaced, without comments."""
+        bare = re.sub(r"^\s*--.*$", "", self.text, flags=re.MULTILINE)
+        for statement in re.split(r";\s*$", Template(bare).substitute(values), flags=re.MULTILINE):
+            if statement.strip():
+                yield statement.strip()
+
+
+def load_migrations(directory: Path = DIRECTORY) -> list[Migration]:
+    found = [
+        Migration(int(path.name.partition("_")[0]), path.stem, path.read_text(encoding="utf-8"))
+        for path in sorted(directory.glob("[0-9]*_*.sql"))
+    ]
+    if [migration.number for migration in found] != list(range(1, len(found) + 1)):
+        raise ValueError(f"migrations in {directory} are not numbered 1, 2, 3 …")
+    return found
+
+
+def migrate() -> list[str]:
+    """Apply what the ledger does not list; returns the names applied.
+
+    Raises AnalyticsUnavailableError when the store does not answer.
+    """
+    _create_ledger()
+    done = {number for (number,) in client.execute("SELECT number FROM schema_migrations")}
+    indexes = _TEXT_INDEXES if _has_text_indexes() else ""
+    applied = []
+    for migration in load_migrations():
+        if migration.number in done:
+            continue
+        for statement in migration.statements(text_indexes=indexes):
+            client.execute(statement)
+        client.insert(
+            "schema_migrations", ("number", "name"), [(migration.number, migration.name)], token=migration.name
+        )
+        logger.info("migration.applied name=%s", migration.name)
+        applied.append(migration.name)
+    return applied
+
+
+def _create_ledger() -> None:
+    try:
+        client.execute(_LEDGER)
+    except AnalyticsQueryError as error:
+        if error.server_code != _UNKNOWN_DATABASE:
+            raise
+        _create_database()
+        client.execute(_LEDGER)
+
+
+def _create_database() -> None:
+    """A server refuses a connection to a database that is not there, so this takes one to `default`."""
+    url = urlsplit(resolve_url())
+    name = url.path.strip("/")
+    if not name.isidentifier():
+        raise ValueError("The database in CLICKHOUSE_URL has to be a plain name.")
+    connection = Client.from_url(urlunsplit(url._replace(path="/default")))
+    try:
+        connection.execute(f"CREATE DATABASE IF NOT EXISTS {name}")
+    finally:
+        connection.disconnect()
+
+
+def _has_text_indexes() -> bool:
+    """Servers from 26.2 on. Without them a search reads the texts of a bounded range."""
+    return bool(client.execute("SELECT 1 FROM system.functions WHERE name = 'hasAllTokens'"))

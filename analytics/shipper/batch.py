@@ -1,0 +1,82 @@
+"""Which bytes of which segments make up the next batch, and the rows in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analytics.shipper.dead_letters import DeadLetters
+from analytics.shipper.rows import to_row
+from analytics.shipper.state import Part, Plan
+from analytics.spool.reader import Frame, is_finished, read_stretch
+
+MAX_ROWS = 5_000
+MAX_BYTES = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Located:
+    segment: Path
+    frame: Frame
+
+
+def next_plan(segments: Sequence[Path], offsets: Mapping[str, int], *, max_rows: int, max_bytes: int) -> Plan | None:
+    """The oldest bytes that have not been shipped, up to the limits; None when there are none."""
+    parts: list[Part] = []
+    for segment in segments:
+        start = offsets.get(segment.name, 0)
+        if start >= segment.stat().st_size:
+            continue
+        finished = is_finished(segment)
+        found = read_stretch(segment, start, finished=finished, max_frames=max_rows, max_bytes=max_bytes)
+        if found.end > start:
+            parts.append(Part(segment.name, start, found.end))
+            max_rows -= len(found.frames)
+            max_bytes -= found.end - start
+        if max_rows <= 0 or max_bytes <= 0:
+            break
+    return Plan(tuple(parts)) if parts else None
+
+
+def read_frames(directory: Path, plan: Plan, dead: DeadLetters) -> list[Located]:
+    """The frames of a plan, in order; damaged ranges go to the dead letters."""
+    located: list[Located] = []
+    for part in plan.parts:
+        segment = directory / part.segment
+        # Whatever is in a plan has been read as far as it goes, so its damage is final.
+        found = read_stretch(segment, part.start, finished=True, end=part.end)
+        for start, end in found.damage:
+            dead.keep_damage(segment, start, end)
+        located.extend(Located(segment, frame) for frame in found.frames)
+    return located
+
+
+def to_rows(located: Sequence[Located], dead: DeadLetters) -> list[tuple[Any, ...]]:
+    return list(_rows(located, dead))
+
+
+def _rows(located: Sequence[Located], dead: DeadLetters) -> Iterator[tuple[Any, ...]]:
+    for item in located:
+        try:
+            yield to_row(item.frame)
+        except ValueError as error:
+            dead.keep_frame(item.segment, item.frame, str(error))
+
+
+def halve(located: Sequence[Located]) -> tuple[Plan, ...]:
+    """Two plans for the frames of a refused one."""
+    middle = len(located) // 2
+    return (_plan(located[:middle]), _plan(located[middle:]))
+
+
+def _plan(located: Sequence[Located]) -> Plan:
+    parts: list[Part] = []
+    for item in located:
+        name = item.segment.name
+        if parts and parts[-1].segment == name:
+            parts[-1] = Part(name, parts[-1].start, item.frame.end)
+        else:
+            parts.append(Part(name, item.frame.start, item.frame.end))
+    return Plan(tuple(parts))

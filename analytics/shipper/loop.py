@@ -1,0 +1,207 @@
+"""Ships what the spool holds: settle dead workers, fix a batch, insert it until it is stored, remember, tidy up.
+
+Exactly once rests on three things. A batch is written down before its first try, so any retry sends the same rows. The
+token of those rows makes the store take them once, in the base table and in every rollup. What has been shipped is
+written down after the store has it, never before.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from analytics.clickhouse import client
+from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError
+from analytics.shipper import batch
+from analytics.shipper.dead_letters import DeadLetters
+from analytics.shipper.rows import COLUMNS
+from analytics.shipper.state import Plan, State, StateFile
+from analytics.spool import names
+from analytics.spool.interrupted import is_retained, record_interrupted
+from analytics.spool.reader import is_finished
+
+logger = logging.getLogger("analytics.shipper")
+
+_STORE_ERRORS = (AnalyticsUnavailableError, AnalyticsLimitError, AnalyticsQueryError)
+
+Insert = Callable[[Sequence[Sequence[Any]], str], None]
+
+_FIRST_RETRY_SECONDS = 0.2
+_LAST_RETRY_SECONDS = 60.0
+# An engine that restarts is back within this time, so nobody should wait longer for it than it takes.
+_QUICK_RETRY_SECONDS = 1.0
+_QUICK_RETRIES_FOR_SECONDS = 30.0
+_SHORTEST_PAUSE_SECONDS = 0.3
+_LONGEST_PAUSE_SECONDS = 0.8
+# Each insert costs the store a fixed price: at most an eighth of the time goes into it while little is going on.
+_PAUSE_PER_INSERT_SECOND = 8
+_LEFTOVER_SECONDS = 60.0
+
+# What ClickHouse answers when the values themselves are at fault, and 0 for the driver's own refusal to encode them.
+_CONTENT_CODES = frozenset({0, 6, 27, 33, 38, 41, 53, 69, 70, 72, 117, 131, 321, 349, 407, 441, 469})
+
+
+class SpoolLockedError(Exception):
+    """Another shipper works on this spool."""
+
+
+def insert_into_store(rows: Sequence[Sequence[Any]], token: str) -> None:
+    client.insert("ingest", COLUMNS, rows, token=token)
+
+
+class Shipper:
+    """The one shipper of a spool's directory. Raises SpoolLockedError when there is one already.
+
+    `stop` may be set from a signal handler: the batch in hand is finished if the store takes it
+    at once, else kept as it is.
+    """
+
+    def __init__(self, directory: Path, *, insert: Insert = insert_into_store, lock_seconds: float = 0.0) -> None:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.stop = threading.Event()
+        self.shipped = 0
+        self._directory = directory
+        self._insert = insert
+        self._lock = _take_lock(directory / "shipper.lock", lock_seconds)
+        self._file = StateFile(directory)
+        self._state = self._file.load()
+        self._dead = DeadLetters(directory)
+
+    def close(self) -> None:
+        os.close(self._lock)
+
+    def run(self) -> None:
+        """Until `stop` is set."""
+        while not self.stop.is_set():
+            started = time.monotonic()
+            if not self.ship_batch():
+                self.stop.wait(_SHORTEST_PAUSE_SECONDS)
+            elif not self._is_behind():
+                spent = time.monotonic() - started
+                pause = max(_SHORTEST_PAUSE_SECONDS, spent * _PAUSE_PER_INSERT_SECOND)
+                self.stop.wait(min(pause, _LONGEST_PAUSE_SECONDS))
+
+    def drain(self) -> int:
+        """Ship all there is; returns the number of rows shipped."""
+        before = self.shipped
+        while not self.stop.is_set() and self.ship_batch():
+            pass
+        return self.shipped - before
+
+    def ship_batch(self) -> bool:
+        """One batch, the one of an earlier life first; False when there was nothing to ship."""
+        record_interrupted(self._directory)
+        if not self._state.plans:
+            plan = batch.next_plan(
+                self._segments(), self._state.offsets, max_rows=batch.MAX_ROWS, max_bytes=batch.MAX_BYTES
+            )
+            if plan is None:
+                self._delete_finished()
+                return False
+            self._save(State(self._state.offsets, (plan,)))
+        while self._state.plans and self._ship_first():
+            pass
+        if self._state.plans:
+            return False  # told to stop before the store took it
+        self._delete_finished()
+        return True
+
+    def _ship_first(self) -> bool:
+        """Ship the first plan or replace it by its halves; False when stopped before either."""
+        plan = self._state.plans[0]
+        frames = batch.read_frames(self._directory, plan, self._dead)
+        rows = batch.to_rows(frames, self._dead)
+        try:
+            if not self._insert_until_stored(rows, plan.token):
+                return False
+        except AnalyticsQueryError as error:
+            if len(frames) > 1:
+                self._save(State(self._state.offsets, (*batch.halve(frames), *self._state.plans[1:])))
+                return True
+            self._dead.keep_frame(frames[0].segment, frames[0].frame, f"{error}\n{error.reason}")
+        else:
+            self.shipped += len(rows)
+        self._commit(plan)
+        return True
+
+    def _insert_until_stored(self, rows: Sequence[Sequence[Any]], token: str) -> bool:
+        """False when told to stop. Raises AnalyticsQueryError only when the rows themselves are at fault."""
+        began = time.monotonic()
+        wait, failed = _FIRST_RETRY_SECONDS, False
+        while rows:
+            try:
+                self._insert(rows, token)
+            except _STORE_ERRORS as error:
+                if isinstance(error, AnalyticsQueryError) and error.server_code in _CONTENT_CODES:
+                    raise
+                if not failed:
+                    logger.warning("store.unavailable rows=%d reason=%s", len(rows), type(error).__name__)
+                failed = True
+            else:
+                break
+            if self.stop.wait(wait):
+                return False
+            quick = time.monotonic() - began < _QUICK_RETRIES_FOR_SECONDS
+            wait = min(wait * 2, _QUICK_RETRY_SECONDS if quick else _LAST_RETRY_SECONDS)
+        if failed:
+            logger.warning("store.recovered rows=%d seconds=%.1f", len(rows), time.monotonic() - began)
+        return True
+
+    def _commit(self, plan: Plan) -> None:
+        offsets = {name: end for name, end in self._state.offsets.items() if (self._directory / name).exists()}
+        for part in plan.parts:
+            offsets[part.segment] = max(part.end, offsets.get(part.segment, 0))
+        self._save(State(offsets, self._state.plans[1:]))
+
+    def _save(self, state: State) -> None:
+        self._file.save(state)
+        self._state = state
+
+    def _segments(self) -> list[Path]:
+        return names.list_files(self._directory, names.SEGMENT)
+
+    def _is_shipped(self, path: Path) -> bool:
+        return self._state.offsets.get(path.name, 0) >= path.stat().st_size
+
+    def _is_behind(self) -> bool:
+        pending = (path.stat().st_size - self._state.offsets.get(path.name, 0) for path in self._segments())
+        return sum(pending) > batch.MAX_BYTES // 2
+
+    def _delete_finished(self) -> None:
+        """Remove segments that are closed and shipped to the end. Their offsets go with the next commit, not before."""
+        segments = self._segments()
+        for path in segments:
+            # In this order: a segment found closed does not grow any more, so its size is final.
+            if is_finished(path) and self._is_shipped(path) and not is_retained(path, segments):
+                path.unlink()
+        self._delete_leftovers()
+
+    def _delete_leftovers(self) -> None:
+        """Files that never got their name, because their process died between the two steps."""
+        for path in self._directory.glob("*.new*"):
+            if is_finished(path) and time.time() - path.stat().st_mtime > _LEFTOVER_SECONDS:
+                path.unlink(missing_ok=True)
+
+
+def _take_lock(path: Path, seconds: float) -> int:
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() < deadline:
+                time.sleep(0.1)
+                continue
+            holder = os.pread(fd, 20, 0).decode("ascii", "replace").strip() or "unknown"
+            os.close(fd)
+            raise SpoolLockedError(f"Another shipper (pid {holder}) works on {path.parent}.") from None
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, str(os.getpid()).encode(), 0)
+        return fd

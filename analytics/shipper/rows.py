@@ -1,0 +1,92 @@
+"""A spooled record as a row of the table `ingest`.
+
+Every value is brought into its column's range here, so that one odd record cannot make the store refuse a batch.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from analytics.contracts import RequestRecord
+from analytics.shipper.texts import completion_text, prompt_text
+from analytics.spool.reader import Frame
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NO_UUID = UUID(int=0)
+_PLACES = Decimal("0.0000000001")
+_MOST_MONEY = Decimal(99_999_999)
+_MOST_16, _MOST_32, _MOST_64 = 2**16 - 1, 2**32 - 1, 2**64 - 1
+# Date ends in 2149: ts and retention have to stay below that together.
+_MOST_DAYS = 36_500
+_LATEST = datetime(2049, 1, 1, tzinfo=UTC)
+
+_IDS = ("project_id", "request_id")
+_OPTIONAL_IDS = ("prompt_config_id", "rollout_id")
+_TEXTS = (
+    "source", "session_id", "user_id", "provider", "model", "requested_model", "error_type", "error_code",
+    "error_message", "finish_reason", "cache_status", "variant",
+)  # fmt: skip
+_NUMBERS = {
+    "status_code": _MOST_16, "api_key_id": _MOST_64, "retry_count": _MOST_16, "prompt_tokens": _MOST_32,
+    "completion_tokens": _MOST_32, "cache_read_tokens": _MOST_32, "cache_write_tokens": _MOST_32,
+    "reasoning_tokens": _MOST_32, "latency_ms": _MOST_32, "ttft_ms": _MOST_32, "prompt_version": _MOST_32,
+    "rollout_stage": _MOST_16, "alloc_unit": _MOST_64,
+}  # fmt: skip
+_FLAGS = ("fallback_used", "tokens_estimated", "cost_known", "alloc_fallback", "contract_violation")
+_MONEY = ("cost_input_usd", "cost_cache_read_usd", "cost_cache_write_usd", "cost_output_usd", "cost_usd")
+
+COLUMNS = (
+    *_IDS, "ts", "outcome", *_OPTIONAL_IDS, *_TEXTS, *_NUMBERS, *_FLAGS, *_MONEY, "is_stream", "retention_days",
+    "attempts", "attributes", "prompt", "completion", "request", "response",
+)  # fmt: skip
+
+
+def to_row(frame: Frame) -> tuple[Any, ...]:
+    """Values in the order of COLUMNS. Raises ValueError for a frame that is no record: another version, no UUID."""
+    try:
+        record = frame.record()
+    except msgspec.DecodeError as error:
+        raise ValueError(str(error)) from error
+    return (
+        *(UUID(getattr(record, name)) for name in _IDS),
+        min(_EPOCH + timedelta(microseconds=max(record.ts, 0)), _LATEST),
+        str(record.outcome),
+        *(_optional_id(getattr(record, name)) for name in _OPTIONAL_IDS),
+        *(getattr(record, name) for name in _TEXTS),
+        *(min(max(getattr(record, name), 0), most) for name, most in _NUMBERS.items()),
+        *(getattr(record, name) for name in _FLAGS),
+        *(_money(getattr(record, name)) for name in _MONEY),
+        record.stream,
+        min(max(record.retention_days, 0), _MOST_DAYS),
+        _attempts(record),
+        record.attributes,
+        prompt_text(frame.request),
+        completion_text(frame.response),
+        frame.request.decode("utf-8", "replace"),
+        frame.response.decode("utf-8", "replace"),
+    )
+
+
+def _optional_id(text: str) -> UUID:
+    return UUID(text) if text else _NO_UUID
+
+
+def _money(text: str) -> Decimal:
+    if not text:
+        return Decimal(0)
+    try:
+        value = Decimal(text)
+    except InvalidOperation as error:
+        raise ValueError("a cost is no decimal number") from error
+    if not abs(value) <= _MOST_MONEY:
+        raise ValueError("a cost is beyond Decimal(18, 10)")
+    return value.quantize(_PLACES)
+
+
+def _attempts(record: RequestRecord) -> str:
+    return msgspec.json.encode(record.attempts).decode() if record.attempts else ""

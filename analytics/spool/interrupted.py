@@ -1,0 +1,97 @@
+"""Records the requests that a worker had in flight when it died.
+
+A request is found in one of two places: in a slot of the worker's table, or in the worker's segments, or for an instant
+in both. Those in the table alone become records with the outcome `interrupted`, in a segment of their own.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+from analytics.contracts import Outcome, RequestRecord, SpoolEntry
+from analytics.spool import frames, names
+from analytics.spool.inflight import InflightRequest, read_table
+from analytics.spool.reader import is_finished, request_ids
+
+logger = logging.getLogger("analytics.spool")
+
+
+def record_interrupted(directory: Path) -> int:
+    """Settle the tables of dead workers; returns how many requests were recorded as interrupted. Safe to repeat."""
+    count = 0
+    for table in names.list_files(directory, names.INFLIGHT):
+        if is_finished(table):
+            count += _settle(directory, table)
+    return count
+
+
+def is_retained(segment: Path, segments: list[Path]) -> bool:
+    """Whether a shipped segment is still needed to tell which requests of its worker were recorded.
+
+    True for a worker's newest segment while its table exists: only there can a record lie whose slot is still in use.
+    """
+    name = names.parse(segment)
+    if name is None or not any(segment.parent.glob(f"*-{name.worker}{names.INFLIGHT}")):
+        return False
+    siblings = [path for path in segments if _worker(path) == name.worker and names.RECOVERED not in path.name]
+    return names.RECOVERED in segment.name or segment == siblings[-1]
+
+
+def _settle(directory: Path, table: Path) -> int:
+    recovered = directory / f"{table.stem}{names.RECOVERED}{names.SEGMENT}"
+    pending: list[InflightRequest] = []
+    # A segment that is there already was written by a shipper that died before it could remove the table.
+    if not recovered.exists():
+        pending = _unrecorded(directory, table)
+        if pending:
+            _write(recovered, pending)
+            logger.warning("worker.died worker=%s interrupted=%d", _worker(table), len(pending))
+    table.unlink()
+    return len(pending)
+
+
+def _unrecorded(directory: Path, table: Path) -> list[InflightRequest]:
+    in_use = list(read_table(table.read_bytes()))
+    if not in_use:
+        return []
+    recorded: set[str] = set()
+    for segment in names.list_files(directory, names.SEGMENT):
+        if _worker(segment) == _worker(table):
+            recorded.update(request_ids(segment))
+    return [request for request in in_use if request.request_id not in recorded]
+
+
+def _write(path: Path, requests: list[InflightRequest]) -> None:
+    hidden = path.with_suffix(".new")
+    seed = frames.segment_seed(path)
+    with hidden.open("wb") as file:
+        for request in requests:
+            file.writelines(frames.pack(SpoolEntry(_interrupted(request)), seed))
+        file.flush()
+        os.fsync(file.fileno())
+    hidden.rename(path)
+
+
+def _interrupted(request: InflightRequest) -> RequestRecord:
+    return RequestRecord(
+        request_id=request.request_id,
+        project_id=request.project_id,
+        ts=request.ts,
+        outcome=Outcome.INTERRUPTED,
+        status_code=500,
+        api_key_id=request.api_key_id,
+        session_id=request.session_id,
+        user_id=request.user_id,
+        requested_model=request.requested_model,
+        error_type="api_error",
+        error_code="internal_error",
+        error_message="The worker died while the request was in flight.",
+        stream=request.stream,
+    )
+
+
+def _worker(path: Path) -> str:
+    name = names.parse(path)
+    return name.worker if name else ""

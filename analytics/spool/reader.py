@@ -1,0 +1,148 @@
+"""Reads frames of a segment, past whatever damage it holds.
+
+A frame that is cut short at the end of a segment is waited for while the writer lives, and given up when it is gone.
+Damage in the middle is skipped to the next frame whose checksum fits; the bytes between are reported, so that they can
+be kept for a person to look at.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from analytics.contracts import RequestRecord
+from analytics.spool import frames
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One record as it lies in the segment, from `start` to `end` (bytes from the segment's beginning)."""
+
+    start: int
+    end: int
+    meta: bytes
+    request: bytes
+    response: bytes
+
+    def record(self) -> RequestRecord:
+        """Raises msgspec.DecodeError when the meta is of another version."""
+        return _decoder.decode(self.meta)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """What lies between `start` and `end` of a segment: good frames and damaged ranges."""
+
+    start: int
+    end: int
+    frames: list[Frame] = field(default_factory=list)
+    damage: list[tuple[int, int]] = field(default_factory=list)
+
+
+_decoder = msgspec.json.Decoder(RequestRecord)
+
+
+def is_finished(path: Path) -> bool:
+    """Whether the writer of a spool file has let go of it: closed, or dead."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(fd)
+    return True
+
+
+def read_stretch(
+    path: Path,
+    start: int,
+    *,
+    finished: bool,
+    end: int | None = None,
+    max_frames: int = 1 << 62,
+    max_bytes: int = 1 << 62,
+) -> Stretch:
+    """Frames from `start` on until a limit is met: always at least one frame when one is there, however big.
+
+    With `end` the same bytes give the same frames as when the stretch was first read. `finished` says that nothing will
+    be appended any more (see `is_finished`, which has to be asked before, not after).
+    """
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        limit = size if end is None else min(end, size)
+        if start >= limit:
+            return Stretch(start, start)
+        with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as content:
+            return _Scan(content, frames.segment_seed(path), limit, finished).read(start, max_frames, max_bytes)
+
+
+@dataclass
+class _Scan:
+    content: mmap.mmap
+    seed: int
+    limit: int
+    finished: bool
+
+    def read(self, start: int, max_frames: int, max_bytes: int) -> Stretch:
+        found: list[Frame] = []
+        damage: list[tuple[int, int]] = []
+        position = start
+        while position < self.limit and len(found) < max_frames and (position - start < max_bytes or not found):
+            frame = self.frame_at(position)
+            if frame is None:
+                if not self.finished:
+                    break
+                resumed = self.next_frame(position + 1)
+                damage.append((position, resumed))
+                position = resumed
+            elif found and frame.end - start > max_bytes:
+                break
+            else:
+                found.append(frame)
+                position = frame.end
+        return Stretch(start, position, found, damage)
+
+    def frame_at(self, position: int) -> Frame | None:
+        body = position + frames.HEADER.size
+        if body > self.limit:
+            return None
+        magic, meta, request, response, check = frames.HEADER.unpack_from(self.content, position)
+        end = body + meta + request + response
+        if magic != frames.MAGIC or end > self.limit:
+            return None
+        parts = (
+            self.content[body : body + meta],
+            self.content[body + meta : body + meta + request],
+            self.content[body + meta + request : end],
+        )
+        if frames.checksum(self.seed, (meta, request, response), *parts) != check:
+            return None
+        return Frame(position, end, *parts)
+
+    def next_frame(self, position: int) -> int:
+        """Where the next good frame begins, `limit` when there is none."""
+        while (position := self.content.find(frames.MAGIC, position, self.limit)) >= 0:
+            if self.frame_at(position) is not None:
+                return position
+            position += 1
+        return self.limit
+
+
+class _Identity(msgspec.Struct):
+    request_id: str
+
+
+_identity = msgspec.json.Decoder(_Identity)
+
+
+def request_ids(path: Path) -> Iterator[str]:
+    """Ids of all requests recorded in a segment whose writer is gone."""
+    for frame in read_stretch(path, 0, finished=True).frames:
+        yield _identity.decode(frame.meta).request_id
