@@ -7,14 +7,16 @@ import uuid
 from django.db import models
 from typing_extensions import override
 
-from core.tenancy import ProjectQuerySet
+from core.tenancy import ProjectManager
+
+NAME_CHARACTERS = 100
 
 
 class Project(models.Model):
     """The tenant: everything else belongs to one."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    name = models.CharField(max_length=100, unique=True)
+    name = models.CharField(max_length=NAME_CHARACTERS, unique=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -29,7 +31,7 @@ class ApiKey(models.Model):
     """A service key of one project. The key itself is shown once and never stored."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="api_keys")
-    name = models.CharField(max_length=100)
+    name = models.CharField(max_length=NAME_CHARACTERS)
     # The first characters of the key: enough to recognise it in a list, too few to use it.
     prefix = models.CharField(max_length=16, editable=False)
     # SHA-256, hexadecimal. A key has 256 random bits, so a slow hash would add nothing but latency.
@@ -40,7 +42,7 @@ class ApiKey(models.Model):
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
-    objects = ProjectQuerySet.as_manager()
+    objects = ProjectManager()
 
     class Meta:
         ordering = ["-created_at", "-id"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from core.keys import SCOPES
-from core.models import ApiKey
+from core.models import NAME_CHARACTERS, ApiKey
 
 
 class ApiKeySerializer(serializers.ModelSerializer[ApiKey]):
@@ -16,6 +16,6 @@ class ApiKeySerializer(serializers.ModelSerializer[ApiKey]):
 
 
 class NewApiKeySerializer(serializers.Serializer[ApiKey]):
-    name = serializers.CharField(max_length=100)
+    name = serializers.CharField(max_length=NAME_CHARACTERS)
     scopes = serializers.ListField(child=serializers.ChoiceField(choices=SCOPES), allow_empty=False)
     expires_at = serializers.DateTimeField(required=False, allow_null=True, default=None)

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from django.db import transaction
 
-from core.errors import ConflictError
+from core.errors import ConflictError, ValidationError
 from core.keys import SCOPES, issue_key
-from core.models import Project
+from core.models import NAME_CHARACTERS, Project
 from core.signals import project_created
 
 
@@ -28,7 +28,11 @@ def register_project(project: Project) -> None:
 
 
 def bootstrap_project(*, name: str) -> BootstrappedProject:
-    """A new project with a key of both scopes. Raises ConflictError when the name is taken."""
+    """A new project with a key of both scopes. Raises ValidationError for a name that cannot be one, and
+    ConflictError when it is taken."""
+    name = name.strip()
+    if not name or len(name) > NAME_CHARACTERS or "\x00" in name:
+        raise ValidationError(f"The name of a project has 1 to {NAME_CHARACTERS} characters.")
     with transaction.atomic():
         if Project.objects.filter(name=name).exists():
             raise ConflictError(f"A project named {name!r} exists already.", code="project_exists")

@@ -1,8 +1,8 @@
-"""Which project a call is about, and querysets that never look beyond it."""
+"""Which project a call is about, and managers that never look beyond it."""
 
 from __future__ import annotations
 
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import models
@@ -15,10 +15,10 @@ PROJECT_HEADER = "X-Project-Id"
 Row = TypeVar("Row", bound=models.Model)
 
 
-class ProjectQuerySet(models.QuerySet[Row]):
+class ProjectManager(models.Manager[Row]):
     """For models with a `project` foreign key: `Model.objects.for_project(project_id)`."""
 
-    def for_project(self, project_id: UUID) -> Self:
+    def for_project(self, project_id: UUID) -> models.QuerySet[Row]:
         return self.filter(project_id=project_id)
 
 

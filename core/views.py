@@ -49,7 +49,7 @@ class ProjectAPIView(APIView):
 class ApiKeysView(ProjectAPIView):
     def get(self, request: Request) -> Response:
         paginator = LimitOffset()
-        keys = paginator.paginate_queryset(ApiKey.objects.filter(project_id=self.project_id), request, self)
+        keys = paginator.paginate_queryset(ApiKey.objects.for_project(self.project_id), request, self)
         return paginator.get_paginated_response(ApiKeySerializer(keys, many=True).data)
 
     def post(self, request: Request) -> Response:
@@ -64,7 +64,7 @@ class ApiKeysView(ProjectAPIView):
 class ApiKeyView(ProjectAPIView):
     def delete(self, request: Request, key_id: int) -> Response:
         """Revokes: the row stays, for those who ask later whose key it was."""
-        revoke_key(get_object_or_404(ApiKey, pk=key_id, project_id=self.project_id))
+        revoke_key(get_object_or_404(ApiKey.objects.for_project(self.project_id), pk=key_id))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

@@ -71,14 +71,27 @@ def start_postgresql(folder: Path) -> tuple[Service, str]:
         shutil.chown(folder, user)
     programs = _postgresql_programs(folder, user)
     data = folder / "data"
-    initdb = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+    initdb = [
+        str(programs / "initdb"),
+        "-D",
+        str(data),
+        "-U",
+        "postgres",
+        "-A",
+        "trust",
+        "-E",
+        "UTF8",
+        "--locale=C",
+        "--no-sync",
+    ]
     made = subprocess.run(initdb, cwd=folder, capture_output=True, text=True, check=False, **_as_user(user))
     if made.returncode:
         raise ServiceError(f"initdb failed:\n{made.stdout}{made.stderr}")
     options = ["listen_addresses=", "full_page_writes=off", "synchronous_commit=off", "max_connections=200"]
-    server = [programs / "postgres", "-D", data, "-k", folder, "-F", *(word for o in options for word in ("-c", o))]
-    service = Service("postgresql", [str(word) for word in server], folder=folder, user=user)
-    ask = [programs / "pg_isready", "-q", "-h", folder]
+    server = [str(programs / "postgres"), "-D", str(data), "-k", str(folder), "-F"]
+    server += [word for option in options for word in ("-c", option)]
+    service = Service("postgresql", server, folder=folder, user=user)
+    ask = [str(programs / "pg_isready"), "-q", "-h", str(folder)]
     service.wait_until(lambda: subprocess.run(ask, check=False).returncode == 0)
     return service, f"postgresql://postgres@/postgres?host={folder}"
 

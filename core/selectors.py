@@ -1,0 +1,16 @@
+"""Reading projects."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from core.models import Project
+
+
+def find_project(named: str) -> Project | None:
+    """The project with this id or, when it is no id of one, this name."""
+    try:
+        by_id = Project.objects.filter(pk=UUID(named)).first()
+    except ValueError:
+        by_id = None
+    return by_id or Project.objects.filter(name=named).first()
