@@ -7,16 +7,29 @@ from pathlib import Path
 
 from typing_extensions import override
 
+from config.supervisor import polling
 from config.supervisor.children import Service
 
 
 class Shipper(Service):
     role = "shipper"
-    stop_seconds = 30.0
+    # Not longer: with the store away the records are safe in the spool and go out after the next start.
+    stop_seconds = 10.0
+
+    def __init__(self, *, spool_dir: Path) -> None:
+        self._spool_dir = spool_dir
 
     @override
     def command(self) -> list[str]:
         return [sys.executable, "manage.py", "ship_records"]
+
+    @override
+    async def finished(self) -> None:
+        """The shipper deletes a segment once its writer has ended and all of it is stored."""
+        await polling.until(self._spool_is_empty)
+
+    async def _spool_is_empty(self) -> bool:
+        return not any(self._spool_dir.glob("*.seg"))
 
 
 class CeleryWorker(Service):

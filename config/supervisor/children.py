@@ -43,6 +43,9 @@ class Service:
     async def ready(self) -> None:
         """Returns when the service can be used, after announcing where; cancelled when its process ends."""
 
+    async def finished(self) -> None:
+        """Returns when nothing is left for it to do and it may be told to stop; cancelled after `stop_seconds`."""
+
 
 class Child:
     """`launch()` begins; `started` is done when the service is ready for the first time, or failed to be."""
@@ -60,21 +63,25 @@ class Child:
         self._keeper = asyncio.create_task(self._keep())
 
     async def stop(self, *, force: asyncio.Event) -> None:
-        """SIGTERM, then SIGKILL after the service's `stop_seconds` or as soon as `force` is set."""
-        self._stopping.set()
+        """SIGTERM when it has finished, then SIGKILL; the wait before either ends after the service's `stop_seconds` or
+        as soon as `force` is set."""
         if self._keeper is None:
             return
+        await self._wait_for(asyncio.create_task(self.service.finished()), force)
+        self._stopping.set()
         if self._process is not None and self._process.returncode is None:
             self._process.terminate()
-        forced = asyncio.create_task(force.wait())
-        await asyncio.wait(
-            {self._keeper, forced}, timeout=self.service.stop_seconds, return_when=asyncio.FIRST_COMPLETED
-        )
-        forced.cancel()
+        await self._wait_for(asyncio.shield(self._keeper), force)
         if not self._keeper.done() and self._process is not None:
             logger.warning("child.killed role=%s pid=%d", self.service.role, self._process.pid)
             _kill_group(self._process.pid)
         await self._keeper
+
+    async def _wait_for(self, event: asyncio.Future[None], force: asyncio.Event) -> None:
+        forced = asyncio.create_task(force.wait())
+        await asyncio.wait({event, forced}, timeout=self.service.stop_seconds, return_when=asyncio.FIRST_COMPLETED)
+        forced.cancel()
+        event.cancel()
 
     async def _keep(self) -> None:
         loop = asyncio.get_running_loop()

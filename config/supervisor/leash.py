@@ -1,7 +1,7 @@
 """Runs a command that the kernel kills when its parent dies: `python -I leash.py PARENT_PID COMMAND ...`.
 
-Started as a file, without the project's imports, so that the detour costs a few milliseconds. It is a process of its own
-rather than a `preexec_fn`, which is not safe in a parent that has threads.
+Started as a file, without the project's imports, so that the detour costs a few milliseconds. A process of its
+own rather than a `preexec_fn`, which is not safe in a parent that has threads.
 """
 
 from __future__ import annotations

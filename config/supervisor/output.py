@@ -24,5 +24,5 @@ def _write(text: bytes) -> None:
         sys.stderr.buffer.write(text)
         sys.stderr.buffer.flush()
     except BrokenPipeError:
-        # Whoever read the log is gone. The service goes on, and the pipe has to be emptied so that no child blocks on it.
+        # Whoever read the log is gone. The service goes on: the pipe has to be emptied so that no child blocks.
         return

@@ -1,4 +1,4 @@
-"""Waiting for a condition of another process, which can only be asked for."""
+"""Waiting for a condition of another process, which sends no event and can only be asked for."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ _PAUSE_SECONDS = 0.02
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
     """Ends when the condition holds or the caller is cancelled."""
-    while not await condition():
+    while not await condition():  # noqa: ASYNC110 - nothing in this process could set an Event
         await asyncio.sleep(_PAUSE_SECONDS)
 
 
 async def port_written(file: Path) -> int:
     """The port in a `--port-file`."""
-    while True:
-        text = file.read_text(encoding="ascii").strip() if file.exists() else ""
-        if text.isdigit():
-            return int(text)
+    while (port := _port_in(file)) is None:  # noqa: ASYNC110 - see above
         await asyncio.sleep(_PAUSE_SECONDS)
+    return port
+
+
+def _port_in(file: Path) -> int | None:
+    text = file.read_text(encoding="ascii").strip() if file.exists() else ""
+    return int(text) if text.isdigit() else None

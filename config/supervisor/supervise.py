@@ -42,7 +42,7 @@ class Supervisor:
         self._redis: list[Child] = []
 
     async def run(self) -> None:
-        """Until SIGTERM or SIGINT; a second one cuts the drain short. Raises StartError when a child does not come up."""
+        """Until SIGTERM or SIGINT; a second one cuts the drain short. Raises StartError when a child fails to start."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._asked_to_stop)
@@ -70,10 +70,7 @@ class Supervisor:
 
     async def _start(self) -> None:
         if settings.REDIS_IS_EMBEDDED:
-            redis = RedisServer(
-                url=settings.EMBEDDED_REDIS_URL, data_dir=settings.VAR_DIR / "redis", run_dir=self._run_dir
-            )
-            self._launch(redis, self._redis)
+            self._launch(self._embedded_redis(), self._redis)
         if settings.CLICKHOUSE_URL is None:
             self._launch(self._engine(), self._stores)
         sandboxes = [self._launch(self._sandbox(), self._stores)] if settings.SANDBOX else []
@@ -98,8 +95,12 @@ class Supervisor:
     async def _start_shipper(self, *, before: list[Child]) -> None:
         await _all_started(before)
         await asyncio.to_thread(preparation.prepare_analytics)
-        self._launch(Shipper(), self._shipper)
+        self._launch(Shipper(spool_dir=settings.SPOOL_DIR), self._shipper)
         await _all_started(self._shipper)
+
+    def _embedded_redis(self) -> Service:
+        data = settings.VAR_DIR / "redis"
+        return RedisServer(url=settings.EMBEDDED_REDIS_URL, data_dir=data, run_dir=self._run_dir)
 
     def _engine(self) -> Service:
         data = settings.VAR_DIR / "clickhouse"
