@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from django.core.exceptions import ValidationError
 from django.db import models
 from typing_extensions import override
@@ -35,7 +33,7 @@ class ProviderIntegration(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
-    objects: ClassVar[ProjectManager[ProviderIntegration]] = ProjectManager()
+    objects = ProjectManager()
 
     class Meta:
         ordering = ["project_id", "provider"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from pathlib import Path
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import QuerySet
 
 from core.crypto import UndecryptableError
@@ -13,6 +15,8 @@ from integrations.credentials import credentials_of
 from integrations.models import ModelPrice, ProviderIntegration
 from integrations.pricing.cost import Price
 from integrations.providers.base import Credentials
+
+SANDBOX = "sandbox"
 
 logger = logging.getLogger("integrations.credentials")
 
@@ -25,7 +29,20 @@ def enabled_credentials(project_id: UUID) -> list[Credentials]:
             found.append(credentials_of(row))
         except UndecryptableError:
             logger.error("integration.undecryptable", extra={"integration_id": row.pk, "provider": row.provider})
+    if all(credentials.provider != SANDBOX for credentials in found):
+        found += _running_sandbox(project_id)
     return found
+
+
+def _running_sandbox(project_id: UUID) -> list[Credentials]:
+    """The sandbox that `manage.py serve` started serves every project, unless a row of the project says otherwise."""
+    if not settings.SANDBOX or ProviderIntegration.objects.for_project(project_id).filter(provider=SANDBOX).exists():
+        return []
+    try:
+        base_url = (Path(settings.RUN_DIR) / "sandbox.url").read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        return []
+    return [Credentials(integration_id=0, provider=SANDBOX, base_url=base_url, secret="")] if base_url else []
 
 
 def project_integrations(project_id: UUID) -> QuerySet[ProviderIntegration]:
@@ -34,7 +51,7 @@ def project_integrations(project_id: UUID) -> QuerySet[ProviderIntegration]:
 
 def price_table() -> Mapping[tuple[str, str], Price]:
     """(provider, model) → price. A row without input or output price is unknown and not in the table."""
-    rows = ModelPrice.objects.filter(input_cost_per_1m__isnull=False, output_cost_per_1m__isnull=False).values_list(
+    rows = ModelPrice.objects.values_list(
         "provider",
         "model",
         "input_cost_per_1m",
@@ -42,4 +59,8 @@ def price_table() -> Mapping[tuple[str, str], Price]:
         "cache_read_cost_per_1m",
         "cache_write_cost_per_1m",
     )
-    return {(provider, model): Price(*costs) for provider, model, *costs in rows.iterator(chunk_size=2000)}
+    return {
+        (provider, model): Price(input_cost, output_cost, cache_read, cache_write)
+        for provider, model, input_cost, output_cost, cache_read, cache_write in rows.iterator(chunk_size=2000)
+        if input_cost is not None and output_cost is not None
+    }

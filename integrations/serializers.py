@@ -15,7 +15,7 @@ OPTIONS = ("api_version", "deployment", "region")
 SECRET_EXTRA = ("access_key_id", "secret_access_key")
 
 
-class IntegrationSerializer(serializers.Serializer[ProviderIntegration]):
+class IntegrationSerializer(serializers.Serializer[Any]):
     """What is read; `api_key` is masked, and written back masked it leaves the stored key alone."""
 
     @override

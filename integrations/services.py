@@ -14,6 +14,7 @@ from integrations.addresses import check_base_url, check_form
 from integrations.credentials import is_masked, store_extra, store_secret
 from integrations.errors import IntegrationExistsError, IntegrationNotFoundError, UnknownProviderError
 from integrations.models import ProviderIntegration
+from integrations.price_services import load_shipped_prices as load_shipped_prices
 from integrations.registry import dialect_of, is_known
 
 SECRET_LENGTH = 4096

@@ -13,6 +13,8 @@ PriceTable = Mapping[tuple[str, str], Price]
 _VERSION = re.compile(r"(?:[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|latest|default))$")
 # A provider that resells another's models at the same price, looked up when its own list does not know the model.
 _PRICED_LIKE = {"azure_openai": "openai", "google_vertex": "google"}
+# A provider whose models all cost the same is listed once, under this name.
+ANY_MODEL = "*"
 # Providers whose model ids name the vendor first.
 _VENDOR_PREFIXED = ("openai/", "azure/", "meta-llama/")
 
@@ -22,6 +24,9 @@ def find_price(table: PriceTable, provider: str, model: str) -> Price | None:
     price = table.get((provider, model))
     if price is not None:
         return price
+    any_model = table.get((provider, ANY_MODEL))
+    if any_model is not None:
+        return any_model
     for listed_provider in filter(None, (provider, _PRICED_LIKE.get(provider))):
         for name in _names(model):
             price = table.get((listed_provider, name))

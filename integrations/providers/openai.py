@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from integrations.providers.base import (
-    Adapter,
     ChatRequest,
     Credentials,
     ParsedResponse,
@@ -82,7 +81,7 @@ class PerCredentials:
         return endpoint
 
 
-class OpenAIAdapter(Adapter):
+class OpenAIAdapter:
     """Stateless but for the remembered endpoints."""
 
     def __init__(self, dialect: Dialect = OPENAI) -> None:

@@ -1,0 +1,115 @@
+"""Integrations and prices in the admin. A key goes in and never comes out; the list shows its tail."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpRequest
+from typing_extensions import override
+
+from core.errors import ValidationError
+from integrations.credentials import masked
+from integrations.models import ModelPrice, PriceSource, ProviderIntegration
+from integrations.registry import is_known
+from integrations.services import IntegrationChange, apply_change
+
+if TYPE_CHECKING:
+    # Generic in the stubs only.
+    IntegrationModelAdmin = admin.ModelAdmin[ProviderIntegration]
+    PriceModelAdmin = admin.ModelAdmin[ModelPrice]
+    IntegrationModelForm = forms.ModelForm[ProviderIntegration]
+else:
+    IntegrationModelAdmin = PriceModelAdmin = admin.ModelAdmin
+    IntegrationModelForm = forms.ModelForm
+
+
+class IntegrationForm(IntegrationModelForm):
+    """`apply_change` decides what may be stored, as for the API; who may use the admin may name any address."""
+
+    api_key = forms.CharField(
+        required=False,
+        strip=True,
+        widget=forms.PasswordInput(render_value=False),
+        help_text="Leave empty to keep the stored key.",
+    )
+    access_key_id = forms.CharField(required=False, widget=forms.PasswordInput(render_value=False))
+    secret_access_key = forms.CharField(required=False, widget=forms.PasswordInput(render_value=False))
+
+    class Meta:
+        model = ProviderIntegration
+        fields = ["project", "provider", "enabled", "base_url", "options"]
+
+    @override
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        provider = cleaned.get("provider") or self.instance.provider
+        if self.errors or not is_known(provider):
+            return cleaned
+        self.instance.provider = provider
+        extra = {name: cleaned[name] for name in ("access_key_id", "secret_access_key") if cleaned.get(name)}
+        change = IntegrationChange(
+            secret=cleaned.get("api_key") or None,
+            base_url=cleaned.get("base_url", ""),
+            secret_extra=extra or None,
+        )
+        try:
+            apply_change(self.instance, change, trusted=True)
+        except ValidationError as error:
+            raise forms.ValidationError(error.message) from error
+        cleaned["base_url"] = self.instance.base_url
+        return cleaned
+
+
+@admin.register(ProviderIntegration)
+class ProviderIntegrationAdmin(IntegrationModelAdmin):
+    form = IntegrationForm
+    list_display = ["provider", "project", "enabled", "key", "base_url", "updated_at"]
+    list_filter = ["provider", "enabled", "project"]
+    list_select_related = ["project"]
+    search_fields = ["provider", "project__name"]
+    fields = [
+        "project",
+        "provider",
+        "enabled",
+        "key",
+        "api_key",
+        "access_key_id",
+        "secret_access_key",
+        "base_url",
+        "options",
+    ]
+
+    @override
+    def get_readonly_fields(self, request: HttpRequest, obj: ProviderIntegration | None = None) -> list[str]:
+        return ["key", "project", "provider"] if obj else ["key"]
+
+    @admin.display(description="stored key")
+    def key(self, row: ProviderIntegration) -> str:
+        return masked(row) or "-"
+
+
+@admin.register(ModelPrice)
+class ModelPriceAdmin(PriceModelAdmin):
+    list_display = [
+        "provider",
+        "model",
+        "input_cost_per_1m",
+        "output_cost_per_1m",
+        "cache_read_cost_per_1m",
+        "cache_write_cost_per_1m",
+        "source",
+        "updated_at",
+    ]
+    list_filter = ["source", "provider"]
+    search_fields = ["provider", "model"]
+    readonly_fields = ["source", "updated_at"]
+
+    @override
+    def save_model(
+        self, request: HttpRequest, obj: ModelPrice, form: forms.ModelForm[ModelPrice], change: bool
+    ) -> None:
+        # Set by a person: no later sync overwrites it.
+        obj.source = PriceSource.MANUAL
+        super().save_model(request, obj, form, change)

@@ -1,0 +1,19 @@
+"""Puts the shipped price list into the database; safe to repeat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from typing_extensions import override
+
+from integrations.services import load_shipped_prices
+
+
+class Command(BaseCommand):
+    help = "Load the shipped price list. Prices set by hand are never touched."
+
+    @override
+    def handle(self, *args: Any, **options: Any) -> None:
+        loaded = load_shipped_prices()
+        self.stdout.write(f"added {loaded.added}, updated {loaded.updated}, skipped {loaded.skipped}")

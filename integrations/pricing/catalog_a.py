@@ -1,0 +1,66 @@
+"""Catalog A: one object, model name → prices in US dollars per token (LiteLLM's `model_prices_and_context_window`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from integrations.pricing.entries import CatalogError, PriceEntry, amount, entry
+
+# The catalog's provider → ours, and the prefix that its model names carry and ours do not.
+_PROVIDERS: Mapping[str, tuple[str, str]] = {
+    "openai": ("openai", "openai/"),
+    "azure": ("azure_openai", "azure/"),
+    "azure_ai": ("azure_openai", "azure_ai/"),
+    "anthropic": ("anthropic", "anthropic/"),
+    "gemini": ("google", "gemini/"),
+    "vertex_ai-language-models": ("google_vertex", "vertex_ai/"),
+    "vertex_ai-anthropic_models": ("google_vertex", "vertex_ai/"),
+    "vertex_ai-mistral_models": ("google_vertex", "vertex_ai/"),
+    "vertex_ai-llama_models": ("google_vertex", "vertex_ai/"),
+    "bedrock": ("bedrock", "bedrock/"),
+    "bedrock_converse": ("bedrock", "bedrock/"),
+    "mistral": ("mistral", "mistral/"),
+    "cohere": ("cohere", "cohere/"),
+    "cohere_chat": ("cohere", "cohere/"),
+    "groq": ("groq", "groq/"),
+    "deepseek": ("deepseek", "deepseek/"),
+    "xai": ("xai", "xai/"),
+    "openrouter": ("openrouter", "openrouter/"),
+    "together_ai": ("together", "together_ai/"),
+    "fireworks_ai": ("fireworks", "fireworks_ai/"),
+    "perplexity": ("perplexity", "perplexity/"),
+    "cerebras": ("cerebras", "cerebras/"),
+    "zai": ("zai", "zai/"),
+    "snowflake": ("snowflake", "snowflake/"),
+}
+_MODES = frozenset({"chat", "completion", "responses"})
+_PER_MILLION = 6
+
+
+def parse(catalog: Any) -> Iterator[PriceEntry]:
+    """The chat models of providers we know. Raises CatalogError when `catalog` is not one."""
+    if not isinstance(catalog, dict) or not catalog:
+        raise CatalogError("catalog_a is not an object of models")
+    for name, fields in catalog.items():
+        if isinstance(fields, dict) and name != "sample_spec" and fields.get("mode") in _MODES:
+            found = _entry(name, fields)
+            if found is not None:
+                yield found
+
+
+def _entry(name: str, fields: Mapping[str, Any]) -> PriceEntry | None:
+    known = _PROVIDERS.get(str(fields.get("litellm_provider")))
+    if known is None:
+        return None
+    provider, prefix = known
+    return entry(
+        provider,
+        name.removeprefix(prefix),
+        (
+            amount(fields.get("input_cost_per_token"), scale=_PER_MILLION),
+            amount(fields.get("output_cost_per_token"), scale=_PER_MILLION),
+            amount(fields.get("cache_read_input_token_cost"), scale=_PER_MILLION),
+            amount(fields.get("cache_creation_input_token_cost"), scale=_PER_MILLION),
+        ),
+    )

@@ -1,0 +1,8 @@
+"""What this app tells the apps above it, which it must not import."""
+
+from __future__ import annotations
+
+from django.dispatch import Signal
+
+# Sent after the commit that changed many prices at once; single rows send Django's own post_save and post_delete.
+prices_changed = Signal()
