@@ -1,0 +1,16 @@
+"""The analytics part of the management API, below `api/llm/`."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from analytics.views.metrics import OverviewView
+from analytics.views.sessions import SessionRequestsView, SessionsView, SessionView
+
+# A session id is the client's own and may hold slashes.
+urlpatterns = [
+    path("sessions", SessionsView.as_view()),
+    path("sessions/<path:session_id>/requests", SessionRequestsView.as_view()),
+    path("sessions/<path:session_id>", SessionView.as_view()),
+    path("metrics/overview", OverviewView.as_view()),
+]
