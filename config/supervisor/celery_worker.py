@@ -30,7 +30,12 @@ def main(schedule_file: str) -> None:
     worker_ready.connect(begin, weak=False)
     worker_shutting_down.connect(end, weak=False)
     worker = app.Worker(
-        pool_cls="threads", concurrency=_CONCURRENCY, loglevel="WARNING", without_gossip=True, without_mingle=True
+        pool_cls="threads",
+        concurrency=_CONCURRENCY,
+        loglevel="WARNING",
+        quiet=True,
+        without_gossip=True,
+        without_mingle=True,
     )
     worker.start()
     sys.exit(worker.exitcode)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connections
@@ -22,4 +24,5 @@ def prepare_database(base_url: str) -> Welcome | None:
 
 def prepare_analytics() -> None:
     """ClickHouse migrations."""
-    call_command("migrate_analytics", verbosity=0)
+    # What it applied is no news on the standard output of `serve`, whose lines are meant to be read.
+    call_command("migrate_analytics", stdout=io.StringIO())
