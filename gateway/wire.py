@@ -99,7 +99,11 @@ class LazyFields(Mapping[str, Any]):
 
     def _decoded(self) -> dict[str, Any]:
         if self._fields is None:
-            self._fields = msgspec.json.decode(self._body, type=dict[str, Any])
+            try:
+                self._fields = msgspec.json.decode(self._body, type=dict[str, Any])
+            except msgspec.ValidationError:
+                # Only a number beyond a double (1e400) in a field that passes through gets here.
+                raise ValidationError("The request body holds a number that is out of range") from None
         return self._fields
 
     @override
@@ -130,6 +134,9 @@ _INDEX = re.compile(r"\[\.\.\.\]")
 def decode_request(body: bytes) -> ChatCompletionRequest:
     """The validated request. Raises ValidationError (400) whose message names the field."""
     try:
+        if not body.isascii():
+            # The decoder skips what it has no field for without looking at its characters.
+            body.decode("utf-8")
         request = _decoder.decode(body)
     except msgspec.ValidationError as error:
         raise _explain(str(error)) from None
