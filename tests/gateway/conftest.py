@@ -1,0 +1,42 @@
+"""One gateway service for all tests of this folder; each test gets a project of its own or shares the plain one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.fakes.scripted import ScriptedServer, answer
+from tests.gateway.service import PROVIDER_SECRET, Gateway, GatewayService
+
+
+@pytest.fixture(scope="session")
+def upstream() -> Iterator[ScriptedServer]:
+    with ScriptedServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def service() -> Iterator[GatewayService]:
+    with GatewayService() as running:
+        yield running
+        log = running.log.read_text(errors="replace")
+        # Whatever the tests of a run did: no key, and nothing unexpected, reached the log.
+        assert PROVIDER_SECRET not in log
+        assert "Traceback" not in log, log[-4000:]
+
+
+@pytest.fixture(scope="session")
+def plain_project(service: GatewayService, upstream: ScriptedServer) -> Gateway:
+    """Provider openai answers every request with the same text."""
+    upstream.play("plain", answer())
+    made = service.new_project(base_urls={"openai": upstream.base_url("plain")})
+    made.upstream = upstream
+    return made
+
+
+@pytest.fixture
+def gateway(plain_project: Gateway) -> Gateway:
+    """The shared project; `upstream.received` starts empty for each test."""
+    plain_project.upstream.received.clear()
+    return plain_project

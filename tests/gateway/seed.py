@@ -1,0 +1,96 @@
+"""Makes projects, keys and integrations inside a running service: a JSON command a line in, a JSON answer a line out.
+
+A process of its own, because the service under test has another database than the test process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sys
+from datetime import timedelta
+from typing import Any
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.base")
+
+
+def make_project(command: dict[str, Any]) -> dict[str, Any]:
+    from core.models import Project
+
+    project = Project.objects.create(name=command["name"])
+    for integration in command.get("integrations", []):
+        _save_integration(str(project.id), integration)
+    keys = [make_key({"project_id": str(project.id), **key})["key"] for key in command["keys"]]
+    return {"project_id": str(project.id), "keys": keys}
+
+
+def make_key(command: dict[str, Any]) -> dict[str, Any]:
+    return make_given_key({**command, "key": draw_key({})["key"]})
+
+
+def draw_key(command: dict[str, Any]) -> dict[str, Any]:
+    """A key that does not exist yet."""
+    return {"key": f"svc_{secrets.token_urlsafe(32)}"}
+
+
+def make_given_key(command: dict[str, Any]) -> dict[str, Any]:
+    """Saves a row directly: the product refuses to issue a key that has expired already, and draws keys itself."""
+    from django.utils import timezone
+
+    from core.keys import hash_key
+    from core.models import ApiKey
+
+    expires_in = command.get("expires_in")
+    ApiKey.objects.create(
+        project_id=command["project_id"],
+        name="test",
+        prefix=command["key"][:8],
+        key_hash=hash_key(command["key"]),
+        scopes=command["scopes"],
+        expires_at=None if expires_in is None else timezone.now() + timedelta(seconds=expires_in),
+    )
+    return {"key": command["key"]}
+
+
+def revoke_key(command: dict[str, Any]) -> dict[str, Any]:
+    from core import keys
+    from core.models import ApiKey
+
+    keys.revoke_key(ApiKey.objects.get(key_hash=keys.hash_key(command["key"])))
+    return {}
+
+
+def save_integration(command: dict[str, Any]) -> dict[str, Any]:
+    _save_integration(command["project_id"], command)
+    return {}
+
+
+def _save_integration(project_id: str, given: dict[str, Any]) -> None:
+    from integrations.credentials import store_secret
+    from integrations.models import ProviderIntegration
+
+    row = ProviderIntegration.objects.filter(project_id=project_id, provider=given["provider"]).first()
+    row = row or ProviderIntegration(project_id=project_id, provider=given["provider"])
+    row.base_url = given["base_url"]
+    row.options = given.get("options", {})
+    store_secret(row, given["api_key"])
+    row.save()
+
+
+COMMANDS = {f.__name__: f for f in (make_project, make_key, draw_key, make_given_key, revoke_key, save_integration)}
+
+
+def main() -> None:
+    import django
+
+    django.setup()
+    for line in sys.stdin:
+        command = json.loads(line)
+        answer = COMMANDS[command.pop("do")](command)
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,253 @@
+"""A gateway as its operator runs it: a fresh VAR_DIR with SQLite, a Redis, and ASGI workers as processes of their own.
+
+Each worker has its own port, so that a test can say which one it asks. Waiting times are shortened by environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx2
+
+from analytics.contracts import RequestRecord, SpoolEntry
+from tests.fakes.scripted import ScriptedServer
+from tests.gateway.spooled import spooled_entries
+from tests.gateway.wire import ENDPOINT, bearer
+from tests.services import start_redis
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PROVIDER_SECRET = "sk-canary-provider-0123456789abcdefghijklmnop"
+
+SHORTENED = {
+    "HEARTBEAT_SECONDS": "0.3",
+    "UPSTREAM_CONNECT_SECONDS": "1",
+    "UPSTREAM_FIRST_BYTE_SECONDS": "2",
+    "UPSTREAM_IDLE_SECONDS": "2",
+    "GATEWAY_BODY_SECONDS": "1",
+}
+
+T = TypeVar("T")
+Content = bytes | dict[str, Any] | Iterator[bytes]
+
+
+class Seeder:
+    """A child that makes projects, keys and integrations in the service's database (`seed.py`)."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self._child = subprocess.Popen(
+            [sys.executable, "-m", "tests.gateway.seed"],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def call(self, do: str, **command: Any) -> dict[str, Any]:
+        assert self._child.stdin is not None and self._child.stdout is not None
+        self._child.stdin.write(json.dumps({"do": do, **command}) + "\n")
+        self._child.stdin.flush()
+        line = self._child.stdout.readline()
+        assert line, f"{do} failed, see the traceback above"
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def close(self) -> None:
+        assert self._child.stdin is not None and self._child.stdout is not None
+        self._child.stdin.close()
+        self._child.stdout.close()
+        self._child.wait(10)
+
+
+class GatewayService:
+    """Two workers on one VAR_DIR; `ports` names them. Everything is stopped on exit."""
+
+    def __init__(self, *, workers: int = 2, settings: dict[str, str] | None = None) -> None:
+        # Short: a Unix socket's path has at most 107 bytes.
+        self.folder = Path(tempfile.mkdtemp(prefix="gwt-", dir="/tmp"))
+        self.var = self.folder / "var"
+        self.log = self.folder / "workers.log"
+        self.ports = [free_port() for _ in range(workers)]
+        self._settings = settings or {}
+        self._children: list[subprocess.Popen[bytes]] = []
+        self.client = httpx2.Client(timeout=30, limits=httpx2.Limits(max_keepalive_connections=100))
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            self._start(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    def _start(self, stack: ExitStack) -> None:
+        stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
+        self.var.mkdir()
+        redis, redis_url = start_redis(self.folder / "redis")
+        stack.callback(redis.stop)
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.folder),
+            "VAR_DIR": str(self.var),
+            "REDIS_URL": redis_url,
+            "SANDBOX": "0",
+            "ALLOW_PRIVATE_UPSTREAMS": "1",
+            "DJANGO_SETTINGS_MODULE": "config.settings.base",
+            "PYTHONWARNINGS": "default",
+            **SHORTENED,
+            **self._settings,
+        }
+        self.manage("migrate", "--verbosity", "0", "--skip-checks")
+        self.seeder = Seeder(self.environment)
+        stack.callback(self.seeder.close)
+        stack.callback(self._stop_workers)
+        for port in self.ports:
+            self.start_worker(port)
+        for port in self.ports:
+            self.wait_until_serving(port)
+        stack.callback(self.client.close)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._stack.close()
+
+    def _stop_workers(self) -> None:
+        for child in self._children:
+            child.terminate()
+        for child in self._children:
+            try:
+                child.wait(10)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+
+    def manage(self, *words: str) -> str:
+        command = [sys.executable, "manage.py", *words]
+        done = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def start_worker(self, port: int) -> None:
+        options = ["--host", "127.0.0.1", "--port", str(port), "--no-access-log", "--timeout-graceful-shutdown", "3"]
+        with self.log.open("ab") as log:
+            child = subprocess.Popen(
+                [sys.executable, "-m", "uvicorn", "config.asgi:application", *options],
+                cwd=ROOT,
+                env=self.environment,
+                stdout=log,
+                stderr=log,
+            )
+        self._children.append(child)
+
+    def wait_until_serving(self, port: int) -> None:
+        self.until(lambda: accepts(port), lambda ready: ready, seconds=30)
+
+    def base_url(self, port: int | None = None) -> str:
+        return f"http://127.0.0.1:{port or self.ports[0]}"
+
+    def new_project(self, *, base_urls: dict[str, str] | None = None, secret: str = PROVIDER_SECRET) -> Gateway:
+        """A project with a key of both scopes and an integration for each provider in `base_urls`."""
+        integrations = [
+            {"provider": provider, "base_url": url, "api_key": secret} for provider, url in (base_urls or {}).items()
+        ]
+        made = self.seeder.call(
+            "make_project",
+            name=f"project {time.monotonic_ns()}",
+            integrations=integrations,
+            keys=[{"scopes": ["gateway", "manage"]}],
+        )
+        return Gateway(service=self, project_id=made["project_id"], key=made["keys"][0])
+
+    def make_key(self, project_id: str, *, scopes: list[str] | None = None, expires_in: float | None = None) -> str:
+        made = self.seeder.call("make_key", project_id=project_id, scopes=scopes or ["gateway"], expires_in=expires_in)
+        key: str = made["key"]
+        return key
+
+    def revoke_key(self, key: str) -> None:
+        self.seeder.call("revoke_key", key=key)
+
+    def until(self, ask: Callable[[], T], good: Callable[[T], bool], *, seconds: float) -> T:
+        """Asks until the answer is good, or the time is over; returns the last answer."""
+        deadline = time.monotonic() + seconds
+        while True:
+            answer = ask()
+            if good(answer) or time.monotonic() > deadline:
+                return answer
+            time.sleep(0.02)
+
+    def entries(self, request_id: str, *, seconds: float = 3.0) -> list[SpoolEntry]:
+        """What the workers spooled for a request; waits for the first one."""
+
+        def found() -> list[SpoolEntry]:
+            return [entry for entry in spooled_entries(self.var / "spool") if entry.record.request_id == request_id]
+
+        return self.until(found, bool, seconds=seconds)
+
+
+@dataclass
+class Gateway:
+    """One project of the service, seen by its client."""
+
+    service: GatewayService
+    project_id: str
+    key: str
+    upstream: ScriptedServer = field(init=False)
+
+    @property
+    def client(self) -> httpx2.Client:
+        self.service.client.base_url = self.service.base_url()
+        return self.service.client
+
+    @property
+    def port(self) -> int:
+        return self.service.ports[0]
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return bearer(self.key)
+
+    def post(
+        self, content: Content, *, headers: dict[str, Any] | None = None, key: str = "", port: int | None = None
+    ) -> httpx2.Response:
+        """POST /chat/completions, the whole answer."""
+        url = self.service.base_url(port) + ENDPOINT
+        sent = json.dumps(content).encode() if isinstance(content, dict) else content
+        return self.service.client.post(url, content=sent, headers={**bearer(key or self.key), **(headers or {})})
+
+    def manage(self, method: str, path: str, content: dict[str, Any] | None = None) -> httpx2.Response:
+        """A call of the management API as this project."""
+        headers = {"authorization": f"Bearer {self.key}", "x-project-id": self.project_id}
+        return self.service.client.request(
+            method, f"{self.service.base_url()}/api/llm/{path}", json=content, headers=headers
+        )
+
+    def record(self, response: httpx2.Response | str) -> RequestRecord:
+        """The one record of a request. Fails when there is none or more than one."""
+        request_id = response if isinstance(response, str) else response.headers["x-request-id"]
+        (entry,) = self.service.entries(request_id)
+        return entry.record
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def accepts(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1):
+            return True
+    except OSError:
+        return False

@@ -1,0 +1,121 @@
+"""Who may call the gateway: 401 and 403 with their codes, and how soon a change of a key is seen."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from tests.gateway.service import Gateway, GatewayService
+from tests.gateway.wire import ENDPOINT, assert_error, bearer, body
+
+
+@pytest.mark.parametrize("authorization", [None, "", "Bearer", "Basic dXNlcjpwdw==", "svc_x", "Token svc_x"])
+def test_key__absent__is_401_missing(gateway: Gateway, authorization: str | None) -> None:
+    headers = {} if authorization is None else {"authorization": authorization}
+
+    response = gateway.client.post(ENDPOINT, json=body(), headers=headers)
+
+    assert_error(response, 401, "missing_api_key", type="authentication_error")
+
+
+@pytest.mark.parametrize("key", ["svc_" + "A" * 43, "svc_", "sk-other", "x" * 5000, "schlüssel", "svc_a b"])
+def test_key__unknown__is_401_and_reveals_nothing(gateway: Gateway, key: str) -> None:
+    response = gateway.client.post(ENDPOINT, json=body(), headers={"authorization": f"Bearer {key}".encode()})
+
+    message = assert_error(response, 401, "invalid_api_key", type="authentication_error")
+    assert key not in message
+
+
+def test_key__revoked_or_expired_or_unknown__same_answer(service: GatewayService, gateway: Gateway) -> None:
+    expired = service.make_key(gateway.project_id, expires_in=-5)
+    revoked = service.make_key(gateway.project_id)
+    service.revoke_key(revoked)
+
+    answers = [gateway.post(body(), key=key) for key in (expired, revoked, "svc_" + "B" * 43)]
+
+    messages = {assert_error(answer, 401, "invalid_api_key") for answer in answers}
+    assert len(messages) == 1
+
+
+def test_key__without_gateway_scope__is_403(service: GatewayService, gateway: Gateway) -> None:
+    key = service.make_key(gateway.project_id, scopes=["manage"])
+
+    response = gateway.post(body(), key=key)
+
+    assert_error(response, 403, "scope_missing", type="permission_error")
+
+
+def test_key__that_expires_in_use__stops(service: GatewayService, gateway: Gateway) -> None:
+    key = service.make_key(gateway.project_id, expires_in=1.5)
+    assert gateway.post(body(), key=key).status_code == 200
+
+    refused = service.until(lambda: gateway.post(body(), key=key), lambda r: r.status_code != 200, seconds=5)
+
+    assert_error(refused, 401, "invalid_api_key")
+
+
+def test_project_header__of_the_key__is_served(gateway: Gateway) -> None:
+    for value in (gateway.project_id, gateway.project_id.upper()):
+        response = gateway.post(body(), headers={"x-project-id": value})
+
+        assert response.status_code == 200, response.text
+
+
+@pytest.mark.parametrize("value", [str(uuid.UUID(int=7)), "not-a-uuid", "0"])
+def test_project_header__of_another_project__is_401(gateway: Gateway, value: str) -> None:
+    response = gateway.post(body(), headers={"x-project-id": value})
+
+    assert_error(response, 401, "invalid_project", type="authentication_error")
+
+
+def test_authentication__comes_before_the_body_is_judged(gateway: Gateway) -> None:
+    response = gateway.client.post(ENDPOINT, content=b"{", headers=bearer("svc_" + "C" * 43))
+
+    assert_error(response, 401, "invalid_api_key")
+
+
+def test_new_key__works_on_every_worker_at_once(service: GatewayService, gateway: Gateway) -> None:
+    key = service.make_key(gateway.project_id)
+
+    for port in service.ports:
+        assert gateway.post(body(), key=key, port=port).status_code == 200
+
+
+def test_key__tried_before_it_existed__works_within_a_second_of_its_making(
+    service: GatewayService, gateway: Gateway
+) -> None:
+    # given a negative cache that holds the key on every worker
+    key = service.seeder.call("draw_key")["key"]
+    for port in service.ports:
+        assert gateway.post(body(), key=key, port=port).status_code == 401
+
+    # when it is made
+    service.seeder.call("make_given_key", project_id=gateway.project_id, key=key, scopes=["gateway"])
+
+    # then each worker takes it
+    for port in service.ports:
+        served = service.until(
+            lambda port=port: gateway.post(body(), key=key, port=port), lambda r: r.status_code == 200, seconds=1
+        )
+        assert served.status_code == 200
+
+
+def test_revoked_key__stops_within_a_second_on_every_worker(service: GatewayService, gateway: Gateway) -> None:
+    key = service.make_key(gateway.project_id)
+    for port in service.ports:
+        assert gateway.post(body(), key=key, port=port).status_code == 200
+
+    service.revoke_key(key)
+
+    for port in service.ports:
+        refused = service.until(
+            lambda port=port: gateway.post(body(), key=key, port=port), lambda r: r.status_code == 401, seconds=1
+        )
+        assert_error(refused, 401, "invalid_api_key")
+
+
+def test_models__without_key__is_401(gateway: Gateway) -> None:
+    response = gateway.client.get("/api/gateway/v1/models")
+
+    assert_error(response, 401, "missing_api_key")

@@ -1,0 +1,164 @@
+"""Wrong types and values outside an enumeration: refused with the field's name; unknown fields pass through."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.gateway.service import Gateway
+from tests.gateway.wire import assert_error, body
+
+MESSAGE = {"role": "user", "content": "hi"}
+
+WRONG: list[tuple[str, Any]] = [
+    ("model", 5),
+    ("model", ["gpt-4o"]),
+    ("model", ""),
+    ("messages", "hi"),
+    ("messages", {"role": "user"}),
+    ("messages", [5]),
+    ("messages", [None]),
+    ("temperature", "1"),
+    ("temperature", True),
+    ("temperature", [1]),
+    ("max_tokens", "10"),
+    ("max_tokens", 1.5),
+    ("max_tokens", True),
+    ("top_p", "0.5"),
+    ("top_p", False),
+    ("n", "1"),
+    ("n", 1.5),
+    ("n", True),
+    ("stream", 1),
+    ("stream", "true"),
+    ("stop", 5),
+    ("stop", [5]),
+    ("stop", {"a": 1}),
+    ("frequency_penalty", "0"),
+    ("frequency_penalty", True),
+    ("presence_penalty", {}),
+    ("presence_penalty", False),
+    ("user", 5),
+    ("seed", "1"),
+    ("seed", 1.5),
+    ("seed", True),
+    ("tools", {}),
+    ("tools", "none"),
+    ("tools", ["get_weather"]),
+    ("tool_choice", 1),
+    ("tool_choice", "maybe"),
+    ("tool_choice", ["auto"]),
+    ("response_format", "json_object"),
+    ("thinking", "enabled"),
+    ("thinking", True),
+    ("reasoning_effort", "extreme"),
+    ("reasoning_effort", 3),
+    ("models", "gpt-4o"),
+    ("models", [5]),
+    ("provider", "openai"),
+    ("prompt_config", 5),
+    ("prompt_variables", []),
+    ("prompt_variables", "name=x"),
+]
+
+WRONG_INSIDE: list[tuple[str, dict[str, Any]]] = [
+    ("role", {"messages": [{"role": "robot", "content": "hi"}]}),
+    ("role", {"messages": [{"role": 5, "content": "hi"}]}),
+    ("content", {"messages": [{"role": "user", "content": 5}]}),
+    ("content", {"messages": [{"role": "user", "content": {"text": "hi"}}]}),
+    ("content", {"messages": [{"role": "user", "content": ["hi"]}]}),
+    ("text", {"messages": [{"role": "user", "content": [{"type": "text", "text": 5}]}]}),
+    ("image_url", {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": "http://x"}]}]}),
+    ("url", {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": 1}}]}]}),
+    ("document_url", {"messages": [{"role": "user", "content": [{"type": "document_url", "document_url": 1}]}]}),
+    ("tool_calls", {"messages": [{"role": "assistant", "content": "", "tool_calls": "x"}]}),
+    ("tool_call_id", {"messages": [{"role": "tool", "content": "x", "tool_call_id": 5}]}),
+    ("name", {"messages": [{"role": "user", "content": "x", "name": 5}]}),
+    ("response_format.type", {"response_format": {"type": "xml"}}),
+    ("response_format.json_schema", {"response_format": {"type": "json_schema", "json_schema": "x"}}),
+    ("thinking.type", {"thinking": {"type": "maybe"}}),
+    ("thinking.budget_tokens", {"thinking": {"type": "enabled", "budget_tokens": "many"}}),
+    ("provider.sort", {"provider": {"sort": "price"}}),
+    ("provider.order", {"provider": {"order": "openai"}}),
+    ("provider.only", {"provider": {"only": [5]}}),
+    ("provider.ignore", {"provider": {"ignore": {}}}),
+    ("provider.allow_fallbacks", {"provider": {"allow_fallbacks": "yes"}}),
+]
+
+MISSING: list[tuple[str, dict[str, Any]]] = [
+    ("model", {"model": ...}),
+    ("messages", {"messages": ...}),
+    ("role", {"messages": [{"content": "hi"}]}),
+    ("content", {"messages": [{"role": "user"}]}),
+    ("type", {"messages": [{"role": "user", "content": [{"text": "hi"}]}]}),
+    ("text", {"messages": [{"role": "user", "content": [{"type": "text"}]}]}),
+    ("image_url", {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}),
+    ("document_url", {"messages": [{"role": "user", "content": [{"type": "document_url"}]}]}),
+    ("tool_call_id", {"messages": [{"role": "tool", "content": "result"}]}),
+]
+
+
+@pytest.mark.parametrize(("field", "value"), WRONG, ids=[f"{field}={value!r}" for field, value in WRONG])
+def test_field__wrong_type_or_value__is_refused_by_name(gateway: Gateway, field: str, value: Any) -> None:
+    response = gateway.post(body(**{field: value}))
+
+    assert_error(response, 400, "invalid_value", type="invalid_request_error", naming=field)
+
+
+@pytest.mark.parametrize(("field", "fields"), WRONG_INSIDE, ids=[json.dumps(fields) for _, fields in WRONG_INSIDE])
+def test_inner_field__wrong_type_or_value__is_refused_by_name(
+    gateway: Gateway, field: str, fields: dict[str, Any]
+) -> None:
+    response = gateway.post(body(**fields))
+
+    assert_error(response, 400, "invalid_value", naming=field)
+
+
+@pytest.mark.parametrize(("field", "fields"), MISSING, ids=[str(fields) for _, fields in MISSING])
+def test_required_field__missing__is_refused_by_name(gateway: Gateway, field: str, fields: dict[str, Any]) -> None:
+    response = gateway.post(body(**fields))
+
+    assert_error(response, 400, "missing_field", type="invalid_request_error", naming=field)
+
+
+@pytest.mark.parametrize("field", ["model", "messages"])
+def test_required_field__null__is_refused_by_name(gateway: Gateway, field: str) -> None:
+    response = gateway.post(body(**{field: None}))
+
+    assert_error(response, 400, "invalid_value", naming=field)
+
+
+def test_unknown_fields__of_any_type__reach_the_provider_as_sent(gateway: Gateway) -> None:
+    unknown = {"logit_bias": {"50256": -100}, "x_custom": [1, 2.5, None, {"a": "ü"}], "store": False, "große": "ß"}
+
+    response = gateway.post(body(**unknown, metadata={"k": "v"}))
+
+    assert response.status_code == 200
+    sent = json.loads(gateway.upstream.received[-1].body)
+    assert {name: sent[name] for name in unknown} == unknown
+    assert sent["metadata"] == {"k": "v"}
+
+
+def test_request__untouched_fields__reach_the_provider_byte_for_byte(gateway: Gateway) -> None:
+    raw = (
+        b'{ "model":"openai/gpt-4o" ,\n "messages":[ {"role":"user","content":"\\u00e9\\/ \xc3\xa9", "extra":1.50} ],'
+        b'"temperature":1.0e0,"big":123456789012345678901234567890}'
+    )
+
+    response = gateway.post(raw)
+
+    assert response.status_code == 200
+    sent = gateway.upstream.received[-1].body
+    assert b'[ {"role":"user","content":"\\u00e9\\/ \xc3\xa9", "extra":1.50} ]' in sent
+    assert b"1.0e0" in sent
+    assert b"123456789012345678901234567890" in sent
+    assert json.loads(sent)["model"] == "gpt-4o"
+
+
+def test_gateway_fields__never_reach_the_provider(gateway: Gateway) -> None:
+    response = gateway.post(body(models=["openai/gpt-4o"], provider={"order": ["openai"], "allow_fallbacks": True}))
+
+    assert response.status_code == 200
+    assert set(json.loads(gateway.upstream.received[-1].body)) == {"model", "messages"}
