@@ -1,0 +1,45 @@
+"""The live service: one for the session, and a factory for tests that stop or break theirs."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.live.service import LiveService
+
+StartService = Callable[..., LiveService]
+
+
+@pytest.fixture(scope="session")
+def live_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
+    """Shared; a test may kill its children, which are restarted, but must not stop it."""
+    service = LiveService(tmp_path_factory.mktemp("live") / "var")
+    try:
+        yield service
+        assert service.stop() == 0
+    finally:
+        _end(service)
+
+
+@pytest.fixture
+def start_service(tmp_path: Path) -> Iterator[StartService]:
+    """`start_service(environment)` starts one of the test's own on the test's VAR_DIR, again and again if need be."""
+    started: list[LiveService] = []
+
+    def start(environment: Mapping[str, str] | None = None) -> LiveService:
+        service = LiveService(tmp_path / "var", environment)
+        started.append(service)
+        return service
+
+    yield start
+    for service in started:
+        _end(service)
+
+
+def _end(service: LiveService) -> None:
+    if service.process.poll() is None:
+        service.process.send_signal(signal.SIGKILL)
+        service.process.wait()

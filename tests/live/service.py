@@ -1,0 +1,130 @@
+"""A whole `manage.py serve` of its own, as a user would start it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import requests
+from openai import OpenAI
+
+from tests.live.waiting import wait_for
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+ROLES = ("redis", "engine", "sandbox", "web-1", "web-2", "shipper", "celery")
+
+_START_SECONDS = 90.0
+_STOP_SECONDS = 60.0
+
+
+class LiveService:
+    """`project_id`, `api_key` and `curl` are what the first start printed; empty on a later start."""
+
+    def __init__(self, var_dir: Path, environment: Mapping[str, str] | None = None) -> None:
+        self.var_dir = var_dir
+        self.output_file = var_dir.with_name(f"{var_dir.name}.out")
+        self.log_file = var_dir.with_name(f"{var_dir.name}.log")
+        self.process = self._launch(environment or {})
+        self.base_url = self._wait_until_serving()
+        self.project_id = self._printed(r"project id +(\S+)")
+        self.api_key = self._printed(r"API key +(\S+)")
+        self.curl = self._printed(r"(curl .+)")
+
+    @property
+    def output(self) -> str:
+        return self.output_file.read_text(encoding="utf-8")
+
+    @property
+    def log(self) -> str:
+        return self.log_file.read_text(encoding="utf-8")
+
+    def pid(self, role: str) -> int | None:
+        """The process of a role (one of ROLES), or None while there is none."""
+        file = self.var_dir / "run" / f"{role}.pid"
+        try:
+            return int(file.read_text(encoding="ascii"))
+        except FileNotFoundError:
+            return None
+
+    def kill(self, role: str) -> int:
+        """SIGKILL; returns the pid that was killed."""
+        pid = wait_for(lambda: self.pid(role), what=f"a process for {role}")
+        os.kill(pid, signal.SIGKILL)
+        return pid
+
+    def wait_for_successor(self, role: str, killed: int) -> int:
+        """The pid of the process that replaced `killed`."""
+
+        def successor() -> int | None:
+            pid = self.pid(role)
+            return pid if pid != killed else None
+
+        return wait_for(successor, what=f"a successor for {role}")
+
+    def openai(self, **options: Any) -> OpenAI:
+        return OpenAI(base_url=f"{self.base_url}/api/gateway/v1", api_key=self.api_key, **options)
+
+    def manage(self, path: str, **parameters: str) -> requests.Response:
+        """GET a path under /api/llm as the first project."""
+        headers = {"Authorization": f"Bearer {self.api_key}", "X-Project-Id": self.project_id}
+        query = {"project_id": self.project_id, **parameters}
+        return requests.get(f"{self.base_url}/api/llm/{path}", headers=headers, params=query, timeout=30)
+
+    def stop(self) -> int:
+        """SIGTERM; returns the exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=_STOP_SECONDS)
+
+    def kill_supervisor(self) -> None:
+        self.process.kill()
+        self.process.wait(timeout=_STOP_SECONDS)
+
+    def _launch(self, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        with self.output_file.open("ab") as output, self.log_file.open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "manage.py", "serve"],
+                cwd=ROOT,
+                env={**minimal_environment(self.var_dir), **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=log,
+            )
+
+    def _wait_until_serving(self) -> str:
+        address = self.var_dir / "run" / "gateway.url"
+
+        def serving() -> str | None:
+            if self.process.poll() is not None:
+                raise AssertionError(f"serve ended with {self.process.returncode}:\n{self.log}")
+            # The line is printed right after the file is written.
+            own = (
+                address.exists() and f"Serving {(found := address.read_text(encoding='ascii').strip())}" in self.output
+            )
+            return found if own else None
+
+        return wait_for(serving, seconds=_START_SECONDS, what="serve to print its address")
+
+    def _printed(self, pattern: str) -> str:
+        found = re.search(pattern, self.output)
+        return found.group(1) if found else ""
+
+
+def minimal_environment(var_dir: Path) -> dict[str, str]:
+    """What a fresh shell has, and a free port."""
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "TMPDIR")}
+    return {**kept, "VAR_DIR": str(var_dir), "PORT": "0", "WEB_WORKERS": "2"}
+
+
+def run_curl(line: str) -> dict[str, Any]:
+    """Runs the printed line in a shell; the answer's JSON."""
+    shell = subprocess.run(["/bin/sh", "-c", f"{line} --silent --show-error"], capture_output=True, check=True)
+    answer: dict[str, Any] = json.loads(shell.stdout)
+    return answer

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.live.service import ROOT, LiveService, minimal_environment
+
+
+def _serve(var_dir: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "manage.py", "serve"],
+        cwd=ROOT,
+        env={**minimal_environment(var_dir), **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_serve__second_on_the_same_var_dir__refuses_with_one_line(live_service: LiveService) -> None:
+    second = _serve(live_service.var_dir)
+
+    assert second.returncode == 1
+    assert second.stdout == ""
+    assert second.stderr.strip().count("\n") == 0
+    assert f"already runs on {live_service.var_dir} as process {live_service.process.pid}" in second.stderr
+    assert live_service.base_url in second.stderr
+
+
+def test_serve__port_taken__names_host_and_port(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = _serve(tmp_path, PORT=str(port))
+
+    assert result.returncode == 1
+    assert f"HOST 127.0.0.1, PORT {port}: Address already in use" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PORT", "eighty"),
+        ("PORT", "70000"),
+        ("WEB_WORKERS", "0"),
+        ("SANDBOX", "maybe"),
+        ("DRAIN_SECONDS", "-1"),
+        ("REDIS_URL", "http://example.com"),
+        ("CLICKHOUSE_URL", "localhost:9000"),
+        ("DATABASE_URL", "mysql://localhost/x"),
+        ("ENCRYPTION_KEYS", "short"),
+        ("HEARTBEAT_SECONDS", "nan"),
+    ],
+)
+def test_serve__malformed_variable__is_named_and_its_value_is_not(tmp_path: Path, name: str, value: str) -> None:
+    result = _serve(tmp_path, **{name: value})
+
+    last_line = result.stderr.strip().splitlines()[-1]
+    assert result.returncode == 1
+    assert f"Environment variable {name}: " in last_line
+    assert value not in last_line.replace(name, "")

@@ -1,0 +1,23 @@
+"""Waiting for what another process does: ask again until a deadline."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_PAUSE_SECONDS = 0.05
+
+
+def wait_for(ask: Callable[[], T | None], *, seconds: float = 30.0, what: str = "") -> T:
+    """The first answer that is neither None nor False."""
+    deadline = time.monotonic() + seconds
+    while True:
+        answer = ask()
+        if answer is not None and answer is not False:
+            return answer
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds:.0f} seconds: {what or ask}")
+        time.sleep(_PAUSE_SECONDS)
