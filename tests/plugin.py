@@ -7,6 +7,7 @@ the first test asks for the fixture `clickhouse`.
 from __future__ import annotations
 
 import atexit
+import io
 import os
 import shutil
 import signal
@@ -36,13 +37,11 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_report_header() -> list[str]:
-    names = {"postgresql": "DATABASE_URL", "redis": "REDIS_URL"}
-    own = {service.name for service in _running}
-    return [
-        "services: " + ", ".join(f"{name} ({'started here' if name in own else url})" for name, url in names.items()),
-        f"clickhouse: {'CLICKHOUSE_URL' if os.environ.get('CLICKHOUSE_URL') else 'engine, started on first use'}",
-        f"var: {os.environ['VAR_DIR']}",
-    ]
+    own = {service.name: service.version for service in _running}
+    variables = {"postgresql": "DATABASE_URL", "redis": "REDIS_URL"}
+    told = [f"{name} {own[name] if name in own else 'by ' + url}" for name, url in variables.items()]
+    told.append("clickhouse " + ("by CLICKHOUSE_URL" if os.environ.get("CLICKHOUSE_URL") else "engine on first use"))
+    return ["services: " + ", ".join(told), f"var: {os.environ['VAR_DIR']}"]
 
 
 @pytest.fixture(scope="session")
@@ -50,17 +49,34 @@ def clickhouse_engine() -> Iterator[None]:
     """A ClickHouse with the analytics tables, at the address that Django's settings name."""
     from django.core.management import call_command
 
+    from analytics.clickhouse import client
+
     engine = None
     if not os.environ.get("CLICKHOUSE_URL"):
         run = Path(os.environ["VAR_DIR"]) / "run"
         run.mkdir(exist_ok=True)
         engine = start_clickhouse(_folders[0] / "clickhouse", _MANAGE, run / "clickhouse.url")
         _running.append(engine)
-    call_command("migrate_analytics", verbosity=0)
+    call_command("migrate_analytics", stdout=io.StringIO())
     yield
+    client.close()
     if engine is not None:
         _running.remove(engine)
         engine.stop()
+
+
+@pytest.fixture
+def clickhouse(clickhouse_engine: None) -> Iterator[None]:
+    """Empty analytics tables, emptied again afterwards."""
+    from analytics.clickhouse import client
+
+    yield
+    filled = client.execute(
+        "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree'"
+        " AND name != 'schema_migrations' AND total_rows > 0"
+    )
+    for (table,) in filled:
+        client.execute(f"TRUNCATE TABLE `{table}`")
 
 
 def _start() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -29,8 +30,11 @@ class ServiceError(RuntimeError):
 class Service:
     """A child process that stops with the suite, whatever ends the suite."""
 
-    def __init__(self, name: str, command: Sequence[str], *, folder: Path, user: str | None = None) -> None:
+    def __init__(
+        self, name: str, command: Sequence[str], *, folder: Path, user: str | None = None, version: str = ""
+    ) -> None:
         self.name = name
+        self.version = version
         self._log = folder / f"{name}.log"
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
@@ -90,7 +94,7 @@ def start_postgresql(folder: Path) -> tuple[Service, str]:
     options = ["listen_addresses=", "full_page_writes=off", "synchronous_commit=off", "max_connections=200"]
     server = [str(programs / "postgres"), "-D", str(data), "-k", str(folder), "-F"]
     server += [word for option in options for word in ("-c", option)]
-    service = Service("postgresql", server, folder=folder, user=user)
+    service = Service("postgresql", server, folder=folder, user=user, version=_version(server[0]))
     ask = [str(programs / "pg_isready"), "-q", "-h", str(folder)]
     service.wait_until(lambda: subprocess.run(ask, check=False).returncode == 0)
     return service, f"postgresql://postgres@/postgres?host={folder}"
@@ -102,7 +106,7 @@ def start_redis(folder: Path) -> tuple[Service, str]:
     socket = folder / "redis.sock"
     program = shutil.which("redis-server") or _bundled_redis()
     options = ["--port", "0", "--unixsocket", str(socket), "--save", "", "--appendonly", "no"]
-    service = Service("redis", [program, *options], folder=folder)
+    service = Service("redis", [program, *options], folder=folder, version=_version(program))
     service.wait_until(socket.is_socket)
     return service, f"unix://{socket}"
 
@@ -134,6 +138,13 @@ def _reachable(program: Path, user: str) -> bool:
         )
     except PermissionError:
         return False
+
+
+def _version(program: str) -> str:
+    """The first number with dots in what `--version` says."""
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"\d+(?:\.\d+)+", said)
+    return found.group() if found else "unknown"
 
 
 def _bundled_redis() -> str:

@@ -10,7 +10,7 @@ from config.settings.database import DATABASES as DATABASES
 from config.settings.gateway import *  # noqa: F403
 from config.settings.logging import LOGGING as LOGGING
 from config.settings.paths import BASE_DIR as BASE_DIR
-from config.settings.paths import VAR_DIR
+from config.settings.paths import VAR_DIR as VAR_DIR
 from config.settings.secrets import ENCRYPTION_KEYS as ENCRYPTION_KEYS
 from config.settings.secrets import SECRET_KEY as SECRET_KEY
 
