@@ -11,7 +11,7 @@ import itertools
 import json
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +56,7 @@ class ChdbConnection:
     def __init__(self, connection: Any) -> None:
         self._connection = connection
         self._owner = threading.get_ident()
+        self._unfinished: Any = None
 
     def execute(self, sql: str, parameters: Mapping[str, str] | None = None) -> Chunk:
         """Run a statement to its end. Raises EngineError with everything that went wrong on the write side as well."""
@@ -66,25 +67,20 @@ class ChdbConnection:
             raise EngineError.of_chdb(error) from error
         return _chunk(result)
 
-    def run(self, sql: str, parameters: Mapping[str, str] | None = None) -> Iterator[Chunk]:
+    def run(self, sql: str, parameters: Mapping[str, str] | None = None) -> Generator[Chunk, None, None]:
         """`execute` in the form of `stream`: one chunk."""
         yield self.execute(sql, parameters)
 
-    def stream(self, sql: str, parameters: Mapping[str, str] | None = None) -> Iterator[Chunk]:
-        """Yield a result piece by piece. Close the generator in this thread to stop a query early."""
+    def stream(self, sql: str, parameters: Mapping[str, str] | None = None) -> Generator[Chunk, None, None]:
+        """Yield a result piece by piece. One that is not read to its end stops when the connection is closed."""
         self._check_thread()
-        result = None
         try:
-            result = self._connection.send_query(sql, "Native", params=dict(parameters or {}))
+            result = self._unfinished = self._connection.send_query(sql, "Native", params=dict(parameters or {}))
             while (piece := result.fetch()) is not None:
                 yield _chunk(piece)
-        except GeneratorExit:
-            raise
         except Exception as error:  # as in execute
             raise EngineError.of_chdb(error) from error
-        finally:
-            if result is not None:
-                result.cancel()
+        self._unfinished = None
 
     def columns_of_select(self, sql: str, parameters: Mapping[str, str] | None = None) -> tuple[Column, ...]:
         """Names and types of a SELECT's result. chDB returns nothing at all, not even a header, for no rows."""
@@ -103,6 +99,12 @@ class ChdbConnection:
         # Rows: name, type, kind of default, …
         rows = json.loads(result.bytes())["data"]
         return tuple(Column(row[0], row[1]) for row in rows if row[2] not in ("MATERIALIZED", "ALIAS"))
+
+    def close(self) -> None:
+        # An unfinished result that outlives its connection takes the whole engine down ("fatal error", code 236).
+        if self._unfinished is not None:
+            self._unfinished.cancel()
+        self._connection.close()
 
     def _check_thread(self) -> None:
         if threading.get_ident() != self._owner:
@@ -137,8 +139,8 @@ class ChdbEngine:
     @contextmanager
     def connection(self) -> Iterator[ChdbConnection]:
         """A fresh connection for the calling thread."""
-        with closing(self._connect()) as connection:
-            yield ChdbConnection(connection)
+        with closing(ChdbConnection(self._connect())) as connection:
+            yield connection
 
     def new_tag(self) -> str:
         """A comment to put in front of a query, by which `kill` finds it."""

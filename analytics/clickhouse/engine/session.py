@@ -161,8 +161,8 @@ class Session:
             statement.check_output(query.text)
         with self._running() as running:
             tagged = running.tag + query.text
+            chunks = connection.stream(tagged, parameters) if is_read else connection.run(tagged, parameters)
             try:
-                chunks = connection.stream(tagged, parameters) if is_read else connection.run(tagged, parameters)
                 columns_sent = self._send_result(chunks)
             except EngineError as error:
                 if not (running.cancelled and error.code == QUERY_WAS_CANCELLED):

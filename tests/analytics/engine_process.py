@@ -1,0 +1,94 @@
+"""The embedded engine as a process of the test's own, driven with the unmodified driver."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from clickhouse_driver import Client
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+START_SECONDS = 60.0
+
+
+def wait_until(condition: Callable[[], bool], *, seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError("the condition did not come true in time")
+        time.sleep(0.01)
+
+
+class EngineProcess:
+    """`manage.py analytics_engine` on `directory`. Its addresses and its log lie beside the directory."""
+
+    def __init__(self, directory: Path, **environment: str) -> None:
+        self.directory = directory
+        self.port_file = directory.with_suffix(".port")
+        self.url_file = directory.with_suffix(".url")
+        self.log_file = directory.with_suffix(".log")
+        self.port_file.unlink(missing_ok=True)
+        command = [sys.executable, str(ROOT / "manage.py"), "analytics_engine", "--data", str(directory)]
+        with self.log_file.open("ab") as log:
+            self.process = subprocess.Popen(
+                [*command, "--port-file", str(self.port_file), "--url-file", str(self.url_file)],
+                env={**os.environ, **environment},
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+
+    def wait_until_serving(self) -> EngineProcess:
+        def serving() -> bool:
+            assert self.process.poll() is None, self.log()
+            return self.port_file.exists()
+
+        wait_until(serving, seconds=START_SECONDS)
+        return self
+
+    @property
+    def port(self) -> int:
+        return int(self.port_file.read_text())
+
+    def log(self) -> str:
+        return self.log_file.read_text(errors="replace")
+
+    @contextmanager
+    def client(self, **options: Any) -> Iterator[Client]:
+        client = self.new_client(**options)
+        try:
+            yield client
+        finally:
+            client.disconnect()
+
+    def new_client(self, **options: Any) -> Client:
+        settings = {"server_side_params": True, **options.pop("settings", {})}
+        return Client("127.0.0.1", port=self.port, settings=settings, **options)
+
+    def stop(self, by: signal.Signals = signal.SIGTERM, *, seconds: float = 30.0) -> int:
+        """Send the signal and return the exit code, negative for the signal that ended it."""
+        if self.process.poll() is None:
+            self.process.send_signal(by)
+        try:
+            return self.process.wait(seconds)
+        finally:
+            if self.process.poll() is None:
+                self.process.kill()
+                self.process.wait()
+
+
+@contextmanager
+def running_engine(directory: Path, **environment: str) -> Iterator[EngineProcess]:
+    engine = EngineProcess(directory, **environment)
+    try:
+        yield engine.wait_until_serving()
+    finally:
+        engine.stop()
