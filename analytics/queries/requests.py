@@ -82,7 +82,8 @@ def list_requests(
     """How many requests match, and one page of them."""
     where, params = _where(project_id, wanted)
     direction = "ASC" if oldest_first else "DESC"
-    sql = f"SELECT {_COLUMNS} FROM requests WHERE {where} ORDER BY ts {direction}, request_id {direction} LIMIT {{limit:UInt64}} OFFSET {{offset:UInt64}}"  # noqa: E501,S608 - fragments of this file, values are parameters
+    order = f"ORDER BY ts {direction}, request_id {direction} LIMIT {{limit:UInt64}} OFFSET {{offset:UInt64}}"
+    sql = f"SELECT {_COLUMNS} FROM requests WHERE {where} {order}"  # noqa: S608 - fragments of this file
     rows = client.query(sql, {**params, "limit": limit, "offset": offset}, row=RequestRow, name="requests.list")
     if len(rows) < limit and (rows or not offset):
         return offset + len(rows), rows
@@ -91,9 +92,8 @@ def list_requests(
 
 
 def get_request(project_id: UUID, request_id: UUID) -> RequestRow | None:
-    sql = (
-        f"SELECT {_COLUMNS} FROM requests WHERE project_id = {{project:UUID}} AND request_id = {{request:UUID}} LIMIT 1"  # noqa: S608 - as above
-    )
+    where = "project_id = {project:UUID} AND request_id = {request:UUID}"
+    sql = f"SELECT {_COLUMNS} FROM requests WHERE {where} LIMIT 1"  # noqa: S608 - as above
     rows = client.query(sql, {"project": project_id, "request": request_id}, row=RequestRow, name="requests.get")
     return rows[0] if rows else None
 
@@ -110,8 +110,8 @@ def get_payload(project_id: UUID, request: RequestRow) -> Payload | None:
 
 
 def _where(project_id: UUID, wanted: RequestFilter) -> tuple[str, dict[str, Any]]:
-    where, params = "project_id = {project:UUID}", {"project": project_id}
-    values: dict[str, Any] = dict(params)
+    where = "project_id = {project:UUID}"
+    values: dict[str, Any] = {"project": project_id}
     if wanted.session_id:
         where += " AND session_id = {session:String}"
         values["session"] = wanted.session_id

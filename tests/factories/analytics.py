@@ -1,0 +1,55 @@
+"""Records as the gateway writes them."""
+
+from __future__ import annotations
+
+import time
+from itertools import count
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+from analytics.contracts import Outcome, RequestRecord, SpoolEntry
+from analytics.shipper.loop import Shipper
+from analytics.spool.writer import SpoolWriter
+
+_serial = count(1)
+
+
+def uuid7(microseconds: int) -> str:
+    """A UUID that sorts by time, as the gateway's request ids do (RFC 9562, 5.7)."""
+    bits = (microseconds // 1000 & (1 << 48) - 1) << 80 | 7 << 76 | 2 << 62 | uuid4().int & (1 << 62) - 1
+    return str(UUID(int=bits))
+
+
+def make_record(**values: Any) -> RequestRecord:
+    ts = values.setdefault("ts", time.time_ns() // 1000 + next(_serial))
+    defaults: dict[str, Any] = {
+        "request_id": uuid7(ts),
+        "project_id": str(uuid4()),
+        "outcome": Outcome.SUCCESS,
+        "status_code": 200,
+        "provider": "openai",
+        "model": "gpt-4o-mini",
+        "requested_model": "gpt-4o-mini",
+        "prompt_tokens": 12,
+        "completion_tokens": 5,
+        "cost_known": True,
+        "cost_usd": "0.0000048000",
+        "latency_ms": 250,
+    }
+    return RequestRecord(**{**defaults, **values})
+
+
+def make_entry(request: bytes = b"", response: bytes = b"", **values: Any) -> SpoolEntry:
+    return SpoolEntry(make_record(**values), request, response)
+
+
+def store(directory: Path, *entries: SpoolEntry) -> None:
+    """Put records into ClickHouse the way they get there: spool, shipper."""
+    writer = SpoolWriter(directory)
+    for entry in entries:
+        writer.append(entry)
+    writer.close()
+    shipper = Shipper(directory)
+    shipper.drain()
+    shipper.close()
