@@ -58,6 +58,8 @@ class Sandbox:
         if request.get("stream"):
             return await _streamed(http, request, behaviour, choices, used)
         await asyncio.sleep(behaviour.first_delay)
+        if behaviour.error_event_after == 0:  # as aggregators answer: a failure under a 200
+            return web.json_response(_late_failure())
         return web.json_response(wire.completion(request, choices, used))
 
     def _behaviour(self, request: Mapping[str, Any], body: bytes) -> Behaviour:
@@ -86,6 +88,10 @@ def _refusal(behaviour: Behaviour) -> web.Response:
     return web.json_response(wire.failure(behaviour), status=behaviour.status, headers=headers)
 
 
+def _late_failure() -> dict[str, Any]:
+    return wire.error("The server had an error while it answered.", "server_error")
+
+
 async def _streamed(
     http: web.Request, request: Mapping[str, Any], behaviour: Behaviour, choices: list[Choice], used: Mapping[str, Any]
 ) -> web.StreamResponse:
@@ -96,8 +102,7 @@ async def _streamed(
     for chunk, has_output in wire.chunks(request, choices, used):
         if has_output:
             if sent == behaviour.error_event_after:
-                failed = wire.error("The server had an error while it answered.", "server_error")
-                await response.write(_event(failed))
+                await response.write(_event(_late_failure()))
                 return response
             if sent == behaviour.hang_after:
                 await asyncio.Event().wait()

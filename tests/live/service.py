@@ -31,6 +31,7 @@ class LiveService:
         self.var_dir = var_dir
         self.output_file = var_dir.with_name(f"{var_dir.name}.out")
         self.log_file = var_dir.with_name(f"{var_dir.name}.log")
+        self._printed_before = self.output_file.stat().st_size if self.output_file.exists() else 0
         self.process = self._launch(environment or {})
         self.base_url = self._wait_until_serving()
         self.project_id = self._printed(r"project id +(\S+)")
@@ -39,7 +40,8 @@ class LiveService:
 
     @property
     def output(self) -> str:
-        return self.output_file.read_text(encoding="utf-8")
+        """What this start printed."""
+        return self.output_file.read_text(encoding="utf-8")[self._printed_before :]
 
     @property
     def log(self) -> str:
@@ -99,16 +101,10 @@ class LiveService:
             )
 
     def _wait_until_serving(self) -> str:
-        address = self.var_dir / "run" / "gateway.url"
-
         def serving() -> str | None:
             if self.process.poll() is not None:
                 raise AssertionError(f"serve ended with {self.process.returncode}:\n{self.log}")
-            # The line is printed right after the file is written.
-            own = (
-                address.exists() and f"Serving {(found := address.read_text(encoding='ascii').strip())}" in self.output
-            )
-            return found if own else None
+            return self._printed(r"Serving (\S+) .*\n") or None
 
         return wait_for(serving, seconds=_START_SECONDS, what="serve to print its address")
 
