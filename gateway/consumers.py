@@ -3,7 +3,6 @@ whole pipeline (a channel-layer listener and a task per message), and nothing he
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from core.errors import ApplicationError, NotFoundError
@@ -54,6 +53,3 @@ async def health(scope: Scope, receive: Receive, send: Send) -> None:
 
 async def _refuse(send: Send, error: ApplicationError) -> None:
     await Reply(send, new_request_id()).error(error)
-
-
-Consumer = Callable[[Scope, Receive, Send], Awaitable[None]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import msgspec
 
@@ -70,6 +71,7 @@ def read_headers(raw: RawHeaders) -> RequestHeaders:
     return headers
 
 
+@lru_cache(maxsize=4096)
 def header_value(text: str) -> bytes:
     """Text as a header value: what HTTP cannot carry (controls, characters outside Latin-1) is replaced."""
     return "".join(c if " " <= c != "\x7f" else " " for c in text).encode("latin-1", "replace")

@@ -42,6 +42,7 @@ def main(descriptor: int) -> None:
         access_log=False,
         server_header=False,
         date_header=False,
+        proxy_headers=False,
         backlog=BACKLOG,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=settings.DRAIN_SECONDS,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -22,17 +21,14 @@ class ClientGoneError(Exception):
 
 
 async def read_body(receive: Receive, headers: RequestHeaders) -> bytes:
-    """The whole body. Raises ValidationError above GATEWAY_BODY_BYTES, RequestTimeoutError (408) when it dribbles in,
-    ClientGoneError when it never ends."""
+    """The whole body. Raises ValidationError above GATEWAY_BODY_BYTES, ClientGoneError when it never ends."""
     if headers.content_encoding and headers.content_encoding.lower() != "identity":
         raise ValidationError("content-encoding: request bodies have to be sent without compression")
-    try:
-        async with asyncio.timeout(settings.GATEWAY_BODY_SECONDS):
-            return await _read(receive)
-    except TimeoutError:
-        raise RequestTimeoutError(
-            f"The request body did not arrive within {settings.GATEWAY_BODY_SECONDS:g} seconds"
-        ) from None
+    return await _read(receive)
+
+
+def late_body() -> RequestTimeoutError:
+    return RequestTimeoutError(f"The request body did not arrive within {settings.GATEWAY_BODY_SECONDS:g} seconds")
 
 
 async def _read(receive: Receive) -> bytes:

@@ -10,9 +10,9 @@ from gateway import headers, sse
 from gateway.errors import from_provider
 from gateway.pipeline.call import OpenStream, complete, open_stream
 from gateway.pipeline.context import Account, Attempt, RequestContext
-from gateway.pipeline.disconnect import DisconnectWatch
 from gateway.pipeline.heartbeat import Heartbeat
 from gateway.pipeline.record import estimated_usage, record
+from gateway.pipeline.watch import ClientWatch
 from gateway.reply import HeaderList, Reply
 from gateway.runtime import Runtime
 from integrations.providers.base import StreamEvent
@@ -38,7 +38,7 @@ async def answer_stream(
     attempts: list[Attempt],
     account: Account,
     reply: Reply,
-    watch: DisconnectWatch,
+    watch: ClientWatch,
 ) -> None:
     async def beat() -> None:
         # After a long silence the status can wait no longer: proxies and clients give up on a mute connection.
@@ -98,7 +98,7 @@ async def _finish(
     stream: OpenStream,
     reply: Reply,
     heartbeat: Heartbeat,
-    watch: DisconnectWatch,
+    watch: ClientWatch,
 ) -> None:
     heartbeat.stop()
     watch.stop()

@@ -6,6 +6,8 @@ import asyncio
 import logging
 import time
 
+from django.conf import settings
+
 from analytics.contracts import Outcome
 from core.errors import ApplicationError
 from gateway.errors import InternalError
@@ -13,12 +15,12 @@ from gateway.headers import read_headers
 from gateway.identifiers import new_request_id
 from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.context import Account, RequestContext
-from gateway.pipeline.disconnect import DisconnectWatch
-from gateway.pipeline.parse import ClientGoneError, Receive, parse, read_body
+from gateway.pipeline.parse import ClientGoneError, Receive, late_body, parse, read_body
 from gateway.pipeline.prompt import resolve_prompt
 from gateway.pipeline.record import record
 from gateway.pipeline.respond import answer_error, answer_stream, answer_whole
 from gateway.pipeline.select import select
+from gateway.pipeline.watch import ClientWatch
 from gateway.reply import Reply, Send
 from gateway.runtime import Runtime
 
@@ -39,7 +41,7 @@ async def run(runtime: Runtime, raw_headers: list[tuple[bytes, bytes]], receive:
         await reply.error(error)
         return
     account = Account(reply.request_id, arrived_us, started, snapshot, key, headers)
-    watch = DisconnectWatch(receive, runtime.loop)
+    watch = ClientWatch(receive, runtime.loop)
     try:
         await _answer(runtime, account, receive, reply, watch)
     except ApplicationError as error:
@@ -47,6 +49,10 @@ async def run(runtime: Runtime, raw_headers: list[tuple[bytes, bytes]], receive:
     except ClientGoneError:
         _note_cancelled(account)
     except asyncio.CancelledError:
+        if watch.late:
+            watch.absorb()
+            await _refuse(runtime, account, reply, watch, late_body())
+            return
         if not watch.disconnected:
             account.outcome, account.status_code = Outcome.INTERRUPTED, 500
             raise
@@ -54,14 +60,15 @@ async def run(runtime: Runtime, raw_headers: list[tuple[bytes, bytes]], receive:
         watch.absorb()
     except Exception:
         logger.exception("request.failed request_id=%s", account.request_id)
-        error = InternalError("The gateway failed; the failure is logged under this request's id")
-        await _refuse(runtime, account, reply, watch, error)
+        failure = InternalError("The gateway failed; the failure is logged under this request's id")
+        await _refuse(runtime, account, reply, watch, failure)
     finally:
         watch.stop()
         record(runtime, account)
 
 
-async def _answer(runtime: Runtime, account: Account, receive: Receive, reply: Reply, watch: DisconnectWatch) -> None:
+async def _answer(runtime: Runtime, account: Account, receive: Receive, reply: Reply, watch: ClientWatch) -> None:
+    watch.expect_body(settings.GATEWAY_BODY_SECONDS)
     account.body = await read_body(receive, account.headers)
     watch.start()
     account.request = request = parse(account.body, account.headers)
@@ -85,7 +92,7 @@ async def _answer(runtime: Runtime, account: Account, receive: Receive, reply: R
 
 
 async def _refuse(
-    runtime: Runtime, account: Account, reply: Reply, watch: DisconnectWatch, error: ApplicationError
+    runtime: Runtime, account: Account, reply: Reply, watch: ClientWatch, error: ApplicationError
 ) -> None:
     account.fail(error)
     watch.stop()

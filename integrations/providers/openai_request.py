@@ -49,19 +49,20 @@ def build_body(
     model_in_body: bool = True,
 ) -> bytes:
     """Values that stay are copied as bytes, never decoded. Raises ProviderError(REJECTED)."""
-    fields = request.fields
-    has_documents = documents is not Documents.PASS and b'"document_url"' in request.body
-    thinks = thinking is not Thinking.PASS and "thinking" in fields
-    same_model = not model_in_body or fields.get("model") == request.model
-    if same_model and not has_documents and not thinks and not request.stream and not _has_own(fields):
-        return request.body
     raw = _decode(request.body)
+    fields = request.fields  # decoded only when something below looks into it
+    has_documents = documents is not Documents.PASS and b'"document_url"' in request.body
+    thinks = thinking is not Thinking.PASS and "thinking" in raw
+    model = _encode(request.model)
+    same_model = not model_in_body or ("model" in raw and bytes(raw["model"]) == model)
+    if same_model and not has_documents and not thinks and not request.stream and not _has_own(raw):
+        return request.body
     if not same_model:
-        raw["model"] = msgspec.Raw(_encode(request.model))
+        raw["model"] = msgspec.Raw(model)
     for name in OWN_FIELDS:
         raw.pop(name, None)
     if request.stream and stream_options:
-        raw["stream_options"] = _stream_options(fields.get("stream_options"))
+        raw["stream_options"] = _stream_options(fields["stream_options"]) if "stream_options" in raw else _INCLUDE_USAGE
     if thinks:
         _translate_thinking(raw, fields, thinking, request.model)
     if has_documents:

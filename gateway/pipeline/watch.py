@@ -1,4 +1,4 @@
-"""Notices a client that leaves while the gateway waits for a provider."""
+"""Watches over the client: a body that dribbles in, and a client that leaves while the gateway waits for a provider."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from gateway.pipeline.parse import Receive
 _DELAY_SECONDS = 0.25
 
 
-class DisconnectWatch:
-    """Cancels the task that made it when the client disconnects; `disconnected` tells that from other cancellations."""
+class ClientWatch:
+    """Cancels the task that made it when the client is too slow or disconnects; `late` and `disconnected` tell those
+    from other cancellations. One timer at a time: `asyncio.timeout` around every body costs twice as much."""
 
-    __slots__ = ("_handle", "_owner", "_receive", "_task", "disconnected")
+    __slots__ = ("_handle", "_owner", "_receive", "_task", "disconnected", "late")
 
     def __init__(self, receive: Receive, loop: asyncio.AbstractEventLoop) -> None:
         self._receive = receive
@@ -22,9 +23,16 @@ class DisconnectWatch:
         self._task: asyncio.Task[None] | None = None
         self._handle: asyncio.TimerHandle | None = None
         self.disconnected = False
+        self.late = False
+
+    def expect_body(self, seconds: float) -> None:
+        """The whole body has to be there within `seconds`."""
+        self._handle = asyncio.get_running_loop().call_later(seconds, self._expire)
 
     def start(self) -> None:
         """From here on: the body has been read, so the next thing the client can say is that it is gone."""
+        if self._handle is not None:
+            self._handle.cancel()
         self._handle = asyncio.get_running_loop().call_later(_DELAY_SECONDS, self._begin)
 
     def stop(self) -> None:
@@ -39,6 +47,11 @@ class DisconnectWatch:
         """Takes back the cancellation this watch asked for: the request ends in order, its record written."""
         if self._owner is not None:
             self._owner.uncancel()
+
+    def _expire(self) -> None:
+        if self._owner is not None:
+            self.late = True
+            self._owner.cancel()
 
     def _begin(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._listen())

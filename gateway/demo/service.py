@@ -1,0 +1,82 @@
+"""The service the demo talks to: the one that runs on this VAR_DIR, else one of its own for as long as it takes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from django.conf import settings
+from django.utils import timezone
+
+from core.keys import SCOPES, issue_key
+from core.models import Project
+
+_START_SECONDS = 120.0
+_STOP_SECONDS = 60.0
+_KEY_HOURS = 1
+
+
+class ServiceError(Exception):
+    """There is no service to talk to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    base_url: str
+    project_id: str
+    api_key: str = field(repr=False)
+
+
+@contextmanager
+def running_service() -> Iterator[str]:
+    """The base URL of the service on this VAR_DIR, started for the occasion when none runs."""
+    address = _announced()
+    if address is not None:
+        yield address
+        return
+    # Its welcome would be lost among the demo's lines together with the key; the demo makes a key of its own.
+    service = subprocess.Popen(
+        [sys.executable, "manage.py", "serve"],
+        cwd=settings.BASE_DIR,
+        env={**os.environ, "PORT": "0", "LOG_LEVEL": "WARNING"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        yield _wait_until_announced(service)
+    finally:
+        service.terminate()
+        service.wait(timeout=_STOP_SECONDS)
+
+
+def own_access(base_url: str) -> Access:
+    """A key for the first project, which ends by itself. Raises ServiceError when there is no project."""
+    project = Project.objects.order_by("created_at").first()
+    if project is None:
+        raise ServiceError("There is no project yet: run `manage.py bootstrap --name demo` first.")
+    expires_at = timezone.now() + timedelta(hours=_KEY_HOURS)
+    _, key = issue_key(project, name="demo", scopes=SCOPES, expires_at=expires_at)
+    return Access(base_url, str(project.pk), key)
+
+
+def _announced() -> str | None:
+    file = settings.RUN_DIR / "gateway.url"
+    return file.read_text(encoding="utf-8").strip() or None if file.exists() else None
+
+
+def _wait_until_announced(service: subprocess.Popen[bytes]) -> str:
+    deadline = time.monotonic() + _START_SECONDS
+    while (address := _announced()) is None:
+        if service.poll() is not None:
+            raise ServiceError(f"`manage.py serve` ended with exit code {service.returncode}; its lines are above.")
+        if time.monotonic() > deadline:
+            raise ServiceError(f"`manage.py serve` did not serve within {_START_SECONDS:.0f} seconds.")
+        time.sleep(0.1)
+    return address
