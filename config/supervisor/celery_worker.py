@@ -18,7 +18,8 @@ _CONCURRENCY = 2
 
 
 def main(schedule_file: str) -> None:
-    beat = EmbeddedService(app, thread=True, schedule_filename=schedule_file)
+    # Typed as the process it would be without `thread`.
+    beat: Any = EmbeddedService(app, thread=True, schedule_filename=schedule_file)
 
     def begin(**_: Any) -> None:
         beat.start()

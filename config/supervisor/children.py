@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from config.supervisor import run_files
 from config.supervisor.output import forward_lines
@@ -79,7 +80,8 @@ class Child:
 
     async def _wait_for(self, event: asyncio.Future[None], force: asyncio.Event) -> None:
         forced = asyncio.create_task(force.wait())
-        await asyncio.wait({event, forced}, timeout=self.service.stop_seconds, return_when=asyncio.FIRST_COMPLETED)
+        either: set[asyncio.Future[Any]] = {event, forced}
+        await asyncio.wait(either, timeout=self.service.stop_seconds, return_when=asyncio.FIRST_COMPLETED)
         forced.cancel()
         event.cancel()
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -40,18 +41,18 @@ def test_child__killed__is_restarted_and_the_service_works(live_service: LiveSer
 
 def test_supervisor__killed__leaves_no_child_and_the_next_start_works(start_service: StartService) -> None:
     service = start_service()
-    children = [pid for role in ROLES if (pid := wait_for(lambda role=role: service.pid(role)))]
+    children = [wait_for(partial(service.pid, role)) for role in ROLES]
 
     service.kill_supervisor()
 
     for pid in children:
-        wait_for(lambda pid=pid: not psutil.pid_exists(pid) or _is_zombie(pid), what=f"the end of {pid}")
+        wait_for(partial(_has_ended, pid), what=f"the end of {pid}")
     again = start_service()
     assert again.stop() == 0
 
 
-def _is_zombie(pid: int) -> bool:
-    """Ended, and not yet collected by whoever inherited it."""
+def _has_ended(pid: int) -> bool:
+    """Gone, or a zombie that whoever inherited it has not collected yet."""
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
