@@ -80,9 +80,9 @@ class RequestRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
 
 
 class SpoolEntry(msgspec.Struct, frozen=True):
-    """A record and its content: `request` the JSON body as it came in, `response` the JSON answer as it left or, of a
-    stream, a chat completion of the same content put together from its chunks. Both are empty when content is not
-    logged. The shipper derives searchable text and previews from them, so that the hot path does not.
+    """A record and its content: `request` the JSON body as it came in; `response` the JSON answer as it left or, of a
+    stream, its events as they left. Both are empty when content is not logged. The shipper puts streams
+    together and derives searchable text, so that the hot path does not.
     """
 
     record: RequestRecord

@@ -13,6 +13,7 @@ from uuid import UUID
 import msgspec
 
 from analytics.contracts import RequestRecord
+from analytics.shipper.streamed import assembled
 from analytics.shipper.texts import completion_text, prompt_text
 from analytics.spool.reader import Frame
 
@@ -52,6 +53,7 @@ def to_row(frame: Frame) -> tuple[Any, ...]:
         record = frame.record()
     except msgspec.DecodeError as error:
         raise ValueError(str(error)) from error
+    response = assembled(frame.response) if record.stream else frame.response
     return (
         *(UUID(getattr(record, name)) for name in _IDS),
         min(_EPOCH + timedelta(microseconds=max(record.ts, 0)), _LATEST),
@@ -66,9 +68,9 @@ def to_row(frame: Frame) -> tuple[Any, ...]:
         _attempts(record),
         record.attributes,
         prompt_text(frame.request),
-        completion_text(frame.response),
+        completion_text(response),
         frame.request.decode("utf-8", "replace"),
-        frame.response.decode("utf-8", "replace"),
+        response.decode("utf-8", "replace"),
     )
 
 
