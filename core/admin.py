@@ -69,7 +69,9 @@ class ApiKeyAdmin(ApiKeyModelAdmin):
     def get_form(
         self, request: HttpRequest, obj: ApiKey | None = None, change: bool = False, **kwargs: Any
     ) -> type[forms.ModelForm[ApiKey]]:
-        return super().get_form(request, obj, change, **kwargs) if change else NewApiKeyForm
+        if not change:
+            kwargs["form"] = NewApiKeyForm
+        return super().get_form(request, obj, change, **kwargs)
 
     @override
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
