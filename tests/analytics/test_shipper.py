@@ -1,0 +1,281 @@
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analytics.errors import AnalyticsQueryError, AnalyticsUnavailableError
+from analytics.shipper import batch, loop
+from analytics.shipper.loop import Shipper, SpoolLockedError
+from analytics.shipper.rows import COLUMNS
+from analytics.shipper.state import StateFile
+from analytics.shipper.texts import MAX_CHARACTERS, completion_text, prompt_text
+from analytics.spool import names
+from analytics.spool.inflight import InflightTable
+from analytics.spool.writer import SpoolWriter
+from tests.factories.analytics import make_entry, make_record
+
+ID, USER = COLUMNS.index("request_id"), COLUMNS.index("user_id")
+
+
+class Crash(BaseException):
+    """The process dies here."""
+
+
+class FakeStore:
+    """Takes each token once, as ClickHouse does; refuses rows of the user `poison`; fails or crashes on demand."""
+
+    def __init__(self) -> None:
+        self.tokens: set[str] = set()
+        self.rows: list[Sequence[Any]] = []
+        self.batches: list[int] = []
+        self.failures = 0
+
+    def insert(self, rows: Sequence[Sequence[Any]], token: str) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise AnalyticsUnavailableError("away")
+        if any(row[USER] == "poison" for row in rows):
+            raise AnalyticsQueryError("refused", server_code=53, reason="TYPE_MISMATCH")
+        if token not in self.tokens:
+            self.tokens.add(token)
+            self.rows.extend(rows)
+            self.batches.append(len(rows))
+
+    def count(self) -> Counter[str]:
+        return Counter(str(row[ID]) for row in self.rows)
+
+
+@pytest.fixture
+def fake() -> FakeStore:
+    return FakeStore()
+
+
+def fill(spool: Path, number: int, **values: Any) -> list[str]:
+    writer = SpoolWriter(spool, segment_bytes=values.pop("segment_bytes", 1 << 20))
+    entries = [make_entry(b'{"messages": []}', b"{}", **values) for _ in range(number)]
+    for entry in entries:
+        writer.append(entry)
+    writer.close()
+    return [entry.record.request_id for entry in entries]
+
+
+def drain(spool: Path, fake: FakeStore) -> None:
+    shipper = Shipper(spool, insert=fake.insert)
+    try:
+        shipper.drain()
+    finally:
+        shipper.close()
+
+
+def left_over(spool: Path) -> list[str]:
+    return sorted(path.name for path in spool.iterdir() if path.suffix not in (".lock", ".state"))
+
+
+def test_drain__several_segments__everything_once_and_deleted(spool: Path, fake: FakeStore) -> None:
+    expected = fill(spool, 50, segment_bytes=4000) + fill(spool, 20)
+
+    drain(spool, fake)
+
+    assert fake.count() == Counter(expected)
+    assert fake.batches == [70]
+    assert left_over(spool) == []
+
+
+def test_drain__more_than_a_batch__limits_hold(spool: Path, fake: FakeStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch, "MAX_ROWS", 30)
+    expected = fill(spool, 100, segment_bytes=9000)
+
+    drain(spool, fake)
+
+    assert fake.count() == Counter(expected)
+    assert max(fake.batches) == 30
+    monkeypatch.setattr(batch, "MAX_BYTES", 1)
+    drain_again = fill(spool, 3)
+    drain(spool, fake)
+    assert fake.count() == Counter(expected + drain_again)
+    assert fake.batches[-3:] == [1, 1, 1]
+
+
+def test_ship__living_writer__shipped_at_once_and_segment_kept(spool: Path, fake: FakeStore) -> None:
+    writer = SpoolWriter(spool)
+    shipper = Shipper(spool, insert=fake.insert)
+    for number in range(1, 4):
+        writer.append(make_entry())
+        assert shipper.ship_batch()
+        assert len(fake.rows) == number
+        assert not shipper.ship_batch()
+    (segment,) = names.list_files(spool, names.SEGMENT)
+    writer.close()
+    shipper.ship_batch()
+    shipper.close()
+
+    assert not segment.exists()
+
+
+def test_ship__store_away__same_batch_until_it_is_back(
+    spool: Path, fake: FakeStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(loop, "_FIRST_RETRY_SECONDS", 0.001)
+    monkeypatch.setattr(loop, "_QUICK_RETRY_SECONDS", 0.001)
+    expected = fill(spool, 5)
+    fake.failures = 8
+
+    drain(spool, fake)
+
+    assert fake.count() == Counter(expected)
+    events = [record.getMessage().split()[0] for record in caplog.records]
+    assert events == ["store.unavailable", "store.recovered"]
+
+
+def test_ship__stopped_while_store_is_away__keeps_the_batch(spool: Path, fake: FakeStore) -> None:
+    expected = fill(spool, 5)
+    fake.failures = 1
+    shipper = Shipper(spool, insert=fake.insert)
+    shipper.stop.set()
+    assert not shipper.ship_batch()
+    shipper.close()
+    late = fill(spool, 2)
+
+    drain(spool, fake)
+
+    assert fake.count() == Counter(expected + late)
+    assert fake.batches == [5, 2]
+
+
+def test_ship__poison_row__halved_down_to_the_dead_letter(spool: Path, fake: FakeStore) -> None:
+    good = fill(spool, 13)
+    (bad,) = fill(spool, 1, user_id="poison")
+    good += fill(spool, 7)
+
+    drain(spool, fake)
+
+    assert fake.count() == Counter(good)
+    letters = sorted((spool / "dead").iterdir())
+    assert [path.suffix for path in letters] == [".bytes", ".reason"]
+    assert bad.encode() in letters[0].read_bytes()
+    assert "TYPE_MISMATCH" in letters[1].read_text()
+
+
+def test_ship__record_that_fits_no_column__dead_letter_and_rest_stored(spool: Path, fake: FakeStore) -> None:
+    good = fill(spool, 2)
+    fill(spool, 1, project_id="not-a-uuid")
+    fill(spool, 1, cost_usd="a lot")
+    good += fill(spool, 1, latency_ms=-5, prompt_tokens=2**40, retention_days=10**6)
+
+    drain(spool, fake)
+
+    assert fake.count() == Counter(good)
+    assert len(list((spool / "dead").glob("*.bytes"))) == 2
+
+
+def test_ship__torn_end_and_damaged_middle__reported_and_rest_stored(spool: Path, fake: FakeStore) -> None:
+    expected = fill(spool, 9)
+    (segment,) = names.list_files(spool, names.SEGMENT)
+    content = bytearray(segment.read_bytes())
+    length = len(content) // 9
+    content[4 * length + 30] ^= 255
+    segment.write_bytes(content[:-10])
+
+    drain(spool, fake)
+
+    assert fake.count() == Counter(expected[:4] + expected[5:8])
+    assert len(list((spool / "dead").glob("*.bytes"))) == 2
+    assert left_over(spool) == ["dead"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_ship__crash_at_any_step_with_more_arriving__each_request_exactly_once(
+    spool: Path, fake: FakeStore, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    chance = random.Random(seed)
+    monkeypatch.setattr(batch, "MAX_ROWS", 7)
+    expected: list[str] = []
+    save, unlink = StateFile.save, Path.unlink
+
+    def dying(step: Any) -> Any:
+        def run(*args: Any, **options: Any) -> Any:
+            if chance.random() < 0.15:
+                raise Crash
+            result = step(*args, **options)
+            if chance.random() < 0.15:
+                raise Crash
+            return result
+
+        return run
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StateFile, "save", dying(save))
+        patch.setattr(Path, "unlink", dying(unlink))
+        for _ in range(60):
+            expected += fill(spool, chance.randrange(5), segment_bytes=2500)
+            if chance.random() < 0.3:
+                table = InflightTable(spool)
+                record = make_record()
+                table.begin(record.request_id, record.project_id, record.ts, 1, "m", False, "s", "u")
+                table.close()
+                expected.append(record.request_id)
+            shipper = Shipper(spool, insert=dying(fake.insert))
+            try:
+                shipper.ship_batch()
+            except Crash:
+                pass
+            finally:
+                shipper.close()
+    drain(spool, fake)
+
+    assert fake.count() == Counter(expected)
+    assert left_over(spool) == []
+
+
+def test_shipper__second_one__refused_with_the_first_ones_pid(spool: Path, fake: FakeStore) -> None:
+    first = Shipper(spool, insert=fake.insert)
+
+    with pytest.raises(SpoolLockedError, match=r"pid \d+"):
+        Shipper(spool, insert=fake.insert)
+
+    first.close()
+    Shipper(spool, insert=fake.insert).close()
+
+
+def test_shipper__damaged_state__refuses_to_guess(spool: Path, fake: FakeStore) -> None:
+    (spool / "shipper.state").write_bytes(b"{")
+
+    with pytest.raises(ValueError, match="damaged"):
+        Shipper(spool, insert=fake.insert)
+
+
+def message(content: Any, role: Any = "user", **fields: Any) -> dict[str, Any]:
+    return {"role": role, "content": content, **fields}
+
+
+CALL = {"function": {"name": "f", "arguments": "{}"}}
+IMAGE = {"type": "image_url", "image_url": {"url": "data:"}}
+
+
+@pytest.mark.parametrize(
+    ("request_body", "text"),
+    [
+        ({"messages": [message("Be kind.", "system"), message("Hi")]}, "system: Be kind.\nuser: Hi"),
+        ({"messages": [message([{"type": "text", "text": "see"}, IMAGE])]}, "user: see [image]"),
+        ({"messages": [message(None, "assistant", tool_calls=[CALL, 1])]}, "assistant: f({})"),
+        ({"messages": [message(4, 3), 5, None, message([6, None, "x"], None)]}, "unknown: \n" * 3 + "unknown: x"),
+        ({"messages": "all"}, ""),
+        ([], ""),
+    ],
+)
+def test_prompt_text__any_shape__readable_text(request_body: Any, text: str) -> None:
+    assert prompt_text(json.dumps(request_body).encode()) == text
+
+
+def test_texts__odd_bytes__never_fail() -> None:
+    for content in (b"", b"{", b"\xff\xfe", b"null", b"[" * 100_000, b'{"messages": NaN}'):
+        assert prompt_text(content) == ""
+    assert completion_text(b'{"choices": [{"message": {"content": "a\\ud800b"}}, 1, {}]}') == "a?b"
+    long = json.dumps({"messages": [{"role": "user", "content": "ü" * 2_000_000}]}).encode()
+    assert len(prompt_text(long)) == MAX_CHARACTERS
