@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from urllib.parse import SplitResult, urlsplit
 
@@ -43,9 +43,9 @@ class RequestHead:
     """`target` is path and query; `prefix` is everything up to and including `content-length: `."""
 
     origin: Origin
-    target: str
-    headers: Mapping[str, str]
-    prefix: bytes
+    target: str = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
+    prefix: bytes = field(repr=False)
 
     def with_length(self, length: int) -> bytes:
         return b"%b%d\r\n\r\n" % (self.prefix, length)

@@ -1,0 +1,172 @@
+"""Every recorded exchange of the dialect, through the adapter of its provider, against what the official SDK reads."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+
+from integrations.providers.base import ChatRequest, StreamEvent, Usage
+from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.failures import kind_of
+from integrations.providers.usage import read_usage
+from integrations.registry import adapter_for
+from tests.recordings import Recording, openai_dialect_recordings
+
+pytestmark = pytest.mark.recordings
+
+ALL = openai_dialect_recordings()
+STREAMS = [recording for recording in ALL if recording.stream and recording.status == 200]
+WHOLE = [recording for recording in ALL if not recording.stream and recording.status == 200]
+ERRORS = [recording for recording in ALL if recording.status != 200]
+SPLITS = 12
+
+
+def request_of(recording: Recording) -> ChatRequest:
+    body = json.dumps(recording.request, ensure_ascii=False).encode()
+    return ChatRequest(recording.model, recording.stream, body, recording.request)
+
+
+def replay(recording: Recording, pieces: Iterable[bytes]) -> tuple[list[StreamEvent], ProviderError | None, Any]:
+    stream = adapter_for(recording.provider).stream(request_of(recording))
+    events: list[StreamEvent] = []
+    try:
+        for piece in pieces:
+            events += stream.feed(piece)
+        events += stream.closing()
+    except ProviderError as error:
+        return events, error, stream
+    return events, None, stream
+
+
+def data_lines(recording: Recording) -> list[dict[str, Any]]:
+    """The stream's chunks, read the plain way."""
+    lines = recording.body.decode().replace("\r\n", "\n").split("\n")
+    payloads = [line[5:].strip() for line in lines if line.startswith("data:")]
+    return [json.loads(payload) for payload in payloads if payload and payload != "[DONE]"]
+
+
+def content_of(chunks: Iterable[ChatCompletionChunk]) -> dict[str, Any]:
+    """Text, reasoning, tool calls and finish reasons by choice, put together from the SDK's own types."""
+    found: dict[str, Any] = {
+        "text": defaultdict(str),
+        "reasoning": defaultdict(str),
+        "calls": defaultdict(lambda: ["", "", ""]),
+        "finish": {},
+    }
+    for chunk in chunks:
+        for choice in chunk.choices:
+            delta = choice.delta
+            found["text"][choice.index] += delta.content or ""
+            reasoning = getattr(delta, "reasoning_content", None) or getattr(delta, "reasoning", None)
+            found["reasoning"][choice.index] += reasoning or ""
+            for call in delta.tool_calls or []:
+                known = found["calls"][(choice.index, call.index)]
+                known[0] = call.id or known[0]
+                if call.function:
+                    known[1] += call.function.name or ""
+                    known[2] += call.function.arguments or ""
+            if choice.finish_reason:
+                found["finish"][choice.index] = choice.finish_reason
+    return found
+
+
+def sdk_chunks(payloads: Iterable[dict[str, Any]]) -> list[ChatCompletionChunk]:
+    return [ChatCompletionChunk.construct(**payload) for payload in payloads]
+
+
+@pytest.mark.parametrize("recording", STREAMS, ids=str)
+def test_stream__recorded__content_as_the_sdk_reads_it_and_usage_once(recording: Recording) -> None:
+    events, error, stream = replay(recording, [recording.body])
+    payloads = data_lines(recording)
+    chunks = [json.loads(event.data) for event in events]
+    reported = [payload for payload in payloads if payload.get("error")]
+    assert (error is not None) == bool(reported)
+    expected = content_of(sdk_chunks(payload for payload in payloads if not payload.get("error")))
+    made = content_of(sdk_chunks(chunks))
+    assert made["text"] == expected["text"]
+    assert made["reasoning"] == expected["reasoning"]
+    assert made["calls"] == expected["calls"]
+    assert "".join(event.text for event in events) == expected["text"][0]
+    if error is not None:
+        assert error.kind is FailureKind.REJECTED
+        return
+    # Snowflake names no reason at all.
+    assert made["finish"] == (expected["finish"] or {0: "stop"})
+    assert stream.finish_reason == made["finish"][0]
+    assert_specified(chunks)
+    assert_usage(payloads, chunks, stream.usage)
+
+
+def assert_specified(chunks: list[dict[str, Any]]) -> None:
+    *before, last = chunks
+    for chunk in chunks:
+        assert chunk["object"] == "chat.completion.chunk"
+        assert isinstance(chunk["id"], str)
+        assert isinstance(chunk["created"], int)
+        assert isinstance(chunk["model"], str)
+        assert chunk["choices"]
+    for chunk in before:
+        assert not chunk.get("usage")
+        assert not (chunk.get("x_groq") or {}).get("usage")
+    ended = [choice["finish_reason"] for chunk in chunks for choice in chunk["choices"] if choice["finish_reason"]]
+    assert len(ended) == len({choice["index"] for chunk in chunks for choice in chunk["choices"]})
+    assert [choice["delta"] for choice in last["choices"]] == [{}]
+
+
+def assert_usage(payloads: list[dict[str, Any]], chunks: list[dict[str, Any]], usage: Usage | None) -> None:
+    recorded = [payload.get("usage") or (payload.get("x_groq") or {}).get("usage") for payload in payloads]
+    told = [item for item in recorded if item]
+    if not told:
+        assert usage is None
+        return
+    assert chunks[-1]["usage"] == told[-1]
+    assert usage == read_usage(told[-1])
+
+
+@pytest.mark.parametrize("recording", STREAMS, ids=str)
+def test_stream__recorded_and_cut_anywhere__byte_equal(recording: Recording) -> None:
+    whole, error, stream = replay(recording, [recording.body])
+    source = random.Random(recording.name)
+    body = recording.body
+    for number in range(SPLITS):
+        count = len(body) - 1 if number == 0 else source.randint(1, min(len(body) - 1, 400))
+        cuts = sorted(source.sample(range(1, len(body)), count))
+        pieces = [body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True)]
+        events, cut_error, cut_stream = replay(recording, pieces)
+        assert [event.data for event in events] == [event.data for event in whole]
+        assert (cut_error and cut_error.message) == (error and error.message)
+        assert cut_stream.usage == stream.usage
+
+
+@pytest.mark.parametrize("recording", WHOLE, ids=str)
+def test_answer__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
+    answer = adapter_for(recording.provider).parse_response(request_of(recording), recording.body)
+    expected = ChatCompletion.construct(**json.loads(recording.body))
+    made = ChatCompletion.construct(**json.loads(answer.body))
+    for ours, theirs in zip(made.choices, expected.choices, strict=True):
+        # Azure leaves the message out of an answer that its filter stopped.
+        if getattr(theirs, "message", None) is not None:
+            assert ours.message.content == theirs.message.content
+            assert ours.message.tool_calls == theirs.message.tool_calls
+        assert ours.finish_reason == theirs.finish_reason
+    assert made.usage == expected.usage
+    assert (answer.model, answer.finish_reason) == (expected.model, expected.choices[0].finish_reason)
+    assert expected.usage is not None
+    assert answer.usage == read_usage(expected.usage.model_dump())
+
+
+@pytest.mark.parametrize("recording", ERRORS, ids=str)
+def test_failure__recorded__kind_of_its_status_and_message_kept(recording: Recording) -> None:
+    error = adapter_for(recording.provider).classify_failure(recording.status, recording.headers, recording.body)
+    assert error.kind is kind_of(recording.status)
+    assert (error.provider, error.status) == (recording.provider, recording.status)
+    assert error.message
+    assert not error.message.startswith(("{", "["))
+    if "retry-after" in recording.headers:
+        assert error.retry_after == float(recording.headers["retry-after"])

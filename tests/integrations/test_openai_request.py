@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from integrations.providers.base import ChatRequest
+from integrations.providers.errors import FailureKind, ProviderError
+from integrations.registry import adapter_for, providers
+from tests.integrations.exchanges import chat_request, credentials
+
+
+def built(request: ChatRequest, provider: str = "openai") -> dict[str, Any]:
+    made = adapter_for(provider).build_request(request, credentials(provider, "http://127.0.0.1:1/v1"))
+    body: dict[str, Any] = json.loads(made.body)
+    return body
+
+
+def test_build_request__nothing_to_change__same_bytes() -> None:
+    request = chat_request(temperature=0.50, unknown_field={"kept": [1.0, 1e2]})
+    made = adapter_for("openai").build_request(request, credentials())
+    assert made.body is request.body
+    assert made.method == "POST"
+    assert made.url == "https://api.openai.com/v1/chat/completions"
+    assert made.headers["authorization"] == "Bearer sk-test"
+    assert made.headers["content-type"] == "application/json"
+
+
+def test_build_request__prefixed_model__only_the_name_changes() -> None:
+    body = b'{ "model" : "openai/gpt-4o", "messages": [ {"role":"user","content":"\\u00fc \xc3\xbc"} ], "seed": 1.0 }'
+    fields = json.loads(body)
+    made = adapter_for("openai").build_request(ChatRequest("gpt-4o", False, body, fields), credentials())
+    # Values keep their bytes: escapes, blanks inside and the way a number is written.
+    assert b'[ {"role":"user","content":"\\u00fc \xc3\xbc"} ]' in made.body
+    assert b"1.0" in made.body
+    assert json.loads(made.body) == {**fields, "model": "gpt-4o"}
+
+
+def test_build_request__stream__usage_asked_for_beside_the_clients_options() -> None:
+    assert built(chat_request(stream=True))["stream_options"] == {"include_usage": True}
+    sent = chat_request(stream=True, stream_options={"include_usage": False, "include_obfuscation": False})
+    assert built(sent)["stream_options"] == {"include_usage": True, "include_obfuscation": False}
+    assert "stream_options" not in built(chat_request(stream=True), "mistral")
+    assert "stream_options" not in built(chat_request())
+
+
+def test_build_request__own_fields__never_sent() -> None:
+    request = chat_request(
+        models=["a"], provider={"only": ["openai"]}, prompt_config="c", prompt_variables={"a": 1}, vendor_field=2
+    )
+    body = built(request)
+    assert set(body) == {"model", "messages", "vendor_field"}
+
+
+def test_build_request__same_credentials__endpoint_made_once() -> None:
+    adapter, access = adapter_for("openai"), credentials(base_url="https://proxy.example/v1/")
+    first, second = (adapter.build_request(chat_request(), access) for _ in range(2))
+    assert first.url == "https://proxy.example/v1/chat/completions"
+    assert first.headers is second.headers
+    rotated = adapter.build_request(chat_request(), credentials(base_url="https://proxy.example/v1", key="sk-new"))
+    assert rotated.headers["authorization"] == "Bearer sk-new"
+
+
+def test_build_request__no_key__no_authorization() -> None:
+    access = credentials("ollama", "http://127.0.0.1:11434/v1", key="")
+    assert "authorization" not in adapter_for("ollama").build_request(chat_request(), access).headers
+
+
+DATA_URL = "data:application/pdf;base64,JVBERi0="
+
+
+def with_document(url: str) -> ChatRequest:
+    parts = [{"type": "text", "text": "Read"}, {"type": "document_url", "document_url": {"url": url}}]
+    return chat_request(messages=[{"role": "user", "content": parts}])
+
+
+def document_part(request: ChatRequest, provider: str) -> Any:
+    return built(request, provider)["messages"][0]["content"][1]
+
+
+def test_build_request__document__in_each_providers_way() -> None:
+    file = {"type": "file", "file": {"filename": "document.pdf", "file_data": DATA_URL}}
+    assert document_part(with_document(DATA_URL), "openai") == file
+    address = "https://example.org/a/report.pdf?x=1"
+    assert document_part(with_document(address), "openrouter") == {
+        "type": "file",
+        "file": {"filename": "report.pdf", "file_data": address},
+    }
+    assert document_part(with_document(address), "mistral") == {"type": "document_url", "document_url": address}
+    unchanged = {"type": "document_url", "document_url": {"url": address}}
+    assert document_part(with_document(address), "openai_compatible") == unchanged
+
+
+@pytest.mark.parametrize(
+    ("provider", "url"), [("openai", "https://example.org/a.pdf"), ("groq", DATA_URL), ("deepseek", DATA_URL)]
+)
+def test_build_request__document_a_provider_cannot_take__rejected(provider: str, url: str) -> None:
+    with pytest.raises(ProviderError, match="documents") as caught:
+        built(with_document(url), provider)
+    assert caught.value.kind is FailureKind.REJECTED
+
+
+def test_build_request__image__untouched_everywhere() -> None:
+    part = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0="}}
+    request = chat_request(messages=[{"role": "user", "content": [part]}])
+    for provider in providers():
+        assert built(request, provider)["messages"][0]["content"] == [part]
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "budget", "expected"),
+    [
+        ("openai", "o3-mini", 1024, {"reasoning_effort": "low"}),
+        ("openai", "gpt-5", 8000, {"reasoning_effort": "medium"}),
+        ("openai", "o1", 30000, {"reasoning_effort": "high"}),
+        ("openai", "gpt-4o", 1024, {}),
+        ("openrouter", "anthropic/claude", 1024, {"reasoning": {"max_tokens": 1024}}),
+        ("groq", "llama", 1024, {}),
+        ("zai", "glm-4.6", 1024, {"thinking": {"type": "enabled", "budget_tokens": 1024}}),
+    ],
+)
+def test_build_request__thinking__in_each_providers_way(
+    provider: str, model: str, budget: int, expected: dict[str, Any]
+) -> None:
+    body = built(chat_request(model, thinking={"type": "enabled", "budget_tokens": budget}), provider)
+    assert {name: body[name] for name in body if name not in ("model", "messages")} == expected

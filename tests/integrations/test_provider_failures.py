@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from integrations.providers.errors import FailureKind
+from integrations.providers.failures import error_message, retry_after_seconds, scrub
+from integrations.registry import adapter_for
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, FailureKind.REJECTED),
+        (401, FailureKind.CREDENTIALS),
+        (402, FailureKind.CREDENTIALS),
+        (403, FailureKind.CREDENTIALS),
+        (404, FailureKind.NOT_FOUND),
+        (408, FailureKind.UNAVAILABLE),
+        (413, FailureKind.REJECTED),
+        (422, FailureKind.REJECTED),
+        (429, FailureKind.RATE_LIMITED),
+        (500, FailureKind.UNAVAILABLE),
+        (503, FailureKind.UNAVAILABLE),
+        (529, FailureKind.UNAVAILABLE),
+        (302, FailureKind.UNAVAILABLE),
+    ],
+)
+def test_classify_failure__status__kind(status: int, kind: FailureKind) -> None:
+    error = adapter_for("groq").classify_failure(status, {}, b"")
+    assert (error.kind, error.status, error.provider) == (kind, status, "groq")
+    assert error.message == f"groq answered with status {status}"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b'{"error":{"message":"m","code":1}}', "m"),
+        (b'{"error":"m","code":"c"}', "m"),
+        (b'{"object":"error","message":"m"}', "m"),
+        (b'{"detail":"m"}', "m"),
+        (b'{"detail":[{"loc":["body","messages",0],"msg":"m"}]}', "body.messages.0: m"),
+        (b'{"errors":[{"message":"m"},{"message":"n"}]}', "m; n"),
+        (b'[{"error":{"message":"m"}}]', "m"),
+        (b'{"error":{"message":"m","metadata":{"raw":"why"}}}', "m: why"),
+        (b"plain text\n", "plain text"),
+        (b"<html><body>502</body></html>", ""),
+        (b"", ""),
+        (b"null", ""),
+        (b'{"error":{"code":7}}', ""),
+        (b"\xff\xfe", "\ufffd\ufffd"),
+    ],
+)
+def test_error_message__any_shape__the_message(body: bytes, message: str) -> None:
+    assert error_message(body) == message
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "sk-abcdefghijklmnop1234",
+        "sk-proj-AbC_123-xyzxyzxyz",
+        "sk-ant-api03-abcdefghijkl",
+        "gsk_abcdefghijklmnop",
+        "xai-abcdefghijklmnop",
+        "AIzaSyA1234567890abcdefg",
+        "AKIAIOSFODNN7EXAMPLE",
+        "org-abcdefghijklmnop",
+    ],
+)
+def test_classify_failure__key_in_the_message__taken_out(secret: str) -> None:
+    bodies = [
+        f"Incorrect API key provided: {secret}. Try again",
+        f"GET /v1?key={secret}&x=1",
+        f"Bearer {secret} is bad",
+    ]
+    for text in bodies:
+        error = adapter_for("openai").classify_failure(401, {}, json.dumps({"error": {"message": text}}).encode())
+        assert secret not in error.message
+        assert secret not in str(error)
+        assert "[redacted]" in error.message
+
+
+def test_scrub__own_secret_of_any_form__taken_out() -> None:
+    assert scrub("key 0123abcd was refused", "0123abcd") == "key [redacted] was refused"
+    assert scrub("the model gpt-4o-mini does not exist") == "the model gpt-4o-mini does not exist"
+
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "6"}, 6.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after-ms": "250", "retry-after": "1"}, 0.25),
+        ({"retry-after": format_datetime(NOW + timedelta(seconds=90), usegmt=True)}, 90.0),
+        ({"retry-after": format_datetime(NOW - timedelta(seconds=90), usegmt=True)}, 0.0),
+        ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "1m11.5s"}, 71.5),
+        ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "5ms"}, 0.005),
+        ({"x-ratelimit-remaining-requests": "3", "x-ratelimit-reset-requests": "8s"}, None),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "-1"}, None),
+        ({"retry-after": "nan"}, None),
+        ({}, None),
+    ],
+)
+def test_retry_after__every_form__seconds(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after_seconds(headers, now=NOW) == seconds

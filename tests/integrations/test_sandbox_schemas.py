@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from integrations.sandbox.patterns import matching_text
+from integrations.sandbox.schemas import sample
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"const": 7}, 7),
+        ({"enum": ["a", "b"]}, "a"),
+        ({"type": "integer", "minimum": 3}, 3),
+        ({"type": "integer", "exclusiveMinimum": 3}, 4),
+        ({"type": "integer", "maximum": -5}, -5),
+        ({"type": "integer", "exclusiveMaximum": 0}, -1),
+        ({"type": "integer", "minimum": 7, "multipleOf": 5}, 10),
+        ({"type": "number", "minimum": 0.5, "maximum": 0.5, "multipleOf": 0.5}, 0.5),
+        ({"type": "string", "maxLength": 3}, "exa"),
+        ({"type": "string", "minLength": 16}, "example value..."),
+        ({"type": ["null", "boolean"]}, True),
+        ({"type": "null"}, None),
+        ({"type": "string", "format": "date"}, "2026-01-02"),
+        ({"anyOf": [{"type": "null"}, {"type": "integer"}]}, 1),
+        ({"allOf": [{"properties": {"a": {"const": 1}}}, {"required": ["a"]}]}, {"a": 1}),
+        ({"type": "array", "items": {"enum": ["x", "y"]}, "minItems": 2, "uniqueItems": True}, ["x", "y"]),
+        ({"type": "array", "maxItems": 0}, []),
+        ({"type": "array", "prefixItems": [{"const": 1}, {"const": 2}]}, [1, 2]),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"const": "there"}}}, "there"),
+        (
+            {"type": "object", "minProperties": 2, "additionalProperties": {"type": "integer"}},
+            {"key_0": 1, "key_1": 2},
+        ),
+    ],
+)
+def test_sample__keyword__is_satisfied(schema: dict[str, Any], expected: object) -> None:
+    assert sample(schema) == expected
+
+
+def test_sample__optional_left_out__only_what_is_required() -> None:
+    schema = {"properties": {"a": {"const": 1}, "b": {"const": 2}}, "required": ["a"]}
+
+    assert sample(schema, optional=False) == {"a": 1}
+    assert sample(schema) == {"a": 1, "b": 2}
+
+
+def test_sample__recursive_schema__ends() -> None:
+    node = {
+        "type": "object",
+        "properties": {"next": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}},
+        "required": ["next"],
+    }
+
+    value = sample(node)
+    while value is not None:
+        assert set(value) == {"next"}
+        value = value["next"]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"again": {"$ref": "#"}}, "required": ["again"]},
+        {"$ref": "#/$defs/absent"},
+    ],
+)
+def test_sample__impossible_schema__is_a_value_error(schema: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="schema"):
+        sample(schema)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [r"^[A-Z]{2}-[0-9]{6}$", r"^\d{4}-\d{2}-\d{2}$", r"(foo|bar)+", r"^\w+@\w+\.com$", r"[^a]{2,}", r"x?y*z", r"^$"],
+)
+def test_matching_text__simple_pattern__matches(pattern: str) -> None:
+    text = matching_text(pattern)
+
+    assert text is not None
+    assert re.search(pattern, text)
+
+
+@pytest.mark.parametrize("pattern", [r"(?=.*\d)a", r"(", r"(a)\1", r"[z-a]"])
+def test_matching_text__beyond_the_generator__is_none_or_a_match(pattern: str) -> None:
+    text = matching_text(pattern)
+
+    assert text is None or re.search(pattern, text)

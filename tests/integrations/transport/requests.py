@@ -1,0 +1,25 @@
+"""The request these tests send, and how they read an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from integrations.providers.base import UpstreamRequest
+from integrations.transport.base import Timeouts, Transport
+
+PATIENT = Timeouts(connect=10, first_byte=10, idle=10)
+LIMIT = 64 * 1024 * 1024
+
+
+def post(url: str, body: bytes = b"{}", headers: Mapping[str, str] | None = None) -> UpstreamRequest:
+    given = {"content-type": "application/json"} if headers is None else headers
+    return UpstreamRequest("POST", url, given, body)
+
+
+async def fetch(transport: Transport, url: str, body: bytes = b"{}", timeouts: Timeouts = PATIENT) -> bytes:
+    """The body of a whole exchange."""
+    response = await transport.send(post(url, body), timeouts)
+    try:
+        return await response.read(limit=LIMIT)
+    finally:
+        response.close()

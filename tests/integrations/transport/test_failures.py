@@ -1,0 +1,218 @@
+"""Answers that break off, are no answers, or are too large; requests that must not be sent."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import traceback
+
+import pytest
+
+from integrations.providers.base import UpstreamRequest
+from integrations.providers.errors import FailureKind, ProviderError
+from integrations.transport.base import Transport
+from tests.fakes.raw_server import Peer, answer, answering, answering_once, eventually, raw_server
+from tests.integrations.transport.requests import LIMIT, PATIENT, fetch, post
+
+CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+
+
+async def _failure(transport: Transport, url: str) -> ProviderError:
+    with pytest.raises(ProviderError) as caught:
+        await fetch(transport, url)
+    return caught.value
+
+
+def _unused_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+        return port
+
+
+async def test_connect__refused__is_unavailable(transport: Transport) -> None:
+    error = await _failure(transport, f"http://127.0.0.1:{_unused_port()}/v1?key=secret")
+    assert (error.kind, error.message) == (FailureKind.UNAVAILABLE, "No connection to 127.0.0.1")
+
+
+async def test_connect__name_unknown__is_unavailable(transport: Transport) -> None:
+    error = await _failure(transport, "http://no-such-host.invalid/")
+    assert (error.kind, error.message) == (FailureKind.UNAVAILABLE, "No connection to no-such-host.invalid")
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        pytest.param([b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n", b"hello"], id="length not reached"),
+        pytest.param([CHUNKED + b"5\r\nhello\r\n"], id="no last chunk"),
+        pytest.param([CHUNKED + b"50\r\nhello"], id="inside a chunk"),
+        pytest.param([CHUNKED + b"5\r\nhello\r\n", b"zz\r\n"], id="bad chunk size"),
+    ],
+)
+async def test_body__cut_short__is_unavailable_after_what_arrived(transport: Transport, pieces: list[bytes]) -> None:
+    async with raw_server(answering_once(*pieces)) as server:
+        response = await transport.send(post(server.url), PATIENT)
+        received = []
+        with pytest.raises(ProviderError) as caught:
+            async for piece in response.chunks():
+                received.append(piece)
+        response.close()
+        assert caught.value.kind is FailureKind.UNAVAILABLE
+        assert b"".join(received) in (b"hello", b"")  # aiohttp drops what came in the same read as the error
+
+
+async def test_body__reset__is_unavailable(transport: Transport) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.read_request()
+        await peer.send(b"HTTP/1.1 200 OK\r\n\r\n", b"hello")
+        await proceed.wait()
+        peer.reset()
+
+    proceed = asyncio.Event()
+    async with raw_server(script) as server:
+        response = await transport.send(post(server.url), PATIENT)
+        proceed.set()
+        with pytest.raises(ProviderError) as caught:
+            await response.read(limit=LIMIT)
+        response.close()
+    assert caught.value.kind is FailureKind.UNAVAILABLE
+
+
+async def test_answer__half_closed_before_it__is_unavailable(transport: Transport) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.read_request()
+        peer.half_close()
+        await peer.hung_up()
+
+    async with raw_server(script) as server:
+        assert (await _failure(transport, server.url)).kind is FailureKind.UNAVAILABLE
+
+
+async def test_answer__half_closed_after_it__is_whole(transport: Transport) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.read_request()
+        await peer.send(b"HTTP/1.1 200 OK\r\n\r\nhello")
+        peer.half_close()
+        await peer.hung_up()
+
+    async with raw_server(script) as server:
+        assert await fetch(transport, server.url) == b"hello"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param(b"SSH-2.0-OpenSSH_9.6\r\n\r\n", id="another protocol"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n", id="bad header"),
+        pytest.param(b"HTTP/1.1 200 OK\r\ncontent-length: ten\r\n\r\n", id="bad length"),
+        pytest.param(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab", id="two lengths"),
+    ],
+)
+async def test_head__malformed__is_unusable(transport: Transport, head: bytes) -> None:
+    async with raw_server(answering_once(head)) as server:
+        assert (await _failure(transport, server.url)).kind is FailureKind.UNUSABLE
+
+
+@pytest.mark.parametrize(
+    "flood",
+    [
+        pytest.param([b"HTTP/1.1 200 OK\r\nx-long: " + b"a" * (1 << 20)], id="one long header"),
+        pytest.param([b"HTTP/1.1 200 OK\r\n"] + [b"x: y\r\n" * 4096] * 40, id="many headers"),
+    ],
+)
+async def test_head__endless__is_unusable(transport: Transport, flood: list[bytes]) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.read_request()
+        await peer.send(*flood)
+        await peer.hung_up()
+
+    async with raw_server(script) as server:
+        assert (await _failure(transport, server.url)).kind is FailureKind.UNUSABLE
+
+
+@pytest.mark.parametrize(
+    "head",
+    [b"HTTP/1.1 200 OK\r\ncontent-length: 5000\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n"],
+    ids=["announced", "unannounced"],
+)
+async def test_read__above_its_limit__is_unusable_and_hangs_up(transport: Transport, head: bytes) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.read_request()
+        await peer.send(head, bytes(4000))
+        await peer.hung_up()
+
+    async with raw_server(script) as server:
+        response = await transport.send(post(server.url), PATIENT)
+        with pytest.raises(ProviderError) as caught:
+            await response.read(limit=1000)
+        assert caught.value.kind is FailureKind.UNUSABLE
+        await eventually(server.peers[0].gone.is_set)
+
+
+async def test_read__at_its_limit__is_whole(transport: Transport) -> None:
+    async with raw_server(answering(answer(bytes(1000)))) as server:
+        response = await transport.send(post(server.url), PATIENT)
+        assert await response.read(limit=1000) == bytes(1000)
+        response.close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:1/\r\nx-evil: 1",
+        "http://127.0.0.1:1/a b",
+        "http://127.0.0.1:1/\x00",
+        "http://127.0.0.1:1/é",
+        "http://127.0.0.1\r\n.evil:1/",
+        "http://user:pass@127.0.0.1:1/",
+        "http://127.0.0.1:port/",
+        "http://[::1/",
+        "http:///path",
+        "ftp://127.0.0.1:1/",
+        "/v1/chat",
+    ],
+)
+async def test_url__not_allowed__is_refused_unsent(transport: Transport, url: str) -> None:
+    with pytest.raises(ProviderError) as caught:
+        await transport.send(post(url), PATIENT)
+    assert caught.value.kind is FailureKind.REJECTED
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("x-a", "b\r\nx-evil: 1"),
+        ("x-a", "b\nx-evil: 1"),
+        ("x-a", "b\r"),
+        ("x-a", "b\x00"),
+        ("x-a", "\u20ac"),
+        ("x-a\r\nx-evil", "1"),
+        ("x-a: b\r\nx", "1"),
+        ("x a", "1"),
+        ("", "1"),
+        ("x-a\n", "1"),
+    ],
+)
+async def test_header__not_allowed__is_refused_unsent(transport: Transport, name: str, value: str) -> None:
+    with pytest.raises(ProviderError) as caught:
+        await transport.send(post("http://127.0.0.1:1/", headers={name: value}), PATIENT)
+    assert caught.value.kind is FailureKind.REJECTED
+    assert value not in caught.value.message
+
+
+@pytest.mark.parametrize("method", ["GET\r\nx: y", "get", "HEAD", ""])
+async def test_method__not_supported__is_refused_unsent(transport: Transport, method: str) -> None:
+    with pytest.raises(ProviderError) as caught:
+        await transport.send(UpstreamRequest(method, "http://127.0.0.1:1/", {}, b""), PATIENT)
+    assert caught.value.kind is FailureKind.REJECTED
+
+
+@pytest.mark.parametrize("reply", [b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx", b""])
+async def test_failure__of_a_url_with_a_key__shows_only_the_host(transport: Transport, reply: bytes) -> None:
+    async with raw_server(answering_once(reply)) as server:
+        with pytest.raises(ProviderError) as caught:
+            await fetch(transport, f"{server.url}/v1/path?key=s3cret")
+    assert "127.0.0.1" in caught.value.message
+    printed = "".join(traceback.format_exception(caught.value))
+    assert "s3cret" not in printed
+    assert "/v1/path" not in printed

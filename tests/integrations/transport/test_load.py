@@ -1,0 +1,66 @@
+"""Many streams at once, and a reader slower than its peer."""
+
+from __future__ import annotations
+
+import asyncio
+
+from integrations.transport.base import Transport
+from tests.fakes.raw_server import Peer, raw_server
+from tests.integrations.transport.requests import PATIENT, fetch, post
+
+STREAMS = 512
+MEBIBYTE = 1 << 20
+
+
+async def test_streams__512_at_once__all_run_to_their_end(transport: Transport) -> None:
+    everyone = asyncio.Event()
+    arrived = 0
+
+    async def script(peer: Peer) -> None:
+        nonlocal arrived
+        request = await peer.read_request()
+        await peer.send(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+        arrived += 1
+        if arrived == STREAMS:
+            everyone.set()
+        await everyone.wait()  # none ends before all have begun
+        await peer.send(b"%x\r\n%b\r\n" % (len(request.body), request.body), b"3\r\nend\r\n0\r\n\r\n")
+
+    async with raw_server(script) as server:
+        bodies = [b"stream %d" % number for number in range(STREAMS)]
+        answers = await asyncio.gather(*(fetch(transport, server.url, body) for body in bodies))
+    assert answers == [body + b"end" for body in bodies]
+
+
+async def test_reader__that_does_not_read__stalls_the_peer(transport: Transport) -> None:
+    size = 64 * MEBIBYTE
+    written = 0
+
+    async def script(peer: Peer) -> None:
+        nonlocal written
+        await peer.read_request()
+        await peer.send(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % size)
+        while written < size:
+            peer.writer.write(bytes(MEBIBYTE))
+            await peer.writer.drain()
+            written += MEBIBYTE
+
+    async with raw_server(script) as server:
+        response = await transport.send(post(server.url), PATIENT)
+        await _until_still(lambda: written)
+        assert written < size // 2
+        received = 0
+        async for piece in response.chunks():
+            received += len(piece)
+        response.close()
+        assert received == size
+
+
+async def _until_still(progress: object) -> None:
+    """Returns when `progress()` has not changed for a fifth of a second of loop turns."""
+    assert callable(progress)
+    before = -1
+    async with asyncio.timeout(10):
+        while before != progress():
+            before = progress()
+            await asyncio.sleep(0.2)
