@@ -1,0 +1,151 @@
+"""One keep-alive connection of the load driver: sends a request, checks the whole answer, says what it took."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import httptools
+from typing_extensions import override
+
+from benchmarks import payloads
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The bytes to send and what a right answer holds: `words` of a stream, 0 when it is no stream."""
+
+    data: bytes
+    words: int = 0
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One request's times, in seconds of `time.perf_counter`; `error` is empty when the answer was right."""
+
+    started: float
+    first_word: float = 0.0
+    finished: float = 0.0
+    words: int = 0
+    error: str = ""
+    arrivals: list[tuple[float, int]] = field(default_factory=list)
+    """When words arrived and how many at once; only of streams."""
+
+
+class Connection(asyncio.Protocol):
+    """Calls `on_idle` when it can take a request, `on_done` with every exchange, `on_lost` when it is of no more use.
+
+    `on_done` comes before `on_idle`; after `on_lost` nothing comes.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        on_idle: Callable[[Connection], None],
+        on_done: Callable[[Exchange], None],
+        on_lost: Callable[[Connection], None],
+    ) -> None:
+        self._request = request
+        self._on_idle, self._on_done, self._on_lost = on_idle, on_done, on_lost
+        self._transport: asyncio.Transport | None = None
+        self._parser: Any = httptools.HttpResponseParser(self)
+        self._exchange: Exchange | None = None
+        self._complete = False
+        self._tail = b""
+        self._body: list[bytes] = []
+
+    @property
+    def exchange(self) -> Exchange | None:
+        """What is under way."""
+        return self._exchange
+
+    def send(self, started: float | None = None) -> None:
+        """Sends the request. `started` is when it was due, where that was earlier than now."""
+        if self._transport is None:
+            return
+        self._exchange = Exchange(time.perf_counter() if started is None else started)
+        self._complete = False
+        self._transport.write(self._request.data)
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # A cast: uvloop's transports are no subclass of asyncio's.
+        self._transport = cast(asyncio.Transport, transport)
+        self._on_idle(self)
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        if self._exchange is not None:
+            self._finish("connection lost")
+        self._on_lost(self)
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self._finish(f"not HTTP: {type(error).__name__}")
+            self.abort()
+            return
+        if self._complete:
+            self._complete = False
+            self._on_idle(self)
+
+    # Called by the parser.
+    def on_message_begin(self) -> None:
+        self._body.clear()
+        self._tail = b""
+
+    def on_body(self, body: bytes) -> None:
+        if self._request.words:
+            self._count_words(body)
+        else:
+            self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        self._finish(self._fault())
+        if not self._parser.should_keep_alive():
+            self.abort()
+            return
+        # The next request waits until the parser returns: a write in here could bring data into a parser still running.
+        self._complete = True
+
+    def _count_words(self, body: bytes) -> None:
+        exchange = self._exchange
+        if exchange is None:
+            return
+        # A word or the end may be cut by the border between two reads: the tail carries a piece of each over.
+        text = self._tail + body
+        found = text.count(payloads.EVENT_WORD)
+        if found:
+            now = time.perf_counter()
+            exchange.first_word = exchange.first_word or now
+            exchange.words += found
+            exchange.arrivals.append((now, found))
+            text = text[text.rfind(payloads.EVENT_WORD) + len(payloads.EVENT_WORD) :]
+        self._tail = text[-64:] if found == 0 else text
+
+    def _fault(self) -> str:
+        status = self._parser.get_status_code()
+        if status != 200:
+            return f"status {status}"
+        if not self._request.words:
+            return "" if payloads.ANSWER_END in b"".join(self._body) else "wrong answer"
+        if self._exchange is not None and self._exchange.words != self._request.words:
+            return f"{self._exchange.words} of {self._request.words} words"
+        return "" if payloads.STREAM_END in self._tail else "stream without end"
+
+    def _finish(self, error: str) -> None:
+        exchange, self._exchange = self._exchange, None
+        if exchange is not None:
+            exchange.finished = time.perf_counter()
+            exchange.error = error
+            self._on_done(exchange)

@@ -1,0 +1,163 @@
+"""`python -m benchmarks.gateway`: this gateway beside its peers, interleaved in one run. See benchmarks/README.md."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tqdm import tqdm
+
+from benchmarks import report, scenarios
+from benchmarks.report import Outcome
+from benchmarks.scenarios import Scenario
+from benchmarks.targets.base import ROOT, Endpoint, Target, UnavailableError
+from benchmarks.targets.direct import Direct
+from benchmarks.targets.floor import Floor
+from benchmarks.targets.litellm import LiteLLM
+from benchmarks.targets.ours import Ours, OursTwice
+from benchmarks.targets.portkey import Portkey
+from benchmarks.targets.tensorzero import TensorZero
+
+TARGETS: dict[str, type[Target]] = {
+    target.name: target for target in (Direct, Floor, Ours, OursTwice, TensorZero, Portkey, LiteLLM)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    rounds: int
+    seconds: float
+    connections: int
+    targets: list[str]
+    install: bool
+    write_docs: bool
+
+
+class Run:
+    """One run: everything started once, then measured in turn, round by round."""
+
+    def __init__(self, options: Options, workspace: Path) -> None:
+        self._options = options
+        self._targets = {name: TARGETS[name](workspace) for name in options.targets}
+        self._endpoints: dict[str, Endpoint] = {}
+        self.outcomes = {name: Outcome(target.label) for name, target in self._targets.items()}
+
+    def measure(self, mock_port: int) -> None:
+        try:
+            self._start_all(mock_port)
+            self._warm_up()
+            self._rounds()
+        finally:
+            for target in self._targets.values():
+                target.stop()
+
+    def _start_all(self, mock_port: int) -> None:
+        for name, target in tqdm(self._targets.items(), desc="starting", unit="target"):
+            try:
+                if not target.installed and not self._options.install:
+                    raise UnavailableError("not installed")
+                target.install()
+                self.outcomes[name].version = target.version()
+                self._endpoints[name] = target.start(mock_port)
+                scenarios.pin(target)
+            except (UnavailableError, RuntimeError, OSError, subprocess.SubprocessError) as error:
+                self.outcomes[name].problem = str(error).replace("\n", " ").replace("|", "/")[:300]
+                target.stop()
+
+    def _warm_up(self) -> None:
+        """Both modes once before anything counts: imports, connection pools and just-in-time compilers."""
+        for name in tqdm(self._endpoints, desc="warming up", unit="target"):
+            for scenario in (Scenario("warm-up", 8), Scenario("warm-up", 8, streams=True)):
+                self._run(name, scenario, seconds=min(2.0, self._options.seconds), keep=False)
+
+    def _rounds(self) -> None:
+        wanted = [
+            (name, scenario)
+            for scenario in scenarios.scenarios(self._options.connections)
+            for name in self._endpoints
+            # Two workers answer one question only.
+            if name != "ours-2" or scenario.name == "throughput"
+        ]
+        with tqdm(total=len(wanted) * self._options.rounds, desc="measuring", unit="run") as progress:
+            for _ in range(self._options.rounds):
+                for name, scenario in wanted:
+                    progress.set_postfix_str(f"{name} {scenario.name}")
+                    self._run(name, scenario, seconds=self._options.seconds, keep=True)
+                    progress.update()
+
+    def _run(self, name: str, scenario: Scenario, *, seconds: float, keep: bool) -> None:
+        target, outcome = self._targets[name], self.outcomes[name]
+        try:
+            measured = scenarios.run(
+                scenario, target, self._endpoints[name], seconds=seconds, rate=self._rate(name, scenario)
+            )
+        except RuntimeError as error:
+            outcome.problem = str(error)
+            return
+        if keep:
+            outcome.measured.setdefault(scenario.name, []).append(measured)
+
+    def _rate(self, name: str, scenario: Scenario) -> float:
+        """A moderate rate is at most half of what the target can do."""
+        most = self.outcomes[name].throughput
+        return min(scenario.rate, most / 2) if scenario.rate and most else scenario.rate
+
+
+@contextlib.contextmanager
+def mock_upstream() -> Iterator[int]:
+    """The mock in a process and on a core of its own; gives its port."""
+    pace = str(scenarios.EVENTS_PER_SECOND)
+    command = [sys.executable, "-m", "benchmarks.mock_upstream", "--events-per-second", pace]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdout is not None  # noqa: S101 - a pipe was asked for
+        try:
+            port = int(process.stdout.readline().split()[1])
+            if (os.cpu_count() or 1) > 1:
+                os.sched_setaffinity(process.pid, {scenarios.LOAD_CORE})
+            yield port
+        finally:
+            process.terminate()
+
+
+def parse(arguments: list[str]) -> Options:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=3.0, help="measured window of one scenario")
+    parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--targets", default=",".join(TARGETS), help="comma-separated; default: all")
+    parser.add_argument("--write-docs", action="store_true", help="put the table into docs/performance.md")
+    parser.add_argument("--quick", action="store_true", help="one short round of what is installed: a smoke test")
+    options = parser.parse_args(arguments)
+    targets = options.targets.split(",")
+    unknown = sorted(set(targets) - set(TARGETS))
+    if unknown:
+        parser.error(f"unknown targets {', '.join(unknown)}; known: {', '.join(TARGETS)}")
+    rounds, seconds = (1, 1.0) if options.quick else (options.rounds, options.seconds)
+    return Options(rounds, seconds, options.connections, targets, not options.quick, options.write_docs)
+
+
+def main() -> None:
+    options = parse(sys.argv[1:])
+    with tempfile.TemporaryDirectory(prefix="gateway-benchmark-") as workspace, mock_upstream() as port:
+        run = Run(options, Path(workspace))
+        run.measure(port)
+    settings = (
+        f"Medians of {options.rounds} interleaved rounds of {options.seconds:g} s, {options.connections} connections; "
+        f"gateway on one core, load and mock on another; moderate rate {scenarios.MODERATE_RATE:g} req/s, or half of "
+        "the target's throughput where that is less."
+    )
+    text = report.markdown(run.outcomes, settings)
+    print(text)
+    if options.write_docs:
+        report.write(ROOT / "docs" / "performance.md", text)
+
+
+if __name__ == "__main__":
+    main()

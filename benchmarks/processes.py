@@ -1,0 +1,120 @@
+"""Starting, pinning, watching and stopping processes of a benchmark."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import psutil
+
+_POLL_SECONDS = 0.1
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def start(
+    command: Sequence[str], *, log: Path, environment: Mapping[str, str] | None = None, folder: Path | None = None
+) -> subprocess.Popen[bytes]:
+    """Starts a process in a group of its own, its output going to `log`."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **(environment or {})},
+            cwd=folder,
+            start_new_session=True,
+        )
+
+
+def stop(process: subprocess.Popen[bytes], *, seconds: float = 20.0) -> None:
+    """Asks the process to end, then ends its whole group."""
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def wait_ready(process: subprocess.Popen[bytes], url: str, *, log: Path, seconds: float = 120.0) -> None:
+    """Returns when `url` answers below 500. Raises RuntimeError with the end of the log when it never does."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"exited with {process.returncode}: {_end_of(log)}")
+        if _answers(url):
+            return
+        time.sleep(_POLL_SECONDS)
+    raise RuntimeError(f"not ready after {seconds:.0f} s: {_end_of(log)}")
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=2):  # noqa: S310 - the callers pass loopback http addresses
+            return True
+    except urllib.error.HTTPError as error:
+        return error.code < 500
+    except (OSError, ValueError):
+        return False
+
+
+def _end_of(log: Path) -> str:
+    return " / ".join(log.read_text(errors="replace").strip().splitlines()[-3:])[-400:]
+
+
+def tree(pid: int) -> list[psutil.Process]:
+    """The process and all below it."""
+    try:
+        root = psutil.Process(pid)
+        return [root, *root.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def pin(processes: Iterable[psutil.Process], cores: Iterable[int]) -> None:
+    """Binds the processes, all their threads included, to the cores."""
+    wanted = list(cores)
+    for process in processes:
+        for thread in _thread_ids(process):
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(thread, wanted)
+
+
+def _thread_ids(process: psutil.Process) -> list[int]:
+    try:
+        return [thread.id for thread in process.threads()]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def cpu_seconds(processes: Iterable[psutil.Process]) -> float:
+    """User and system time so far; of processes that are gone, nothing."""
+    total = 0.0
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            times = process.cpu_times()
+            total += times.user + times.system
+    return total
+
+
+def resident_megabytes(processes: Iterable[psutil.Process]) -> float:
+    total = 0
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            total += process.memory_info().rss
+    return total / 1e6

@@ -1,0 +1,179 @@
+"""Medians over the rounds, and the table of them."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import statistics
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks.scenarios import EVENTS_PER_SECOND, Measured
+
+_BEGIN, _END = "<!-- benchmark: begin -->", "<!-- benchmark: end -->"
+_COLUMNS = [
+    "Gateway",
+    "req/s",
+    "CPU µs/request",
+    "× floor's CPU",
+    "× LiteLLM",
+    "× Portkey",
+    "× TensorZero",
+    "60 KB / 1 KB CPU",
+    "added p50 / p99 ms",
+    "added TTFT p50 / p99 ms, 16 streams",
+    "64 streams: CPU µs/chunk",
+    "added TTFT p50 / p99 ms, 64 streams",
+    "512 streams at 50/s: delivered",
+    "late p99 ms",
+    "RSS MB",
+    "failed",
+]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """All that was measured of one target; `problem` says why nothing or not everything was."""
+
+    label: str
+    version: str = "-"
+    problem: str = ""
+    measured: dict[str, list[Measured]] = field(default_factory=dict)
+
+    def median(self, scenario: str, value: Callable[[Measured], float | None]) -> float | None:
+        found = [one for one in map(value, self.measured.get(scenario, [])) if one is not None]
+        return statistics.median(found) if found else None
+
+    def result(self, scenario: str, field_name: str) -> float | None:
+        def read(one: Measured) -> float | None:
+            value: float | None = one.result[field_name]
+            return value
+
+        return self.median(scenario, read)
+
+    @property
+    def throughput(self) -> float | None:
+        return self.result("throughput", "requests_per_second") or None
+
+    @property
+    def cpu_per_request(self) -> float | None:
+        return self.median("throughput", lambda one: one.cpu_per_request)
+
+    def failures(self) -> dict[str, int]:
+        total: dict[str, int] = {}
+        for name, rounds in self.measured.items():
+            for one in rounds:
+                for kind, count in one.result["error_kinds"].items():
+                    total[f"{name}: {kind}"] = total.get(f"{name}: {kind}", 0) + count
+        return total
+
+
+def markdown(outcomes: dict[str, Outcome], settings: str) -> str:
+    """The report: the table, what it does not say by itself, versions, machine and date."""
+    rows = [_row(name, one, outcomes) for name, one in outcomes.items() if name != "ours-2"]
+    lines = [f"| {' | '.join(_COLUMNS)} |", "|---" * len(_COLUMNS) + "|", *(f"| {' | '.join(row)} |" for row in rows)]
+    lines += ["", *_remarks(outcomes), "", f"{settings} {_machine()}"]
+    return "\n".join(lines)
+
+
+def write(path: Path, report: str) -> None:
+    """Replaces what is between the markers of the page, or appends both."""
+    text = path.read_text() if path.exists() else "# Performance\n"
+    block = f"{_BEGIN}\n{report}\n{_END}"
+    pattern = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
+    # A function, because a report may hold backslashes that a replacement string would read.
+    text = pattern.sub(lambda _: block, text) if pattern.search(text) else f"{text.rstrip()}\n\n{block}\n"
+    path.write_text(text)
+
+
+def _row(name: str, one: Outcome, outcomes: dict[str, Outcome]) -> list[str]:
+    if not one.measured:
+        return [one.label, f"not measured: {one.problem}", *[""] * (len(_COLUMNS) - 2)]
+    direct = outcomes.get("direct")
+    expected = 512 * EVENTS_PER_SECOND
+    return [
+        one.label,
+        _number(one.throughput, 0),
+        _number(one.cpu_per_request, 0),
+        _times(one.cpu_per_request, _of(outcomes, "floor", "cpu_per_request")),
+        *(_times(one.throughput, _of(outcomes, peer, "throughput")) for peer in ("litellm", "portkey", "tensorzero")),
+        _times(one.median("large", lambda m: m.cpu_per_request), one.cpu_per_request, 2),
+        "-" if name == "direct" else _added(one, direct, "moderate", "latency"),
+        "-" if name == "direct" else _added(one, direct, "streams-16", "first_word"),
+        _number(one.median("streams-64", lambda m: m.cpu_per_word), 0),
+        "-" if name == "direct" else _added(one, direct, "streams-64", "first_word"),
+        _percent(one.result("streams-512", "words_per_second"), expected),
+        _number(one.result("streams-512", "lateness_p99"), 1),
+        _number(one.median("throughput", lambda m: m.resident_megabytes or None), 0),
+        str(sum(one.failures().values())),
+    ]
+
+
+def _remarks(outcomes: dict[str, Outcome]) -> Iterable[str]:
+    ours, twice = outcomes.get("ours"), outcomes.get("ours-2")
+    if ours and ours.measured:
+        beside = _number(ours.median("throughput", lambda one: one.beside_per_request), 0)
+        yield (
+            f"- Prompt Gateway runs with authentication, cost and records on; CPU per request is the web worker's. "
+            f"Shipper, Redis, ClickHouse engine, supervisor and Celery together used {beside} µs per request beside it, "
+            "on the load's core. The peers keep no records."
+        )
+    if ours and twice and ours.measured and twice.measured:
+        yield (
+            f"- Two workers: {_number(twice.throughput, 0)} req/s, {_times(twice.throughput, ours.throughput, 2)} times "
+            f"one; CPU per request {_number(twice.cpu_per_request, 0)} µs against {_number(ours.cpu_per_request, 0)} µs. "
+            f"On {os.cpu_count()} cores the two workers share them with load, mock and stores, so CPU per request is "
+            "the figure that tells whether workers hinder each other."
+        )
+    for one in outcomes.values():
+        if one.problem and one.measured:
+            yield f"- {one.label}: {one.problem}"
+        for kind, count in list(one.failures().items())[:6]:
+            yield f"- {one.label}: {count} failed in {kind}."
+    yield "- Versions: " + "; ".join(f"{one.label} {one.version}" for one in outcomes.values() if one.version != "-")
+
+
+def _of(outcomes: dict[str, Outcome], name: str, attribute: str) -> float | None:
+    value: float | None = getattr(outcomes[name], attribute) if name in outcomes else None
+    return value
+
+
+def _added(one: Outcome, direct: Outcome | None, scenario: str, what: str) -> str:
+    """Percentile minus the mock's own percentile in the same scenario."""
+
+    def difference(percentile: str) -> str:
+        mine = one.result(scenario, f"{what}_{percentile}")
+        bare = direct.result(scenario, f"{what}_{percentile}") if direct else None
+        return "-" if mine is None or bare is None else f"{mine - bare:,.2f}"
+
+    return f"{difference('p50')} / {difference('p99')}"
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:,.{digits}f}"
+
+
+def _times(value: float | None, base: float | None, digits: int = 1) -> str:
+    return "-" if not value or not base else f"{value / base:,.{digits}f}"
+
+
+def _percent(value: float | None, whole: float) -> str:
+    return "-" if value is None else f"{min(100.0, value / whole * 100):.0f} %"
+
+
+def _machine() -> str:
+    model = next(
+        (
+            line.partition(":")[2].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        platform.machine(),
+    )
+    return (
+        f"{os.cpu_count()} cores of {model}, Linux {platform.release()}, Python {platform.python_version()}, "
+        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC."
+    )

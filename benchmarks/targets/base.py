@@ -1,0 +1,116 @@
+"""What every gateway under test has to say about itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+import psutil
+from typing_extensions import override
+
+from benchmarks import payloads, processes
+
+ROOT = Path(__file__).resolve().parents[2]
+PEERS = ROOT / "benchmarks" / ".peers"
+
+
+class UnavailableError(Exception):
+    """The target cannot run here; the text goes into the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where chat completions go and what a request must carry."""
+
+    port: int
+    path: str = "/v1/chat/completions"
+    model: str = payloads.MODEL
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class Target(ABC):
+    """One gateway. `install`, then `start`, then measure what `serving` does, last `stop`."""
+
+    name: ClassVar[str]
+    label: ClassVar[str]
+
+    def __init__(self, workspace: Path) -> None:
+        self.workspace = workspace / self.name
+        self.log = self.workspace / "output.log"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def installed(self) -> bool:
+        return True
+
+    def install(self) -> None:
+        """Brings the program into its own folder. Raises UnavailableError."""
+
+    @abstractmethod
+    def version(self) -> str: ...
+
+    @abstractmethod
+    def start(self, mock_port: int) -> Endpoint:
+        """Starts the gateway before the mock, returns when it answers. Raises UnavailableError, RuntimeError."""
+
+    def stop(self) -> None:
+        if self.process is not None:
+            processes.stop(self.process)
+            self.process = None
+
+    def serving(self) -> list[psutil.Process]:
+        """The processes that requests pass through; they have core 0 to themselves."""
+        return processes.tree(self.process.pid) if self.process is not None else []
+
+    def beside(self) -> list[psutil.Process]:
+        """The target's other processes: they run on the core of load and mock, and their use is told apart."""
+        return []
+
+    def _launch(self, command: list[str], ready: str, environment: dict[str, str] | None = None) -> None:
+        self.workspace.mkdir(parents=True, exist_ok=True)
+        self.process = processes.start(command, log=self.log, environment=environment, folder=self.workspace)
+        processes.wait_ready(self.process, ready, log=self.log)
+
+
+class PythonPeer(Target):
+    """A peer that lives in a virtual environment of its own."""
+
+    requirement: ClassVar[str]
+    distribution: ClassVar[str]
+
+    @property
+    def folder(self) -> Path:
+        return PEERS / self.name
+
+    @property
+    @override
+    def installed(self) -> bool:
+        return (self.folder / ".installed").exists()
+
+    @override
+    def install(self) -> None:
+        if self.installed:
+            return
+        run_step([sys.executable, "-m", "venv", str(self.folder)])
+        run_step([str(self.folder / "bin" / "pip"), "install", "--quiet", self.requirement])
+        (self.folder / ".installed").touch()
+
+    @override
+    def version(self) -> str:
+        code = f"import importlib.metadata as m; print(m.version({self.distribution!r}))"
+        return run_step([str(self.folder / "bin" / "python"), "-c", code])
+
+
+def run_step(command: list[str], *, seconds: float = 900.0) -> str:
+    """What the command printed. Raises UnavailableError with the end of what it complained about."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UnavailableError(f"{Path(command[0]).name}: {type(error).__name__}") from error
+    if done.returncode:
+        raise UnavailableError(f"{Path(command[0]).name} failed: {done.stderr.strip()[-200:]}")
+    return (done.stdout or done.stderr).strip()

@@ -1,0 +1,82 @@
+"""The floor: a bare reverse proxy. nginx where there is one, else a splice proxy of our own; the label says which."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import ClassVar
+
+from typing_extensions import override
+
+from benchmarks import processes
+from benchmarks.targets.base import PEERS, Endpoint, Target, UnavailableError, run_step
+
+_CONFIG = """
+worker_processes 1;
+daemon off;
+pid {folder}/nginx.pid;
+error_log stderr error;
+events {{ worker_connections 4096; }}
+http {{
+    access_log off;
+    tcp_nodelay on;
+    keepalive_requests 100000000;
+    client_body_temp_path {folder}/body;
+    client_body_buffer_size 128k;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    upstream mock {{ server 127.0.0.1:{mock_port}; keepalive 1024; keepalive_requests 100000000; }}
+    server {{
+        listen 127.0.0.1:{port} backlog=2048;
+        location / {{
+            proxy_pass http://mock;
+            proxy_http_version 1.1;
+            proxy_set_header Connection "";
+            proxy_buffering off;
+        }}
+    }}
+}}
+"""
+
+
+class Floor(Target):
+    name: ClassVar[str] = "floor"
+    label: ClassVar[str] = "floor: bare reverse proxy"
+
+    @override
+    def install(self) -> None:
+        """Unpacks Debian's package into the peers' folder, which needs no root; without it the splice proxy serves."""
+        if _nginx() is not None or shutil.which("apt-get") is None:
+            return
+        folder = PEERS / "nginx"
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            run_step(["sh", "-c", f"cd '{folder}' && apt-get download -q nginx && dpkg-deb -x nginx_*.deb ."])
+        except UnavailableError as error:
+            print(f"floor: no nginx ({error}); the splice proxy takes its place")
+
+    @override
+    def version(self) -> str:
+        nginx = _nginx()
+        return run_step([nginx, "-v"]).rpartition("nginx/")[2] if nginx else "own splice proxy (no nginx here)"
+
+    @override
+    def start(self, mock_port: int) -> Endpoint:
+        port, nginx = processes.free_port(), _nginx()
+        self.workspace.mkdir(parents=True, exist_ok=True)
+        if nginx is None:
+            command = [sys.executable, str(Path(__file__).with_name("splice.py")), str(port), str(mock_port)]
+        else:
+            config = self.workspace / "nginx.conf"
+            config.write_text(_CONFIG.format(folder=self.workspace, port=port, mock_port=mock_port))
+            command = [nginx, "-c", str(config), "-e", "stderr"]
+        self._launch(command, f"http://127.0.0.1:{port}/v1/models")
+        return Endpoint(port)
+
+
+def _nginx() -> str | None:
+    unpacked = PEERS / "nginx" / "usr" / "sbin" / "nginx"
+    return shutil.which("nginx") or (str(unpacked) if unpacked.exists() else None)

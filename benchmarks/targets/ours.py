@@ -1,0 +1,91 @@
+"""This project's gateway: `manage.py serve` with everything on, in a folder of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import urllib.request
+from typing import ClassVar
+
+import psutil
+from typing_extensions import override
+
+from benchmarks import processes
+from benchmarks.targets.base import ROOT, Endpoint, Target, run_step
+
+_WEB_WORKER = "config.supervisor.web_worker"
+
+
+class Ours(Target):
+    name: ClassVar[str] = "ours"
+    label: ClassVar[str] = "**Prompt Gateway**"
+    workers: ClassVar[int] = 1
+
+    @override
+    def version(self) -> str:
+        return run_step(["git", "-C", str(ROOT), "describe", "--always", "--dirty"])
+
+    @override
+    def start(self, mock_port: int) -> Endpoint:
+        port = processes.free_port()
+        environment = {
+            "HOST": "127.0.0.1",
+            "PORT": str(port),
+            "VAR_DIR": str(self.workspace / "var"),
+            "WEB_WORKERS": str(self.workers),
+            "SANDBOX": "0",
+            "ALLOW_PRIVATE_UPSTREAMS": "1",
+        }
+        manage = [sys.executable, str(ROOT / "manage.py")]
+        base = f"http://127.0.0.1:{port}"
+        self._launch([*manage, "serve"], f"{base}/healthz", environment)
+        made = self._bootstrap(manage, environment)
+        authorization = {"authorization": f"Bearer {made['api_key']}"}
+        self._integrate(base, mock_port, {**authorization, "x-project-id": made["project_id"]})
+        return Endpoint(port, "/api/gateway/v1/chat/completions", "openai/mock", authorization)
+
+    def _bootstrap(self, manage: list[str], environment: dict[str, str]) -> dict[str, str]:
+        command = [*manage, "bootstrap", "--name", "bench", "--json"]
+        done = subprocess.run(
+            command, env={**psutil.Process().environ(), **environment}, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise RuntimeError(f"bootstrap failed: {done.stderr.strip()[-300:]}")
+        made: dict[str, str] = json.loads(done.stdout.strip().splitlines()[-1])
+        return made
+
+    def _integrate(self, base: str, mock_port: int, headers: dict[str, str]) -> None:
+        mock = f"http://127.0.0.1:{mock_port}/v1"
+        body = {"provider": "openai", "api_key": "sk-mock", "base_url": mock, "enabled": True}
+        request = urllib.request.Request(  # noqa: S310 - a loopback http address
+            f"{base}/api/llm/integrations",
+            data=json.dumps(body).encode(),
+            headers={"content-type": "application/json", **headers},
+        )
+        with urllib.request.urlopen(request, timeout=30):  # noqa: S310 - as above
+            return
+
+    @override
+    def serving(self) -> list[psutil.Process]:
+        return [process for process in super().serving() if _is_web_worker(process)]
+
+    @override
+    def beside(self) -> list[psutil.Process]:
+        """Supervisor, shipper, Redis, the ClickHouse engine, Celery."""
+        return [process for process in super().serving() if not _is_web_worker(process)]
+
+
+class OursTwice(Ours):
+    """The same with two workers."""
+
+    name: ClassVar[str] = "ours-2"
+    label: ClassVar[str] = "Prompt Gateway, 2 workers"
+    workers: ClassVar[int] = 2
+
+
+def _is_web_worker(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return _WEB_WORKER in process.cmdline()
+    return False
