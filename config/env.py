@@ -68,6 +68,18 @@ def number(name: str, default: float, *, minimum: float | None = None, maximum: 
     return _read(name, default, convert)
 
 
+def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
+    """One of `allowed`, in any letter case; returned as it stands there."""
+    spelling = {option.lower(): option for option in allowed}
+
+    def convert(raw: str) -> str:
+        if raw.lower() not in spelling:
+            raise ValueError(f"expected one of {', '.join(allowed)}")
+        return spelling[raw.lower()]
+
+    return _read(name, default, convert)
+
+
 def strings(name: str, default: list[str]) -> list[str]:
     return _read(name, default, lambda raw: [item.strip() for item in raw.split(",") if item.strip()])
 
@@ -96,6 +108,8 @@ def secret(name: str) -> str | None:
         return Path(file_name).read_text(encoding="utf-8").strip() or None
     except OSError as error:
         raise ImproperlyConfigured(f"Environment variable {name}_FILE: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ImproperlyConfigured(f"Environment variable {name}_FILE: expected a file of UTF-8 text") from None
 
 
 def _check_range(value: float, minimum: float | None, maximum: float | None) -> None:

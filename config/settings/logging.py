@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from config import env
 
-_LEVEL = env.text("LOG_LEVEL", "INFO").upper()
+_LEVEL = env.choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
 
 LOGGING = {
     "version": 1,

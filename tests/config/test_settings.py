@@ -1,0 +1,110 @@
+"""The settings as a fresh process reads them: what an empty environment gives, and which value stops the start."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+
+from config.settings.database import _postgresql
+from config.settings.redis import with_scheme
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def python(code: str, var: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run `code` with Django set up and nothing in the environment but `variables`."""
+    environment = {
+        "PATH": os.environ["PATH"],
+        "VAR_DIR": str(var),
+        "DJANGO_SETTINGS_MODULE": "config.settings.base",
+        **variables,
+    }
+    program = f"import django; django.setup(); from django.conf import settings; {code}"
+    return subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_settings__empty_environment__sqlite_and_own_services(tmp_path: Path) -> None:
+    ran = python(
+        "print(settings.DATABASES['default']['ENGINE'], settings.REDIS_URL, settings.CLICKHOUSE_URL, settings.DEBUG)",
+        tmp_path / "new" / "var",
+    )
+    assert ran.returncode == 0, ran.stderr
+    engine, redis, clickhouse, debug = ran.stdout.split()
+    assert engine == "django.db.backends.sqlite3"
+    assert redis == f"unix://{tmp_path / 'new' / 'var' / 'run' / 'redis.sock'}"
+    assert (clickhouse, debug) == ("None", "False")
+
+
+def test_settings__two_starts__same_secrets_for_the_owner_only(tmp_path: Path) -> None:
+    code = "print(settings.SECRET_KEY, settings.ENCRYPTION_KEYS[0])"
+    first, second = python(code, tmp_path), python(code, tmp_path)
+
+    assert first.returncode == 0, first.stderr
+    assert first.stdout == second.stdout
+    folder = tmp_path / "secrets"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {file.name: stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {
+        "secret_key": 0o600,
+        "encryption_keys": 0o600,
+    }
+
+
+def test_settings__secrets_given__nothing_kept(tmp_path: Path) -> None:
+    key = Fernet.generate_key().decode()
+    ran = python("print(settings.ENCRYPTION_KEYS)", tmp_path, SECRET_KEY="given", ENCRYPTION_KEYS=f"{key}, {key}")
+    assert ran.stdout.strip() == str([key, key])
+    assert not (tmp_path / "secrets").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PORT", "eighty"),
+        ("PORT", "65536"),
+        ("WEB_WORKERS", "0"),
+        ("DATABASE_URL", "mysql://localhost/x"),
+        ("REDIS_URL", "http://localhost"),
+        ("CLICKHOUSE_URL", "http://localhost:8123"),
+        ("PUBLIC_URL", "localhost"),
+        ("DEBUG", "perhaps"),
+        ("ENCRYPTION_KEYS", "too-short-a-key"),
+        ("HEARTBEAT_SECONDS", "nan"),
+        ("LOG_LEVEL", "chatty"),
+        ("MANAGEMENT_BODY_BYTES", "1"),
+    ],
+)
+def test_settings__bad_value__start_refused_by_name(tmp_path: Path, name: str, value: str) -> None:
+    ran = python("", tmp_path, **{name: value})
+    assert ran.returncode != 0
+    last = ran.stderr.strip().splitlines()[-1]
+    assert f"Environment variable {name}" in last
+    assert name in ("PORT", "WEB_WORKERS", "MANAGEMENT_BODY_BYTES") or value not in last
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        (
+            "postgresql://ada:p%40ss@db.example:5433/hub?sslmode=require",
+            {"NAME": "hub", "USER": "ada", "PASSWORD": "p@ss", "HOST": "db.example", "PORT": "5433"},
+        ),
+        ("postgres://ada@/hub?host=/run/pg", {"NAME": "hub", "HOST": "/run/pg", "PORT": "", "OPTIONS": {}}),
+    ],
+)
+def test_database_url__parts__where_django_wants_them(url: str, expected: dict[str, Any]) -> None:
+    read = _postgresql(url)
+    assert {name: read[name] for name in expected} == expected
+
+
+def test_redis_url__socket_for_celery__its_scheme() -> None:
+    assert with_scheme("unix:///run/redis.sock", unix="redis+socket") == "redis+socket:///run/redis.sock"
+    assert with_scheme("redis://host:1/0", unix="redis+socket") == "redis://host:1/0"
