@@ -1,0 +1,74 @@
+"""The recorded exchanges of SHARED_DIR (default: `shared` beside the project). A clone without them runs as well."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_PROJECT = Path(__file__).resolve().parent.parent
+SHARED_DIR = (_PROJECT / os.environ.get("SHARED_DIR", "../shared")).resolve()
+OPENAI_DIALECT = "openai.chat_completions"
+# How many a complete SHARED_DIR holds: the header of a test run says how many of them were not found.
+EXPECTED = {OPENAI_DIALECT: 78}
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One exchange. `request` is the body that was sent upstream, `body` what came back, headers included."""
+
+    name: str
+    provider: str
+    model: str
+    stream: bool
+    status: int
+    features: frozenset[str]
+    path: str
+    request: Mapping[str, Any]
+    headers: Mapping[str, str]
+    body: bytes
+
+    def __str__(self) -> str:
+        return f"{self.provider}/{self.name}"
+
+
+@cache
+def openai_dialect_recordings() -> tuple[Recording, ...]:
+    """Every recording of the OpenAI dialect, streams and errors included; empty without SHARED_DIR."""
+    folder = SHARED_DIR / "recordings"
+    try:
+        index = json.loads((folder / "INDEX.json").read_bytes())
+    except FileNotFoundError:
+        return ()
+    return tuple(_load(folder / row["file"], row) for row in index if row["api"] == OPENAI_DIALECT)
+
+
+def missing_recordings() -> int:
+    return max(0, EXPECTED[OPENAI_DIALECT] - len(openai_dialect_recordings()))
+
+
+def shared_file(*parts: str) -> Path | None:
+    """A file of SHARED_DIR, None when it is not there."""
+    file = SHARED_DIR.joinpath(*parts)
+    return file if file.exists() else None
+
+
+def _load(file: Path, row: Mapping[str, Any]) -> Recording:
+    exchange = json.loads(file.read_bytes())
+    response = exchange["response"]
+    return Recording(
+        name=row["name"],
+        provider=row["provider"],
+        model=row["model"],
+        stream=bool(row["stream"]),
+        status=row["status"],
+        features=frozenset(row["features"]),
+        path=row["path"],
+        request=exchange["request"]["body"] or {},
+        headers=response["headers"],
+        body=response["body_text"].encode(),
+    )
