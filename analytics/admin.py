@@ -1,0 +1,124 @@
+"""The request log in the admin, to look at: by project, session and outcome, with the content of each request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+from django import forms
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from typing_extensions import override
+
+from analytics.contracts import Outcome
+from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
+from analytics.models import Requests
+from analytics.queries.requests import RequestFilter, get_payload, get_request, list_requests
+from core.models import Project
+
+if TYPE_CHECKING:
+    RequestsModelAdmin = admin.ModelAdmin[Requests]  # generic in the stubs only
+else:
+    RequestsModelAdmin = admin.ModelAdmin
+
+_PAGE_SIZE = 50
+# Deep pages of a log are a wrong way to look for something, and dear.
+_LAST_PAGE = 200
+
+
+class LogForm(forms.Form):
+    project = forms.ModelChoiceField(Project.objects.order_by("name"), empty_label=None)
+    session = forms.CharField(required=False, strip=False, max_length=1024)
+    outcome = forms.ChoiceField(required=False, choices=[("", "any outcome"), *((item, item) for item in Outcome)])
+    p = forms.IntegerField(required=False, min_value=1, max_value=_LAST_PAGE, widget=forms.HiddenInput)
+
+
+@admin.register(Requests)
+class RequestsAdmin(RequestsModelAdmin):
+    @override
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    @override
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    @override
+    def has_change_permission(self, request: HttpRequest, obj: Requests | None = None) -> bool:
+        return False
+
+    @override
+    def has_delete_permission(self, request: HttpRequest, obj: Requests | None = None) -> bool:
+        return False
+
+    @override
+    def get_urls(self) -> list[URLPattern]:
+        show, detail = self.admin_site.admin_view(self.changelist_view), self.admin_site.admin_view(self.detail_view)
+        return [
+            path("", show, name="analytics_requests_changelist"),
+            path("<uuid:project_id>/<uuid:request_id>/", detail, name="analytics_requests_detail"),
+        ]
+
+    @override
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        self._require_view(request)
+        form = LogForm(_with_first_project(request))
+        context: dict[str, Any] = {"form": form, "rows": [], "title": "Requests"}
+        if form.is_valid():
+            context.update(self._page(form.cleaned_data))
+        return self._render(request, "changelist", context)
+
+    def detail_view(self, request: HttpRequest, project_id: UUID, request_id: UUID) -> HttpResponse:
+        self._require_view(request)
+        try:
+            row = get_request(project_id, request_id)
+            payload = get_payload(project_id, row) if row else None
+        except (AnalyticsUnavailableError, AnalyticsLimitError) as error:
+            return self._render(request, "detail", {"problem": error.message, "title": "Request"}, status=503)
+        if row is None:
+            raise Http404("There is no such request.")
+        context = {
+            "title": f"Request {request_id}",
+            "fields": [(name.replace("_", " "), getattr(row, name)) for name in row.__dataclass_fields__],
+            "request_body": _pretty(payload.request) if payload else "",
+            "response_body": _pretty(payload.response) if payload else "",
+        }
+        return self._render(request, "detail", context)
+
+    def _page(self, chosen: dict[str, Any]) -> dict[str, Any]:
+        number = chosen["p"] or 1
+        wanted = RequestFilter(session_id=chosen["session"], outcome=chosen["outcome"])
+        try:
+            count, rows = list_requests(
+                chosen["project"].pk, wanted, limit=_PAGE_SIZE, offset=(number - 1) * _PAGE_SIZE
+            )
+        except (AnalyticsUnavailableError, AnalyticsLimitError) as error:
+            return {"problem": error.message}
+        page = Paginator(range(min(count, _LAST_PAGE * _PAGE_SIZE)), _PAGE_SIZE).get_page(number)
+        return {"rows": rows, "count": count, "page": page, "project": chosen["project"]}
+
+    def _require_view(self, request: HttpRequest) -> None:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+
+    def _render(self, request: HttpRequest, name: str, context: dict[str, Any], status: int = 200) -> TemplateResponse:
+        everything = {**self.admin_site.each_context(request), "opts": self.model._meta, **context}
+        return TemplateResponse(request, f"admin/analytics/requests/{name}.html", everything, status=status)
+
+
+def _with_first_project(request: HttpRequest) -> dict[str, Any]:
+    given: dict[str, Any] = request.GET.dict()
+    first = None if given.get("project") else Project.objects.order_by("name").values_list("pk", flat=True).first()
+    return {**given, "project": first} if first else given
+
+
+def _pretty(content: str) -> str:
+    try:
+        return msgspec.json.format(content, indent=2)
+    except msgspec.DecodeError:
+        return content
