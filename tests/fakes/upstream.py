@@ -23,7 +23,8 @@ MAX_HEAD_BYTES = 1 << 20
 
 @dataclass
 class Received:
-    """A request as it arrived. Header names are lower case; `gone_at` is when the peer hung up (monotonic seconds)."""
+    """A request as it arrived. Header names are lower case; `gone_at` is when the peer hung up before
+    its answer was complete (monotonic seconds)."""
 
     method: str
     path: str
@@ -32,7 +33,6 @@ class Received:
     arrived_at: float
     gone: threading.Event = field(default_factory=threading.Event)
     gone_at: float | None = None
-    answered: bool = False
 
 
 class Connection:
@@ -157,7 +157,6 @@ class UpstreamServer:
                 watch = asyncio.ensure_future(_note_end(request, lost))
                 try:
                     await self._answer(request, connection)
-                    request.answered = True
                 finally:
                     if not lost.is_set():
                         watch.cancel()
@@ -166,9 +165,8 @@ class UpstreamServer:
 
 async def _note_end(request: Received, lost: asyncio.Event) -> None:
     await lost.wait()
-    if not request.answered:
-        request.gone_at = time.monotonic()
-        request.gone.set()
+    request.gone_at = time.monotonic()
+    request.gone.set()
 
 
 async def _read_request(reader: asyncio.StreamReader) -> Received:

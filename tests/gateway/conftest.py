@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.fakes.scripted import ScriptedServer, answer
+from tests.fakes.scripted import Script, ScriptedServer, Step, answer
 from tests.gateway.service import PROVIDER_SECRET, Gateway, GatewayService
+
+Scripted = Callable[..., tuple[Gateway, Script]]
 
 
 @pytest.fixture(scope="session")
@@ -40,3 +42,17 @@ def gateway(plain_project: Gateway) -> Gateway:
     """The shared project; `upstream.received` starts empty for each test."""
     plain_project.upstream.received.clear()
     return plain_project
+
+
+@pytest.fixture
+def scripted(service: GatewayService, upstream: ScriptedServer) -> Scripted:
+    """A new project whose provider openai follows the steps, and what that provider received."""
+
+    def make(*steps: Step) -> tuple[Gateway, Script]:
+        name = f"script-{len(upstream.scripts)}"
+        script = upstream.play(name, *steps)
+        made = service.new_project(base_urls={"openai": upstream.base_url(name)})
+        made.upstream = upstream
+        return made, script
+
+    return make

@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import httpx2
+from openai import OpenAI
 
 from analytics.contracts import RequestRecord, SpoolEntry
 from tests.fakes.scripted import ScriptedServer
@@ -108,7 +109,7 @@ class GatewayService:
             **SHORTENED,
             **self._settings,
         }
-        self.manage("migrate", "--verbosity", "0", "--skip-checks")
+        self.manage("migrate", "--verbosity", "0")
         self.seeder = Seeder(self.environment)
         stack.callback(self.seeder.close)
         stack.callback(self._stop_workers)
@@ -223,6 +224,10 @@ class Gateway:
         url = self.service.base_url(port) + ENDPOINT
         sent = json.dumps(content).encode() if isinstance(content, dict) else content
         return self.service.client.post(url, content=sent, headers={**bearer(key or self.key), **(headers or {})})
+
+    def openai(self, **options: Any) -> OpenAI:
+        """The official client, told nothing but base URL and key."""
+        return OpenAI(base_url=f"{self.service.base_url()}/api/gateway/v1", api_key=self.key, max_retries=0, **options)
 
     def manage(self, method: str, path: str, content: dict[str, Any] | None = None) -> httpx2.Response:
         """A call of the management API as this project."""

@@ -21,7 +21,7 @@ def test_key__absent__is_401_missing(gateway: Gateway, authorization: str | None
 
 @pytest.mark.parametrize("key", ["svc_" + "A" * 43, "svc_", "sk-other", "x" * 5000, "schlüssel", "svc_a b"])
 def test_key__unknown__is_401_and_reveals_nothing(gateway: Gateway, key: str) -> None:
-    response = gateway.client.post(ENDPOINT, json=body(), headers={"authorization": f"Bearer {key}".encode()})
+    response = gateway.client.post(ENDPOINT, json=body(), headers={b"authorization": f"Bearer {key}".encode()})
 
     message = assert_error(response, 401, "invalid_api_key", type="authentication_error")
     assert key not in message
@@ -95,10 +95,7 @@ def test_key__tried_before_it_existed__works_within_a_second_of_its_making(
 
     # then each worker takes it
     for port in service.ports:
-        served = service.until(
-            lambda port=port: gateway.post(body(), key=key, port=port), lambda r: r.status_code == 200, seconds=1
-        )
-        assert served.status_code == 200
+        assert status_within_a_second(service, gateway, key, port, wanted=200) == 200
 
 
 def test_revoked_key__stops_within_a_second_on_every_worker(service: GatewayService, gateway: Gateway) -> None:
@@ -109,10 +106,13 @@ def test_revoked_key__stops_within_a_second_on_every_worker(service: GatewayServ
     service.revoke_key(key)
 
     for port in service.ports:
-        refused = service.until(
-            lambda port=port: gateway.post(body(), key=key, port=port), lambda r: r.status_code == 401, seconds=1
-        )
-        assert_error(refused, 401, "invalid_api_key")
+        assert status_within_a_second(service, gateway, key, port, wanted=401) == 401
+
+
+def status_within_a_second(service: GatewayService, gateway: Gateway, key: str, port: int, *, wanted: int) -> int:
+    return service.until(
+        lambda: gateway.post(body(), key=key, port=port).status_code, lambda status: status == wanted, seconds=1
+    )
 
 
 def test_models__without_key__is_401(gateway: Gateway) -> None:

@@ -1,0 +1,275 @@
+"""Every recorded exchange of a provider that speaks the OpenAI dialect, replayed as upstream of a running gateway."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+from zlib import crc32
+
+import openai
+import pytest
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+
+from tests.fakes.replay import ReplayServer, Splitter, at_random, cut_at, inside_characters, single_bytes, whole
+from tests.gateway.recorded import Answer, Choice, Recording, exchanges, expected, text_of, upstream_message
+from tests.gateway.service import Gateway, GatewayService
+from tests.gateway.wire import assert_closing_chunk, assert_error, read_stream, without_comments
+
+pytestmark = pytest.mark.recordings
+
+ALL = exchanges()
+GOOD = [r for r in ALL if r["response"]["status"] == 200 and "resp:stream_error" not in r["features"]]
+WHOLE = [r for r in GOOD if not r["response"]["stream"]]
+STREAMS = [r for r in GOOD if r["response"]["stream"]]
+BROKEN = [r for r in ALL if "resp:stream_error" in r["features"]]
+FAILED = [r for r in ALL if r["response"]["status"] != 200]
+
+# The design's table (section 5): what the client sees of a provider's status when nothing else can serve.
+STATUSES = {
+    400: (400, "provider_rejected"),
+    413: (400, "provider_rejected"),
+    422: (400, "provider_rejected"),
+    401: (500, "provider_error"),
+    403: (500, "provider_error"),
+    404: (404, "model_not_found"),
+    429: (503, "provider_unavailable"),
+    500: (503, "provider_unavailable"),
+    502: (503, "provider_unavailable"),
+    503: (503, "provider_unavailable"),
+}
+# Fields with the gateway's own meaning, which it acts on and does not pass on.
+OWN_FIELDS = ("models", "provider")
+
+ProjectOf = Callable[[Recording], Gateway]
+
+
+def named(recordings: list[Recording]) -> Any:
+    return pytest.mark.parametrize("recording", recordings, ids=[f"{r['provider']}-{r['name']}" for r in recordings])
+
+
+@pytest.fixture(scope="module")
+def replay() -> Iterator[ReplayServer]:
+    with ReplayServer({recording["name"]: recording for recording in ALL}) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def project_of(service: GatewayService, replay: ReplayServer) -> ProjectOf:
+    """The project whose only provider is the recording."""
+    made: dict[str, Gateway] = {}
+
+    def project(recording: Recording) -> Gateway:
+        name = recording["name"]
+        if name not in made:
+            made[name] = service.new_project(base_urls={recording["provider"]: replay.base_url(name)})
+        return made[name]
+
+    return project
+
+
+def request_body(recording: Recording) -> dict[str, Any]:
+    given = {name: value for name, value in recording["request"]["body"].items() if name not in OWN_FIELDS}
+    return {**given, "model": f"{recording['provider']}/{recording['model']}"}
+
+
+def read_whole(answer: ChatCompletion) -> Answer:
+    seen = Answer(usage=answer.usage.model_dump() if answer.usage else None)
+    for choice in answer.choices:
+        calls = [
+            (c.function.name, c.function.arguments) for c in choice.message.tool_calls or [] if c.type == "function"
+        ]
+        seen.choices[choice.index] = Choice(text_of(choice.message.content), calls, choice.finish_reason)
+    return seen
+
+
+def read_chunks(chunks: list[ChatCompletionChunk]) -> Answer:
+    seen = Answer()
+    calls: dict[tuple[int, int], list[str]] = {}
+    for chunk in chunks:
+        seen.usage = chunk.usage.model_dump() if chunk.usage else seen.usage
+        for choice in chunk.choices:
+            known = seen.choices.setdefault(choice.index, Choice())
+            known.text += text_of(choice.delta.content)
+            known.finish = choice.finish_reason or known.finish
+            for call in choice.delta.tool_calls or []:
+                assert call.function is not None
+                entry = calls.setdefault((choice.index, call.index), ["", ""])
+                entry[0] += call.function.name or ""
+                entry[1] += call.function.arguments or ""
+    for (index, _), (name, arguments) in sorted(calls.items()):
+        seen.choices[index].calls.append((name, arguments))
+    return seen
+
+
+def assert_same(seen: Answer, wanted: Answer) -> None:
+    assert seen.choices == wanted.choices
+    if wanted.usage is not None:
+        assert seen.usage is not None
+        assert seen.usage["prompt_tokens"] == wanted.usage["prompt_tokens"]
+        assert seen.usage["total_tokens"] == wanted.usage["total_tokens"]
+
+
+def assert_headers(headers: Any, recording: Recording) -> None:
+    assert headers["x-svc-provider"] == recording["provider"]
+    assert headers["x-svc-model-used"]
+    assert headers["x-svc-cache"] == "skip"
+    assert headers["x-svc-retry-count"] == "0"
+    assert headers["x-request-id"] != recording["response"]["headers"].get("x-request-id")
+    assert "x-svc-fallback-used" not in headers
+    assert "x-svc-original-model" not in headers
+    assert not [name for name in headers if name.startswith("x-ratelimit")]
+
+
+def assert_forwarded(replay: ReplayServer, recording: Recording) -> None:
+    """The provider got what the client sent: as JSON values, with its own name of the model."""
+    (received, *_) = replay.received_by(recording["name"])
+    sent = json.loads(received.body)
+    wanted = request_body(recording)
+    if wanted.get("stream"):
+        sent.pop("stream_options", None)
+        wanted.pop("stream_options", None)
+    assert sent.pop("model", recording["model"]) == recording["model"]
+    wanted.pop("model")
+    assert sent == wanted
+    assert received.headers.get("accept-encoding", "identity") == "identity"
+
+
+@named(WHOLE)
+def test_recording__whole__comes_out_as_recorded(
+    replay: ReplayServer, project_of: ProjectOf, recording: Recording
+) -> None:
+    gateway = project_of(recording)
+    with gateway.openai() as client:
+        raw = client.chat.completions.with_raw_response.create(**as_call(recording))
+
+    assert_same(read_whole(raw.parse()), expected(recording))
+    assert_headers(raw.headers, recording)
+    assert_forwarded(replay, recording)
+    body = json.loads(raw.content)
+    assert body["object"] == "chat.completion"
+    assert {"id", "created", "model", "choices", "usage"} <= set(body)
+
+
+@named(STREAMS)
+def test_recording__streamed__comes_out_as_recorded(
+    replay: ReplayServer, project_of: ProjectOf, recording: Recording
+) -> None:
+    gateway = project_of(recording)
+    with gateway.openai() as client:
+        raw = client.chat.completions.with_raw_response.create(**as_call(recording))
+        chunks = list(raw.parse())
+
+    assert_same(read_chunks(chunks), expected(recording))
+    assert_headers(raw.headers, recording)
+    assert_forwarded(replay, recording)
+
+
+@named(STREAMS)
+def test_recording__streamed__is_framed_as_specified(project_of: ProjectOf, recording: Recording) -> None:
+    gateway = project_of(recording)
+
+    response = gateway.post(request_body(recording))
+
+    stream = read_stream(response.content)
+    usage = assert_closing_chunk(stream)
+    assert {chunk["object"] for chunk in stream.chunks} == {"chat.completion.chunk"}
+    assert all({"id", "created", "model", "choices"} <= set(chunk) for chunk in stream.chunks)
+    assert not stream.errors
+    record = gateway.record(response)
+    assert (record.outcome, record.status_code, record.provider) == ("success", 200, recording["provider"])
+    assert record.prompt_tokens == usage["prompt_tokens"]
+    assert record.tokens_estimated is (expected(recording).usage is None)
+
+
+@named(STREAMS)
+def test_recording__split_anywhere__gives_the_same_bytes(
+    replay: ReplayServer, project_of: ProjectOf, recording: Recording
+) -> None:
+    gateway = project_of(recording)
+    size = len(recording["response"]["body_text"].encode())
+    seed = crc32(recording["name"].encode())
+    splits: list[Splitter] = [inside_characters, at_random(seed), at_random(seed + 1, longest=3 + size // 20)]
+    if size < 10_000:
+        splits.append(single_bytes)
+
+    outputs = []
+    for split in [whole, *splits]:
+        replay.splits[recording["name"]] = split
+        outputs.append(without_comments(gateway.post(request_body(recording)).content))
+    replay.splits.pop(recording["name"])
+
+    assert set(outputs) == {outputs[0]}
+
+
+@named(STREAMS)
+def test_recording__cut_before_its_end__is_an_error_and_not_an_answer(
+    replay: ReplayServer, project_of: ProjectOf, recording: Recording
+) -> None:
+    gateway = project_of(recording)
+    name = recording["name"]
+    replay.splits[name] = cut_at(0.6)
+    replay.truncated.add(name)
+
+    response = gateway.post(request_body(recording))
+
+    replay.truncated.discard(name)
+    replay.splits.pop(name)
+    if response.status_code != 200:
+        assert response.status_code in (500, 503), response.text
+        return
+    stream = read_stream(response.content)
+    assert len(stream.errors) == 1
+    assert "error" in stream.chunks[-1]
+    assert gateway.record(response).outcome == "error"
+
+
+@named(BROKEN)
+def test_recording__error_after_output__is_one_event_and_the_end(project_of: ProjectOf, recording: Recording) -> None:
+    gateway = project_of(recording)
+
+    response = gateway.post(request_body(recording))
+
+    assert response.status_code == 200
+    stream = read_stream(response.content)
+    (error,) = stream.errors
+    assert "error" in stream.chunks[-1]
+    assert set(error) == {"message", "type", "code"}
+    assert expected(recording).error in error["message"]
+    assert stream.text == expected(recording).choices[0].text
+    record = gateway.record(response)
+    assert record.outcome == "error"
+    with gateway.openai() as client, pytest.raises(openai.APIError):
+        list(client.chat.completions.create(**as_call(recording)))
+
+
+@named(FAILED)
+def test_recording__failure__has_its_status_and_the_providers_words(
+    project_of: ProjectOf, recording: Recording
+) -> None:
+    gateway = project_of(recording)
+    status, code = STATUSES[recording["response"]["status"]]
+
+    response = gateway.post(with_valid_content(request_body(recording)))
+
+    message = assert_error(response, status, code)
+    assert upstream_message(recording)[:20] in message
+    record = gateway.record(response)
+    assert (record.outcome, record.status_code, record.error_code) == ("error", status, code)
+    assert [attempt.status for attempt in record.attempts] == [recording["response"]["status"]]
+
+
+def with_valid_content(body: dict[str, Any]) -> dict[str, Any]:
+    """Two recordings show providers refusing a content that is an object: the gateway refuses that before them."""
+    messages = [
+        {**message, "content": "hi"} if isinstance(message.get("content"), dict) else message
+        for message in body["messages"]
+    ]
+    return {**body, "messages": messages}
+
+
+def as_call(recording: Recording) -> dict[str, Any]:
+    """Arguments for the SDK; what it has no argument for rides along as extra body."""
+    given = request_body(recording)
+    call = {name: given.pop(name) for name in ("model", "messages", "stream") if name in given}
+    return {**call, "extra_body": given}
