@@ -11,6 +11,7 @@ from typing import Any
 
 import openai
 import pytest
+import requests
 from aiohttp import web
 from openai import OpenAI
 from pydantic import BaseModel
@@ -284,10 +285,9 @@ def test_error_mid_stream__after_two_chunks__is_an_error_event(client: OpenAI) -
 def test_cut_mid_stream__connection__drops(client: OpenAI) -> None:
     stream = client.chat.completions.create(model="cut-mid-stream", messages=_HELLO, stream=True)
 
-    with pytest.raises((openai.APIConnectionError, openai.APIError, Exception)) as caught:
+    # The SDK lets its HTTP client's own error through once the stream runs.
+    with pytest.raises(Exception, match=r"(?i)peer closed|connection"):
         list(stream)
-
-    assert "connection" in str(caught.value).lower() or "peer" in str(caught.value).lower()
 
 
 def test_hang__no_answer__client_times_out(client: OpenAI) -> None:
@@ -325,8 +325,6 @@ def test_models__listed__with_every_behaviour(client: OpenAI) -> None:
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b'{"messages": []}', b'{"messages": "x"}', b'{"messages": [1]}'])
 def test_malformed__body__is_a_400(sandbox_url: str, body: bytes) -> None:
-    import requests
-
     response = requests.post(f"{sandbox_url}/chat/completions", data=body, timeout=10)
 
     assert response.status_code == 400
