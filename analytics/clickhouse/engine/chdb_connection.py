@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import logging
+import os
 import threading
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -25,6 +26,8 @@ from analytics.clickhouse.engine.protocol import quote_identifier
 logger = logging.getLogger("analytics.engine")
 
 TAG_PREFIX = "pg"
+EXIT_BROKEN = 70
+_ABORTED = 236
 DEFAULT_MEMORY_LIMIT = 1_500_000_000
 _MEBIBYTE = 1 << 20
 # chDB's defaults are those of a server that owns its machine: caches of 5 GB each, a thread per core and query.
@@ -64,7 +67,7 @@ class ChdbConnection:
         try:
             result = self._connection.query(sql, "Native", params=dict(parameters or {}))
         except Exception as error:  # chDB raises bare RuntimeErrors beside its own class
-            raise EngineError.of_chdb(error) from error
+            raise _failure(error) from error
         return _chunk(result)
 
     def run(self, sql: str, parameters: Mapping[str, str] | None = None) -> Generator[Chunk, None, None]:
@@ -79,7 +82,7 @@ class ChdbConnection:
             while (piece := result.fetch()) is not None:
                 yield _chunk(piece)
         except Exception as error:  # as in execute
-            raise EngineError.of_chdb(error) from error
+            raise _failure(error) from error
         self._unfinished = None
 
     def columns_of_select(self, sql: str, parameters: Mapping[str, str] | None = None) -> tuple[Column, ...]:
@@ -95,7 +98,7 @@ class ChdbConnection:
         try:
             result = self._connection.query(f"DESCRIBE {subject}", "JSONCompact", params=dict(parameters or {}))
         except Exception as error:  # as in execute
-            raise EngineError.of_chdb(error) from error
+            raise _failure(error) from error
         # Rows: name, type, kind of default, …
         rows = json.loads(result.bytes())["data"]
         return tuple(Column(row[0], row[1]) for row in rows if row[2] not in ("MATERIALIZED", "ALIAS"))
@@ -158,6 +161,15 @@ class ChdbEngine:
         if self._keeper is not None:
             self._keeper.close()
             self._keeper = None
+
+
+def _failure(error: Exception) -> EngineError:
+    failure = EngineError.of_chdb(error)
+    if failure.code == _ABORTED and "fatal error" in failure.message:
+        # From here on chDB refuses everything for good and cannot be closed; a new process opens the directory again.
+        logger.critical("engine.broken code=%s", failure.code)
+        os._exit(EXIT_BROKEN)
+    return failure
 
 
 def _chunk(result: Any) -> Chunk:

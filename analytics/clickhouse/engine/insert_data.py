@@ -6,13 +6,13 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import BinaryIO
+from typing import IO
 
 
 class InsertData:
     """Blocks in FORMAT Native, one after the other. `path` is readable by this process only while the data lives."""
 
-    def __init__(self, file: BinaryIO, path: str) -> None:
+    def __init__(self, file: IO[bytes], path: str) -> None:
         self._file = file
         self.path = path
         self.rows = 0

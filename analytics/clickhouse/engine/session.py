@@ -124,7 +124,7 @@ class Session:
 
     def _receive_external_tables(self) -> list[tuple[str, Block]]:
         """Tables that came with the query: name and rows. An unnamed block without columns ends them."""
-        tables = []
+        tables: list[tuple[str, Block]] = []
         room = _MAX_INSERT_BYTES
         while True:
             name, block = self._receive_block(room)

@@ -8,6 +8,8 @@ import socket
 import threading
 from dataclasses import dataclass
 
+from typing_extensions import override
+
 from analytics.clickhouse.engine.chdb_connection import ChdbEngine
 from analytics.clickhouse.engine.errors import EngineError
 from analytics.clickhouse.engine.protocol import ClientPacket
@@ -34,6 +36,7 @@ class Watcher(threading.Thread):
         self._engine = engine
         self._selector = selectors.DefaultSelector()
         self._lock = threading.Lock()
+        self._watched: set[RunningQuery] = set()
         self._doomed: set[RunningQuery] = set()
         self._stopping = False
         self._wake_reader, self._wake_writer = socket.socketpair()
@@ -42,13 +45,13 @@ class Watcher(threading.Thread):
     def watch(self, query: RunningQuery) -> None:
         with self._lock:
             self._selector.register(query.client, selectors.EVENT_READ, query)
+            self._watched.add(query)
 
     def forget(self, query: RunningQuery) -> None:
         """The query has ended. Call before the client's socket is closed."""
         with self._lock:
             self._doomed.discard(query)
-            if query.client.fileno() in self._selector.get_map():
-                self._selector.unregister(query.client)
+            self._unwatch(query)
 
     def stop(self) -> None:
         self._stopping = True
@@ -58,6 +61,7 @@ class Watcher(threading.Thread):
         self._wake_reader.close()
         self._wake_writer.close()
 
+    @override
     def run(self) -> None:
         while not self._stopping:
             # A kill can come before the engine has listed the query, so it is repeated until the query has ended.
@@ -77,12 +81,19 @@ class Watcher(threading.Thread):
         except OSError:
             first = b""  # reset by the peer, which is a hang-up like any other
         with self._lock:
-            if query.client.fileno() not in self._selector.get_map():
-                return  # it ended meanwhile
-            self._selector.unregister(query.client)
+            if not self._unwatch(query):
+                return  # it ended meanwhile, and its socket may be closed
             query.cancelled = first == bytes((ClientPacket.CANCEL,))
             if query.cancelled or not first:
                 self._doomed.add(query)
+
+    def _unwatch(self, query: RunningQuery) -> bool:
+        """Whether it was still watched. The caller holds the lock."""
+        if query not in self._watched:
+            return False
+        self._watched.remove(query)
+        self._selector.unregister(query.client)
+        return True
 
     def _kill(self, query: RunningQuery) -> None:
         try:
