@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import override
+
 _PROJECT = Path(__file__).resolve().parent.parent
 SHARED_DIR = (_PROJECT / os.environ.get("SHARED_DIR", "../shared")).resolve()
 OPENAI_DIALECT = "openai.chat_completions"
@@ -32,6 +34,7 @@ class Recording:
     headers: Mapping[str, str]
     body: bytes
 
+    @override
     def __str__(self) -> str:
         return f"{self.provider}/{self.name}"
 

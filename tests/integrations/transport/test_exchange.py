@@ -43,7 +43,12 @@ async def test_request__framing_headers_given__are_the_transports_own(transport:
         await peer.send(answer())
 
     async with raw_server(script) as server:
-        given = {"content-length": "99", "transfer-encoding": "chunked", "connection": "close", "accept-encoding": "gzip"}
+        given = {
+            "content-length": "99",
+            "transfer-encoding": "chunked",
+            "connection": "close",
+            "accept-encoding": "gzip",
+        }
         (await transport.send(post(server.url, b"12345", given), PATIENT)).close()
     assert seen[0].headers["content-length"] == "5"
     assert seen[0].headers["accept-encoding"] == "identity"
@@ -78,7 +83,9 @@ async def test_request__four_megabytes__arrive_whole(transport: Transport) -> No
             id="chunked with trailer",
         ),
         pytest.param([b"HTTP/1.1 100 Continue\r\n\r\n", answer(b"after")], b"after", id="100 apart"),
-        pytest.param([b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n" + answer(b"after")], b"after", id="103 in one read"),
+        pytest.param(
+            [b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n" + answer(b"after")], b"after", id="103 in one read"
+        ),
         pytest.param(
             [b"HTTP/1.1 200 OK\r\nconnection: Upgrade\r\nupgrade: h2,h2c\r\ncontent-length: 2\r\n\r\nok"],
             b"ok",

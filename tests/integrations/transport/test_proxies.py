@@ -65,7 +65,7 @@ async def test_send__secure_origin_behind_a_proxy__asks_for_a_tunnel(
     async with raw_server(proxy) as server:
         monkeypatch.setenv("HTTPS_PROXY", server.url)
         transport = create_transport(kind)
-        with pytest.raises(Exception, match="^No connection to upstream.test$"):
+        with pytest.raises(Exception, match=r"^No connection to upstream\.test$"):
             await fetch(transport, "https://upstream.test/v1/chat?key=s")
         await transport.close()
     assert lines == ["CONNECT upstream.test:443 HTTP/1.1"]

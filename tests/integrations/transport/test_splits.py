@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -29,7 +30,7 @@ FRAMED = {
 
 def _cut(response: bytes, cuts: list[int]) -> list[bytes]:
     borders = [0, *sorted({cut % len(response) for cut in cuts}), len(response)]
-    return [response[start:end] for start, end in zip(borders, borders[1:], strict=False) if start < end]
+    return [response[start:end] for start, end in pairwise(borders) if start < end]
 
 
 async def _body(transport: Transport, pieces: list[bytes]) -> bytes:
