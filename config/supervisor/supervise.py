@@ -25,11 +25,14 @@ _START_SECONDS = 120.0
 
 
 class Supervisor:
-    """`announce(base_url, welcome)` is called once the gateway serves."""
+    """`announce(base_url, welcome)` is called once the gateway serves. `without` names parts that run elsewhere."""
 
-    def __init__(self, listening: socket.socket, announce: Callable[[str, Welcome | None], None]) -> None:
+    def __init__(
+        self, listening: socket.socket, announce: Callable[[str, Welcome | None], None], *, without: frozenset[str]
+    ) -> None:
         self._listening = listening
         self._announce = announce
+        self._without = without
         self._base_url = web.base_url(listening)
         self._run_dir: Path = settings.RUN_DIR
         self._stop = asyncio.Event()
@@ -80,8 +83,9 @@ class Supervisor:
         )
         run_files.write(self._run_dir / "gateway.url", self._base_url)
         self._announce(self._base_url, welcome)
-        # Nobody waits for these, so they do not compete with the start for the processor.
-        self._launch(CeleryWorker(var_dir=settings.VAR_DIR), self._celery)
+        # Nobody waits for this one, so it does not compete with the start for the processor.
+        if "celery" not in self._without:
+            self._launch(CeleryWorker(var_dir=settings.VAR_DIR), self._celery)
 
     async def _start_web(self, *, before: list[Child]) -> Welcome | None:
         await _all_started(before)
@@ -95,7 +99,8 @@ class Supervisor:
     async def _start_shipper(self, *, before: list[Child]) -> None:
         await _all_started(before)
         await asyncio.to_thread(preparation.prepare_analytics)
-        self._launch(Shipper(spool_dir=settings.SPOOL_DIR), self._shipper)
+        if "shipper" not in self._without:
+            self._launch(Shipper(spool_dir=settings.SPOOL_DIR), self._shipper)
         await _all_started(self._shipper)
 
     def _embedded_redis(self) -> Service:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -26,11 +26,11 @@ def live_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServi
 
 @pytest.fixture
 def start_service(tmp_path: Path) -> Iterator[StartService]:
-    """`start_service(environment)` starts one of the test's own on the test's VAR_DIR, again and again if need be."""
+    """`start_service(environment, arguments)` starts one on the test's own VAR_DIR, again and again if need be."""
     started: list[LiveService] = []
 
-    def start(environment: Mapping[str, str] | None = None) -> LiveService:
-        service = LiveService(tmp_path / "var", environment)
+    def start(environment: Mapping[str, str] | None = None, arguments: Sequence[str] = ()) -> LiveService:
+        service = LiveService(tmp_path / "var", environment, arguments)
         started.append(service)
         return service
 

@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +27,14 @@ _STOP_SECONDS = 60.0
 class LiveService:
     """`project_id`, `api_key` and `curl` are what the first start printed; empty on a later start."""
 
-    def __init__(self, var_dir: Path, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, var_dir: Path, environment: Mapping[str, str] | None = None, arguments: Sequence[str] = ()
+    ) -> None:
         self.var_dir = var_dir
         self.output_file = var_dir.with_name(f"{var_dir.name}.out")
         self.log_file = var_dir.with_name(f"{var_dir.name}.log")
         self._printed_before = self.output_file.stat().st_size if self.output_file.exists() else 0
-        self.process = self._launch(environment or {})
+        self.process = self._launch(environment or {}, arguments)
         self.base_url = self._wait_until_serving()
         self.project_id = self._printed(r"project id +(\S+)")
         self.api_key = self._printed(r"API key +(\S+)")
@@ -89,10 +91,10 @@ class LiveService:
         self.process.kill()
         self.process.wait(timeout=_STOP_SECONDS)
 
-    def _launch(self, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    def _launch(self, environment: Mapping[str, str], arguments: Sequence[str]) -> subprocess.Popen[bytes]:
         with self.output_file.open("ab") as output, self.log_file.open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "manage.py", "serve"],
+                [sys.executable, "manage.py", "serve", *arguments],
                 cwd=ROOT,
                 env={**minimal_environment(self.var_dir), **environment},
                 stdin=subprocess.DEVNULL,

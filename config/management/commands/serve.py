@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from typing_extensions import override
 
 from config.supervisor import lock, run_files, web
@@ -21,27 +23,37 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     @override
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--without",
+            action="append",
+            default=[],
+            choices=["celery", "shipper"],
+            help="leave out a part that runs on its own",
+        )
+
+    @override
     def handle(self, *args: Any, **options: Any) -> None:
         # The folder holds keys, prompts and a socket without a password: its owner's business only.
         os.umask(0o077)
         settings.RUN_DIR.mkdir(parents=True, exist_ok=True)
         try:
             with lock.only_one(settings.RUN_DIR / "serve.lock"):
-                self._serve()
+                self._serve(frozenset(options["without"]))
         except lock.AlreadyRunningError as error:
             address = run_files.read(settings.RUN_DIR / "gateway.url") or "an address it has not announced yet"
             raise CommandError(
                 f"`manage.py serve` already runs on {settings.VAR_DIR} as process {error.pid}, at {address}."
             ) from error
 
-    def _serve(self) -> None:
+    def _serve(self, without: frozenset[str]) -> None:
         run_files.remove_all(settings.RUN_DIR)
         try:
             listening = web.listen(settings.HOST, settings.PORT)
         except OSError as error:
             raise CommandError(f"HOST {settings.HOST}, PORT {settings.PORT}: {error.strerror}.") from error
         try:
-            asyncio.run(_supervise(listening, self._announce))
+            asyncio.run(_supervise(listening, self._announce, without))
         except StartError as error:
             raise CommandError(f"The service did not start: {error}.") from error
 
@@ -55,5 +67,7 @@ class Command(BaseCommand):
         self.stdout.flush()
 
 
-async def _supervise(listening: Any, announce: Any) -> None:
-    await Supervisor(listening, announce).run()
+async def _supervise(
+    listening: socket.socket, announce: Callable[[str, Welcome | None], None], without: frozenset[str]
+) -> None:
+    await Supervisor(listening, announce, without=without).run()

@@ -1,0 +1,131 @@
+"""Dockerfile and compose.yaml without Docker: their steps are run, or compared with those that are."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.live.conftest import StartService
+from tests.live.service import ROOT, LiveService, minimal_environment
+from tests.live.waiting import wait_for
+
+_DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+_COMPOSE = (ROOT / "compose.yaml").read_text(encoding="utf-8")
+_PACKAGES = ("config", "core", "integrations", "analytics", "prompts", "rollouts", "gateway", "agent")
+
+
+def _command(name: str) -> list[str]:
+    """The last `NAME [...]` instruction of the Dockerfile that is written as JSON."""
+    found: list[str] = json.loads(re.findall(rf"^{name} .*?(\[.*\])$", _DOCKERFILE, re.MULTILINE)[-1])
+    return found
+
+
+def _compose_command(service: str) -> list[str]:
+    block = re.search(rf"^  {service}:\n((?:    .*\n)+)", _COMPOSE, re.MULTILINE)
+    assert block is not None
+    found = re.search(r"command: (\[.*\])", block.group(1))
+    assert found is not None
+    command: list[str] = json.loads(found.group(1))
+    return command
+
+
+def _here(command: list[str]) -> list[str]:
+    """The same command with this environment's programs."""
+    program = {"python": sys.executable, "celery": str(Path(sys.executable).with_name("celery"))}[command[0]]
+    return [program, *command[1:]]
+
+
+def test_dockerfile__installs__as_the_makefile_does() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    install = re.compile(r"pip install (.+) -r requirements/(\w+)\.lock")
+
+    in_image, in_makefile = install.search(_DOCKERFILE), install.search(makefile)
+
+    assert in_image is not None
+    assert in_makefile is not None
+    assert in_image.group(1) == in_makefile.group(1)
+    assert (in_image.group(2), in_makefile.group(2)) == ("base", "dev")
+
+
+def test_dockerfile__base_lock__is_part_of_the_lock_the_suite_runs_on() -> None:
+    def pinned(name: str) -> set[str]:
+        lock = (ROOT / "requirements" / name).read_text(encoding="utf-8")
+        return set(re.findall(r"^[\w.-]+==\S+", lock, re.MULTILINE))
+
+    assert pinned("base.lock") <= pinned("dev.lock")
+    assert pinned("base.lock")
+
+
+def test_dockerfile__copies__every_app_and_nothing_that_is_not_there() -> None:
+    copied = set(re.findall(r"^COPY (?!--from)(\S+) ", _DOCKERFILE, re.MULTILINE))
+    allowed = set(re.findall(r"^!(\S+)", (ROOT / ".dockerignore").read_text(encoding="utf-8"), re.MULTILINE))
+
+    assert copied == {*_PACKAGES, "manage.py", "requirements/base.lock"}
+    assert all((ROOT / source).exists() for source in copied)
+    assert allowed == copied
+
+
+def test_dockerfile__last_stage__does_not_run_as_root() -> None:
+    last_stage = _DOCKERFILE.rsplit("FROM ", 1)[1]
+
+    assert re.search(r"^USER gateway$", last_stage, re.MULTILINE)
+    assert "useradd" in last_stage
+
+
+def test_dockerfile__health_check__passes_on_a_live_service_and_fails_without(live_service: LiveService) -> None:
+    environment = minimal_environment(live_service.var_dir)
+    port = str(urlsplit(live_service.base_url).port)
+
+    up = subprocess.run(_here(_command("HEALTHCHECK")), env={**environment, "PORT": port}, capture_output=True)
+    down = subprocess.run(_here(_command("HEALTHCHECK")), env={**environment, "PORT": "1"}, capture_output=True)
+
+    assert up.returncode == 0, up.stderr
+    assert down.returncode != 0
+
+
+def test_dockerfile__command__is_the_one_the_live_suite_starts() -> None:
+    assert _command("CMD") == ["python", "manage.py", "serve"]
+
+
+def test_compose__services__are_five_and_the_images_are_pinned() -> None:
+    section = _COMPOSE.split("\nservices:\n")[1].split("\nvolumes:\n")[0]
+    services = re.findall(r"^  (\w+):$", section, re.MULTILINE)
+
+    assert services == ["web", "worker", "postgres", "redis", "clickhouse"]
+    assert all(re.search(r":\d", image) for image in re.findall(r"image: (\S+[:/]\S+)", _COMPOSE))
+
+
+@pytest.mark.parametrize("path", re.findall(r"- (\./\S+?):", _COMPOSE))
+def test_compose__mounted_file__exists(path: str) -> None:
+    assert (ROOT / path).is_file()
+
+
+def test_compose__web_and_worker__run_beside_each_other(start_service: StartService, tmp_path: Path) -> None:
+    assert _compose_command("web")[:3] == ["python", "manage.py", "serve"]
+    web = start_service(arguments=_compose_command("web")[3:])
+    assert web.pid("celery") is None
+    log_file = tmp_path / "worker.log"
+    schedule = str(tmp_path / "beat-schedule")
+    command = [word.replace("/var/lib/prompt-gateway/beat-schedule", schedule) for word in _compose_command("worker")]
+
+    with log_file.open("wb") as log:
+        worker = subprocess.Popen(
+            [*_here(command), "--loglevel", "INFO"],
+            cwd=ROOT,
+            env=minimal_environment(web.var_dir),
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        wait_for(lambda: " ready." in log_file.read_text(encoding="utf-8"), what="the worker to be ready")
+        wait_for(lambda: "beat: Starting" in log_file.read_text(encoding="utf-8"), what="beat to start")
+    finally:
+        worker.terminate()
+        worker.wait(timeout=30)
+    assert web.stop() == 0
