@@ -26,7 +26,7 @@ def resolve_url() -> str:
 
 
 def _announced() -> str:
-    path = Path(settings.VAR_DIR) / "run" / _ADDRESS_FILE
+    path = Path(settings.RUN_DIR) / _ADDRESS_FILE
     try:
         announced = path.read_text(encoding="utf-8").strip()
     except FileNotFoundError:

@@ -37,20 +37,19 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineProcess]:
 
 
 @pytest.fixture
-def var_dir(tmp_path: Path, settings: Settings) -> Iterator[Path]:
+def run_dir(tmp_path: Path, settings: Settings) -> Iterator[Path]:
     """An embedded installation whose address nobody has announced yet."""
     settings.CLICKHOUSE_URL = None
-    settings.VAR_DIR = tmp_path
+    settings.RUN_DIR = tmp_path
     settings.CLICKHOUSE_DATABASE = "llm"
-    (tmp_path / "run").mkdir()
     client.close()
     yield tmp_path
     client.close()
 
 
 @pytest.fixture
-def announced(var_dir: Path, engine: EngineProcess) -> None:
-    announce(var_dir, engine)
+def announced(run_dir: Path, engine: EngineProcess) -> None:
+    announce(run_dir, engine)
 
 
 @pytest.fixture
@@ -63,8 +62,8 @@ def table(announced: None) -> str:
     return "counted"
 
 
-def announce(var_dir: Path, engine: EngineProcess) -> None:
-    (var_dir / "run" / "clickhouse.url").write_text(engine.url_file.read_text())
+def announce(run_dir: Path, engine: EngineProcess) -> None:
+    (run_dir / "clickhouse.url").write_text(engine.url_file.read_text())
 
 
 def ask(number: int = 1) -> list[Named]:
@@ -156,13 +155,13 @@ def test_query__refused_by_the_server__keeps_values_out_of_message_and_log(
     assert "prompt" not in caplog.text
 
 
-def test_address__nothing_announced__is_unavailable(var_dir: Path) -> None:
+def test_address__nothing_announced__is_unavailable(run_dir: Path) -> None:
     with pytest.raises(AnalyticsUnavailableError, match="not running"):
         ask()
 
 
-def test_address__nobody_listens__is_unavailable(var_dir: Path) -> None:
-    (var_dir / "run" / "clickhouse.url").write_text("clickhouse://127.0.0.1:1/llm")
+def test_address__nobody_listens__is_unavailable(run_dir: Path) -> None:
+    (run_dir / "clickhouse.url").write_text("clickhouse://127.0.0.1:1/llm")
 
     with pytest.raises(AnalyticsUnavailableError, match="does not answer"):
         ask()
@@ -184,28 +183,28 @@ def test_address__configured__names_a_database(settings: Settings, configured: s
     assert resolve_url() == resolved
 
 
-def test_connection__engine_restarted_on_another_port__is_found_again(var_dir: Path, tmp_path: Path) -> None:
+def test_connection__engine_restarted_on_another_port__is_found_again(run_dir: Path, tmp_path: Path) -> None:
     directory = tmp_path / "engine"
     with running_engine(directory) as first:
-        announce(var_dir, first)
+        announce(run_dir, first)
         client.execute("CREATE TABLE kept (name String, count UInt8) ENGINE = MergeTree ORDER BY name")
         client.insert("kept", ("name", "count"), [("a", 1)], token="one")
         first.stop(signal.SIGKILL)
     with pytest.raises(AnalyticsUnavailableError):
         ask()
     with running_engine(directory) as second:
-        announce(var_dir, second)
+        announce(run_dir, second)
 
         assert client.query("SELECT * FROM kept", {}, row=Named, name="kept") == [Named("a", 1)]
 
 
-def test_connection__engine_restarted_between_two_queries__costs_no_query(var_dir: Path, tmp_path: Path) -> None:
+def test_connection__engine_restarted_between_two_queries__costs_no_query(run_dir: Path, tmp_path: Path) -> None:
     directory = tmp_path / "engine"
     with running_engine(directory) as first:
-        announce(var_dir, first)
+        announce(run_dir, first)
         ask()
     with running_engine(directory, ANALYTICS_ENGINE_PASSWORD="another") as second:
-        announce(var_dir, second)
+        announce(run_dir, second)
 
         assert ask(5) == [Named("x", 5)]
 

@@ -142,7 +142,11 @@ class ChdbEngine:
     @contextmanager
     def connection(self) -> Iterator[ChdbConnection]:
         """A fresh connection for the calling thread."""
-        with closing(ChdbConnection(self._connect())) as connection:
+        try:
+            opened = self._connect()
+        except Exception as error:  # as in execute
+            raise _failure(error) from error
+        with closing(ChdbConnection(opened)) as connection:
             yield connection
 
     def new_tag(self) -> str:

@@ -24,7 +24,7 @@ from analytics.clickhouse.engine.watcher import RunningQuery, Watcher
 logger = logging.getLogger("analytics.engine")
 
 SERVER_NAME = "ClickHouse"
-_MAX_INSERT_BYTES = 512 << 20
+_MAX_INSERT_BYTES = 256 << 20
 _MAX_STICKY = 64
 _NO_SUCH_COLUMN = 16
 _UNEXPECTED_PACKET = 101
