@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from typing_extensions import override
 
 
 class Requests(models.Model):
@@ -14,5 +15,6 @@ class Requests(models.Model):
         verbose_name = "request"
         verbose_name_plural = "requests"
 
+    @override
     def __str__(self) -> str:
         return "request log"

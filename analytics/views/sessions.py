@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -32,20 +34,21 @@ class SessionsView(ProjectAPIView):
 
 class SessionView(ProjectAPIView):
     def get(self, request: Request, session_id: str) -> Response:
-        return Response(session_detail(self.find(session_id)))
-
-    def find(self, session_id: str) -> SessionRow:
-        row = get_session(self.project_id, session_id)
-        if row is None:
-            raise NotFoundError("There is no such session in this project.", code="session_not_found")
-        return row
+        return Response(session_detail(_find(self.project_id, session_id)))
 
 
-class SessionRequestsView(SessionView):
+class SessionRequestsView(ProjectAPIView):
     def get(self, request: Request, session_id: str) -> Response:
         """In the order they were made."""
         page = parse_page(request)
-        self.find(session_id)
+        _find(self.project_id, session_id)
         wanted = RequestFilter(session_id=session_id)
         count, rows = list_requests(self.project_id, wanted, limit=page.limit, offset=page.offset, oldest_first=True)
         return page_response(request, page, count, [request_entry(row) for row in rows])
+
+
+def _find(project_id: UUID, session_id: str) -> SessionRow:
+    row = get_session(project_id, session_id)
+    if row is None:
+        raise NotFoundError("There is no such session in this project.", code="session_not_found")
+    return row
