@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from tests.fakes import scripted as play
@@ -17,6 +19,10 @@ def empty_project(service: GatewayService) -> Gateway:
     for port in service.ports:
         assert_error(project.post(body(), port=port), 404, "model_not_found")
     return project
+
+
+def status_of(gateway: Gateway, key: str, port: int) -> int:
+    return gateway.post(body(), key=key, port=port).status_code
 
 
 def text_within_a_second(gateway: Gateway, port: int, wanted: str) -> str:
@@ -87,9 +93,5 @@ def test_new_key__of_the_management_api__works_on_every_worker(
     assert made.status_code == 201, made.text
     key = made.json()["key"]
     for port in service.ports:
-        answer = service.until(
-            lambda port=port: empty_project.post(body(), key=key, port=port).status_code,
-            lambda status: status == 404,
-            seconds=1,
-        )
+        answer = service.until(partial(status_of, empty_project, key, port), lambda status: status == 404, seconds=1)
         assert answer == 404

@@ -44,7 +44,7 @@ OWN_FIELDS = ("models", "provider")
 ProjectOf = Callable[[Recording], Gateway]
 
 
-def named(recordings: list[Recording]) -> Any:
+def named(recordings: list[Recording]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("recording", recordings, ids=[f"{r['provider']}-{r['name']}" for r in recordings])
 
 
@@ -271,5 +271,5 @@ def with_valid_content(body: dict[str, Any]) -> dict[str, Any]:
 def as_call(recording: Recording) -> dict[str, Any]:
     """Arguments for the SDK; what it has no argument for rides along as extra body."""
     given = request_body(recording)
-    call = {name: given.pop(name) for name in ("model", "messages", "stream") if name in given}
+    call: dict[str, Any] = {name: given.pop(name) for name in ("model", "messages", "stream") if name in given}
     return {**call, "extra_body": given}
