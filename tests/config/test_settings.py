@@ -79,6 +79,7 @@ def test_settings__secrets_given__nothing_kept(tmp_path: Path) -> None:
         ("ENCRYPTION_KEYS", "too-short-a-key"),
         ("HEARTBEAT_SECONDS", "nan"),
         ("LOG_LEVEL", "chatty"),
+        ("UPSTREAM_TRANSPORT", "carrier pigeon"),
         ("MANAGEMENT_BODY_BYTES", "1"),
     ],
 )
