@@ -29,6 +29,8 @@ TARGETS: dict[str, type[Target]] = {
     target.name: target for target in (Direct, Floor, Ours, OursTwice, TensorZero, Portkey, LiteLLM)
 }
 
+_QUICK_TARGETS = ["direct", "floor", "ours", "tensorzero"]
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -131,11 +133,11 @@ def parse(arguments: list[str]) -> Options:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3.0, help="measured window of one scenario")
     parser.add_argument("--connections", type=int, default=64)
-    parser.add_argument("--targets", default=",".join(TARGETS), help="comma-separated; default: all")
+    parser.add_argument("--targets", default="", help=f"comma-separated, of {', '.join(TARGETS)}; default: all")
     parser.add_argument("--write-docs", action="store_true", help="put the table into docs/performance.md")
-    parser.add_argument("--quick", action="store_true", help="one short round of what is installed: a smoke test")
+    parser.add_argument("--quick", action="store_true", help="one short round of a few: a smoke test, installs nothing")
     options = parser.parse_args(arguments)
-    targets = options.targets.split(",")
+    targets = [name for name in options.targets.split(",") if name] or (_QUICK_TARGETS if options.quick else [*TARGETS])
     unknown = sorted(set(targets) - set(TARGETS))
     if unknown:
         parser.error(f"unknown targets {', '.join(unknown)}; known: {', '.join(TARGETS)}")

@@ -95,12 +95,14 @@ class Driver:
     async def _stop(self, tasks: list[asyncio.Task[None]]) -> Result:
         self._stopped = True
         unfinished = [connection.exchange for connection in self._connections if connection.exchange is not None]
+        # Before the connections are cut, which would turn what is under way into failures.
+        result = self._summarize(unfinished)
         for connection in list(self._connections):
             connection.abort()
         for task in (*tasks, *self._openings):
             task.cancel()
         await asyncio.gather(*tasks, *self._openings, return_exceptions=True)
-        return self._summarize(unfinished)
+        return result
 
     async def _open_all(self) -> None:
         spread = self._plan.stream_events / self._plan.events_per_second / self._plan.connections

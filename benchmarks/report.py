@@ -18,10 +18,10 @@ _COLUMNS = [
     "Gateway",
     "req/s",
     "CPU µs/request",
-    "× floor's CPU",
-    "× LiteLLM",
-    "× Portkey",
-    "× TensorZero",
+    "CPU / floor's",
+    "req/s / LiteLLM",
+    "req/s / Portkey",
+    "req/s / TensorZero",
     "60 KB / 1 KB CPU",
     "added p50 / p99 ms",
     "added TTFT p50 / p99 ms, 16 streams",
@@ -117,14 +117,15 @@ def _remarks(outcomes: dict[str, Outcome]) -> Iterable[str]:
     if ours and ours.measured:
         beside = _number(ours.median("throughput", lambda one: one.beside_per_request), 0)
         yield (
-            f"- Prompt Gateway runs with authentication, cost and records on; CPU per request is the web worker's. "
-            f"Shipper, Redis, ClickHouse engine, supervisor and Celery together used {beside} µs per request beside it, "
+            "- Prompt Gateway runs with authentication, cost and records on; CPU per request is the web worker's. "
+            f"Shipper, Redis, ClickHouse engine, supervisor and Celery together used {beside} µs per request beside, "
             "on the load's core. The peers keep no records."
         )
     if ours and twice and ours.measured and twice.measured:
         yield (
-            f"- Two workers: {_number(twice.throughput, 0)} req/s, {_times(twice.throughput, ours.throughput, 2)} times "
-            f"one; CPU per request {_number(twice.cpu_per_request, 0)} µs against {_number(ours.cpu_per_request, 0)} µs. "
+            f"- Two workers: {_number(twice.throughput, 0)} req/s, "
+            f"{_times(twice.throughput, ours.throughput, 2)} times one; "
+            f"CPU per request {_number(twice.cpu_per_request, 0)} µs against {_number(ours.cpu_per_request, 0)} µs. "
             f"On {os.cpu_count()} cores the two workers share them with load, mock and stores, so CPU per request is "
             "the figure that tells whether workers hinder each other."
         )

@@ -47,7 +47,7 @@ class Target(ABC):
     def installed(self) -> bool:
         return True
 
-    def install(self) -> None:
+    def install(self) -> None:  # noqa: B027 - what needs no installing has nothing to do here
         """Brings the program into its own folder. Raises UnavailableError."""
 
     @abstractmethod
