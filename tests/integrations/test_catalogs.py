@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from integrations.pricing import catalog_a, catalog_b, shipped
+from integrations.pricing.entries import CatalogError, PriceEntry, amount
+from tests.recordings import shared_file
+
+CATALOG_A: dict[str, Any] = {
+    "sample_spec": {
+        "litellm_provider": "openai",
+        "mode": "chat",
+        "input_cost_per_token": 0,
+        "output_cost_per_token": 0,
+    },
+    "gpt-4o": {
+        "litellm_provider": "openai",
+        "mode": "chat",
+        "input_cost_per_token": 2.5e-06,
+        "output_cost_per_token": 1e-05,
+        "cache_read_input_token_cost": 1.25e-06,
+    },
+    "azure/gpt-4o": {
+        "litellm_provider": "azure",
+        "mode": "chat",
+        "input_cost_per_token": "3e-06",
+        "output_cost_per_token": 1.1e-05,
+    },
+    "groq/openai/gpt-oss-20b": {
+        "litellm_provider": "groq",
+        "mode": "chat",
+        "input_cost_per_token": 7.5e-08,
+        "output_cost_per_token": 3e-07,
+        "cache_creation_input_token_cost": 1e-07,
+    },
+    "text-embedding": {"litellm_provider": "openai", "mode": "embedding", "input_cost_per_token": 1e-07},
+    "no-price": {"litellm_provider": "openai", "mode": "chat", "input_cost_per_token": 1e-07},
+    "negative": {"litellm_provider": "openai", "mode": "chat", "input_cost_per_token": -1, "output_cost_per_token": 1},
+    "elsewhere": {"litellm_provider": "nobody", "mode": "chat", "input_cost_per_token": 1, "output_cost_per_token": 1},
+    "broken": 7,
+}
+CATALOG_B: dict[str, Any] = {
+    "openai": {
+        "models": {
+            "gpt-4o": {"cost": {"input": 99, "output": 99}},
+            "gpt-4.1": {"cost": {"input": 2, "output": 8, "cache_read": 0.5, "cache_write": None}},
+            "unpriced": {},
+            "broken": 3,
+        }
+    },
+    "togetherai": {"models": {"m/One": {"cost": {"input": 0.1, "output": 0.3}}}},
+    "nobody": {"models": {"x": {"cost": {"input": 1, "output": 1}}}},
+    "groq": None,
+}
+
+
+def test_catalog_a__chat_models_of_known_providers__per_million_and_exact() -> None:
+    assert list(catalog_a.parse(CATALOG_A)) == [
+        PriceEntry("openai", "gpt-4o", Decimal("2.5"), Decimal("10"), Decimal("1.25")),
+        PriceEntry("azure_openai", "gpt-4o", Decimal("3"), Decimal("11")),
+        PriceEntry("groq", "openai/gpt-oss-20b", Decimal("0.075"), Decimal("0.3"), None, Decimal("0.1")),
+    ]
+
+
+def test_catalog_b__priced_models_of_known_providers__as_listed() -> None:
+    assert list(catalog_b.parse(CATALOG_B)) == [
+        PriceEntry("openai", "gpt-4o", Decimal("99"), Decimal("99")),
+        PriceEntry("openai", "gpt-4.1", Decimal("2"), Decimal("8"), Decimal("0.5")),
+        PriceEntry("together", "m/One", Decimal("0.1"), Decimal("0.3")),
+    ]
+
+
+@pytest.mark.parametrize("parse", [catalog_a.parse, catalog_b.parse])
+@pytest.mark.parametrize("catalog", [None, [], {}, "text", 3])
+def test_parse__not_a_catalog__refused(parse: Any, catalog: Any) -> None:
+    with pytest.raises(CatalogError):
+        list(parse(catalog))
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (3e-06, "0.000003"),
+        ("1e-7", "0.0000001"),
+        (0, "0"),
+        (1e-12, "0"),
+        (None, None),
+        (True, None),
+        (-1, None),
+        ("free", None),
+        (float("nan"), None),
+        (float("inf"), None),
+        (1e30, None),
+        ([], None),
+    ],
+)
+def test_amount__any_value__decimal_or_unknown(value: Any, expected: str | None) -> None:
+    made = amount(value)
+    assert (None if made is None else f"{made:f}") == expected
+
+
+def test_build__model_in_both__catalog_a_counts() -> None:
+    listed = json.loads(shipped.build(CATALOG_A, CATALOG_B))
+    assert listed["catalog_a"]["openai"] == {"gpt-4o": ["2.5", "10", "1.25"]}
+    assert listed["catalog_a"]["groq"] == {"openai/gpt-oss-20b": ["0.075", "0.3", None, "0.1"]}
+    assert listed["catalog_b"]["openai"] == {"gpt-4.1": ["2", "8", "0.5"]}
+
+
+def test_shipped_list__read__every_model_once_with_known_prices() -> None:
+    entries = [entry for _, entry in shipped.entries()]
+    assert len(entries) > 1000
+    assert len({(entry.provider, entry.model) for entry in entries}) == len(entries)
+    prices = {(entry.provider, entry.model): entry for entry in entries}
+    assert prices["openai", "gpt-4o"].input == Decimal("2.5")
+    assert ("sandbox", "*") in prices
+
+
+def test_build_price_list__files__written(tmp_path: Path) -> None:
+    first, second, output = (tmp_path / name for name in ("a.json", "b.json", "out.json"))
+    first.write_text(json.dumps(CATALOG_A))
+    second.write_text(json.dumps(CATALOG_B))
+    call_command("build_price_list", catalog_a=first, catalog_b=second, output=output, stdout=StringIO())
+    assert output.read_text() == shipped.build(CATALOG_A, CATALOG_B)
+
+
+def test_build_price_list__bad_catalog__command_error_and_no_file(tmp_path: Path) -> None:
+    bad, output = tmp_path / "a.json", tmp_path / "out.json"
+    bad.write_text("[]")
+    with pytest.raises(CommandError):
+        call_command("build_price_list", catalog_a=bad, catalog_b=bad, output=output)
+    assert not output.exists()
+
+
+SHARED = [
+    (a, b) for a, b in [(shared_file("pricing", "catalog_a.json"), shared_file("pricing", "catalog_b.json"))] if a and b
+]
+
+
+@pytest.mark.parametrize(("first", "second"), SHARED)
+def test_shipped_list__built_from_the_catalogs__is_up_to_date(first: Path, second: Path) -> None:
+    built = shipped.build(json.loads(first.read_bytes()), json.loads(second.read_bytes()))
+    assert built == shipped.PRICE_LIST.read_text()

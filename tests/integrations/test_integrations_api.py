@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from pytest_django import Settings
+from rest_framework.test import APIClient
+
+from core.models import Project
+from integrations.models import ModelPrice, ProviderIntegration
+from integrations.selectors import enabled_credentials
+from tests.factories.core import make_key, make_project
+
+pytestmark = pytest.mark.django_db
+
+KEY = "sk-secret-0123456789"
+PATH = "/api/llm/integrations"
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project()
+
+
+def client_of(project: Project) -> APIClient:
+    _, key = make_key(project)
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {key}", HTTP_X_PROJECT_ID=str(project.pk))
+    return client
+
+
+def test_post__new__201_and_the_key_only_masked(project: Project) -> None:
+    response = client_of(project).post(PATH, {"provider": "openai", "api_key": KEY, "enabled": True})
+    assert response.status_code == 201
+    body = response.json()
+    assert (body["provider"], body["enabled"], body["api_key"]) == ("openai", True, "****6789")
+    assert KEY not in response.content.decode()
+    assert enabled_credentials(project.pk)[0].secret == KEY
+
+
+def test_post__exists__409(project: Project) -> None:
+    client = client_of(project)
+    client.post(PATH, {"provider": "openai", "api_key": KEY})
+    response = client.post(PATH, {"provider": "openai", "api_key": KEY})
+    assert response.status_code == 409
+    assert response.json()["error"]["code"] == "integration_exists"
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "provider"),
+        ({"provider": "nobody", "api_key": KEY}, "provider"),
+        ({"provider": "openai"}, "api_key"),
+        ({"provider": "openai", "api_key": 7.5, "enabled": "maybe"}, "enabled"),
+        ({"provider": "openai", "api_key": KEY, "base_url": "http://169.254.169.254/v1"}, "base_url"),
+        ({"provider": "openai", "api_key": "x" * 5000}, "api_key"),
+    ],
+)
+def test_post__invalid__400_naming_the_field(
+    project: Project, settings: Settings, body: dict[str, Any], field: str
+) -> None:
+    settings.ALLOW_PRIVATE_UPSTREAMS = False
+    response = client_of(project).post(PATH, body)
+    assert response.status_code == 400
+    assert field in response.json()["error"]["details"]
+    assert KEY not in response.content.decode()
+
+
+def test_get__list__own_project_only_and_masked(project: Project) -> None:
+    client, other = client_of(project), client_of(make_project())
+    client.post(PATH, {"provider": "openai", "api_key": KEY})
+    client.post(PATH, {"provider": "groq", "api_key": "gsk_short"})
+    response = client.get(PATH)
+    assert response.status_code == 200
+    body = response.json()
+    assert body["count"] == 2
+    assert [(row["provider"], row["api_key"]) for row in body["results"]] == [("groq", "****"), ("openai", "****6789")]
+    assert other.get(PATH).json()["count"] == 0
+    assert client.get(f"{PATH}?limit=1").json()["next"]
+
+
+def test_put__masked_key_and_toggle__key_kept(project: Project) -> None:
+    client = client_of(project)
+    client.post(PATH, {"provider": "openai", "api_key": KEY})
+    response = client.put(f"{PATH}/openai", {"api_key": "****6789", "enabled": False})
+    assert (response.status_code, response.json()["enabled"]) == (200, False)
+    client.put(f"{PATH}/openai", {"enabled": True})
+    assert enabled_credentials(project.pk)[0].secret == KEY
+    client.put(f"{PATH}/openai", {"api_key": "sk-new-9876543210"})
+    assert enabled_credentials(project.pk)[0].secret == "sk-new-9876543210"
+
+
+def test_delete__row__204_then_404(project: Project) -> None:
+    client = client_of(project)
+    client.post(PATH, {"provider": "openai", "api_key": KEY})
+    assert client.delete(f"{PATH}/openai").status_code == 204
+    assert not ProviderIntegration.objects.exists()
+    for response in (client.delete(f"{PATH}/openai"), client.put(f"{PATH}/openai", {"enabled": True})):
+        assert (response.status_code, response.json()["error"]["code"]) == (404, "integration_not_found")
+
+
+def test_another_project__its_integration__404(project: Project) -> None:
+    client_of(project).post(PATH, {"provider": "openai", "api_key": KEY})
+    intruder = client_of(make_project())
+    assert intruder.put(f"{PATH}/openai", {"enabled": False}).status_code == 404
+    assert intruder.delete(f"{PATH}/openai").status_code == 404
+    assert enabled_credentials(project.pk)
+
+
+def test_no_key__401(project: Project) -> None:
+    client = APIClient()
+    client.credentials(HTTP_X_PROJECT_ID=str(project.pk))
+    assert client.get(PATH).status_code == 401
+
+
+@pytest.fixture
+def staff() -> Client:
+    client = Client()
+    client.force_login(User.objects.create_superuser("admin", password="admin"))
+    return client
+
+
+def test_admin__integration__key_goes_in_and_never_comes_out(project: Project, staff: Client) -> None:
+    form = {
+        "project": str(project.pk),
+        "provider": "openai",
+        "enabled": "on",
+        "api_key": KEY,
+        "options": "{}",
+        "base_url": "",
+    }
+    added = staff.post("/admin/integrations/providerintegration/add/", form)
+    assert added.status_code == 302
+    row = ProviderIntegration.objects.get()
+    assert enabled_credentials(project.pk)[0].secret == KEY
+    page = f"/admin/integrations/providerintegration/{row.pk}/change/"
+    for url in ("/admin/integrations/providerintegration/", page):
+        shown = staff.get(url).content.decode()
+        assert "****6789" in shown
+        assert KEY not in shown
+    changed = staff.post(page, {"enabled": "on", "base_url": "http://127.0.0.1:5/v1", "options": "{}", "api_key": ""})
+    assert changed.status_code == 302
+    (access,) = enabled_credentials(project.pk)
+    assert (access.secret, access.base_url) == (KEY, "http://127.0.0.1:5/v1")
+
+
+def test_admin__integration_without_key__form_says_so(project: Project, staff: Client) -> None:
+    form = {"project": str(project.pk), "provider": "openai", "options": "{}", "base_url": ""}
+    answer = staff.post("/admin/integrations/providerintegration/add/", form)
+    assert answer.status_code == 200
+    assert "needs an API key" in answer.content.decode()
+    unknown = staff.post("/admin/integrations/providerintegration/add/", {**form, "provider": "nobody"})
+    assert "Unknown provider" in unknown.content.decode()
+
+
+def test_admin__price__becomes_manual(staff: Client) -> None:
+    row = ModelPrice.objects.create(provider="openai", model="gpt-4o", source="catalog_a")
+    page = f"/admin/integrations/modelprice/{row.pk}/change/"
+    form = {"provider": "openai", "model": "gpt-4o", "input_cost_per_1m": "2.5", "output_cost_per_1m": "10"}
+    assert staff.post(page, form).status_code == 302
+    row.refresh_from_db()
+    assert (row.source, str(row.input_cost_per_1m)) == ("manual", "2.5000000000")
+    assert staff.get("/admin/integrations/modelprice/?q=gpt").status_code == 200
