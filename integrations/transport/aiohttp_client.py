@@ -39,11 +39,13 @@ class AiohttpResponse(AsyncIterator[bytes]):
         self._host = host
         self._idle = idle
         self._closed = False
+        self._deadline: float | None = None
         self._headers: dict[str, str] | None = None
         connection = response.connection
         if connection is not None and connection.protocol is not None:
-            # One timer per connection in aiohttp: until the head it was the first-byte timeout.
-            connection.protocol.read_timeout = idle
+            # Until the head this was the first-byte timeout. For the body aiohttp's own timer is not enough: it stops
+            # when the framing breaks, and nobody wakes the reader.
+            connection.protocol.read_timeout = None
             connection.protocol.start_timeout()
 
     @property
@@ -75,12 +77,18 @@ class AiohttpResponse(AsyncIterator[bytes]):
     async def __anext__(self) -> bytes:
         if self._closed:
             raise StopAsyncIteration if self._response.content.at_eof() else failures.closed_by_caller(self._host)
+        if self._deadline is None:
+            # It outlives a cancelled read: silence is measured from the last byte.
+            self._deadline = asyncio.get_running_loop().time() + self._idle
         try:
-            data = await self._response.content.readany()
+            async with asyncio.timeout_at(self._deadline):
+                data = await self._response.content.readany()
         except TimeoutError:
+            self.close()
             raise failures.idle_timeout(self._host, self._idle) from None
         except _BROKEN as error:
             raise failures.cut_short(self._host) from error
+        self._deadline = None
         if not data:
             self.close()
             raise StopAsyncIteration

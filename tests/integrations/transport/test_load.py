@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from integrations.transport.base import Transport
 from tests.fakes.raw_server import Peer, raw_server
@@ -56,11 +57,10 @@ async def test_reader__that_does_not_read__stalls_the_peer(transport: Transport)
         assert received == size
 
 
-async def _until_still(progress: object) -> None:
-    """Returns when `progress()` has not changed for a fifth of a second of loop turns."""
-    assert callable(progress)
+async def _until_still(progress: Callable[[], int]) -> None:
+    """Returns when `progress()` is above zero and has not changed for a fifth of a second."""
     before = -1
     async with asyncio.timeout(10):
-        while before != progress():
+        while before != progress() or not before:
             before = progress()
             await asyncio.sleep(0.2)

@@ -10,8 +10,9 @@ import pytest
 import trustme
 
 from integrations.providers.errors import FailureKind, ProviderError
+from integrations.transport.base import Transport
 from integrations.transport.factory import create_transport
-from tests.fakes.raw_server import Peer, answer, answering, answering_once, raw_server
+from tests.fakes.raw_server import Peer, answer, answering, answering_once, eventually, raw_server
 from tests.integrations.transport.conftest import NewTransport
 from tests.integrations.transport.requests import fetch
 
@@ -47,13 +48,13 @@ async def test_tls__default_trust__does_not_include_a_private_authority(
     await _assert_untrusted(new_transport(), server_tls)
 
 
-async def _assert_untrusted(transport: object, context: ssl.SSLContext) -> None:
+async def _assert_untrusted(transport: Transport, context: ssl.SSLContext) -> None:
     async with raw_server(answering(answer()), tls=context) as server:
         with pytest.raises(ProviderError) as caught:
-            await fetch(transport, server.url)  # type: ignore[arg-type]  # every NewTransport makes one
+            await fetch(transport, server.url)
         assert caught.value.kind is FailureKind.UNAVAILABLE
         assert caught.value.message == "No secure connection to localhost: certificate not trusted"
-        await transport.close()  # type: ignore[attr-defined]  # as above
+        await transport.close()
 
 
 @pytest.mark.parametrize("kind", ["pool", "aiohttp"])
@@ -108,13 +109,12 @@ async def test_tls__stream_closed__hangs_up_at_once(
 ) -> None:
     async def script(peer: Peer) -> None:
         await peer.read_request()
-        await asyncio.shield(peer.hung_up())
+        await peer.hung_up()
 
     transport = new_transport(tls=client_tls)
     async with raw_server(script, tls=server_tls) as server:
         sending = asyncio.ensure_future(fetch(transport, server.url))
-        while not server.peers:  # noqa: ASYNC110 - the scripted server offers a list, not an event
-            await asyncio.sleep(0)
+        await eventually(lambda: bool(server.peers))
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
             await sending
