@@ -1,0 +1,55 @@
+"""The database goes away behind a running gateway: what workers know keeps working, what they cannot ask is a 503."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.fakes import scripted as play
+from tests.fakes.scripted import ScriptedServer
+from tests.gateway.service import GatewayService
+from tests.gateway.wire import assert_error, body
+
+
+@pytest.fixture
+def own_service() -> Iterator[GatewayService]:
+    """One worker of the test's own that re-reads its snapshots often."""
+    with GatewayService(workers=1, settings={"SNAPSHOT_SECONDS": "0.2"}) as running:
+        yield running
+
+
+def test_database__away__known_keys_work_and_unknown_keys_get_503(
+    own_service: GatewayService, upstream: ScriptedServer
+) -> None:
+    # given a key that the worker knows and one that it has never seen
+    upstream.play("away", play.answer("still here"))
+    known = own_service.new_project(base_urls={"openai": upstream.base_url("away")})
+    unseen = own_service.new_project(base_urls={"openai": upstream.base_url("away")})
+    assert known.post(body()).status_code == 200
+
+    # when the database cannot be read any more
+    database = own_service.var / "db.sqlite3"
+    kept = {file: file.read_bytes() for file in own_service.var.glob("db.sqlite3*")}
+    own_service.seeder.close()
+    for file in kept:
+        file.unlink()
+    database.mkdir()
+
+    # then the known key works, beyond several attempts at re-reading, and the unseen one is not called invalid
+    for _ in range(10):
+        assert known.post(body()).status_code == 200
+        refused = own_service.until(lambda: unseen.post(body()), lambda r: r.status_code == 503, seconds=2)
+        assert_error(refused, 503, "service_unavailable", type="service_unavailable_error")
+    assert "database.away" in own_service.until(
+        own_service.log.read_text, lambda log: "database.away" in log, seconds=3
+    )
+    assert own_service.log.read_text().count("database.away") <= 2
+
+    # and when it is back, both work without a restart
+    database.rmdir()
+    for file, content in kept.items():
+        file.write_bytes(content)
+    recovered = own_service.until(lambda: unseen.post(body()).status_code, lambda status: status == 200, seconds=5)
+    assert recovered == 200
+    assert known.post(body()).status_code == 200

@@ -1,0 +1,48 @@
+"""What a live service's ClickHouse holds for a project, asked with the driver alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from clickhouse_driver import Client
+from clickhouse_driver.errors import Error
+
+from tests.live.service import LiveService
+
+ROLLUPS = ("requests_minute", "requests_hourly", "requests_daily", "users_daily", "sessions")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """`outcomes` by request id; `total` counts rows and exceeds the ids when one is double; `rollups` by table."""
+
+    outcomes: dict[str, str]
+    total: int
+    rollups: dict[str, int]
+
+    @property
+    def consistent(self) -> bool:
+        return len(self.outcomes) == self.total and set(self.rollups.values()) == {self.total}
+
+
+def read_rows(service: LiveService, project_id: str) -> Rows | None:
+    """None while the engine is away."""
+    try:
+        address = (service.var_dir / "run" / "clickhouse.url").read_text().strip()
+        with Client.from_url(address) as client:
+            return _read(client, project_id)
+    except (OSError, EOFError, Error):
+        return None
+
+
+def _read(client: Any, project_id: str) -> Rows:
+    given = {"project": project_id}
+    rows = client.execute(
+        "SELECT toString(request_id), toString(outcome) FROM llm.requests WHERE project_id = %(project)s", given
+    )
+    rollups = {
+        table: client.execute(f"SELECT sum(r.requests) FROM llm.{table} AS r WHERE project_id = %(project)s", given)  # noqa: S608 - table names of this file
+        for table in ROLLUPS
+    }
+    return Rows(dict(rows), len(rows), {table: int(found[0][0]) for table, found in rollups.items()})

@@ -1,0 +1,70 @@
+"""kill -9 during traffic: what a client saw succeed is recorded once, in the rows and in every rollup."""
+
+from __future__ import annotations
+
+from itertools import cycle
+
+import pytest
+
+from tests.journeys.rows import Rows, read_rows
+from tests.journeys.traffic import Traffic, new_project
+from tests.live.service import LiveService
+from tests.live.waiting import wait_for
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(240)]
+
+KILLS = 10
+
+
+def kill_during_traffic(service: LiveService, traffic: Traffic, roles: tuple[str, ...], *, answers: int) -> None:
+    """Kills the roles in turn, each time after `answers` further answers, and waits for each successor."""
+    with traffic:
+        for _, role in zip(range(KILLS), cycle(roles), strict=False):
+            traffic.wait_for_more(answers)
+            killed = service.kill(role)
+            service.wait_for_successor(role, killed)
+        traffic.wait_for_more(answers)
+
+
+def rows_with(service: LiveService, traffic: Traffic) -> Rows:
+    """The project's rows once all that succeeded are among them and the rollups have followed."""
+
+    def complete() -> Rows | None:
+        rows = read_rows(service, traffic.project.id)
+        return rows if rows is not None and rows.consistent and set(traffic.succeeded) <= set(rows.outcomes) else None
+
+    try:
+        return wait_for(complete, seconds=60)
+    except AssertionError:
+        rows = read_rows(service, traffic.project.id)
+        assert rows is not None, "the engine does not answer"
+        missing = set(traffic.succeeded) - set(rows.outcomes)
+        raise AssertionError(
+            f"{len(traffic.succeeded)} succeeded, {len(missing)} without a row, {rows.total} rows, "
+            f"{len(rows.outcomes)} ids, rollups {rows.rollups}"
+        ) from None
+
+
+def test_web_worker__killed_ten_times__every_success_has_one_row(journey_service: LiveService) -> None:
+    traffic = Traffic(journey_service, new_project(journey_service, "kill web"), "kill-web")
+
+    kill_during_traffic(journey_service, traffic, ("web-1", "web-2"), answers=30)
+
+    rows = rows_with(journey_service, traffic)
+    assert {rows.outcomes[request_id] for request_id in traffic.succeeded} == {"success"}
+    # Beyond the successes: requests that died with their worker, of which their clients know.
+    assert rows.total - len(traffic.succeeded) <= traffic.failures
+
+
+@pytest.mark.parametrize("role", ["shipper", "engine"])
+def test_record_keeper__killed_ten_times__clients_notice_nothing_and_no_row_is_lost(
+    journey_service: LiveService, role: str
+) -> None:
+    traffic = Traffic(journey_service, new_project(journey_service, f"kill {role}"), f"kill-{role}")
+
+    kill_during_traffic(journey_service, traffic, (role,), answers=60)
+
+    rows = rows_with(journey_service, traffic)
+    assert traffic.failures == 0
+    assert rows.total == len(traffic.succeeded)
+    assert set(rows.outcomes.values()) == {"success"}

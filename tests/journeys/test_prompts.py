@@ -1,0 +1,74 @@
+"""The real prompts, all of them, through the SDK against the sandbox: no error, and a row for each request."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+
+from tests.journeys.rows import Rows, read_rows
+from tests.journeys.traffic import new_project
+from tests.live.service import LiveService
+from tests.live.waiting import wait_for
+from tests.recordings import shared_file
+
+pytestmark = [pytest.mark.live, pytest.mark.recordings]
+
+CONCURRENCY = 16
+OPTIONS = ("tools", "tool_choice", "response_format", "stop", "temperature", "max_tokens", "top_p", "n", "stream")
+OWN = [
+    {"messages": [{"role": "user", "content": "Why is the sky blue?"}]},
+    {"messages": [{"role": "user", "content": "Über Grüße 🌊"}], "stream": True},
+    {"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}], "n": 2},
+]
+
+
+def prompts() -> list[dict[str, Any]]:
+    """The shared traffic, or the few of our own where a clone has none."""
+    file: Path | None = shared_file("traffic", "prompts.jsonl")
+    return OWN if file is None else [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+async def ask(client: openai.AsyncOpenAI, messages: list[dict[str, Any]], options: dict[str, Any]) -> str:
+    """The text of the answer, empty for tool calls."""
+    answer: Any = await client.chat.completions.create(model="sandbox/echo", messages=messages, **options)  # type: ignore[call-overload]  # shapes come from a file
+    if not options.get("stream"):
+        assert answer.usage.total_tokens > 0
+        return answer.choices[0].message.content or ""
+    chunks = [chunk async for chunk in answer]
+    assert chunks[-1].usage.total_tokens > 0
+    assert all(chunk.usage is None for chunk in chunks[:-1])
+    return "".join(choice.delta.content or "" for chunk in chunks for choice in chunk.choices)
+
+
+async def play(client: openai.AsyncOpenAI, prompt: dict[str, Any], gate: asyncio.Semaphore) -> int:
+    """One conversation with the user's later turns; how many requests it took."""
+    options = {name: prompt[name] for name in OPTIONS if prompt.get(name) is not None}
+    messages = list(prompt["messages"])
+    async with gate:
+        text = await ask(client, messages, options)
+        turns: list[str] = prompt.get("next_user_turns") or []
+        for turn in turns:
+            messages += [{"role": "assistant", "content": text or "…"}, {"role": "user", "content": turn}]
+            text = await ask(client, messages, options)
+    return 1 + len(turns)
+
+
+async def test_prompts__all_through_the_sdk__no_error_and_a_row_each(journey_service: LiveService) -> None:
+    project = await asyncio.to_thread(new_project, journey_service, "prompts")
+    gate = asyncio.Semaphore(CONCURRENCY)
+    base_url = f"{journey_service.base_url}/api/gateway/v1"
+    async with openai.AsyncOpenAI(base_url=base_url, api_key=project.key, max_retries=0, timeout=60) as client:
+        counts = await asyncio.gather(*(play(client, prompt, gate) for prompt in prompts()))
+
+    def all_recorded() -> Rows | None:
+        rows = read_rows(journey_service, project.id)
+        return rows if rows is not None and rows.total >= sum(counts) and rows.consistent else None
+
+    rows = await asyncio.to_thread(wait_for, all_recorded, what="a row for each request")
+    assert rows.total == sum(counts)
+    assert set(rows.outcomes.values()) == {"success"}
