@@ -20,8 +20,6 @@ SPOOL_SEGMENT_BYTES = env.integer("SPOOL_SEGMENT_BYTES", 64 * 1024 * 1024, minim
 # Providers on private addresses are refused unless the operator says so: a base_url is a way into the internal network.
 ALLOW_PRIVATE_UPSTREAMS = env.boolean("ALLOW_PRIVATE_UPSTREAMS", False)
 SANDBOX = env.boolean("SANDBOX", True)
-# Off where Celery runs in a container of its own.
-CELERY_IN_SERVE = env.boolean("CELERY_IN_SERVE", True)
 
 UPSTREAM_TRANSPORT = env.choice("UPSTREAM_TRANSPORT", "pool", ("pool", "aiohttp"))
 UPSTREAM_CONNECT_SECONDS = env.number("UPSTREAM_CONNECT_SECONDS", 5.0, minimum=0.1, maximum=60)

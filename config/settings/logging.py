@@ -18,5 +18,7 @@ LOGGING = {
         # Access lines would hold paths and query strings of every request; the request log is in ClickHouse.
         "uvicorn.access": {"level": "WARNING"},
         "django.request": {"level": "ERROR"},
+        # A traceback for every failed connection; the query layer reports the same in one line.
+        "clickhouse_driver": {"level": "CRITICAL"},
     },
 }
