@@ -59,6 +59,12 @@ def scrub(text: str, *secrets: str) -> str:
     return _SHOWN_KEY.sub(r"\1[redacted]", text)
 
 
+def redact(error: ProviderError, secrets: tuple[str, ...]) -> None:
+    """Takes the integrations' own secrets out of an error: a provider may echo a key of any form."""
+    error.message = scrub(error.message, *secrets)
+    error.args = (error.message,)
+
+
 def error_message(body: bytes) -> str:
     """The message in an error body, JSON of any known shape or text; empty when there is none."""
     try:
@@ -120,11 +126,10 @@ def failure(
     status: int,
     headers: Mapping[str, str],
     body: bytes,
-    secrets: tuple[str, ...] = (),
 ) -> ProviderError:
     """The error behind a non-2xx answer. A message that the provider did not give is made from the status."""
     kind = kind_of(status)
-    message = scrub(error_message(body), *secrets) or f"{provider} answered with status {status}"
+    message = scrub(error_message(body)) or f"{provider} answered with status {status}"
     retry_after = retry_after_seconds(headers) if kind in (FailureKind.RATE_LIMITED, FailureKind.UNAVAILABLE) else None
     return ProviderError(message, kind=kind, provider=provider, status=status, retry_after=retry_after)
 

@@ -16,7 +16,7 @@ from integrations.providers.base import (
     UpstreamRequest,
 )
 from integrations.providers.errors import ProviderError
-from integrations.providers.failures import failure
+from integrations.providers.failures import failure, redact
 from integrations.providers.openai_request import Documents, Thinking, build_body
 from integrations.providers.openai_response import parse_response
 from integrations.providers.openai_stream import OpenAIStream
@@ -80,6 +80,10 @@ class PerCredentials:
         self._known[id(credentials)] = (credentials, endpoint)
         return endpoint
 
+    def secrets(self) -> tuple[str, ...]:
+        """Every secret in use: what no message to a client may hold."""
+        return tuple({credentials.secret for credentials, _ in self._known.values() if credentials.secret})
+
 
 class OpenAIAdapter:
     """Stateless but for the remembered endpoints."""
@@ -102,13 +106,22 @@ class OpenAIAdapter:
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, body)
 
     def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
-        return parse_response(request, body, provider=self.provider)
+        try:
+            return parse_response(request, body, provider=self.provider)
+        except ProviderError as error:
+            self._redact(error)
+            raise
 
     def stream(self, request: ChatRequest) -> StreamTranslator:
-        return OpenAIStream(model=request.model, provider=self.provider)
+        return OpenAIStream(model=request.model, provider=self.provider, redact=self._redact)
 
     def classify_failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
-        return failure(provider=self.provider, status=status, headers=headers, body=body)
+        error = failure(provider=self.provider, status=status, headers=headers, body=body)
+        self._redact(error)
+        return error
+
+    def _redact(self, error: ProviderError) -> None:
+        redact(error, self._endpoints.secrets())
 
     def _endpoint(self, credentials: Credentials) -> Endpoint:
         base_url = (credentials.base_url or self.dialect.base_url).rstrip("/")

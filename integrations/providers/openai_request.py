@@ -48,49 +48,48 @@ def build_body(
     stream_options: bool = True,
     model_in_body: bool = True,
 ) -> bytes:
-    """Values that stay are copied as bytes, never decoded. Raises ProviderError(REJECTED)."""
+    """Values that stay are copied as bytes, never decoded; `request.fields` is not looked at, since it may be lazy.
+
+    Raises ProviderError(REJECTED).
+    """
     raw = _decode(request.body)
-    fields = request.fields  # decoded only when something below looks into it
-    has_documents = documents is not Documents.PASS and b'"document_url"' in request.body
-    thinks = thinking is not Thinking.PASS and "thinking" in raw
-    model = _encode(request.model)
-    same_model = not model_in_body or ("model" in raw and bytes(raw["model"]) == model)
-    if same_model and not has_documents and not thinks and not request.stream and not _has_own(raw):
-        return request.body
-    if not same_model:
-        raw["model"] = msgspec.Raw(model)
+    before = len(raw)
     for name in OWN_FIELDS:
         raw.pop(name, None)
+    changed = len(raw) != before
+    if model_in_body and raw.get("model") != (model := msgspec.Raw(_encode(request.model))):
+        raw["model"] = model
+        changed = True
     if request.stream and stream_options:
-        raw["stream_options"] = _stream_options(fields["stream_options"]) if "stream_options" in raw else _INCLUDE_USAGE
-    if thinks:
-        _translate_thinking(raw, fields, thinking, request.model)
-    if has_documents:
-        raw["messages"] = msgspec.Raw(_encode(_with_documents(fields["messages"], documents, provider)))
-    return _encode(raw)
+        raw["stream_options"] = _stream_options(raw.get("stream_options"))
+        changed = True
+    if thinking is not Thinking.PASS and "thinking" in raw:
+        _translate_thinking(raw, thinking, request.model)
+        changed = True
+    if documents is not Documents.PASS and b'"document_url"' in request.body:
+        messages = msgspec.json.decode(raw["messages"])
+        raw["messages"] = msgspec.Raw(_encode(_with_documents(messages, documents, provider)))
+        changed = True
+    return _encode(raw) if changed else request.body
 
 
-def _has_own(fields: Mapping[str, Any]) -> bool:
-    return "models" in fields or "provider" in fields or "prompt_config" in fields or "prompt_variables" in fields
-
-
-def _stream_options(sent: Any) -> msgspec.Raw:
+def _stream_options(raw: msgspec.Raw | None) -> msgspec.Raw:
     """Usage is always asked for; the client's other options stay."""
+    sent = None if raw is None else msgspec.json.decode(raw)
     if not isinstance(sent, Mapping) or not sent:
         return _INCLUDE_USAGE
     return msgspec.Raw(_encode({**sent, "include_usage": True}))
 
 
-def _translate_thinking(raw: dict[str, msgspec.Raw], fields: Mapping[str, Any], thinking: Thinking, model: str) -> None:
-    raw.pop("thinking", None)
-    wish = fields.get("thinking")
+def _translate_thinking(raw: dict[str, msgspec.Raw], thinking: Thinking, model: str) -> None:
+    wish = msgspec.json.decode(raw.pop("thinking"))
     if not isinstance(wish, Mapping) or wish.get("type") == "disabled":
         return
     budget = wish.get("budget_tokens")
-    if thinking is Thinking.REASONING and "reasoning" not in fields:
+    if thinking is Thinking.REASONING and "reasoning" not in raw:
         # https://openrouter.ai/docs/use-cases/reasoning-tokens
         raw["reasoning"] = msgspec.Raw(_encode({"max_tokens": budget} if budget else {"enabled": True}))
-    elif thinking is Thinking.EFFORT and "reasoning_effort" not in fields and model.startswith(_REASONING_MODELS):
+    elif thinking is Thinking.EFFORT and "reasoning_effort" not in raw and model.startswith(_REASONING_MODELS):
         raw["reasoning_effort"] = msgspec.Raw(_encode(_effort(budget)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -34,6 +35,7 @@ class OpenAIStream:
         "_head",
         "_last",
         "_parser",
+        "_redact",
         "_seen",
         "_tools",
         "_usage_fields",
@@ -43,11 +45,12 @@ class OpenAIStream:
         "usage",
     )
 
-    def __init__(self, *, model: str, provider: str) -> None:
+    def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
         self.model = model
         self.provider = provider
         self.finish_reason = ""
         self.usage: Usage | None = None
+        self._redact = redact
         self._parser = EventParser()
         self._usage_fields: dict[str, Any] | None = None  # the provider's own object, for the last chunk
         self._finished: dict[int, dict[str, Any]] = {}  # choice index → the choice of its last chunk
@@ -60,6 +63,20 @@ class OpenAIStream:
         self._done = False
 
     def feed(self, data: bytes) -> list[StreamEvent]:
+        try:
+            return self._feed(data)
+        except ProviderError as error:
+            self._redact(error)
+            raise
+
+    def closing(self) -> list[StreamEvent]:
+        try:
+            return self._close()
+        except ProviderError as error:
+            self._redact(error)
+            raise
+
+    def _feed(self, data: bytes) -> list[StreamEvent]:
         self._raise_failure()
         if not self._seen and len(self._head) < _HEAD_BYTES:
             self._head += data
@@ -72,7 +89,7 @@ class OpenAIStream:
             self._raise_failure()
         return translated
 
-    def closing(self) -> list[StreamEvent]:
+    def _close(self) -> list[StreamEvent]:
         self._raise_failure()
         translated = self._translate(self._parser.flush(), cut=True)
         self._raise_failure()

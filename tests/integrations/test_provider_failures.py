@@ -6,9 +6,10 @@ from email.utils import format_datetime
 
 import pytest
 
-from integrations.providers.errors import FailureKind
+from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.failures import error_message, retry_after_seconds, scrub
 from integrations.registry import adapter_for
+from tests.integrations.exchanges import chat_request, credentials
 
 
 @pytest.mark.parametrize(
@@ -87,6 +88,23 @@ def test_classify_failure__key_in_the_message__taken_out(secret: str) -> None:
 def test_scrub__own_secret_of_any_form__taken_out() -> None:
     assert scrub("key 0123abcd was refused", "0123abcd") == "key [redacted] was refused"
     assert scrub("the model gpt-4o-mini does not exist") == "the model gpt-4o-mini does not exist"
+
+
+def test_every_failure__own_key_without_a_known_form__taken_out() -> None:
+    secret = "0123456789abcdef0123456789abcdef"
+    adapter = adapter_for("azure_openai")
+    adapter.build_request(chat_request(), credentials("azure_openai", "https://res.openai.azure.com", secret))
+    body = json.dumps({"error": {"message": f"subscription {secret} is unknown", "code": 401}}).encode()
+    stream = adapter.stream(chat_request(stream=True))
+    errors = [adapter.classify_failure(401, {}, body)]
+    with pytest.raises(ProviderError) as caught:
+        adapter.parse_response(chat_request(), body)
+    errors.append(caught.value)
+    with pytest.raises(ProviderError) as caught:
+        stream.feed(b"data: " + body + b"\n\n")
+    errors.append(caught.value)
+    for error in errors:
+        assert str(error) == error.message == "subscription [redacted] is unknown"
 
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
