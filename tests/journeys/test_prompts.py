@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.live, pytest.mark.recordings]
 
 CONCURRENCY = 16
 OPTIONS = ("tools", "tool_choice", "response_format", "stop", "temperature", "max_tokens", "top_p", "n", "stream")
-OWN = [
+OWN: list[dict[str, Any]] = [
     {"messages": [{"role": "user", "content": "Why is the sky blue?"}]},
     {"messages": [{"role": "user", "content": "Über Grüße 🌊"}], "stream": True},
     {"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}], "n": 2},
@@ -33,9 +33,9 @@ def prompts() -> list[dict[str, Any]]:
     return OWN if file is None else [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
-async def ask(client: openai.AsyncOpenAI, messages: list[dict[str, Any]], options: dict[str, Any]) -> str:
+async def ask(client: openai.AsyncOpenAI, messages: list[Any], options: dict[str, Any]) -> str:
     """The text of the answer, empty for tool calls."""
-    answer: Any = await client.chat.completions.create(model="sandbox/echo", messages=messages, **options)  # type: ignore[call-overload]  # shapes come from a file
+    answer: Any = await client.chat.completions.create(model="sandbox/echo", messages=messages, **options)
     if not options.get("stream"):
         assert answer.usage.total_tokens > 0
         return answer.choices[0].message.content or ""
@@ -58,17 +58,25 @@ async def play(client: openai.AsyncOpenAI, prompt: dict[str, Any], gate: asyncio
     return 1 + len(turns)
 
 
+def rows_of(service: LiveService, project_id: str, count: int) -> Rows:
+    """The project's rows once there are as many and the rollups have followed."""
+
+    def found() -> Rows | None:
+        rows = read_rows(service, project_id)
+        return rows if rows is not None and rows.total >= count and rows.consistent else None
+
+    return wait_for(found, what=f"{count} rows")
+
+
 async def test_prompts__all_through_the_sdk__no_error_and_a_row_each(journey_service: LiveService) -> None:
     project = await asyncio.to_thread(new_project, journey_service, "prompts")
     gate = asyncio.Semaphore(CONCURRENCY)
     base_url = f"{journey_service.base_url}/api/gateway/v1"
-    async with openai.AsyncOpenAI(base_url=base_url, api_key=project.key, max_retries=0, timeout=60) as client:
+    # Every request belongs to a session, so that the session rollup counts all of them.
+    options: dict[str, Any] = {"max_retries": 0, "timeout": 60, "default_headers": {"x-svc-session-id": "prompts"}}
+    async with openai.AsyncOpenAI(base_url=base_url, api_key=project.key, **options) as client:
         counts = await asyncio.gather(*(play(client, prompt, gate) for prompt in prompts()))
 
-    def all_recorded() -> Rows | None:
-        rows = read_rows(journey_service, project.id)
-        return rows if rows is not None and rows.total >= sum(counts) and rows.consistent else None
-
-    rows = await asyncio.to_thread(wait_for, all_recorded, what="a row for each request")
+    rows = await asyncio.to_thread(rows_of, journey_service, project.id, sum(counts))
     assert rows.total == sum(counts)
     assert set(rows.outcomes.values()) == {"success"}
