@@ -5,6 +5,7 @@ Every value is brought into its column's range here, so that one odd record cann
 
 from __future__ import annotations
 
+import logging
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -16,6 +17,8 @@ from analytics.contracts import RequestRecord
 from analytics.shipper.streamed import assembled
 from analytics.shipper.texts import completion_text, prompt_text
 from analytics.spool.reader import Frame
+
+logger = logging.getLogger("analytics.shipper")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_UUID = UUID(int=0)
@@ -53,7 +56,7 @@ def to_row(frame: Frame) -> tuple[Any, ...]:
         record = frame.record()
     except msgspec.DecodeError as error:
         raise ValueError(str(error)) from error
-    response = assembled(frame.response) if record.stream else frame.response
+    texts = _texts(frame, record)
     return (
         *(UUID(getattr(record, name)) for name in _IDS),
         min(_EPOCH + timedelta(microseconds=max(record.ts, 0)), _LATEST),
@@ -67,11 +70,21 @@ def to_row(frame: Frame) -> tuple[Any, ...]:
         min(max(record.retention_days, 0), _MOST_DAYS),
         _attempts(record),
         record.attributes,
-        prompt_text(frame.request),
-        completion_text(response),
-        frame.request.decode("utf-8", "replace"),
-        response.decode("utf-8", "replace"),
+        *texts,
     )
+
+
+def _texts(frame: Frame, record: RequestRecord) -> tuple[str, str, str, str]:
+    """Prompt and completion as plain text, request and response as JSON."""
+    try:
+        response = assembled(frame.response) if record.stream else frame.response
+        prompt, completion = prompt_text(frame.request), completion_text(response)
+    except Exception as error:
+        # What clients and providers send has no bounds, and one odd body must neither cost the record nor hold up all
+        # that come after it. The bodies are kept. The message of the error may quote them, so it stays out of the log.
+        logger.error("record.text_failed request_id=%s error=%s", record.request_id, type(error).__name__)
+        response, prompt, completion = frame.response, "", ""
+    return prompt, completion, frame.request.decode("utf-8", "replace"), response.decode("utf-8", "replace")
 
 
 def _optional_id(text: str) -> UUID:

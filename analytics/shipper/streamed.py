@@ -19,7 +19,8 @@ def assembled(stream: bytes) -> bytes:
         chunk = _chunk(line)
         if chunk is None:
             continue
-        for choice in chunk.pop("choices", None) or ():
+        listed = chunk.pop("choices", None)
+        for choice in listed if isinstance(listed, list) else ():
             if isinstance(choice, dict):
                 _add_choice(choices, choice)
         completion.update((name, value) for name, value in chunk.items() if value is not None)

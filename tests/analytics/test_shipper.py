@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from analytics.errors import AnalyticsQueryError, AnalyticsUnavailableError
-from analytics.shipper import batch, loop
+from analytics.shipper import batch, loop, rows
 from analytics.shipper.loop import Shipper, SpoolLockedError
 from analytics.shipper.rows import COLUMNS
 from analytics.shipper.state import StateFile
@@ -172,6 +172,20 @@ def test_ship__record_that_fits_no_column__dead_letter_and_rest_stored(spool: Pa
 
     assert fake.count() == Counter(good)
     assert len(list((spool / "dead").glob("*.bytes"))) == 2
+
+
+def test_ship__texts_cannot_be_made__record_stored_without_them(
+    spool: Path, fake: FakeStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(rows, "prompt_text", lambda content: content[10**9])
+    expected = fill(spool, 2)
+
+    drain(spool, fake)
+
+    assert fake.count() == Counter(expected)
+    assert [row[COLUMNS.index("prompt")] for row in fake.rows] == ["", ""]
+    assert {row[COLUMNS.index("request")] for row in fake.rows} == {'{"messages": []}'}
+    assert all(record.getMessage().startswith("record.text_failed") for record in caplog.records)
 
 
 def test_ship__torn_end_and_damaged_middle__reported_and_rest_stored(spool: Path, fake: FakeStore) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 
 from analytics.shipper.streamed import assembled
 
@@ -81,3 +82,15 @@ def test_assembled__several_choices_and_a_cut__what_there_was() -> None:
 def test_assembled__no_events__empty() -> None:
     assert assembled(b"") == b""
     assert assembled(b"not a stream") == b""
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        b'{"id": "c", "choices": 3}',
+        b'{"choices": [1, {"delta": {"tool_calls": 2}}]}',
+        b'{"choices": [{"delta": 5, "index": []}]}',
+    ],
+)
+def test_assembled__odd_shapes__never_raises(event: bytes) -> None:
+    assert b"chat.completion" in assembled(b"data: " + event + b"\n\n")
