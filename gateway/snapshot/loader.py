@@ -17,13 +17,15 @@ _serial = count(1)
 def load_project(project_id: UUID, prices: PriceTable) -> ProjectSnapshot:
     """The project as it is now. An unknown project has no keys. Raises django.db.Error when the database is away."""
     close_old_connections()
+    # Drawn before reading: of two loads under way, the one that began later has seen more.
+    serial = next(_serial)
     return ProjectSnapshot(
         project_id=project_id,
         id_text=str(project_id),
         keys={key.key_hash: key for key in project_keys(project_id)},
         credentials={item.provider: item for item in enabled_credentials(project_id)},
         prices=prices,
-        serial=next(_serial),
+        serial=serial,
     )
 
 

@@ -27,6 +27,8 @@ T = TypeVar("T")
 _NEGATIVE_SECONDS = 30.0
 _NEGATIVE_ENTRIES = 50_000
 _IDLE_SECONDS = 600.0
+# Loads during which a change was announced are repeated; a storm of changes must not keep a request waiting for ever.
+_LOAD_TRIES = 5
 
 Found = tuple[ProjectSnapshot, KeyRecord]
 
@@ -41,6 +43,7 @@ class SnapshotStore:
         self._unknown: dict[str, float] = {}
         self._loading: dict[str, asyncio.Future[None]] = {}
         self._prices: PriceTable | None = None
+        self._changes_heard = 0
         self._database_away = False
 
     def find(self, key_hash: str) -> Found | None:
@@ -72,6 +75,7 @@ class SnapshotStore:
 
     async def refresh_project(self, project_id: UUID) -> None:
         """Re-reads a project after a change; keys made meanwhile become known. The old snapshot serves until then."""
+        self._changes_heard += 1
         self._unknown.clear()
         if project_id in self._by_project:
             await self._keep_on_failure(lambda: self._load_project(project_id))
@@ -93,8 +97,12 @@ class SnapshotStore:
             await self._load_project(project_id)
 
     async def _load_key(self, key_hash: str) -> None:
+        heard = self._changes_heard
         project_id = await _in_thread(loader.project_of_key, key_hash)
         if project_id is None:
+            if heard != self._changes_heard:
+                # The key may have been made while we looked: the next request looks again.
+                return
             if len(self._unknown) >= _NEGATIVE_ENTRIES:
                 self._unknown.clear()
             self._unknown[key_hash] = time.monotonic() + _NEGATIVE_SECONDS
@@ -104,7 +112,11 @@ class SnapshotStore:
     async def _load_project(self, project_id: UUID) -> None:
         if self._prices is None:
             self._prices = await _in_thread(loader.load_prices)
-        snapshot = await _in_thread(loader.load_project, project_id, self._prices)
+        for _ in range(_LOAD_TRIES):
+            heard = self._changes_heard
+            snapshot = await _in_thread(loader.load_project, project_id, self._prices)
+            if heard == self._changes_heard:
+                break
         current = self._by_project.get(project_id)
         if current is not None:
             if current.serial > snapshot.serial:

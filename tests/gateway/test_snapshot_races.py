@@ -1,0 +1,89 @@
+"""A change that is announced while its project is being read: the worker must not keep what it read before."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from uuid import UUID, uuid4
+
+import pytest
+
+from core.keys import KeyRecord
+from gateway.snapshot import loader
+from gateway.snapshot.project import PriceTable, ProjectSnapshot
+from gateway.snapshot.store import SnapshotStore
+
+PROJECT = uuid4()
+KEY = KeyRecord(id=1, project_id=PROJECT, key_hash="hash", scopes=frozenset({"gateway"}), expires_at=None)
+
+
+class Database:
+    """One project; `keys` are what it has now. a read named by `pause` is held after it has read, until `resume`."""
+
+    def __init__(self) -> None:
+        self.keys: dict[str, KeyRecord] = {"hash": KEY}
+        self.serial = 0
+        self.has_read = threading.Event()
+        self.resume = threading.Event()
+        self.resume.set()
+        self.paused = ""
+
+    def load_project(self, project_id: UUID, prices: PriceTable) -> ProjectSnapshot:
+        self.serial += 1
+        found = ProjectSnapshot(project_id, str(project_id), dict(self.keys), {}, prices, self.serial)
+        self._linger("load_project")
+        return found
+
+    def project_of_key(self, key_hash: str) -> UUID | None:
+        found = PROJECT if key_hash in self.keys else None
+        self._linger("project_of_key")
+        return found
+
+    def pause(self, read: str) -> None:
+        self.paused = read
+        self.has_read.clear()
+        self.resume.clear()
+
+    def _linger(self, read: str) -> None:
+        if read == self.paused:
+            self.has_read.set()
+            self.resume.wait(5)
+
+
+@pytest.fixture
+def database(monkeypatch: pytest.MonkeyPatch) -> Database:
+    made = Database()
+    monkeypatch.setattr(loader, "load_project", made.load_project)
+    monkeypatch.setattr(loader, "project_of_key", made.project_of_key)
+    monkeypatch.setattr(loader, "load_prices", dict)
+    return made
+
+
+async def while_reading(database: Database, store: SnapshotStore, read: str, change: Callable[[], object]) -> None:
+    """Resolves the key, and makes and announces `change` between the read and its arrival."""
+    database.pause(read)
+    resolving = asyncio.ensure_future(store.resolve("hash"))
+    await asyncio.to_thread(database.has_read.wait, 5)
+    change()
+    announced = asyncio.ensure_future(store.refresh_project(PROJECT))
+    await asyncio.sleep(0)
+    database.resume.set()
+    await asyncio.gather(resolving, announced)
+
+
+async def test_key__revoked_while_its_project_is_read__is_not_kept(database: Database) -> None:
+    store = SnapshotStore()
+
+    await while_reading(database, store, "load_project", database.keys.clear)
+
+    assert store.find("hash") is None
+
+
+async def test_key__made_while_it_is_looked_for__is_found_by_the_next_request(database: Database) -> None:
+    database.keys.clear()
+    store = SnapshotStore()
+
+    await while_reading(database, store, "project_of_key", lambda: database.keys.update({"hash": KEY}))
+
+    assert await store.resolve("hash") is not None
