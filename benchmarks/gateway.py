@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -147,6 +148,8 @@ def parse(arguments: list[str]) -> Options:
 
 def main() -> None:
     options = parse(sys.argv[1:])
+    # As on an interrupt: what was started is stopped on the way out.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="gateway-benchmark-") as workspace, mock_upstream() as port:
         run = Run(options, Path(workspace))
         run.measure(port)

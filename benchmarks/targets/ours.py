@@ -16,6 +16,8 @@ from benchmarks import processes
 from benchmarks.targets.base import ROOT, Endpoint, Target, run_step
 
 _WEB_WORKER = "config.supervisor.web_worker"
+# A model with a price, named as clients name it: every request has its cost worked out.
+_MODEL = "gpt-4o-mini"
 
 
 class Ours(Target):
@@ -44,7 +46,7 @@ class Ours(Target):
         made = self._bootstrap(manage, environment)
         authorization = {"authorization": f"Bearer {made['api_key']}"}
         self._integrate(base, mock_port, {**authorization, "x-project-id": made["project_id"]})
-        return Endpoint(port, "/api/gateway/v1/chat/completions", "openai/mock", authorization)
+        return Endpoint(port, "/api/gateway/v1/chat/completions", _MODEL, authorization)
 
     def _bootstrap(self, manage: list[str], environment: dict[str, str]) -> dict[str, str]:
         command = [*manage, "bootstrap", "--name", "bench", "--json"]
