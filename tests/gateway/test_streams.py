@@ -156,21 +156,21 @@ def test_break__after_output__is_one_error_event_then_done(scripted: Scripted, s
 
 
 BEFORE = {
-    "error event": (play.stream(ERROR_EVENT), 500, "provider_error"),
-    "error event after preamble": (play.stream(play.ROLE, ERROR_EVENT), 500, "provider_error"),
+    "error event": (play.stream(ERROR_EVENT), 503, "provider_unavailable"),
+    "error event after preamble": (play.stream(play.ROLE, ERROR_EVENT), 503, "provider_unavailable"),
     "nothing": (play.stream(), 500, "provider_error"),
     "preamble only": (play.stream(play.ROLE), 500, "provider_error"),
     "reset before the head": (play.reset, 503, "provider_unavailable"),
     "hang up before the head": (play.hang_up, 503, "provider_unavailable"),
     "reset after preamble": (play.stream(play.ROLE, 0.05, end="reset"), 503, "provider_unavailable"),
-    "garbage": (play.garbage, 503, "provider_unavailable"),
+    "garbage": (play.garbage, 500, "provider_error"),
     "a web page": (play.raw(200, b"<html></html>", {"content-type": "text/html"}), 500, "provider_error"),
     "status 503": (play.status(503), 503, "provider_unavailable"),
     "status 529": (play.status(529), 503, "provider_unavailable"),
     "status 429": (play.status(429), 503, "provider_unavailable"),
     "status 401": (play.status(401), 500, "provider_error"),
     "status 400": (play.status(400), 400, "provider_rejected"),
-    "status 302": (play.status(302, headers={"location": "http://127.0.0.1:9/"}), 500, "provider_error"),
+    "status 302": (play.status(302, headers={"location": "http://127.0.0.1:9/"}), 503, "provider_unavailable"),
 }
 
 
