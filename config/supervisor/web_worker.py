@@ -5,14 +5,17 @@ uvicorn with uvloop and httptools is the fastest of the ASGI servers measured (d
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import socket
 import sys
+from typing import Any
 
 import uvicorn
 from typing_extensions import override
 
+from config.supervisor.acceptor import Acceptor
 from config.supervisor.web import BACKLOG
 
 # The snapshot and the code never die: frozen out of the collector's sight, they cost no pauses. What a request makes is
@@ -21,12 +24,34 @@ _COLLECT_AFTER = (50_000, 20, 50)
 
 
 class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, listening: socket.socket) -> None:
+        super().__init__(config)
+        self._listening = listening
+        self._acceptor: Acceptor | None = None
+
     @override
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        await super().startup(sockets=[])
         gc.collect()
         gc.freeze()
         gc.set_threshold(*_COLLECT_AFTER)
+        self._acceptor = Acceptor(self._listening, self._protocol, lambda: len(self.server_state.connections))
+
+    @override
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._acceptor is not None:
+            self._acceptor.close()
+        await super().shutdown(sockets=[])
+
+    def _protocol(self) -> asyncio.Protocol:
+        made: asyncio.Protocol = self._protocol_class(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        return made
+
+    @property
+    def _protocol_class(self) -> Any:
+        return self.config.http_protocol_class
 
 
 def main(descriptor: int) -> None:
@@ -47,7 +72,7 @@ def main(descriptor: int) -> None:
         timeout_keep_alive=75,
         timeout_graceful_shutdown=settings.DRAIN_SECONDS,
     )
-    _Server(config).run(sockets=[socket.socket(fileno=descriptor)])
+    _Server(config, socket.socket(fileno=descriptor)).run()
 
 
 if __name__ == "__main__":
