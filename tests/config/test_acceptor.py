@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+
+import pytest
+from typing_extensions import override
+
+from config.supervisor.acceptor import Acceptor
+from config.supervisor.web import listen
+
+_BURST = 40
+
+
+class _Counted(asyncio.Protocol):
+    """Notes its connection in `opened`, and says so to the client."""
+
+    def __init__(self, opened: list[asyncio.BaseTransport]) -> None:
+        self._opened = opened
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._opened.append(transport)
+        assert isinstance(transport, asyncio.Transport)
+        transport.write(b"hello\n")
+
+
+class _Worker:
+    def __init__(self, listening: socket.socket) -> None:
+        self.opened: list[asyncio.BaseTransport] = []
+        self.acceptor = Acceptor(listening, lambda: _Counted(self.opened), lambda: len(self.opened))
+
+
+@pytest.fixture
+async def listening() -> AsyncIterator[socket.socket]:
+    with listen("127.0.0.1", 0) as made:
+        yield made
+
+
+async def _connect(listening: socket.socket, count: int) -> None:
+    """Returns when all are greeted; closes them."""
+
+    async def greeted() -> asyncio.StreamWriter:
+        reader, writer = await asyncio.open_connection(*listening.getsockname())
+        assert await reader.readline() == b"hello\n"
+        return writer
+
+    writers = await asyncio.wait_for(asyncio.gather(*(greeted() for _ in range(count))), 30)
+    for writer in writers:
+        writer.close()
+        await writer.wait_closed()
+
+
+async def test_acceptor__burst_on_two_workers__both_get_some_and_none_is_lost(listening: socket.socket) -> None:
+    first, second = _Worker(listening), _Worker(listening.dup())
+
+    await _connect(listening, _BURST)
+
+    assert len(first.opened) + len(second.opened) == _BURST
+    assert min(len(first.opened), len(second.opened)) >= 8
+    for worker in (first, second):
+        worker.acceptor.close()
+        for transport in worker.opened:
+            transport.close()
+
+
+async def test_acceptor__closed__refuses_and_ends_twice_without_harm(listening: socket.socket) -> None:
+    address = listening.getsockname()
+    worker = _Worker(listening)
+
+    worker.acceptor.close()
+    worker.acceptor.close()
+
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection(*address)
+    assert worker.opened == []
