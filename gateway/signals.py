@@ -11,6 +11,7 @@ from django.db.models.signals import post_delete, post_save
 from core.models import ApiKey, Project
 from gateway.snapshot.announcements import PRICES, announce
 from integrations.models import ModelPrice, ProviderIntegration
+from integrations.signals import prices_changed
 
 
 def _project_changed(instance: Project, **_: Any) -> None:
@@ -26,6 +27,7 @@ def _prices_changed(**_: Any) -> None:
 
 
 def connect() -> None:
+    prices_changed.connect(_prices_changed, dispatch_uid="gateway.prices")
     for signal in (post_save, post_delete):
         signal.connect(_project_changed, sender=Project, dispatch_uid="gateway.project")
         signal.connect(_owned_by_project_changed, sender=ApiKey, dispatch_uid="gateway.key")

@@ -1,0 +1,70 @@
+"""Which changes of configuration are announced to the workers, over the suite's real Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import redis
+from django.conf import settings
+from pytest_django import DjangoCaptureOnCommitCallbacks
+
+from gateway.snapshot.announcements import CHANNEL, PRICES
+from integrations.models import ModelPrice, ProviderIntegration
+from integrations.price_services import load_shipped_prices
+from tests.factories.core import make_key, make_project
+
+
+@pytest.fixture
+def heard() -> Iterator[redis.client.PubSub]:
+    with redis.Redis.from_url(settings.REDIS_URL) as client, client.pubsub(ignore_subscribe_messages=True) as channel:
+        channel.subscribe(CHANNEL)
+        channel.get_message(timeout=5)
+        yield channel
+
+
+def changes(channel: redis.client.PubSub) -> set[str]:
+    """All that was announced: publishing is over when the change is, so nothing has to be waited for."""
+    found = set()
+    while (message := channel.get_message(timeout=0.2)) is not None:
+        found.add(message["data"].decode())
+    return found
+
+
+@pytest.mark.django_db
+def test_announcement__bulk_load_of_prices__is_one_of_prices(
+    heard: redis.client.PubSub, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        load_shipped_prices()
+
+    assert changes(heard) == {PRICES}
+
+
+@pytest.mark.django_db
+def test_announcement__one_price_saved__is_one_of_prices(
+    heard: redis.client.PubSub, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        ModelPrice.objects.create(provider="openai", model="gpt-of-this-test")
+
+    assert changes(heard) == {PRICES}
+
+
+@pytest.mark.django_db
+def test_announcement__key_and_integration__name_their_project(
+    heard: redis.client.PubSub, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    project = make_project()
+
+    with django_capture_on_commit_callbacks(execute=True):
+        make_key(project)
+    assert changes(heard) == {str(project.pk)}
+
+    with django_capture_on_commit_callbacks(execute=True):
+        integration = ProviderIntegration.objects.create(project=project, provider="openai")
+    assert changes(heard) == {str(project.pk)}
+
+    with django_capture_on_commit_callbacks(execute=True):
+        integration.delete()
+    assert changes(heard) == {str(project.pk)}
