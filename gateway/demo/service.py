@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+import requests
 from django.conf import settings
 from django.utils import timezone
 
@@ -37,7 +38,7 @@ class Access:
 def running_service() -> Iterator[str]:
     """The base URL of the service on this VAR_DIR, started for the occasion when none runs."""
     address = _announced()
-    if address is not None:
+    if address is not None and _answers(address):
         yield address
         return
     # Its welcome would be lost among the demo's lines together with the key; the demo makes a key of its own.
@@ -71,9 +72,17 @@ def _announced() -> str | None:
     return file.read_text(encoding="utf-8").strip() or None if file.exists() else None
 
 
+def _answers(address: str) -> bool:
+    """False when the service that announced the address was killed."""
+    try:
+        return requests.get(f"{address}/healthz", timeout=10).ok
+    except requests.ConnectionError:
+        return False
+
+
 def _wait_until_announced(service: subprocess.Popen[bytes]) -> str:
     deadline = time.monotonic() + _START_SECONDS
-    while (address := _announced()) is None:
+    while (address := _announced()) is None or not _answers(address):
         if service.poll() is not None:
             raise ServiceError(f"`manage.py serve` ended with exit code {service.returncode}; its lines are above.")
         if time.monotonic() > deadline:
