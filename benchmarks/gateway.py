@@ -50,6 +50,7 @@ class Run:
         self._options = options
         self._targets = {name: TARGETS[name](workspace) for name in options.targets}
         self._endpoints: dict[str, Endpoint] = {}
+        self._dead: set[str] = set()
         self.outcomes = {name: Outcome(target.label) for name, target in self._targets.items()}
 
     def measure(self, mock_port: int) -> None:
@@ -97,6 +98,8 @@ class Run:
 
     def _run(self, name: str, scenario: Scenario, *, seconds: float, keep: bool) -> None:
         target, outcome = self._targets[name], self.outcomes[name]
+        if name in self._dead:
+            return
         try:
             measured = scenarios.run(
                 scenario, target, self._endpoints[name], seconds=seconds, rate=self._rate(name, scenario)
@@ -104,7 +107,12 @@ class Run:
         except RuntimeError as error:
             outcome.problem = str(error)
             return
-        if keep:
+        if target.process is not None and target.process.poll() is not None:
+            # Half a run of a dead process would pass for a figure, and every ratio to it for another.
+            outcome.problem = f"its process ended with {target.process.returncode} during {scenario.name}"
+            outcome.measured.clear()
+            self._dead.add(name)
+        elif keep:
             outcome.measured.setdefault(scenario.name, []).append(measured)
 
     def _rate(self, name: str, scenario: Scenario) -> float:
