@@ -47,9 +47,9 @@ _runtime: Runtime | None = None
 
 
 def current_runtime() -> Runtime:
-    """The worker's runtime, made on the first call within a running loop (servers without lifespan need no more)."""
+    """The worker's runtime, made on the first call within its running loop (servers without lifespan need no more)."""
     global _runtime
-    if _runtime is None or _runtime.loop is not asyncio.get_running_loop():
+    if _runtime is None:
         _runtime = _start()
     return _runtime
 

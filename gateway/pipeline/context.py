@@ -13,7 +13,6 @@ from gateway.headers import RequestHeaders
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.wire import ChatCompletionRequest
 from integrations.pricing.cost import Price
-from integrations.pricing.lookup import find_price
 from integrations.providers.base import Adapter, Credentials, Usage
 
 
@@ -79,7 +78,7 @@ class Account:
         self.provider = attempt.provider
         self.model = attempt.model
         self.fallback_used = attempt.is_fallback
-        self.price = find_price(self.snapshot.prices, attempt.provider, attempt.model)
+        self.price = self.snapshot.price_of(attempt.provider, attempt.model)
 
     def fail(self, error: ApplicationError) -> None:
         self.outcome = Outcome.ERROR

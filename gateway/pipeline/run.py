@@ -41,7 +41,7 @@ async def run(runtime: Runtime, raw_headers: list[tuple[bytes, bytes]], receive:
         await reply.error(error)
         return
     account = Account(reply.request_id, arrived_us, started, snapshot, key, headers)
-    watch = ClientWatch(receive, runtime.loop)
+    watch = ClientWatch(receive, runtime.loop, settings.GATEWAY_BODY_SECONDS)
     try:
         await _answer(runtime, account, receive, reply, watch)
     except ApplicationError as error:
@@ -68,9 +68,8 @@ async def run(runtime: Runtime, raw_headers: list[tuple[bytes, bytes]], receive:
 
 
 async def _answer(runtime: Runtime, account: Account, receive: Receive, reply: Reply, watch: ClientWatch) -> None:
-    watch.expect_body(settings.GATEWAY_BODY_SECONDS)
     account.body = await read_body(receive, account.headers)
-    watch.start()
+    watch.body_arrived()
     account.request = request = parse(account.body, account.headers)
     account.slot = runtime.inflight.begin(
         account.request_id,

@@ -13,32 +13,29 @@ _DELAY_SECONDS = 0.25
 
 class ClientWatch:
     """Cancels the task that made it when the client is too slow or disconnects; `late` and `disconnected` tell those
-    from other cancellations. One timer at a time: `asyncio.timeout` around every body costs twice as much."""
+    from other cancellations. One timer serves for both: a quick request sets it once and cancels it once.
+    """
 
-    __slots__ = ("_handle", "_owner", "_receive", "_task", "disconnected", "late")
+    __slots__ = ("_deadline", "_handle", "_loop", "_owner", "_receive", "_task", "disconnected", "late")
 
-    def __init__(self, receive: Receive, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, receive: Receive, loop: asyncio.AbstractEventLoop, body_seconds: float) -> None:
+        """The whole body has to be there within `body_seconds`."""
         self._receive = receive
+        self._loop = loop
         self._owner = asyncio.current_task(loop)
         self._task: asyncio.Task[None] | None = None
-        self._handle: asyncio.TimerHandle | None = None
+        self._deadline: float | None = loop.time() + body_seconds
+        self._handle = loop.call_later(min(_DELAY_SECONDS, body_seconds), self._look)
         self.disconnected = False
         self.late = False
 
-    def expect_body(self, seconds: float) -> None:
-        """The whole body has to be there within `seconds`."""
-        self._handle = asyncio.get_running_loop().call_later(seconds, self._expire)
-
-    def start(self) -> None:
-        """From here on: the body has been read, so the next thing the client can say is that it is gone."""
-        if self._handle is not None:
-            self._handle.cancel()
-        self._handle = asyncio.get_running_loop().call_later(_DELAY_SECONDS, self._begin)
+    def body_arrived(self) -> None:
+        """The next thing that the client can say is that it is gone."""
+        self._deadline = None
 
     def stop(self) -> None:
         """From here on nothing is cancelled any more."""
-        if self._handle is not None:
-            self._handle.cancel()
+        self._handle.cancel()
         self._owner = None
         if self._task is not None:
             self._task.cancel()
@@ -48,13 +45,16 @@ class ClientWatch:
         if self._owner is not None:
             self._owner.uncancel()
 
-    def _expire(self) -> None:
-        if self._owner is not None:
+    def _look(self) -> None:
+        if self._deadline is None:
+            self._task = self._loop.create_task(self._listen())
+            return
+        left = self._deadline - self._loop.time()
+        if left > 0:
+            self._handle = self._loop.call_later(min(_DELAY_SECONDS, left), self._look)
+        elif self._owner is not None:
             self.late = True
             self._owner.cancel()
-
-    def _begin(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._listen())
 
     async def _listen(self) -> None:
         message = await self._receive()

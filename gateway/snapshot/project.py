@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from core.keys import KeyRecord
 from integrations.pricing.cost import Price
+from integrations.pricing.lookup import find_price
 from integrations.providers.base import Credentials
 
 PriceTable = Mapping[tuple[str, str], Price]
+
+_REMEMBERED_PRICES = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +26,14 @@ class ProjectSnapshot:
     credentials: Mapping[str, Credentials]
     prices: PriceTable
     serial: int
+    _priced: dict[tuple[str, str], Price | None] = field(default_factory=dict, repr=False, compare=False)
+
+    def price_of(self, provider: str, model: str) -> Price | None:
+        """`find_price`, asked once a model: names outside the list cost a search. None when the price is unknown."""
+        name = (provider, model)
+        if name not in self._priced:
+            # Clients choose the names.
+            if len(self._priced) >= _REMEMBERED_PRICES:
+                self._priced.clear()
+            self._priced[name] = find_price(self.prices, provider, model)
+        return self._priced[name]
