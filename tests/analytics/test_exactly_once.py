@@ -63,13 +63,16 @@ class Place:
 @pytest.fixture
 def place(tmp_path: Path, settings: Settings) -> Iterator[Place]:
     settings.VAR_DIR = tmp_path
+    settings.RUN_DIR = tmp_path / "run"
     settings.CLICKHOUSE_URL = None
     client.close()
     found = Place(tmp_path)
-    migrate()
-    yield found
-    found.close()
-    client.close()
+    try:
+        migrate()
+        yield found
+    finally:
+        found.close()
+        client.close()
 
 
 def test_records__engine_and_shipper_killed_again_and_again__each_counted_exactly_once(place: Place) -> None:
