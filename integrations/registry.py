@@ -8,14 +8,19 @@ from functools import cache, lru_cache
 from importlib import import_module
 
 from integrations.errors import UnknownProviderError
-from integrations.providers.base import Adapter
-from integrations.providers.openai import Dialect, OpenAIAdapter
+from integrations.providers.base import Adapter, Traits
 
 # Provider → "module:attribute", where the attribute is an adapter or a mapping of them by provider name.
 _COMPATIBLE = "integrations.providers.compatible:ADAPTERS"
 _ADAPTERS = {
     "openai": "integrations.providers.openai:ADAPTER",
     "azure_openai": "integrations.providers.azure_openai:ADAPTER",
+    "anthropic": "integrations.providers.anthropic:ADAPTER",
+    "google": "integrations.providers.google:GEMINI",
+    "google_vertex": "integrations.providers.google:VERTEX",
+    "bedrock": "integrations.providers.bedrock:ADAPTER",
+    "mistral": "integrations.providers.mistral:ADAPTER",
+    "cohere": "integrations.providers.cohere:ADAPTER",
     "groq": _COMPATIBLE,
     "deepseek": _COMPATIBLE,
     "xai": _COMPATIBLE,
@@ -24,7 +29,6 @@ _ADAPTERS = {
     "fireworks": _COMPATIBLE,
     "perplexity": _COMPATIBLE,
     "cerebras": _COMPATIBLE,
-    "mistral": _COMPATIBLE,
     "huggingface": _COMPATIBLE,
     "zai": _COMPATIBLE,
     "snowflake": _COMPATIBLE,
@@ -117,16 +121,14 @@ def adapter_for(provider: str) -> Adapter:
     return adapter
 
 
-def dialect_of(provider: str) -> Dialect | None:
-    """What is declared about a provider of the OpenAI dialect; None for one with an adapter of its own kind."""
-    adapter = adapter_for(provider)
-    return adapter.dialect if isinstance(adapter, OpenAIAdapter) else None
+def traits_of(provider: str) -> Traits:
+    """Raises UnknownProviderError."""
+    return adapter_for(provider).traits
 
 
 def default_model(provider: str) -> str:
     """The model to fall back to at a provider that does not serve the one asked for; empty when none is declared."""
-    dialect = dialect_of(provider)
-    return dialect.default_model if dialect else ""
+    return traits_of(provider).default_model
 
 
 def supported_prefixes() -> tuple[Prefix, ...]:

@@ -15,7 +15,7 @@ from integrations.credentials import is_masked, store_extra, store_secret
 from integrations.errors import IntegrationExistsError, IntegrationNotFoundError, UnknownProviderError
 from integrations.models import ProviderIntegration
 from integrations.price_services import load_shipped_prices as load_shipped_prices
-from integrations.registry import dialect_of, is_known
+from integrations.registry import is_known, traits_of
 
 SECRET_LENGTH = 4096
 
@@ -110,13 +110,11 @@ def _checked_secret(secret: str, name: str) -> str:
 
 
 def _check_complete(row: ProviderIntegration, *, trusted: bool) -> None:
-    dialect = dialect_of(row.provider)
-    if dialect is None:
-        return
-    base_url = row.base_url or dialect.base_url
+    traits = traits_of(row.provider)
+    base_url = row.base_url or traits.base_url
     if not base_url:
         raise _missing("base_url", f"{row.provider} needs the address of the service")
-    if not row.encrypted_secret and not dialect.optional_secret:
+    if not row.encrypted_secret and not (traits.optional_secret or row.encrypted_extra):
         raise _missing("api_key", f"{row.provider} needs an API key")
     if trusted:
         check_form(base_url)

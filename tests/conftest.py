@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from tests.recordings import EXPECTED, OPENAI_DIALECT, SHARED_DIR, missing_recordings
+from tests.recordings import EXPECTED, SHARED_DIR, missing_recordings
 
 
 def pytest_report_header() -> str:
-    missing, expected = missing_recordings(), EXPECTED[OPENAI_DIALECT]
+    missing, expected = missing_recordings(), sum(EXPECTED.values())
     return f"recordings: {expected - missing} of {expected} in {SHARED_DIR}" + (
         f", {missing} not found and not replayed" if missing else ""
     )

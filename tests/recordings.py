@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 from collections.abc import Mapping
@@ -16,13 +17,22 @@ _PROJECT = Path(__file__).resolve().parent.parent
 SHARED_DIR = (_PROJECT / os.environ.get("SHARED_DIR", "../shared")).resolve()
 OPENAI_DIALECT = "openai.chat_completions"
 # How many a complete SHARED_DIR holds: the header of a test run says how many of them were not found.
-EXPECTED = {OPENAI_DIALECT: 78}
+EXPECTED = {
+    OPENAI_DIALECT: 78,
+    "anthropic.messages": 20,
+    "google.generateContent": 13,
+    "google.streamGenerateContent": 9,
+    "bedrock.converse": 10,
+    "bedrock.converse_stream": 9,
+    "cohere.v2_chat": 8,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
     """One exchange. `request` is the body that was sent upstream, `body` what came back, headers included."""
 
+    api: str
     name: str
     provider: str
     model: str
@@ -40,18 +50,22 @@ class Recording:
 
 
 @cache
-def openai_dialect_recordings() -> tuple[Recording, ...]:
-    """Every recording of the OpenAI dialect, streams and errors included; empty without SHARED_DIR."""
+def recordings_of(*apis: str) -> tuple[Recording, ...]:
+    """Every recording of these wire APIs, streams and errors included; empty without SHARED_DIR."""
     folder = SHARED_DIR / "recordings"
     try:
         index = json.loads((folder / "INDEX.json").read_bytes())
     except FileNotFoundError:
         return ()
-    return tuple(_load(folder / row["file"], row) for row in index if row["api"] == OPENAI_DIALECT)
+    return tuple(_load(folder / row["file"], row) for row in index if row["api"] in apis)
+
+
+def openai_dialect_recordings() -> tuple[Recording, ...]:
+    return recordings_of(OPENAI_DIALECT)
 
 
 def missing_recordings() -> int:
-    return max(0, EXPECTED[OPENAI_DIALECT] - len(openai_dialect_recordings()))
+    return max(0, sum(EXPECTED.values()) - len(recordings_of(*EXPECTED)))
 
 
 def shared_file(*parts: str) -> Path | None:
@@ -64,6 +78,7 @@ def _load(file: Path, row: Mapping[str, Any]) -> Recording:
     exchange = json.loads(file.read_bytes())
     response = exchange["response"]
     return Recording(
+        api=row["api"],
         name=row["name"],
         provider=row["provider"],
         model=row["model"],
@@ -73,5 +88,13 @@ def _load(file: Path, row: Mapping[str, Any]) -> Recording:
         path=row["path"],
         request=exchange["request"]["body"] or {},
         headers=response["headers"],
-        body=response["body_text"].encode(),
+        body=_body(response),
     )
+
+
+def _body(response: Mapping[str, Any]) -> bytes:
+    """AWS event streams are binary and stored as base64."""
+    if response.get("body_base64") is not None:
+        return base64.b64decode(response["body_base64"])
+    text: str = response["body_text"]
+    return text.encode()

@@ -12,8 +12,9 @@ from urllib.parse import quote
 from typing_extensions import override
 
 from integrations.providers.base import ChatRequest, Credentials, UpstreamRequest
+from integrations.providers.endpoints import USER_AGENT, Endpoint
 from integrations.providers.errors import FailureKind, ProviderError
-from integrations.providers.openai import USER_AGENT, Dialect, Endpoint, OpenAIAdapter
+from integrations.providers.openai import Dialect, OpenAIAdapter
 from integrations.providers.openai_request import Documents, Thinking, build_body
 
 DEFAULT_API_VERSION = "2024-10-21"
@@ -26,6 +27,7 @@ AZURE_OPENAI = Dialect(
     default_model="gpt-4o-mini",
     documents=Documents.FILE_DATA,
     thinking=Thinking.EFFORT,
+    options=("api_version", "deployment"),
 )
 
 

@@ -27,27 +27,55 @@ class Credentials:
 
 
 @dataclass(frozen=True, slots=True)
+class Media:
+    """A file that was fetched for a provider that takes bytes only. `media_type` was sniffed from them."""
+
+    media_type: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class ChatRequest:
     """A validated request as the pipeline hands it to an adapter.
 
     `body` is what the client sent, byte for byte; `fields` is the same decoded (do not mutate); `model` is the name to
     send upstream. An adapter of the same dialect forwards `body` unless something has to change.
+    `is_fallback`: another provider was asked first, so what only that vendor understands has to be left out.
+    `media` and `access_token` hold what `Adapter.needs` asked for.
     """
 
     model: str
     stream: bool
     body: bytes
     fields: Mapping[str, Any]
+    is_fallback: bool = False
+    media: Mapping[str, Media] = field(default_factory=dict)
+    access_token: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What has to be fetched before a request can be built: files by address, an OAuth access token."""
+
+    media: tuple[str, ...] = ()
+    access_token: bool = False
+
+
+NOTHING = Needs()
 
 
 @dataclass(frozen=True, slots=True)
 class UpstreamRequest:
-    """One HTTP request. `url` is absolute; header names are lower case."""
+    """One HTTP request. `url` is absolute; header names are lower case.
+
+    `warnings` name each of the client's parameters that this provider has no place for and that were left out.
+    """
 
     method: str
     url: str
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +141,38 @@ class StreamTranslator(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What is declared about a provider.
+
+    An empty `base_url` means that the integration has to name one. `optional_secret`: may be used without a key.
+    `secret_extra`: secret fields beside or instead of the key; `options`: the plain ones. `default_model` is the model
+    to fall back to at a provider that does not serve the one asked for.
+    """
+
+    provider: str
+    base_url: str
+    owned_by: str = ""
+    default_model: str = ""
+    optional_secret: bool = False
+    secret_extra: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+
 class Adapter(Protocol):
     """A provider's dialect. Stateless: one instance serves all requests."""
 
     provider: str
 
+    @property
+    def traits(self) -> Traits: ...
+
+    def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
+        """What `build_request` will look for in `request.media` and `request.access_token`; mostly `NOTHING`."""
+        ...
+
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
-        """Raises ProviderError(REJECTED) when the request cannot be expressed in this dialect."""
+        """Raises UnsupportedParameterError when the answer would differ in kind from what the request asks for."""
         ...
 
     def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:

@@ -24,16 +24,6 @@ DIALECTS = (
     ),
     Dialect("perplexity", "https://api.perplexity.ai", default_model="sonar", thinking=Thinking.DROP),
     Dialect("cerebras", "https://api.cerebras.ai/v1", default_model="llama-3.3-70b", thinking=Thinking.DROP),
-    Dialect(
-        "mistral",
-        "https://api.mistral.ai/v1",
-        owned_by="mistralai",
-        default_model="mistral-small-latest",
-        documents=Documents.PLAIN,
-        thinking=Thinking.DROP,
-        # Refuses fields it does not know (422 extra_forbidden) and sends usage without being asked.
-        stream_options=False,
-    ),
     Dialect("huggingface", "https://router.huggingface.co/v1", default_model="meta-llama/Llama-3.3-70B-Instruct"),
     Dialect("zai", "https://api.z.ai/api/paas/v4", owned_by="zai", default_model="glm-4.6"),
     Dialect("snowflake", "", default_model="claude-sonnet-4-5", thinking=Thinking.DROP),

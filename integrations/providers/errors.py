@@ -6,6 +6,10 @@ The pipeline turns these into statuses (design, section 5); nothing here knows t
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from integrations.providers.base import Usage
 
 
 class FailureKind(StrEnum):
@@ -27,6 +31,7 @@ class ProviderError(Exception):
     """One attempt failed. `message` holds no secret and may be shown to the client.
 
     `status` is the provider's HTTP status, or None when there was no answer. `retry_after` is in seconds.
+    `usage` is what the failed attempt has consumed, when the provider said so before it failed: it will be billed.
     """
 
     def __init__(
@@ -37,6 +42,7 @@ class ProviderError(Exception):
         provider: str = "",
         status: int | None = None,
         retry_after: float | None = None,
+        usage: Usage | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -44,7 +50,16 @@ class ProviderError(Exception):
         self.provider = provider
         self.status = status
         self.retry_after = retry_after
+        self.usage = usage
 
     @property
     def retryable(self) -> bool:
         return self.kind in RETRYABLE
+
+
+class UnsupportedParameterError(ProviderError):
+    """The provider has no place for `parameter`, and without it the answer would differ in kind."""
+
+    def __init__(self, parameter: str, problem: str, *, provider: str = "") -> None:
+        super().__init__(f"{parameter}: {problem}", kind=FailureKind.REJECTED, provider=provider)
+        self.parameter = parameter

@@ -5,16 +5,20 @@ A look-alike is a `Dialect` row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from integrations.providers.base import (
+    NOTHING,
     ChatRequest,
     Credentials,
+    Needs,
     ParsedResponse,
     StreamTranslator,
+    Traits,
     UpstreamRequest,
 )
+from integrations.providers.endpoints import USER_AGENT, Endpoint, PerCredentials
 from integrations.providers.errors import ProviderError
 from integrations.providers.failures import failure, redact
 from integrations.providers.openai_request import Documents, Thinking, build_body
@@ -23,20 +27,12 @@ from integrations.providers.openai_stream import OpenAIStream
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
-    """One provider that speaks the dialect: where it listens and where it differs.
+class Dialect(Traits):
+    """One provider that speaks the dialect: where it listens and where it differs."""
 
-    An empty `base_url` means that the integration has to name one. `optional_secret`: may be used without a key.
-    """
-
-    provider: str
-    base_url: str
-    owned_by: str = ""
-    default_model: str = ""
     documents: Documents = Documents.REFUSE
     thinking: Thinking = Thinking.PASS
     stream_options: bool = True
-    optional_secret: bool = False
 
 
 OPENAI = Dialect(
@@ -48,42 +44,6 @@ OPENAI = Dialect(
     thinking=Thinking.EFFORT,
 )
 
-USER_AGENT = "prompt-gateway"
-_REMEMBERED = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    url: str
-    headers: Mapping[str, str]
-
-
-class PerCredentials:
-    """What is the same for every request with the same credentials, made once.
-
-    Keyed by identity: a changed integration is a new object. Holding the object keeps its id from being reused.
-    """
-
-    __slots__ = ("_known", "_make")
-
-    def __init__(self, make: Callable[[Credentials], Endpoint]) -> None:
-        self._make = make
-        self._known: dict[int, tuple[Credentials, Endpoint]] = {}
-
-    def get(self, credentials: Credentials) -> Endpoint:
-        known = self._known.get(id(credentials))
-        if known is not None and known[0] is credentials:
-            return known[1]
-        if len(self._known) >= _REMEMBERED:
-            self._known.clear()
-        endpoint = self._make(credentials)
-        self._known[id(credentials)] = (credentials, endpoint)
-        return endpoint
-
-    def secrets(self) -> tuple[str, ...]:
-        """Every secret in use: what no message to a client may hold."""
-        return tuple({credentials.secret for credentials, _ in self._known.values() if credentials.secret})
-
 
 class OpenAIAdapter:
     """Stateless but for the remembered endpoints."""
@@ -92,6 +52,13 @@ class OpenAIAdapter:
         self.provider = dialect.provider
         self.dialect = dialect
         self._endpoints = PerCredentials(self._endpoint)
+
+    @property
+    def traits(self) -> Traits:
+        return self.dialect
+
+    def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
+        return NOTHING
 
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         endpoint = self._endpoints.get(credentials)

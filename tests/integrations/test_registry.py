@@ -8,10 +8,10 @@ from integrations.registry import (
     Candidate,
     adapter_for,
     default_model,
-    dialect_of,
     providers,
     resolve,
     supported_prefixes,
+    traits_of,
 )
 
 
@@ -19,9 +19,8 @@ from integrations.registry import (
 def test_adapter_for__every_name__its_own_adapter_made_once(provider: str) -> None:
     assert adapter_for(provider).provider == provider
     assert adapter_for(provider) is adapter_for(provider)
-    dialect = dialect_of(provider)
-    assert dialect is not None
-    assert not dialect.base_url.endswith("/")
+    assert traits_of(provider).provider == provider
+    assert not traits_of(provider).base_url.endswith("/")
 
 
 def test_adapter_for__unknown__refused_by_name() -> None:

@@ -1,0 +1,150 @@
+"""Writes chat completions and chunks of the wire format for providers that answer in another dialect.
+
+Reasoning leaves as `reasoning_content` (the text, as DeepSeek and most look-alikes name it) and, where it has to come
+back unchanged, as OpenRouter's `reasoning_details`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from integrations.providers.base import ParsedResponse, StreamEvent, Usage
+from integrations.providers.usage import usage_object
+
+_encode = msgspec.json.Encoder().encode
+
+
+def tool_call(call_id: str, name: str, arguments: str, **extra: Any) -> dict[str, Any]:
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}, **extra}
+
+
+def reasoning_text(text: str, *, format: str, signature: str = "", index: int = 0) -> dict[str, Any]:
+    detail: dict[str, Any] = {"type": "reasoning.text", "text": text, "format": format, "index": index}
+    if signature:
+        detail["signature"] = signature
+    return detail
+
+
+def reasoning_encrypted(data: str, *, format: str, index: int = 0, id: str = "") -> dict[str, Any]:
+    detail: dict[str, Any] = {"type": "reasoning.encrypted", "data": data, "format": format, "index": index}
+    if id:
+        detail["id"] = id
+    return detail
+
+
+@dataclass(slots=True)
+class Answer:
+    """One choice of a whole answer. `content` None when there is no text at all (a tool call, an empty answer)."""
+
+    content: str | None = None
+    reasoning: str = ""
+    reasoning_details: list[Mapping[str, Any]] = field(default_factory=list)
+    tool_calls: list[Mapping[str, Any]] = field(default_factory=list)
+    finish_reason: str = "stop"
+    refusal: str = ""
+    annotations: list[Mapping[str, Any]] = field(default_factory=list)
+    logprobs: Mapping[str, Any] | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def message(self) -> dict[str, Any]:
+        message: dict[str, Any] = {"role": "assistant", "content": self.content}
+        if self.refusal:
+            message["refusal"] = self.refusal
+        if self.reasoning:
+            message["reasoning_content"] = self.reasoning
+        if self.reasoning_details:
+            message["reasoning_details"] = self.reasoning_details
+        if self.tool_calls:
+            message["tool_calls"] = self.tool_calls
+        if self.annotations:
+            message["annotations"] = self.annotations
+        return {**message, **self.extra}
+
+
+def whole(
+    answers: Iterable[Answer], *, completion_id: str, model: str, usage: Usage | None, created: int | None = None
+) -> ParsedResponse:
+    """`completion_id` is the provider's own id, or one derived from its answer."""
+    choices: list[dict[str, Any]] = []
+    for index, answer in enumerate(answers):
+        choice = {"index": index, "message": answer.message(), "finish_reason": answer.finish_reason}
+        if answer.logprobs is not None:
+            choice["logprobs"] = answer.logprobs
+        choices.append(choice)
+    body: dict[str, Any] = {
+        "id": completion_id,
+        "object": "chat.completion",
+        "created": int(time.time()) if created is None else created,
+        "model": model,
+        "choices": choices,
+    }
+    if usage is not None:
+        body["usage"] = usage_object(usage)
+    return ParsedResponse(body=_encode(body), model=model, finish_reason=choices[0]["finish_reason"], usage=usage)
+
+
+class Chunks:
+    """Writes the chunks of one stream. `id`, `model` may be set once the provider has told them."""
+
+    __slots__ = ("_created", "_head", "id", "model")
+
+    def __init__(self, *, completion_id: str, model: str, created: int | None = None) -> None:
+        self.id = completion_id
+        self.model = model
+        self._created = int(time.time()) if created is None else created
+        self._head: tuple[str, str, bytes] | None = None
+
+    def role(self, index: int = 0) -> StreamEvent:
+        return self._event(index, {"role": "assistant", "content": ""}, has_output=False)
+
+    def text(self, text: str, index: int = 0) -> StreamEvent:
+        return self._event(index, {"content": text}, has_output=bool(text), text=text if index == 0 else "")
+
+    def reasoning(self, text: str, details: list[Mapping[str, Any]] | None = None, index: int = 0) -> StreamEvent:
+        """`text` may be empty: a signature or encrypted block comes alone."""
+        delta: dict[str, Any] = {}
+        if text:
+            delta["reasoning_content"] = text
+        if details:
+            delta["reasoning_details"] = details
+        return self._event(index, delta, has_output=bool(delta))
+
+    def tool_call(
+        self, position: int, call_id: str, name: str, arguments: str = "", index: int = 0, **extra: Any
+    ) -> StreamEvent:
+        """The first delta of the call at `position` among the calls of the answer."""
+        call = {"index": position, **tool_call(call_id, name, arguments, **extra)}
+        return self._event(index, {"tool_calls": [call]}, has_output=True)
+
+    def arguments(self, position: int, fragment: str, index: int = 0) -> StreamEvent:
+        delta = {"tool_calls": [{"index": position, "function": {"arguments": fragment}}]}
+        return self._event(index, delta, has_output=True)
+
+    def delta(self, delta: Mapping[str, Any], index: int = 0) -> StreamEvent:
+        """Anything else that is output: a refusal, annotations, an image."""
+        return self._event(index, delta, has_output=True)
+
+    def last(self, finish_reasons: Mapping[int, str], usage: Usage | None) -> list[StreamEvent]:
+        """The last chunk: empty deltas, a finish reason for every choice, and usage once."""
+        choices = [
+            {"index": index, "delta": {}, "finish_reason": reason} for index, reason in sorted(finish_reasons.items())
+        ]
+        tail = _encode(choices)
+        told = b"" if usage is None else b',"usage":' + _encode(usage_object(usage))
+        return [StreamEvent(b"%b%b%b}" % (self._top(), tail, told), has_output=False)]
+
+    def _event(self, index: int, delta: Mapping[str, Any], *, has_output: bool, text: str = "") -> StreamEvent:
+        data = b'%b[{"index":%d,"delta":%b,"finish_reason":null}]}' % (self._top(), index, _encode(delta))
+        return StreamEvent(data, has_output, text)
+
+    def _top(self) -> bytes:
+        head = self._head
+        if head is None or head[0] != self.id or head[1] != self.model:
+            fields = {"id": self.id, "object": "chat.completion.chunk", "created": self._created, "model": self.model}
+            head = self._head = (self.id, self.model, _encode(fields)[:-1] + b',"choices":')
+        return head[2]

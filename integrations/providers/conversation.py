@@ -1,0 +1,260 @@
+"""The messages of a chat-completion request as turns and blocks, which is how every other dialect has them.
+
+Reasoning travels as OpenRouter's `reasoning_details` (https://openrouter.ai/docs/use-cases/reasoning-tokens): what one
+vendor signed or encrypted is of use to that vendor only, so an adapter takes the blocks of its own `format`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+
+from integrations.providers.errors import UnsupportedParameterError
+
+Role = Literal["user", "assistant"]
+_SYSTEM_ROLES = ("system", "developer")
+# Data URLs without a media type are plain text (RFC 2397).
+_DEFAULT_MEDIA_TYPE = "text/plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """`cache_control` is Anthropic's prompt-cache marker, which clients put on content parts."""
+
+    text: str
+    cache_control: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """An image, document, sound or film, by address or as a data URL. `detail` is OpenAI's image detail."""
+
+    kind: Literal["image", "document", "audio", "video"]
+    url: str
+    name: str = ""
+    detail: str = ""
+    cache_control: Mapping[str, Any] | None = None
+
+    @property
+    def is_inline(self) -> bool:
+        return self.url[:5].lower() == "data:"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """`arguments` is the JSON text as sent; `extra` holds vendor fields of the call, such as `extra_content`."""
+
+    id: str
+    name: str
+    arguments: str
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    cache_control: Mapping[str, Any] | None = None
+
+    def arguments_object(self) -> dict[str, Any]:
+        """Raises UnsupportedParameterError when the arguments are not a JSON object: other dialects take no text."""
+        try:
+            decoded = msgspec.json.decode(self.arguments or "{}")
+        except msgspec.DecodeError:
+            decoded = None
+        if not isinstance(decoded, dict):
+            raise UnsupportedParameterError("messages", f"the arguments of tool call {self.id!r} are not a JSON object")
+        return decoded
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """`name` is the function's, found through the call that it answers; empty when no such call is there."""
+
+    call_id: str
+    name: str
+    content: tuple[Text | Attachment, ...]
+    is_error: bool = False
+    cache_control: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """One entry of `reasoning_details`, or bare `reasoning_content` (then `format` and `signature` are empty).
+
+    `data` is what a provider encrypted. `id` is OpenRouter's: for Gemini the tool call that the signature belongs to.
+    """
+
+    text: str = ""
+    signature: str = ""
+    data: str = ""
+    format: str = ""
+    id: str = ""
+
+
+Block = Text | Attachment | ToolCall | ToolResult | Reasoning
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    role: Role
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """`system` holds system and developer messages in order, wherever they stood; neighbours of one role are merged,
+    tool results belonging to the user's side."""
+
+    system: tuple[Text, ...]
+    turns: tuple[Turn, ...]
+
+    def attachments(self) -> Iterator[Attachment]:
+        for turn in self.turns:
+            for block in turn.blocks:
+                if isinstance(block, Attachment):
+                    yield block
+                elif isinstance(block, ToolResult):
+                    yield from (part for part in block.content if isinstance(part, Attachment))
+
+
+def read_conversation(fields: Mapping[str, Any]) -> Conversation:
+    """Raises UnsupportedParameterError for a content part that nothing but the OpenAI dialect knows."""
+    system: list[Text] = []
+    turns: list[tuple[Role, list[Block]]] = []
+    names: dict[str, str] = {}
+    for index, message in enumerate(fields["messages"]):
+        role = message["role"]
+        if role in _SYSTEM_ROLES:
+            system += [part for part in _parts(message, index) if isinstance(part, Text)]
+            continue
+        side: Role = "assistant" if role == "assistant" else "user"
+        blocks = list(_blocks(message, index, names))
+        if not blocks:
+            continue
+        if turns and turns[-1][0] == side:
+            turns[-1][1].extend(blocks)
+        else:
+            turns.append((side, blocks))
+    return Conversation(tuple(system), tuple(Turn(role, tuple(blocks)) for role, blocks in turns))
+
+
+def data_url(url: str) -> tuple[str, bytes]:
+    """Media type and bytes of a data URL (RFC 2397). Raises UnsupportedParameterError when it is none."""
+    head, comma, body = url[5:].partition(",")
+    if url[:5].lower() != "data:" or not comma:
+        raise UnsupportedParameterError("messages", "a data URL has no data")
+    media_type, _, options = head.partition(";")
+    try:
+        is_base64 = options.lower().endswith("base64")
+        data = base64.b64decode(unquote_to_bytes(body), validate=False) if is_base64 else unquote_to_bytes(body)
+    except (binascii.Error, ValueError):
+        raise UnsupportedParameterError("messages", "a data URL holds no valid base64") from None
+    return media_type.strip().lower() or _DEFAULT_MEDIA_TYPE, data
+
+
+def _blocks(message: Mapping[str, Any], index: int, names: dict[str, str]) -> Iterator[Block]:
+    if message["role"] in ("tool", "function"):
+        yield _tool_result(message, index, names)
+        return
+    if message["role"] == "assistant":
+        yield from _reasoning(message)
+    yield from _parts(message, index)
+    for call in message.get("tool_calls") or ():
+        function = call.get("function")
+        if not isinstance(function, Mapping):
+            raise UnsupportedParameterError("messages", f"messages[{index}].tool_calls: only functions can be called")
+        name = str(function.get("name") or "")
+        names[str(call.get("id") or "")] = name
+        arguments = function.get("arguments")
+        yield ToolCall(
+            id=str(call.get("id") or ""),
+            name=name,
+            arguments=arguments if isinstance(arguments, str) else msgspec.json.encode(arguments or {}).decode(),
+            extra={key: value for key, value in call.items() if key not in ("id", "type", "function", "index")},
+            cache_control=call.get("cache_control"),
+        )
+
+
+def _tool_result(message: Mapping[str, Any], index: int, names: Mapping[str, str]) -> ToolResult:
+    call_id = str(message.get("tool_call_id") or "")
+    return ToolResult(
+        call_id=call_id,
+        name=names.get(call_id) or str(message.get("name") or ""),
+        content=tuple(_parts(message, index)),
+        # Not of OpenAI's dialect; clients that came from Anthropic's send it.
+        is_error=message.get("is_error") is True,
+        cache_control=message.get("cache_control"),
+    )
+
+
+def _reasoning(message: Mapping[str, Any]) -> Iterator[Reasoning]:
+    details = message.get("reasoning_details") or message.get("thinking_blocks")
+    if isinstance(details, list) and details:
+        for detail in details:
+            if isinstance(detail, Mapping):
+                yield _detail(detail)
+        return
+    text = message.get("reasoning_content") or message.get("reasoning")
+    if isinstance(text, str) and text:
+        yield Reasoning(text=text)
+
+
+def _detail(detail: Mapping[str, Any]) -> Reasoning:
+    """OpenRouter's entries; Anthropic's own blocks (`thinking`, `redacted_thinking`) under `thinking_blocks` too."""
+    own = detail.get("type") in ("thinking", "redacted_thinking")
+    return Reasoning(
+        text=str(detail.get("text") or detail.get("thinking") or detail.get("summary") or ""),
+        signature=str(detail.get("signature") or ""),
+        data=str(detail.get("data") or ""),
+        format=str(detail.get("format") or ("anthropic-claude-v1" if own else "")),
+        id=str(detail.get("id") or ""),
+    )
+
+
+def _parts(message: Mapping[str, Any], index: int) -> Iterator[Text | Attachment]:
+    content = message.get("content")
+    if isinstance(content, str):
+        if content:
+            yield Text(content, message.get("cache_control"))
+    elif isinstance(content, list):
+        for number, part in enumerate(content):
+            yield _part(part, f"messages[{index}].content[{number}]")
+
+
+def _part(part: Mapping[str, Any], where: str) -> Text | Attachment:
+    kind, cache_control = part.get("type"), part.get("cache_control")
+    match kind:
+        case "text" | "refusal":
+            return Text(str(part.get("text") or part.get("refusal") or ""), cache_control)
+        case "image_url":
+            image = part["image_url"]
+            detail = str(image.get("detail") or "") if isinstance(image, Mapping) else ""
+            return Attachment("image", _url(image, where), detail=detail, cache_control=cache_control)
+        case "document_url":
+            name = str(part.get("name") or part.get("title") or "")
+            return Attachment("document", _url(part["document_url"], where), name=name, cache_control=cache_control)
+        case "video_url":
+            return Attachment("video", _url(part["video_url"], where), cache_control=cache_control)
+        case "file":
+            return _file(part, where)
+        case "input_audio":
+            audio = part.get("input_audio") or {}
+            return Attachment("audio", f"data:audio/{audio.get('format') or 'wav'};base64,{audio.get('data') or ''}")
+    raise UnsupportedParameterError("messages", f"{where}: a part of type {kind!r} has no counterpart")
+
+
+def _file(part: Mapping[str, Any], where: str) -> Attachment:
+    """OpenAI's `file` part with the data inside (https://platform.openai.com/docs/guides/pdf-files)."""
+    file = part.get("file")
+    data = file.get("file_data") if isinstance(file, Mapping) else None
+    if not isinstance(file, Mapping) or not isinstance(data, str) or not data:
+        raise UnsupportedParameterError("messages", f"{where}: a file has to carry its data in file_data")
+    return Attachment("document", data, name=str(file.get("filename") or ""), cache_control=part.get("cache_control"))
+
+
+def _url(holder: Any, where: str) -> str:
+    url = holder.get("url") if isinstance(holder, Mapping) else holder
+    if not isinstance(url, str) or not url:
+        raise UnsupportedParameterError("messages", f"{where}: an address is missing")
+    return url

@@ -1,0 +1,200 @@
+"""The request's parameters in the forms that other dialects need, and the account of those that have no counterpart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from integrations.providers.errors import UnsupportedParameterError
+
+# What the gateway acts on itself, and what says how the answer travels and not what it is.
+_NOT_FOR_PROVIDERS = frozenset(
+    {"model", "messages", "stream", "stream_options", "models", "provider", "prompt_config", "prompt_variables"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTool:
+    """`extra` holds fields beside `function`, such as `cache_control`."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    strict: bool = False
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChoice:
+    """`function` names the one function for kind "function"; `allowed` restricts the choice (OpenAI: allowed_tools)."""
+
+    kind: Literal["none", "auto", "required", "function"]
+    function: str = ""
+    allowed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseFormat:
+    kind: Literal["text", "json_object", "json_schema"]
+    name: str = ""
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    strict: bool = False
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningWish:
+    """What `thinking` and `reasoning_effort` ask for. `enabled` None: the request says nothing about it."""
+
+    enabled: bool | None = None
+    budget_tokens: int | None = None
+    effort: str = ""
+    adaptive: bool = False
+
+
+@dataclass(slots=True)
+class Mapped:
+    """Keeps account of which parameters an adapter has translated; the rest has no counterpart and is named."""
+
+    provider: str
+    fields: Mapping[str, Any]
+    taken: set[str] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+
+    def take(self, name: str) -> Any:
+        """The value of a parameter that the adapter translates; None when it is absent or null."""
+        self.taken.add(name)
+        return self.fields.get(name)
+
+    def drop(self, what: str, why: str = "") -> None:
+        """Notes something that is left out though its parameter was looked at."""
+        self.notes.append(f"{what}: dropped, {why or f'{self.provider} has no counterpart'}")
+
+    def refuse(self, parameter: str, problem: str) -> UnsupportedParameterError:
+        return UnsupportedParameterError(parameter, problem, provider=self.provider)
+
+    def warnings(self) -> tuple[str, ...]:
+        """Call last: what was dropped, with every field that nobody took."""
+        for name, value in self.fields.items():
+            if name not in self.taken and name not in _NOT_FOR_PROVIDERS and value is not None:
+                self.drop(name)
+        return tuple(self.notes)
+
+
+def max_tokens(mapped: Mapped) -> int | None:
+    newer, older = mapped.take("max_completion_tokens"), mapped.take("max_tokens")
+    limit = newer if newer is not None else older
+    return None if limit is None else int(limit)
+
+
+def stop_sequences(mapped: Mapped) -> list[str]:
+    stop = mapped.take("stop")
+    return [stop] if isinstance(stop, str) else list(stop or ())
+
+
+def function_tools(mapped: Mapped) -> tuple[list[FunctionTool], list[Mapping[str, Any]]]:
+    """The functions, and the tools that are none: a vendor's own, for the adapter to pass on or refuse."""
+    functions, others = [], []
+    for tool in mapped.take("tools") or ():
+        function = tool.get("function")
+        if tool.get("type", "function") != "function" or not isinstance(function, Mapping):
+            others.append(tool)
+            continue
+        functions.append(
+            FunctionTool(
+                name=str(function.get("name") or ""),
+                description=str(function.get("description") or ""),
+                parameters=function.get("parameters") or {"type": "object", "properties": {}},
+                strict=function.get("strict") is True,
+                extra={name: value for name, value in tool.items() if name not in ("type", "function")},
+            )
+        )
+    return functions, others
+
+
+def tool_choice(mapped: Mapped) -> ToolChoice | None:
+    """None when the request leaves it to the provider's default."""
+    choice = mapped.take("tool_choice")
+    if choice is None:
+        return None
+    if choice in ("none", "auto", "required"):
+        return ToolChoice(choice)
+    if isinstance(choice, Mapping):
+        kind = choice.get("type")
+        named = choice.get("function")
+        if kind == "function" and isinstance(named, Mapping) and named.get("name"):
+            return ToolChoice("function", str(named["name"]))
+        if kind == "allowed_tools" and isinstance(choice.get("allowed_tools"), Mapping):
+            return _allowed(choice["allowed_tools"])
+    raise mapped.refuse("tool_choice", "expected none, auto, required or a specific function")
+
+
+def _allowed(wish: Mapping[str, Any]) -> ToolChoice:
+    names = tuple(_tool_names(wish.get("tools") or ()))
+    return ToolChoice("required" if wish.get("mode") == "required" else "auto", allowed=names)
+
+
+def _tool_names(tools: Iterable[Any]) -> Iterable[str]:
+    for tool in tools:
+        function = tool.get("function") if isinstance(tool, Mapping) else None
+        name = function.get("name") if isinstance(function, Mapping) else None
+        if name:
+            yield str(name)
+
+
+def response_format(mapped: Mapped) -> ResponseFormat | None:
+    """None for plain text."""
+    wish = mapped.take("response_format")
+    if not isinstance(wish, Mapping) or wish.get("type") in (None, "text"):
+        return None
+    if wish["type"] == "json_object":
+        return ResponseFormat("json_object")
+    schema = wish.get("json_schema")
+    if not isinstance(schema, Mapping) or not isinstance(schema.get("schema"), Mapping):
+        raise mapped.refuse("response_format", "json_schema needs an object with a schema")
+    return ResponseFormat(
+        "json_schema",
+        name=str(schema.get("name") or "response"),
+        schema=schema["schema"],
+        strict=schema.get("strict") is True,
+        description=str(schema.get("description") or ""),
+    )
+
+
+def reasoning_wish(mapped: Mapped) -> ReasoningWish:
+    thinking, effort = mapped.take("thinking"), mapped.take("reasoning_effort")
+    if isinstance(thinking, Mapping):
+        kind, budget = thinking.get("type"), thinking.get("budget_tokens")
+        return ReasoningWish(
+            enabled=kind != "disabled",
+            budget_tokens=budget if isinstance(budget, int) else None,
+            effort=str(effort or ""),
+            adaptive=kind == "adaptive",
+        )
+    if effort is None:
+        return ReasoningWish()
+    return ReasoningWish(enabled=effort != "none", effort=str(effort))
+
+
+# Budgets that the levels stand for where a provider takes a count (OpenRouter's shares of a 32k allowance).
+EFFORT_BUDGETS = {"minimal": 1024, "low": 4096, "medium": 8192, "high": 16384, "xhigh": 32768}
+
+
+def budget_of(wish: ReasoningWish) -> int | None:
+    """Tokens to think with, None when the request names neither a count nor a level."""
+    if wish.budget_tokens is not None:
+        return wish.budget_tokens
+    return EFFORT_BUDGETS.get(wish.effort)
+
+
+def effort_of(wish: ReasoningWish) -> str:
+    """A level for providers that take no count; empty when reasoning was not asked for. Borders lie between the usual
+    budgets of 1k, 8k and 24k tokens."""
+    if wish.effort or not wish.enabled:
+        return "" if wish.effort == "none" else wish.effort
+    if wish.budget_tokens is None:
+        return "medium"
+    if wish.budget_tokens <= 4096:
+        return "low"
+    return "medium" if wish.budget_tokens <= 16384 else "high"

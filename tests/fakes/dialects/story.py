@@ -1,0 +1,122 @@
+"""What a fake provider is told to say and what it understood, free of any dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from integrations.providers.base import Credentials, Usage
+
+Finish = Literal["stop", "length", "tool_calls", "content_filter"]
+
+
+@dataclass(frozen=True)
+class Call:
+    """`arguments` is the object, not its text. `id` is empty for a provider that gives its calls none."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Story:
+    """An answer. `usage` counts as `Usage` does: cached and written tokens are part of `prompt_tokens`, reasoning of
+    `completion_tokens`. `pieces` is how many deltas a stream cuts texts and arguments into."""
+
+    text: str = ""
+    reasoning: str = ""
+    signature: str = ""
+    calls: tuple[Call, ...] = ()
+    finish: Finish = "stop"
+    usage: Usage = field(default_factory=lambda: Usage(prompt_tokens=21, completion_tokens=9))
+    model: str = "fake-1"
+    pieces: int = 3
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A whole HTTP answer."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """A streamed HTTP answer: `events` are whole events (or binary frames) in order."""
+
+    headers: Mapping[str, str]
+    events: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the provider understood of a request, so that one test serves all dialects.
+
+    `turns` are ("user" | "assistant", text) in order, tool calls and results left out; `images` and `documents` are
+    (media type or "url", bytes or address); `results` are (call id or function name, text); `calls` are those of the
+    history. `schema` is the JSON schema that the answer has to follow; `tool_choice` as `none`, `auto`, `required` or
+    `function:<name>`, empty when not said. `signatures` are the reasoning signatures that came back.
+    """
+
+    model: str = ""
+    stream: bool = False
+    system: str = ""
+    turns: tuple[tuple[str, str], ...] = ()
+    images: tuple[tuple[str, bytes | str], ...] = ()
+    documents: tuple[tuple[str, bytes | str], ...] = ()
+    tools: tuple[str, ...] = ()
+    calls: tuple[Call, ...] = ()
+    results: tuple[tuple[str, str], ...] = ()
+    tool_choice: str = ""
+    schema: Mapping[str, Any] | None = None
+    stop: tuple[str, ...] = ()
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    signatures: tuple[str, ...] = ()
+    secret: str = ""
+
+
+@dataclass(frozen=True)
+class Can:
+    """What the dialect has at all; the suite asserts a documented refusal or warning where it has not."""
+
+    images: bool = True
+    documents: bool = True
+    tools: bool = True
+    parallel_tools: bool = True
+    schema: bool = True
+    reasoning: bool = True
+    signatures: bool = False  # signed reasoning that has to come back
+    cached_usage: bool = True
+    stream_errors: bool = True  # an error event inside a 200 stream
+
+
+class FakeDialect(Protocol):
+    """One provider's wire format. Pure: serving it is `tests/fakes/dialects/server.py`'s work."""
+
+    provider: str
+    can: Can
+
+    def credentials(self, base_url: str) -> Credentials:
+        """With a secret of the form this provider uses."""
+        ...
+
+    def whole(self, story: Story) -> Reply: ...
+
+    def stream(self, story: Story) -> Streamed: ...
+
+    def failure(self, status: int, message: str, *, retry_after: int | None = None) -> Reply: ...
+
+    def stream_failure(self, story: Story, message: str) -> Streamed:
+        """The story's events, without its end, and then the dialect's error event. An empty story: the error comes
+        before any output."""
+        ...
+
+    def read(self, path: str, headers: Mapping[str, str], body: bytes) -> Asked:
+        """Raises AssertionError when the request is not one that the provider would take (header, path, shape)."""
+        ...
