@@ -39,24 +39,31 @@ _PER_MILLION = 6
 
 
 def parse(catalog: Any) -> Iterator[PriceEntry]:
-    """The chat models of providers we know. Raises CatalogError when `catalog` is not one."""
+    """The prices of `models`. Raises CatalogError."""
+    for provider, model, fields in models(catalog):
+        found = _entry(provider, model, fields)
+        if found is not None:
+            yield found
+
+
+def models(catalog: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """(provider, model, fields) of the chat models of providers we know, in our names.
+
+    Raises CatalogError when `catalog` is not one.
+    """
     if not isinstance(catalog, dict) or not catalog:
         raise CatalogError("catalog_a is not an object of models")
     for name, fields in catalog.items():
         if isinstance(fields, dict) and name != "sample_spec" and fields.get("mode") in _MODES:
-            found = _entry(name, fields)
-            if found is not None:
-                yield found
+            known = _PROVIDERS.get(str(fields.get("litellm_provider")))
+            if known is not None:
+                yield known[0], name.removeprefix(known[1]), fields
 
 
-def _entry(name: str, fields: Mapping[str, Any]) -> PriceEntry | None:
-    known = _PROVIDERS.get(str(fields.get("litellm_provider")))
-    if known is None:
-        return None
-    provider, prefix = known
+def _entry(provider: str, model: str, fields: Mapping[str, Any]) -> PriceEntry | None:
     return entry(
         provider,
-        name.removeprefix(prefix),
+        model,
         (
             amount(fields.get("input_cost_per_token"), scale=_PER_MILLION),
             amount(fields.get("output_cost_per_token"), scale=_PER_MILLION),

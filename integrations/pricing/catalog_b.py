@@ -32,18 +32,28 @@ _PROVIDERS: Mapping[str, str] = {
 
 
 def parse(catalog: Any) -> Iterator[PriceEntry]:
-    """The priced models of providers we know. Raises CatalogError when `catalog` is not one."""
+    """The prices of `models`. Raises CatalogError."""
+    for provider, model, fields in models(catalog):
+        found = _entry(provider, model, fields.get("cost"))
+        if found is not None:
+            yield found
+
+
+def models(catalog: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """(provider, model, fields) of the models of providers we know, in our names.
+
+    Raises CatalogError when `catalog` is not one.
+    """
     if not isinstance(catalog, dict) or not catalog:
         raise CatalogError("catalog_b is not an object of providers")
     for provider_id, fields in catalog.items():
         provider = _PROVIDERS.get(provider_id)
-        models = fields.get("models") if isinstance(fields, dict) else None
-        if provider is None or not isinstance(models, dict):
+        listed = fields.get("models") if isinstance(fields, dict) else None
+        if provider is None or not isinstance(listed, dict):
             continue
-        for model, details in models.items():
-            found = _entry(provider, model, details.get("cost") if isinstance(details, dict) else None)
-            if found is not None:
-                yield found
+        for model, details in listed.items():
+            if isinstance(details, dict):
+                yield provider, model, details
 
 
 def _entry(provider: str, model: str, cost: Any) -> PriceEntry | None:

@@ -28,14 +28,14 @@ def find_price(table: PriceTable, provider: str, model: str) -> Price | None:
     if any_model is not None:
         return any_model
     for listed_provider in filter(None, (provider, _PRICED_LIKE.get(provider))):
-        for name in _names(model):
+        for name in spellings(model):
             price = table.get((listed_provider, name))
             if price is not None:
                 return price
     return None
 
 
-def _names(model: str) -> list[str]:
+def spellings(model: str) -> list[str]:
     """The model's name as lists may write it, the most exact first."""
     lower = model.lower()
     names = [model, lower]

@@ -1,0 +1,12 @@
+"""Writes the list of what models can do that ships with the product from the two catalogs."""
+
+from __future__ import annotations
+
+from integrations.capability_list import CAPABILITIES, build
+from integrations.management.catalogs import CatalogCommand
+
+
+class Command(CatalogCommand):
+    help = "Build integrations/capabilities.json from catalog_a and catalog_b."
+    build = staticmethod(build)
+    output = CAPABILITIES
