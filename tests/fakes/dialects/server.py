@@ -1,0 +1,117 @@
+"""An upstream that plays any provider: base URL `/d/<script>`; a script is a list of steps, the last one repeats.
+
+The steps of `tests/fakes/scripted.py` that know no dialect (`hang`, `reset`, `hang_up`, `raw`…) serve here as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from typing_extensions import override
+
+from tests.fakes.dialects.story import Asked, FakeDialect, Reply, Story, Streamed
+from tests.fakes.scripted import Script, ScriptedServer, Step
+from tests.fakes.upstream import Connection, Received
+
+
+def script_path(path: str) -> str:
+    """What a request's path is to the provider: without the `/d/<script>` of its base URL."""
+    return "/" + path.split("/", 3)[3]
+
+
+def asked(fake: FakeDialect, received: Received) -> Asked:
+    """Raises AssertionError when the provider would not take the request."""
+    return fake.read(script_path(received.path), received.headers, received.body)
+
+
+def tells(fake: FakeDialect, story: Story) -> Step:
+    """The story, whole or streamed as the request asks. A request that the provider would not take gets its 400."""
+
+    async def step(received: Received, connection: Connection) -> None:
+        try:
+            wants_stream = asked(fake, received).stream
+        except AssertionError as problem:
+            await _send_reply(connection, fake.failure(400, f"not a request of this dialect: {problem}"))
+            return
+        if wants_stream:
+            await _send_stream(connection, fake.stream(story))
+        else:
+            await _send_reply(connection, fake.whole(story))
+
+    return step
+
+
+def fails(fake: FakeDialect, status: int, message: str, *, retry_after: int | None = None) -> Step:
+    async def step(received: Received, connection: Connection) -> None:
+        await _send_reply(connection, fake.failure(status, message, retry_after=retry_after))
+
+    return step
+
+
+def breaks(fake: FakeDialect, story: Story, message: str) -> Step:
+    """A 200 stream with an error event in it: behind the story, or as its first event when the story is empty."""
+
+    async def step(received: Received, connection: Connection) -> None:
+        await _send_stream(connection, fake.stream_failure(story, message))
+
+    return step
+
+
+def stops(fake: FakeDialect, story: Story, after: int, *, end: str = "hang_up") -> Step:
+    """The first `after` events of the story's stream; `end`: "hang_up", "reset", "hang", or "end" of the body."""
+
+    async def step(received: Received, connection: Connection) -> None:
+        streamed = fake.stream(story)
+        await connection.start_stream(headers=_plain(streamed.headers))
+        for event in streamed.events[:after]:
+            await connection.send_chunk(event)
+        await _END[end](connection)
+
+    return step
+
+
+class DialectServer(ScriptedServer):
+    """`play(name, *steps)` sets the steps of `/d/<name>`."""
+
+    @override
+    def base_url(self, name: str) -> str:
+        return f"{self.url}/d/{name}"
+
+    def asked_of(self, name: str, fake: FakeDialect) -> list[Asked]:
+        """What a script's requests asked for, in order of arrival."""
+        return [asked(fake, received) for received in self.script(name).received]
+
+    def script(self, name: str) -> Script:
+        return self.scripts[name]
+
+
+async def _hang_up(connection: Connection) -> None:
+    connection.hang_up()
+
+
+async def _reset(connection: Connection) -> None:
+    connection.reset()
+
+
+_END = {
+    "hang_up": _hang_up,
+    "reset": _reset,
+    "hang": Connection.wait_until_gone,
+    "end": Connection.end_stream,
+}
+
+
+async def _send_reply(connection: Connection, reply: Reply) -> None:
+    await connection.send_whole(reply.status, reply.body, _plain(reply.headers))
+
+
+async def _send_stream(connection: Connection, streamed: Streamed) -> None:
+    await connection.start_stream(headers=_plain(streamed.headers))
+    for event in streamed.events:
+        await connection.send_chunk(event)
+    await connection.end_stream()
+
+
+def _plain(headers: Mapping[str, str]) -> dict[str, str]:
+    """Lower case, so that a fake's content-type replaces the default one."""
+    return {name.lower(): value for name, value in headers.items()}
