@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from integrations.providers.base import Credentials
 
 USER_AGENT = "prompt-gateway"
 _REMEMBERED = 1024
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,19 +20,21 @@ class Endpoint:
     headers: Mapping[str, str]
 
 
-class PerCredentials:
+class PerCredentials(Generic[Made]):
     """What is the same for every request with the same credentials, made once.
 
     Keyed by identity: a changed integration is a new object. Holding the object keeps its id from being reused.
     """
 
-    __slots__ = ("_known", "_make")
+    __slots__ = ("_known", "_make", "_secret_extra")
 
-    def __init__(self, make: Callable[[Credentials], Endpoint]) -> None:
+    def __init__(self, make: Callable[[Credentials], Made], *, secret_extra: tuple[str, ...] = ()) -> None:
+        """`secret_extra` names the entries of `Credentials.extra` that are secrets."""
         self._make = make
-        self._known: dict[int, tuple[Credentials, Endpoint]] = {}
+        self._secret_extra = secret_extra
+        self._known: dict[int, tuple[Credentials, Made]] = {}
 
-    def get(self, credentials: Credentials) -> Endpoint:
+    def get(self, credentials: Credentials) -> Made:
         known = self._known.get(id(credentials))
         if known is not None and known[0] is credentials:
             return known[1]
@@ -41,4 +46,7 @@ class PerCredentials:
 
     def secrets(self) -> tuple[str, ...]:
         """Every secret in use: what no message to a client may hold."""
-        return tuple({credentials.secret for credentials, _ in self._known.values() if credentials.secret})
+        found = {credentials.secret for credentials, _ in self._known.values()}
+        for name in self._secret_extra:
+            found |= {credentials.extra.get(name, "") for credentials, _ in self._known.values()}
+        return tuple(found - {""})
