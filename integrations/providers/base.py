@@ -146,8 +146,10 @@ class Traits:
     """What is declared about a provider.
 
     An empty `base_url` means that the integration has to name one. `optional_secret`: may be used without a key.
-    `secret_extra`: secret fields beside or instead of the key; `options`: the plain ones. `default_model` is the model
-    to fall back to at a provider that does not serve the one asked for.
+    `secret_extra`: secret fields that take the key's place together; `optional_extra`: secret fields that may go with
+    them. `options`: the plain ones, and `required_options` those that must be there. `service_account`: the key may be a
+    Google service account's JSON; with a plain API key there `required_options` are not required.
+    `default_model` is the model to fall back to at a provider that does not serve the one asked for.
     """
 
     provider: str
@@ -157,6 +159,9 @@ class Traits:
     optional_secret: bool = False
     secret_extra: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    optional_extra: tuple[str, ...] = ()
+    required_options: tuple[str, ...] = ()
+    service_account: bool = False
 
 
 class Adapter(Protocol):
