@@ -1,0 +1,10 @@
+"""Mistral's chat completions (https://docs.mistral.ai/api/): near OpenAI's, but strict about fields it does not know.
+
+`ADAPTER` is the adapter; `request` writes the body, `messages` the messages in it, `answer` reads thinking.
+"""
+
+from __future__ import annotations
+
+from integrations.providers.mistral.adapter import ADAPTER, MistralAdapter
+
+__all__ = ["ADAPTER", "MistralAdapter"]

@@ -1,0 +1,54 @@
+"""The adapter: the OpenAI dialect's, with Mistral's request body and its thinking parts."""
+
+from __future__ import annotations
+
+from typing_extensions import override
+
+from integrations.providers.base import ChatRequest, Credentials, ParsedResponse, StreamTranslator, UpstreamRequest
+from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.mistral.answer import MistralStream, with_details
+from integrations.providers.mistral.request import build_body
+from integrations.providers.openai import Dialect, OpenAIAdapter
+from integrations.providers.openai_request import Documents
+
+MISTRAL = Dialect(
+    provider="mistral",
+    base_url="https://api.mistral.ai/v1",
+    owned_by="mistralai",
+    default_model="mistral-small-latest",
+    documents=Documents.PLAIN,
+    # Usage comes without being asked for; the field itself is refused (422 extra_forbidden).
+    stream_options=False,
+)
+
+
+class MistralAdapter(OpenAIAdapter):
+    def __init__(self) -> None:
+        super().__init__(MISTRAL)
+
+    @override
+    def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
+        endpoint = self._endpoints.get(credentials)
+        body, warnings = build_body(request, provider=self.provider)
+        return UpstreamRequest("POST", endpoint.url, endpoint.headers, body, warnings)
+
+    @override
+    def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        answer = super().parse_response(request, with_details(body))
+        if answer.finish_reason == "error":
+            # Mistral's own reason for an answer that broke off: https://docs.mistral.ai/api/#operation/chatCompletion
+            raise ProviderError(
+                "the provider ended the answer with an error",
+                kind=FailureKind.UNAVAILABLE,
+                provider=self.provider,
+                status=200,
+                usage=answer.usage,
+            )
+        return answer
+
+    @override
+    def stream(self, request: ChatRequest) -> StreamTranslator:
+        return MistralStream(model=request.model, provider=self.provider, redact=self._redact)
+
+
+ADAPTER = MistralAdapter()

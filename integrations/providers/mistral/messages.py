@@ -1,0 +1,290 @@
+"""Messages as Mistral takes them (https://docs.mistral.ai/api/): left alone when they conform, else rewritten."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Annotated, Any
+
+import msgspec
+
+from integrations.providers.mistral.answer import FORMAT
+from integrations.providers.parameters import Mapped
+
+# "Tool call id was … but must be a-z, A-Z, 0-9, with a length of 9."
+ID_LENGTH = 9
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+_CallId = Annotated[str, msgspec.Meta(pattern=r"^[a-zA-Z0-9]{9}\Z")]
+# Anything else in a message is what clients echo of an answer (refusal, annotations, reasoning…) or a cache marker.
+_FIELDS = {
+    "system": ("role", "content"),
+    "user": ("role", "content"),
+    "assistant": ("role", "content", "tool_calls", "prefix"),
+    "tool": ("role", "content", "tool_call_id", "name"),
+}
+
+
+class _Text(msgspec.Struct, tag_field="type", tag="text", forbid_unknown_fields=True):
+    text: str
+
+
+class _ImageUrl(msgspec.Struct, forbid_unknown_fields=True):
+    url: str
+    detail: str | None = None
+
+
+class _Image(msgspec.Struct, tag_field="type", tag="image_url", forbid_unknown_fields=True):
+    image_url: str | _ImageUrl
+
+
+class _Document(msgspec.Struct, tag_field="type", tag="document_url", forbid_unknown_fields=True):
+    document_url: str
+    document_name: str | None = None
+
+
+class _Audio(msgspec.Struct, tag_field="type", tag="input_audio", forbid_unknown_fields=True):
+    input_audio: str
+
+
+class _File(msgspec.Struct, tag_field="type", tag="file", forbid_unknown_fields=True):
+    file_id: str
+
+
+class _Think(msgspec.Struct, tag_field="type", tag="thinking", forbid_unknown_fields=True):
+    thinking: list[Any]
+    signature: str | None = None
+    closed: bool | None = None
+
+
+class _Reference(msgspec.Struct, tag_field="type", tag="reference", forbid_unknown_fields=True):
+    reference_ids: list[Any]
+
+
+_Content = str | list[_Text | _Image | _Document | _Audio | _File | _Think | _Reference]
+
+
+class _Function(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    arguments: str | dict[str, Any]
+
+
+class _Call(msgspec.Struct, forbid_unknown_fields=True):
+    id: _CallId
+    function: _Function
+    type: str = "function"
+    index: int = 0
+
+
+class _System(msgspec.Struct, tag_field="role", tag="system", forbid_unknown_fields=True):
+    content: _Content
+
+
+class _User(msgspec.Struct, tag_field="role", tag="user", forbid_unknown_fields=True):
+    content: _Content
+
+
+class _Assistant(msgspec.Struct, tag_field="role", tag="assistant", forbid_unknown_fields=True):
+    content: _Content | None = None
+    tool_calls: list[_Call] | None = None
+    prefix: bool = False
+
+
+class _Tool(msgspec.Struct, tag_field="role", tag="tool", forbid_unknown_fields=True):
+    content: _Content
+    tool_call_id: _CallId
+    name: str | None = None
+
+
+_decode_conforming = msgspec.json.Decoder(list[_System | _User | _Assistant | _Tool]).decode
+
+
+def mistral_messages(raw: msgspec.Raw, mapped: Mapped, *, keep_bare_thinking: bool) -> msgspec.Raw | None:
+    """The messages rewritten, None when they may go out as they are. Raises UnsupportedParameterError.
+
+    `keep_bare_thinking`: reasoning text of unknown origin goes along, since the model asked is one that reasons.
+    """
+    try:
+        conforming = _decode_conforming(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        conforming = None
+    if conforming is not None and not any(
+        isinstance(one, _Tool) and isinstance(next_one, _User) for one, next_one in pairwise(conforming)
+    ):
+        return None
+    writer = _Writer(msgspec.json.decode(raw), mapped, keep_bare_thinking)
+    return msgspec.Raw(msgspec.json.encode(list(writer.messages())))
+
+
+class CallIds:
+    """Foreign ids of tool calls as Mistral takes them: the same id gives the same in call and result, and next turn."""
+
+    def __init__(self, known: Iterator[str]) -> None:
+        self._made: dict[str, str] = {}
+        self._used = {call_id for call_id in known if is_call_id(call_id)}
+
+    def of(self, call_id: str) -> str:
+        if is_call_id(call_id):
+            return call_id
+        if call_id not in self._made:
+            self._made[call_id] = self._make(call_id)
+        return self._made[call_id]
+
+    def _make(self, call_id: str) -> str:
+        attempt = 0
+        while (made := _short(f"{call_id}#{attempt}" if attempt else call_id)) in self._used:
+            attempt += 1
+        self._used.add(made)
+        return made
+
+
+def is_call_id(call_id: str) -> bool:
+    return len(call_id) == ID_LENGTH and call_id.isascii() and call_id.isalnum()
+
+
+def _short(text: str) -> str:
+    number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+    letters = []
+    for _ in range(ID_LENGTH):
+        number, letter = divmod(number, len(_ALPHABET))
+        letters.append(_ALPHABET[letter])
+    return "".join(letters)
+
+
+class _Writer:
+    """One request's messages. What is left out is noted once, however many messages hold it."""
+
+    def __init__(self, messages: list[dict[str, Any]], mapped: Mapped, keep_bare_thinking: bool) -> None:
+        self._messages = messages
+        self._mapped = mapped
+        self._keep_bare_thinking = keep_bare_thinking
+        self._ids = CallIds(_ids_in(messages))
+        self._noted: set[str] = set()
+
+    def messages(self) -> Iterator[dict[str, Any]]:
+        previous = ""
+        for index, message in enumerate(self._messages):
+            written = self._message(message, index)
+            if previous == "tool" and written["role"] == "user":
+                # "Unexpected role 'user' after role 'tool'": the model's word is expected in between.
+                yield {"role": "assistant", "content": "OK"}
+            previous = written["role"]
+            yield written
+
+    def _message(self, message: dict[str, Any], index: int) -> dict[str, Any]:
+        role = "system" if message["role"] == "developer" else message["role"]
+        if role not in _FIELDS:
+            raise self._mapped.refuse("messages", f"messages[{index}]: Mistral has no role {role!r}")
+        written = {name: message[name] for name in _FIELDS[role] if name in message}
+        written["role"] = role
+        if isinstance(written.get("content"), list):
+            written["content"] = [self._part(part, index) for part in written["content"]]
+        if role == "assistant":
+            self._assistant(written, message, index)
+        elif role == "tool":
+            written["tool_call_id"] = self._ids.of(str(message.get("tool_call_id") or ""))
+        for name in ("name", "is_error"):
+            if message.get(name) and name not in written:
+                self._note(f"messages.{name}")
+        return written
+
+    def _assistant(self, written: dict[str, Any], message: Mapping[str, Any], index: int) -> None:
+        calls = message.get("tool_calls")
+        if calls:
+            written["tool_calls"] = [self._call(call, f"{index}.{number}") for number, call in enumerate(calls)]
+        else:
+            written.pop("tool_calls", None)
+        thinking = list(self._thinking(message))
+        content = written.get("content")
+        if thinking:
+            texts = [{"type": "text", "text": content}] if isinstance(content, str) and content else content or []
+            written["content"] = [*thinking, *texts]
+
+    def _call(self, call: Mapping[str, Any], place: str) -> dict[str, Any]:
+        function = call.get("function")
+        if not isinstance(function, Mapping):
+            raise self._mapped.refuse("messages", "tool_calls: Mistral can call functions only")
+        return {
+            "id": self._ids.of(str(call.get("id") or place)),
+            "type": "function",
+            "function": {"name": function.get("name") or "", "arguments": function.get("arguments") or "{}"},
+        }
+
+    def _thinking(self, message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Thinking that Mistral wrote, put together from the pieces of a stream; another vendor's state is dropped."""
+        details = message.get("reasoning_details") or message.get("thinking_blocks")
+        bare = message.get("reasoning_content") or message.get("reasoning")
+        texts: list[str] = []
+        if isinstance(details, list) and details:
+            for detail in details:
+                if not isinstance(detail, Mapping) or detail.get("format") != FORMAT:
+                    continue
+                texts.append(str(detail.get("text") or ""))
+                if detail.get("signature"):
+                    yield {**_think(texts), "signature": detail["signature"]}
+                    texts = []
+        elif self._keep_bare_thinking and isinstance(bare, str) and bare:
+            texts = [bare]
+        if texts:
+            yield _think(texts)
+
+    def _part(self, part: Any, index: int) -> Any:
+        kind = part.get("type") if isinstance(part, Mapping) else None
+        match kind:
+            case "text" | "refusal":
+                return {"type": "text", "text": part.get("text") or part.get("refusal") or ""}
+            case "image_url":
+                return {"type": "image_url", "image_url": part.get("image_url")}
+            case "document_url":
+                return _document(part)
+            case "file":
+                return self._file(part, index)
+            case "input_audio":
+                audio = part.get("input_audio")
+                return {"type": "input_audio", "input_audio": audio["data"] if isinstance(audio, Mapping) else audio}
+            case "video_url":
+                raise self._mapped.refuse("messages", f"messages[{index}]: Mistral takes no films")
+        if isinstance(part, dict) and "cache_control" in part:
+            return {name: value for name, value in part.items() if name != "cache_control"}
+        return part
+
+    def _file(self, part: Mapping[str, Any], index: int) -> dict[str, Any]:
+        file = part.get("file")
+        if not isinstance(file, Mapping):
+            return {"type": "file", "file_id": part.get("file_id")}
+        if file.get("file_id"):
+            return {"type": "file", "file_id": file["file_id"]}
+        data = file.get("file_data")
+        if not isinstance(data, str) or not data:
+            raise self._mapped.refuse("messages", f"messages[{index}]: a file needs file_data or file_id")
+        if data[:11].lower() == "data:image/":
+            return {"type": "image_url", "image_url": data}
+        return _named({"type": "document_url", "document_url": data}, file.get("filename"))
+
+    def _note(self, what: str) -> None:
+        if what not in self._noted:
+            self._noted.add(what)
+            self._mapped.drop(what)
+
+
+def _document(part: Mapping[str, Any]) -> dict[str, Any]:
+    """The specification's object with a url; Mistral's own form is the address as a string."""
+    document = part.get("document_url")
+    url = document.get("url") if isinstance(document, Mapping) else document
+    name = part.get("document_name") or part.get("name") or part.get("title")
+    return _named({"type": "document_url", "document_url": url}, name)
+
+
+def _named(document: dict[str, Any], name: Any) -> dict[str, Any]:
+    return {**document, "document_name": name} if isinstance(name, str) and name else document
+
+
+def _think(texts: list[str]) -> dict[str, Any]:
+    return {"type": "thinking", "thinking": [{"type": "text", "text": "".join(texts)}]}
+
+
+def _ids_in(messages: list[dict[str, Any]]) -> Iterator[str]:
+    for message in messages:
+        for call in message.get("tool_calls") or ():
+            yield str(call.get("id") or "")
+        yield str(message.get("tool_call_id") or "")

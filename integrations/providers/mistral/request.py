@@ -1,0 +1,203 @@
+"""The body for Mistral: the client's own bytes where Mistral knows every field, translated or left out where not.
+
+Mistral answers 422 (`extra_forbidden`) to a field it does not know, so what OpenAI has and Mistral has not must not
+go out. Fields that neither has are the vendor's news and pass, except to a provider that the client did not choose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from integrations.providers.base import ChatRequest
+from integrations.providers.mistral.messages import mistral_messages
+from integrations.providers.openai_request import OWN_FIELDS
+from integrations.providers.parameters import Mapped
+
+Raw = dict[str, msgspec.Raw]
+
+# https://docs.mistral.ai/api/#tag/chat/operation/chat_completion_v1_chat_completions_post
+NATIVE = frozenset(
+    {
+        "model", "messages", "temperature", "top_p", "max_tokens", "stream", "stop", "random_seed", "metadata",
+        "response_format", "tools", "tool_choice", "presence_penalty", "frequency_penalty", "min_tokens",
+        "repetition_penalty", "top_k", "logprobs", "top_logprobs", "prompt_logprobs", "top_prompt_logprobs", "n",
+        "prediction", "parallel_tool_calls", "reasoning_effort", "prompt_mode", "guardrails", "prompt_cache_key",
+        "service_tier", "safe_prompt",
+    }
+)  # fmt: skip
+
+# OpenAI's that Mistral has no counterpart for; without them the answer is of the same kind.
+DROPPED = frozenset(
+    {
+        "user", "store", "logit_bias", "verbosity", "web_search_options", "safety_identifier", "prompt_cache_retention",
+        "function_call",
+    }
+)  # fmt: skip
+
+_SERVICE_TIERS = ("auto", "standard_only")
+_NO_PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
+_FUNCTION_FIELDS = ("name", "description", "parameters", "strict")
+# Models whose reasoning `reasoning_effort` switches; those released before March 2026 (by the date in the name) are
+# not among them: https://docs.mistral.ai/capabilities/reasoning/adjustable
+_ADJUSTABLE = ("mistral-small", "mistral-medium", "mistral-vibe", "mistral-large-4")
+_ADJUSTABLE_SINCE = 2603
+_ALWAYS_REASONING = "magistral"
+
+_decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_encode = msgspec.json.Encoder().encode
+_ANY = msgspec.Raw(b'"any"')
+
+
+def build_body(request: ChatRequest, *, provider: str) -> tuple[bytes, tuple[str, ...]]:
+    """The body and the warnings. Raises UnsupportedParameterError."""
+    sent = _decode(request.body)
+    raw = {name: value for name, value in sent.items() if _is_said(name, value)}
+    # Only for its account of what is left out: values are looked at as bytes, `request.fields` may be lazy.
+    mapped = Mapped(provider, request.fields)
+    _model(raw, request)
+    for translate in _TRANSLATIONS:
+        translate(raw, request, mapped)
+    _unknown(raw, request, mapped)
+    reasons = is_adjustable(request.model) and "reasoning_effort" in raw
+    messages = mistral_messages(
+        raw["messages"], mapped, keep_bare_thinking=reasons or request.model.startswith(_ALWAYS_REASONING)
+    )
+    if messages is not None:
+        raw["messages"] = messages
+    unchanged = raw.keys() == sent.keys() and all(raw[name] is sent[name] for name in raw)
+    return (request.body if unchanged else _encode(raw)), tuple(mapped.notes)
+
+
+def is_adjustable(model: str) -> bool:
+    date = model.rpartition("-")[2]
+    too_old = len(date) == 4 and date.isdecimal() and int(date) < _ADJUSTABLE_SINCE
+    return model.startswith(_ADJUSTABLE) and not too_old
+
+
+def _is_said(name: str, value: msgspec.Raw) -> bool:
+    """Null is "not said" in OpenAI's dialect; Mistral refuses it in places. `prompt_mode` null means something."""
+    return name not in OWN_FIELDS and name != "stream_options" and (bytes(value) != b"null" or name == "prompt_mode")
+
+
+def _model(raw: Raw, request: ChatRequest) -> None:
+    model = _encode(request.model)
+    if bytes(raw.get("model", b"")) != model:
+        raw["model"] = msgspec.Raw(model)
+
+
+def _renamed(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
+    limit = raw.pop("max_completion_tokens", None)
+    if limit is not None:
+        raw["max_tokens"] = limit
+    seed = raw.pop("seed", None)
+    if seed is not None and "random_seed" not in raw:
+        raw["random_seed"] = seed
+
+
+def _kind_of_answer(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
+    if "functions" in raw and msgspec.json.decode(raw.pop("functions")):
+        raise mapped.refuse("functions", "Mistral takes functions as tools only")
+    modalities = msgspec.json.decode(raw.pop("modalities")) if "modalities" in raw else []
+    if "audio" in modalities or ("audio" in raw and raw.pop("audio")):
+        raise mapped.refuse("modalities", "Mistral's chat models do not answer with sound")
+
+
+def _service_tier(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
+    if "service_tier" in raw and msgspec.json.decode(raw["service_tier"]) not in _SERVICE_TIERS:
+        del raw["service_tier"]
+        mapped.drop("service_tier", "Mistral knows auto and standard_only")
+
+
+def _thinking(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
+    """`thinking` has no counterpart but the level of models whose reasoning can be switched."""
+    adjustable = is_adjustable(request.model)
+    if "thinking" in raw:
+        wish = msgspec.json.decode(raw.pop("thinking"))
+        wanted = isinstance(wish, Mapping) and wish.get("type") != "disabled"
+        if adjustable:
+            raw.setdefault("reasoning_effort", msgspec.Raw(b'"high"' if wanted else b'"none"'))
+        elif request.model.startswith(_ALWAYS_REASONING):
+            _thinking_of_magistral(raw, wanted, mapped)
+        elif wanted:
+            mapped.drop("thinking", f"{request.model} does not reason on request")
+    if request.is_fallback and "reasoning_effort" in raw and not adjustable:
+        # Meant for another vendor's model; here it would be refused with 400.
+        del raw["reasoning_effort"]
+        mapped.drop("reasoning_effort", f"{request.model} has no levels")
+
+
+def _thinking_of_magistral(raw: Raw, wanted: bool, mapped: Mapped) -> None:
+    if wanted:
+        raw.setdefault("prompt_mode", msgspec.Raw(b'"reasoning"'))
+    else:
+        mapped.drop("thinking", "Magistral models always reason")
+
+
+def _tools(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
+    choice = msgspec.json.decode(raw["tool_choice"]) if "tool_choice" in raw else None
+    allowed = _tool_choice(raw, choice, mapped)
+    if "tools" not in raw:
+        return
+    tools = msgspec.json.decode(raw["tools"])
+    translated = [_tool(tool, mapped) for tool in tools if allowed is None or _name_of(tool) in allowed]
+    if translated != tools:
+        raw["tools"] = msgspec.Raw(_encode(translated))
+
+
+def _tool_choice(raw: Raw, choice: Any, mapped: Mapped) -> set[str] | None:
+    """The names to restrict the tools to, None for all of them."""
+    if choice == "required":
+        raw["tool_choice"] = _ANY
+    if not isinstance(choice, Mapping) or choice.get("type") == "function":
+        return None
+    wish = choice.get("allowed_tools")
+    if choice.get("type") != "allowed_tools" or not isinstance(wish, Mapping):
+        raise mapped.refuse("tool_choice", "expected none, auto, required or a specific function")
+    raw["tool_choice"] = _ANY if wish.get("mode") == "required" else msgspec.Raw(b'"auto"')
+    return {_name_of(tool) for tool in wish.get("tools") or ()}
+
+
+def _name_of(tool: Any) -> str:
+    function = tool.get("function") if isinstance(tool, Mapping) else None
+    return str(function.get("name") or "") if isinstance(function, Mapping) else ""
+
+
+def _tool(tool: Any, mapped: Mapped) -> Any:
+    kind = tool.get("type", "function")
+    if kind == "custom":
+        raise mapped.refuse("tools", "Mistral has no custom tools, only functions")
+    function = tool.get("function")
+    if kind != "function" or not isinstance(function, Mapping):
+        return tool  # the vendor's own (connectors, document libraries), or for the vendor to refuse
+    kept = {name: function[name] for name in _FUNCTION_FIELDS if function.get(name) is not None}
+    kept.setdefault("parameters", _NO_PARAMETERS)
+    return {"type": "function", "function": kept}
+
+
+def _prediction(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
+    """OpenAI takes parts for the expected text, Mistral a string."""
+    prediction = msgspec.json.decode(raw["prediction"]) if "prediction" in raw else None
+    content = prediction.get("content") if isinstance(prediction, Mapping) else None
+    if isinstance(content, list):
+        text = "".join(str(part.get("text") or "") for part in content if isinstance(part, Mapping))
+        raw["prediction"] = msgspec.Raw(_encode({"type": "content", "content": text}))
+
+
+def _unknown(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
+    for name in [name for name in raw if name not in NATIVE]:
+        if name in DROPPED or request.is_fallback:
+            del raw[name]
+            mapped.drop(name)
+
+
+_TRANSLATIONS: tuple[Callable[[Raw, ChatRequest, Mapped], None], ...] = (
+    _renamed,
+    _kind_of_answer,
+    _service_tier,
+    _thinking,
+    _tools,
+    _prediction,
+)
