@@ -147,8 +147,8 @@ class Traits:
 
     An empty `base_url` means that the integration has to name one. `optional_secret`: may be used without a key.
     `secret_extra`: secret fields that take the key's place together; `optional_extra`: secret fields that may go with
-    them. `options`: the plain ones, and `required_options` those that must be there. `service_account`: the key may be a
-    Google service account's JSON; with a plain API key there `required_options` are not required.
+    them. `options`: the plain ones, and `required_options` those that must be there. `service_account`: the key may
+    be a Google service account's JSON; with a plain API key there `required_options` are not required.
     `default_model` is the model to fall back to at a provider that does not serve the one asked for.
     """
 
