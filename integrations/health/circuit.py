@@ -1,0 +1,143 @@
+"""When to stop asking a target, and when to try it again. No clock, no chance and no I/O of its own.
+
+A circuit opens when half of at least five outcomes within 30 seconds failed, rests for 5 seconds, twice as long each
+time it opens again without a success in between, up to a minute, and then lets one request try. A provider that says
+itself when to come back is left alone until then.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from math import floor
+from typing import NamedTuple
+
+from integrations.health.targets import CircuitState
+from integrations.providers.errors import FailureKind
+
+OUTCOMES_TO_OPEN = 5
+SHARE_TO_OPEN = 0.5
+OUTCOME_SECONDS = 30.0
+FIRST_REST_SECONDS = 5.0
+LONGEST_REST_SECONDS = 60.0
+# A rest is up to a fifth shorter than said, so that not everything is tried again in the same instant.
+JITTER = 0.2
+# A Retry-After up to this is the retry's business; a longer one rests the target, but for no more than ten minutes.
+SHORT_RETRY_AFTER = 5.0
+LONGEST_RETRY_AFTER = 600.0
+
+# The request's own fault says nothing about the provider.
+COUNTED = frozenset(FailureKind) - {FailureKind.REJECTED}
+
+_CELL_SECONDS = 5.0
+
+
+class CircuitRecord(NamedTuple):
+    """What the workers tell each other. The greater `version` counts; it grows with every change, like a clock in ms.
+
+    `trips` is how often the circuit opened since it was last closed, 0 when it is closed. Times are Unix seconds.
+    """
+
+    version: int
+    trips: int
+    opened_at: float
+    open_until: float
+
+
+CLOSED = CircuitRecord(version=0, trips=0, opened_at=0.0, open_until=0.0)
+
+
+class Circuit:
+    """What takes an outcome returns whether the circuit changed, which the other workers then have to hear."""
+
+    __slots__ = ("_cells", "record")
+
+    def __init__(self) -> None:
+        self.record = CLOSED
+        self._cells: deque[list[int]] = deque()  # [cell, outcomes, failures], oldest first
+
+    @property
+    def closed(self) -> bool:
+        return self.record.trips == 0
+
+    def state(self, now: float) -> CircuitState:
+        if self.record.trips == 0:
+            return CircuitState.CLOSED
+        return CircuitState.OPEN if now < self.record.open_until else CircuitState.HALF_OPEN
+
+    def note_success(self, now: float, *, started: float) -> bool:
+        """An answer to a request from before the opening proves nothing; a later one closes the circuit."""
+        if self.closed:
+            self._count(now, 1, 0)
+            return False
+        if started < self.record.opened_at:
+            return False
+        self._change(now, trips=0, rest=0.0)
+        return True
+
+    def note_failure(
+        self, now: float, kind: FailureKind, *, started: float, draw: float, retry_after: float | None = None
+    ) -> bool:
+        """`draw` is a number from 0 to 1 by which the rest is varied."""
+        if kind not in COUNTED:
+            return False
+        if kind is FailureKind.RATE_LIMITED and retry_after is not None and retry_after > SHORT_RETRY_AFTER:
+            return self._rest(now, min(retry_after, LONGEST_RETRY_AFTER))
+        if self.closed:
+            self._count(now, 1, 1)
+            return self._open_if_due(now, draw)
+        if self.state(now) is CircuitState.OPEN or started < self.record.opened_at:
+            return False
+        self._open(now, draw)
+        return True
+
+    def note_others(self, now: float, *, outcomes: int, failures: int, draw: float) -> bool:
+        """What other workers saw counts like one's own."""
+        if not self.closed:
+            return False
+        self._count(now, outcomes, failures)
+        return failures > 0 and self._open_if_due(now, draw)
+
+    def adopt(self, record: CircuitRecord) -> bool:
+        """Takes over another worker's record if it is later than one's own."""
+        if record <= self.record:
+            return False
+        self.record = record
+        self._cells.clear()
+        return True
+
+    def _rest(self, now: float, seconds: float) -> bool:
+        # Many requests at once get nearly the same answer; one of them is news.
+        if now + seconds <= self.record.open_until + 1.0:
+            return False
+        self._change(now, trips=max(1, self.record.trips), rest=seconds)
+        return True
+
+    def _open_if_due(self, now: float, draw: float) -> bool:
+        outcomes = sum(cell[1] for cell in self._cells)
+        failures = sum(cell[2] for cell in self._cells)
+        if outcomes < OUTCOMES_TO_OPEN or failures < SHARE_TO_OPEN * outcomes:
+            return False
+        self._open(now, draw)
+        return True
+
+    def _open(self, now: float, draw: float) -> None:
+        trips = self.record.trips + 1
+        # Bounded before it is raised: a target may stay broken for days.
+        rest = min(FIRST_REST_SECONDS * 2.0 ** min(trips - 1, 10), LONGEST_REST_SECONDS)
+        self._change(now, trips=trips, rest=rest * (1 - JITTER * draw))
+
+    def _change(self, now: float, *, trips: int, rest: float) -> None:
+        version = max(self.record.version + 1, floor(now * 1000))
+        opened_at = (now, now + rest) if trips else (0.0, 0.0)
+        self.record = CircuitRecord(version, trips, *opened_at)
+        self._cells.clear()
+
+    def _count(self, now: float, outcomes: int, failures: int) -> None:
+        cell = floor(now / _CELL_SECONDS)
+        if not self._cells or self._cells[-1][0] != cell:
+            self._cells.append([cell, 0, 0])
+            oldest = cell - floor(OUTCOME_SECONDS / _CELL_SECONDS)
+            while self._cells[0][0] <= oldest:
+                self._cells.popleft()
+        self._cells[-1][1] += outcomes
+        self._cells[-1][2] += failures

@@ -1,0 +1,43 @@
+"""Latencies as counts in log-spaced buckets: whatever is read back is within 5 % of what was measured.
+
+The bounds are those of DDSketch (https://arxiv.org/abs/1908.10693, section 2.1): bucket i holds the values above
+`growth ** (i - 1)` and up to `growth ** i`, and stands for the one value that is nearest to both, relatively.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import ceil, log
+
+RELATIVE_ERROR = 0.05
+SMALLEST_MS = 0.1
+LARGEST_MS = 3_600_000.0
+
+_GROWTH = (1 + RELATIVE_ERROR) / (1 - RELATIVE_ERROR)
+_SCALE = 1 / log(_GROWTH)
+
+LAST_BUCKET = ceil(log(LARGEST_MS / SMALLEST_MS) * _SCALE)
+_VALUES = tuple(SMALLEST_MS * 2 * _GROWTH**bucket / (_GROWTH + 1) for bucket in range(LAST_BUCKET + 1))
+
+
+def bucket_of(latency_ms: float) -> int:
+    """Anything from 0.1 ms to one hour has its own bucket; what lies outside counts as the nearest of them."""
+    if latency_ms >= LARGEST_MS:
+        return LAST_BUCKET
+    # Written so that NaN takes the first branch too.
+    if not latency_ms > SMALLEST_MS:
+        return 0
+    return ceil(log(latency_ms / SMALLEST_MS) * _SCALE)
+
+
+def quantiles(buckets: Mapping[int, int], shares: Sequence[float]) -> list[float]:
+    """The latency in ms at each of the ascending `shares` (0 to 1), by nearest rank; `buckets` must not be empty."""
+    total = sum(buckets.values())
+    ranks = [max(1, ceil(share * total)) for share in shares]
+    found: list[float] = []
+    passed = 0
+    for bucket in sorted(buckets):
+        passed += buckets[bucket]
+        while len(found) < len(ranks) and ranks[len(found)] <= passed:
+            found.append(_VALUES[bucket])
+    return found

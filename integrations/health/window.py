@@ -1,0 +1,79 @@
+"""The last five minutes of one target, counted in slices of 30 seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import floor
+
+SLICE_SECONDS = 30
+SLICES = 10
+WINDOW_SECONDS = SLICES * SLICE_SECONDS
+
+# A slice counts latencies by bucket (0 and up), and beside them:
+OUTCOMES = -1
+FAILURES = -2
+
+Counts = dict[int, int]
+
+
+def slice_of(now: float) -> int:
+    """Slices are numbered from the epoch, so that all workers mean the same one."""
+    return floor(now / SLICE_SECONDS)
+
+
+def current_slices(now: float) -> range:
+    newest = slice_of(now)
+    return range(newest - SLICES + 1, newest + 1)
+
+
+def total(slices: Iterable[Mapping[int, int]]) -> Counts:
+    found: Counts = {}
+    for counts in slices:
+        for field, count in counts.items():
+            found[field] = found.get(field, 0) + count
+    return found
+
+
+class Window:
+    """Slices in which this worker's counts and those of the others become one.
+
+    Counts only grow, and Redis answers every increment with the new count of all workers together. So the larger of
+    two figures for the same field is the later one, and merging may happen in any order and more than once.
+    """
+
+    __slots__ = ("_known", "_unshipped")
+
+    def __init__(self) -> None:
+        self._known: dict[int, Counts] = {}
+        self._unshipped: dict[int, Counts] = {}
+
+    def note(self, now: float, fields: Iterable[int]) -> None:
+        counts = self._unshipped.setdefault(slice_of(now), {})
+        for field in fields:
+            counts[field] = counts.get(field, 0) + 1
+
+    def totals(self, now: float) -> Counts:
+        current = current_slices(now)
+        for slices in (self._known, self._unshipped):
+            for number in [number for number in slices if number not in current]:
+                del slices[number]
+        return total((*self._known.values(), *self._unshipped.values()))
+
+    def take_unshipped(self) -> dict[int, Counts]:
+        """By slice, what this worker has counted since the last call; it stays part of the totals."""
+        taken, self._unshipped = self._unshipped, {}
+        for number, counts in taken.items():
+            self._known[number] = total((self._known.get(number, {}), counts))
+        return taken
+
+    def merge(self, number: int, shared: Mapping[int, int]) -> Counts:
+        """Takes over the counts of all workers; returns what of it is new here."""
+        known = self._known.setdefault(number, {})
+        fresh = {field: count - known.get(field, 0) for field, count in shared.items() if count > known.get(field, 0)}
+        for field in fresh:
+            known[field] = shared[field]
+        return fresh
+
+    @property
+    def empty(self) -> bool:
+        return not self._known and not self._unshipped
