@@ -1,0 +1,62 @@
+"""A stream put together the way SDKs and agents do it, to compare it with the whole answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+
+def assembled(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The message of choice 0 and, under `finish_reason` and `usage`, what the chunks said of its end."""
+    message: dict[str, Any] = {"role": "assistant", "content": None}
+    calls: dict[int, dict[str, Any]] = {}
+    details: list[dict[str, Any]] = []
+    end: dict[str, Any] = {"finish_reason": None, "usage": None}
+    for chunk in chunks:
+        end["usage"] = chunk.get("usage") or end["usage"]
+        for choice in chunk["choices"]:
+            if choice["index"] != 0:
+                continue
+            end["finish_reason"] = choice.get("finish_reason") or end["finish_reason"]
+            _add_delta(message, choice["delta"], calls, details)
+    if calls:
+        message["tool_calls"] = [calls[index] for index in sorted(calls)]
+    if details:
+        message["reasoning_details"] = details
+    return {"message": message, **end}
+
+
+def _add_delta(
+    message: dict[str, Any],
+    delta: Mapping[str, Any],
+    calls: dict[int, dict[str, Any]],
+    details: list[dict[str, Any]],
+) -> None:
+    for name in ("content", "reasoning_content", "refusal"):
+        if delta.get(name):
+            message[name] = (message.get(name) or "") + delta[name]
+    for fragment in delta.get("tool_calls") or ():
+        _add_call(calls, fragment)
+    for detail in delta.get("reasoning_details") or ():
+        _add_detail(details, detail)
+
+
+def _add_call(calls: dict[int, dict[str, Any]], fragment: Mapping[str, Any]) -> None:
+    call = calls.setdefault(fragment["index"], {"type": "function", "function": {"name": "", "arguments": ""}})
+    for name, value in fragment.items():
+        if name == "function":
+            call["function"]["name"] += value.get("name") or ""
+            call["function"]["arguments"] += value.get("arguments") or ""
+        elif name != "index" and value is not None:
+            call[name] = value
+
+
+def _add_detail(details: list[dict[str, Any]], detail: Mapping[str, Any]) -> None:
+    """Fragments of one block share their index and type: texts are joined, what comes once is set."""
+    known = details[-1] if details else None
+    if known is None or (known.get("index"), known["type"]) != (detail.get("index"), detail["type"]):
+        details.append(dict(detail))
+        return
+    for name, value in detail.items():
+        joined = name in ("text", "summary", "data") and value is not None
+        known[name] = (known.get(name) or "") + value if joined else (value or known.get(name))

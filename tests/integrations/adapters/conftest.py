@@ -1,0 +1,60 @@
+"""Every test of this folder runs for every provider, and for a newcomer that was added as CONTRIBUTING says.
+
+`tooled`, `thinking` and the like are the subjects whose dialect has that at all; what has it not is asserted to refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from integrations.registry import providers
+from tests.fakes.dialects.registry import FAKES
+from tests.integrations.adapters.newcomer import NEWCOMER, registered
+from tests.integrations.adapters.subject import Subject, subject_of
+
+EVERY = [*providers(), NEWCOMER]
+
+
+def having(ability: str, *, is_there: bool = True) -> list[str]:
+    """The providers whose fake says so; one without a fake stays in and fails."""
+    return [name for name in EVERY if name not in FAKES or getattr(FAKES[name].can, ability) is is_there]
+
+
+def made(request: pytest.FixtureRequest) -> Iterator[Subject]:
+    with ExitStack() as stack:
+        if request.param == NEWCOMER:
+            stack.enter_context(registered())
+        yield subject_of(request.param)
+
+
+@pytest.fixture(params=EVERY)
+def subject(request: pytest.FixtureRequest) -> Iterator[Subject]:
+    yield from made(request)
+
+
+@pytest.fixture(params=having("tools"))
+def tooled(request: pytest.FixtureRequest) -> Iterator[Subject]:
+    yield from made(request)
+
+
+@pytest.fixture(params=having("reasoning"))
+def thinking(request: pytest.FixtureRequest) -> Iterator[Subject]:
+    yield from made(request)
+
+
+@pytest.fixture(params=having("signatures"))
+def signing(request: pytest.FixtureRequest) -> Iterator[Subject]:
+    yield from made(request)
+
+
+@pytest.fixture(params=having("signatures", is_there=False))
+def unsigned(request: pytest.FixtureRequest) -> Iterator[Subject]:
+    yield from made(request)
+
+
+@pytest.fixture(params=having("stream_errors"))
+def reporting(request: pytest.FixtureRequest) -> Iterator[Subject]:
+    yield from made(request)

@@ -1,0 +1,27 @@
+"""The smallest new provider: a row of the OpenAI dialect, added the way CONTRIBUTING says, for the time of a test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
+
+from integrations import registry
+from integrations.providers import compatible
+from integrations.providers.openai import Dialect, OpenAIAdapter
+from tests.fakes.dialects.registry import FAKES
+
+NEWCOMER = "newcomer"
+ROW = Dialect(NEWCOMER, "https://api.newcomer.example/v1", default_model="newcomer-large")
+
+
+@contextmanager
+def registered() -> Iterator[None]:
+    """The row in `compatible.py`, its line in `registry.py`, its fake among the fakes."""
+    with (
+        patch.dict(compatible.ADAPTERS, {NEWCOMER: OpenAIAdapter(ROW)}),
+        patch.dict(registry._ADAPTERS, {NEWCOMER: registry._COMPATIBLE}),
+        patch.dict(FAKES, {NEWCOMER: type(FAKES["openai_compatible"])(NEWCOMER)}),  # type: ignore[call-arg]  # the row's fake takes its name
+    ):
+        yield
+        registry.adapter_for.cache_clear()

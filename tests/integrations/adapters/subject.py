@@ -1,0 +1,177 @@
+"""One provider under test: its adapter, its fake, and the ways between them that need no server."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from integrations.providers.base import (
+    Adapter,
+    ChatRequest,
+    Credentials,
+    Media,
+    StreamEvent,
+    StreamTranslator,
+    UpstreamRequest,
+)
+from integrations.providers.errors import ProviderError, UnsupportedParameterError
+from integrations.registry import adapter_for
+from tests.fakes.dialects.registry import FAKES
+from tests.fakes.dialects.story import Asked, FakeDialect, Story, Streamed
+
+BASE_URL = "https://upstream.test/base"
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+PDF = b"%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n"
+USER: dict[str, Any] = {"role": "user", "content": "Grüße 👋"}
+WEATHER: dict[str, Any] = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "The weather of a city",
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"type": "string"}},
+            "required": ["city"],
+            "additionalProperties": False,
+        },
+    },
+}
+CLOCK: dict[str, Any] = {
+    "type": "function",
+    "function": {
+        "name": "get_time",
+        "description": "The time in a zone",
+        "parameters": {"type": "object", "properties": {"zone": {"type": "string"}}, "required": ["zone"]},
+    },
+}
+
+
+@dataclass
+class Outcome:
+    """What came out of a stream: chunks of events, and the error that ended it, if any."""
+
+    events: list[StreamEvent] = field(default_factory=list)
+    error: ProviderError | None = None
+    translator: StreamTranslator | None = None
+
+    @property
+    def chunks(self) -> list[dict[str, Any]]:
+        return [json.loads(event.data) for event in self.events]
+
+
+@dataclass(frozen=True)
+class Subject:
+    provider: str
+    adapter: Adapter
+    fake: FakeDialect
+    credentials: Credentials
+    model: str
+
+    def request(self, *, is_fallback: bool = False, **fields: Any) -> ChatRequest:
+        """`media` and the access token are supplied as the pipeline does it: whatever the adapter needs."""
+        given = {"model": self.model, "messages": [USER], **fields}
+        body = {name: value for name, value in given.items() if value is not ...}
+        request = ChatRequest(
+            model=self.model,
+            stream=bool(body.get("stream")),
+            body=json.dumps(body, ensure_ascii=False).encode(),
+            fields=body,
+            is_fallback=is_fallback,
+        )
+        needs = self.adapter.needs(request, self.credentials)
+        return replace(
+            request,
+            media={url: fetched(url) for url in needs.media},
+            access_token="ya29.canary-access-token" if needs.access_token else "",
+        )
+
+    def build(self, *, is_fallback: bool = False, **fields: Any) -> UpstreamRequest:
+        return self.adapter.build_request(self.request(is_fallback=is_fallback, **fields), self.credentials)
+
+    def ask(self, *, is_fallback: bool = False, **fields: Any) -> Asked:
+        """What the provider understands of the request."""
+        return self.read(self.build(is_fallback=is_fallback, **fields))
+
+    def read(self, upstream: UpstreamRequest) -> Asked:
+        # A client that reads `.host` would see what a server sees: the path behind the integration's base URL.
+        assert upstream.url.startswith(BASE_URL), upstream.url
+        return self.fake.read(upstream.url.removeprefix(BASE_URL), upstream.headers, upstream.body)
+
+    def whole(self, story: Story, **fields: Any) -> dict[str, Any]:
+        answer = self.adapter.parse_response(self.request(**fields), self.fake.whole(story).body)
+        decoded: dict[str, Any] = json.loads(answer.body)
+        return decoded
+
+    def message(self, story: Story, **fields: Any) -> dict[str, Any]:
+        message: dict[str, Any] = self.whole(story, **fields)["choices"][0]["message"]
+        return message
+
+    def translate(self, pieces: Iterable[bytes], **fields: Any) -> Outcome:
+        """Feeds the pieces; what was translated before an error is kept."""
+        outcome = Outcome(translator=self.adapter.stream(self.request(stream=True, **fields)))
+        assert outcome.translator is not None
+        try:
+            for piece in pieces:
+                outcome.events += outcome.translator.feed(piece)
+            outcome.events += outcome.translator.closing()
+        except ProviderError as error:
+            outcome.error = error
+        return outcome
+
+    def streamed(self, story: Story | Streamed, **fields: Any) -> Outcome:
+        told = self.fake.stream(story) if isinstance(story, Story) else story
+        return self.translate(told.events, **fields)
+
+    def secrets(self) -> set[str]:
+        """Everything that must not be shown: the key and the secret fields beside it."""
+        extra = {self.credentials.extra.get(name, "") for name in self.adapter.traits.secret_extra}
+        return {secret for secret in {self.credentials.secret, *extra} if len(secret) > 3}
+
+
+def subject_of(provider: str) -> Subject:
+    """Fails when the provider has no row in the fakes: it cannot be tested, so it must not be shipped."""
+    if provider not in FAKES:
+        raise AssertionError(
+            f"provider {provider!r} has no fake in tests/fakes/dialects/: see CONTRIBUTING, 'Adding a provider'"
+        )
+    adapter, fake = adapter_for(provider), FAKES[provider]
+    model = adapter.traits.default_model or "some-model"
+    return Subject(provider, adapter, fake, fake.credentials(BASE_URL), model)
+
+
+def fetched(url: str) -> Media:
+    return Media("application/pdf", PDF) if url.endswith(".pdf") else Media("image/png", PNG)
+
+
+def refusal_or_request(subject: Subject, **fields: Any) -> UnsupportedParameterError | UpstreamRequest:
+    try:
+        return subject.build(**fields)
+    except UnsupportedParameterError as refused:
+        return refused
+
+
+def is_named(what: str, upstream: UpstreamRequest) -> bool:
+    """Whether a warning names the parameter that was left out."""
+    return any(what in warning for warning in upstream.warnings)
+
+
+def without_created(events: Iterable[StreamEvent]) -> list[Mapping[str, Any]]:
+    """The chunks but for the second in which their stream began."""
+    return [{**json.loads(event.data), "created": 0} for event in events]
+
+
+def pieces(data: bytes, cuts: Iterable[int]) -> Iterator[bytes]:
+    start = 0
+    for cut in sorted({cut % (len(data) + 1) for cut in cuts}):
+        yield data[start:cut]
+        start = cut
+    yield data[start:]
+
+
+def data_url(media_type: str = "image/png", data: bytes = PNG) -> str:
+    return f"data:{media_type};base64,{base64.b64encode(data).decode()}"

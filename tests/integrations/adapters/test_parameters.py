@@ -1,0 +1,124 @@
+"""Every field is translated, or dropped and named, or refused: nothing gets lost in silence."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from integrations.providers.base import UpstreamRequest
+from integrations.providers.errors import UnsupportedParameterError
+from tests.integrations.adapters.subject import WEATHER, Subject, is_named, refusal_or_request
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"answer": {"type": "string"}},
+    "required": ["answer"],
+    "additionalProperties": False,
+}
+JSON_SCHEMA = {"type": "json_schema", "json_schema": {"name": "reply", "schema": SCHEMA, "strict": True}}
+
+# Parameters whose loss changes an answer in degree: translated, or named in a warning, or refused.
+DEGREES: dict[str, dict[str, Any]] = {
+    "temperature": {"temperature": 0.3},
+    "top_p": {"top_p": 0.8},
+    "max_tokens": {"max_tokens": 77},
+    "max_completion_tokens": {"max_completion_tokens": 77},
+    "stop": {"stop": ["END"]},
+    "seed": {"seed": 7},
+    "presence_penalty": {"presence_penalty": 0.5},
+    "frequency_penalty": {"frequency_penalty": 0.5},
+    "logit_bias": {"logit_bias": {"50256": -100}},
+    "logprobs": {"logprobs": True},
+    "top_logprobs": {"logprobs": True, "top_logprobs": 3},
+    "user": {"user": "user-7"},
+    "metadata": {"metadata": {"team": "blue"}},
+    "store": {"store": True},
+    "service_tier": {"service_tier": "flex"},
+    "reasoning_effort": {"reasoning_effort": "high"},
+    "thinking": {"thinking": {"type": "enabled", "budget_tokens": 2048}},
+    "prediction": {"prediction": {"type": "content", "content": "maybe"}},
+    "verbosity": {"verbosity": "low"},
+    "prompt_cache_key": {"prompt_cache_key": "k"},
+    "safety_identifier": {"safety_identifier": "s"},
+    "a_field_of_tomorrow": {"a_field_of_tomorrow": {"x": 1}},
+}
+# Parameters without which the answer would be of another kind: translated or refused, never just dropped.
+KINDS: dict[str, dict[str, Any]] = {
+    "n": {"n": 2},
+    "modalities": {"modalities": ["text", "audio"], "audio": {"voice": "alloy", "format": "wav"}},
+    "tools": {"tools": [WEATHER]},
+    "response_format": {"response_format": JSON_SCHEMA},
+}
+
+
+def differs(subject: Subject, upstream: UpstreamRequest) -> bool:
+    return bool(json.loads(upstream.body) != json.loads(subject.build().body))
+
+
+@pytest.mark.parametrize("name", DEGREES)
+def test_parameter__of_degree__reaches_the_provider_or_is_named(subject: Subject, name: str) -> None:
+    made = refusal_or_request(subject, **DEGREES[name])
+    if isinstance(made, UnsupportedParameterError):
+        assert made.parameter in DEGREES[name]
+        return
+    subject.read(made)
+    assert is_named(name, made) or differs(subject, made)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_parameter__of_kind__reaches_the_provider_or_is_refused(subject: Subject, name: str) -> None:
+    made = refusal_or_request(subject, **KINDS[name])
+    if isinstance(made, UnsupportedParameterError):
+        assert made.parameter in KINDS[name]
+        assert made.provider in ("", subject.provider)
+        return
+    subject.read(made)
+    assert differs(subject, made)
+    assert not is_named(name, made)
+
+
+@pytest.mark.parametrize("name", [*DEGREES, *KINDS])
+def test_parameter__null__is_as_if_absent(subject: Subject, name: str) -> None:
+    upstream = subject.build(**{name: None})
+    assert not is_named(name, upstream)
+    assert subject.read(upstream).turns
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
+def test_limit__under_either_name__the_providers_limit(subject: Subject, name: str) -> None:
+    assert subject.ask(**{name: 77}).max_tokens == 77
+
+
+def test_sampling__temperature_and_top_p__as_sent(subject: Subject) -> None:
+    assert subject.ask(temperature=0.3).temperature == pytest.approx(0.3)
+    assert subject.ask(top_p=0.8).top_p == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize(("stop", "expected"), [("END", ("END",)), (["END", "STOP"], ("END", "STOP"))])
+def test_stop__text_or_list__sequences(subject: Subject, stop: Any, expected: tuple[str, ...]) -> None:
+    made = subject.build(stop=stop)
+    assert subject.read(made).stop == expected or is_named("stop", made)
+
+
+def test_response_format__json_schema__the_schema_arrives_or_is_refused(subject: Subject) -> None:
+    if subject.fake.can.schema:
+        assert subject.ask(response_format=JSON_SCHEMA).schema == SCHEMA
+    else:
+        with pytest.raises(UnsupportedParameterError, match="response_format"):
+            subject.build(response_format=JSON_SCHEMA)
+
+
+def test_response_format__json_object__translated_or_refused(subject: Subject) -> None:
+    made = refusal_or_request(subject, response_format={"type": "json_object"})
+    if isinstance(made, UnsupportedParameterError):
+        assert made.parameter == "response_format"
+    else:
+        assert differs(subject, made) or is_named("response_format", made)
+
+
+def test_response_format__text__needs_nothing(subject: Subject) -> None:
+    made = subject.build(response_format={"type": "text"})
+    assert not made.warnings
+    assert subject.read(made).schema is None

@@ -1,0 +1,100 @@
+"""Reasoning: asked for, told, and brought back unchanged to the vendor that signed it, and to no other."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from integrations.providers.errors import UnsupportedParameterError
+from tests.fakes.dialects.story import Call, Story
+from tests.integrations.adapters.assembled import assembled
+from tests.integrations.adapters.subject import USER, WEATHER, Subject, is_named, refusal_or_request
+
+SIGNATURE = "RXVyZWthISBzaWduZWQgYnkgdGhlIHZlbmRvcg=="
+THOUGHTS = "The user greets me,\nso I greet “back”."
+CALL = Call("callAAA01", "get_weather", {"city": "Oslo"})
+FOREIGN = "Zm9yZWlnbiBzaWduYXR1cmUgY2FuYXJ5"
+WISHES: list[dict[str, Any]] = [
+    {"reasoning_effort": "high"},
+    {"reasoning_effort": "none"},
+    {"thinking": {"type": "enabled", "budget_tokens": 2048}},
+    {"thinking": {"type": "enabled", "budget_tokens": 2048}, "max_tokens": 4096},
+    {"thinking": {"type": "adaptive"}},
+    {"thinking": {"type": "disabled"}},
+]
+
+
+def told(subject: Subject, story: Story, *, stream: bool, **fields: Any) -> dict[str, Any]:
+    if stream:
+        message: dict[str, Any] = assembled(subject.streamed(story, **fields).chunks)["message"]
+        return message
+    return subject.message(story, **fields)
+
+
+@pytest.mark.parametrize("wish", WISHES, ids=str)
+def test_reasoning__asked_for__a_request_or_named(subject: Subject, wish: dict[str, Any]) -> None:
+    made = refusal_or_request(subject, **wish)
+    if isinstance(made, UnsupportedParameterError):
+        assert made.parameter in wish
+        return
+    asked = subject.read(made)
+    assert asked.turns == (("user", USER["content"]),)
+    limit = wish.get("max_tokens")
+    assert limit is None or asked.max_tokens == limit or is_named("max_tokens", made)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_reasoning__told__apart_from_the_text(thinking: Subject, stream: bool) -> None:
+    message = told(thinking, Story(text="Hello!", reasoning=THOUGHTS), stream=stream)
+    assert message["content"] == "Hello!"
+    assert message["reasoning_content"] == THOUGHTS
+
+
+def test_reasoning__streamed__is_output_but_no_text(thinking: Subject) -> None:
+    outcome = thinking.streamed(Story(text="Hello!", reasoning=THOUGHTS))
+    thought = [
+        event for event in outcome.events if json.loads(event.data)["choices"][0]["delta"].get("reasoning_content")
+    ]
+    assert thought
+    assert all(event.has_output and not event.text for event in thought)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("calls", [(), (CALL,)], ids=["text", "call"])
+def test_reasoning__signed_and_sent_back__the_same_signature(
+    signing: Subject, stream: bool, calls: tuple[Call, ...]
+) -> None:
+    text = "" if calls else "Hello!"
+    story = Story(
+        text=text, reasoning=THOUGHTS, signature=SIGNATURE, calls=calls, finish="tool_calls" if calls else "stop"
+    )
+    message = told(signing, story, stream=stream, tools=[WEATHER])
+    answers = [
+        {"role": "tool", "tool_call_id": call["id"], "content": "18 degrees"} for call in message.get("tool_calls", ())
+    ]
+    more = answers or [{"role": "user", "content": "Go on."}]
+    asked = signing.ask(messages=[USER, message, *more], tools=[WEATHER])
+    assert asked.signatures == (SIGNATURE,)
+    # Asked again, with the same history and one turn more: nothing was used up.
+    later = [USER, message, *more, {"role": "assistant", "content": "Fine."}, {"role": "user", "content": "More."}]
+    assert signing.ask(messages=later, tools=[WEATHER]).signatures == (SIGNATURE,)
+
+
+def test_reasoning__signed_by_another_vendor__stays_here(subject: Subject) -> None:
+    """Entries as another vendor's adapter wrote them, met on failover."""
+    details = [
+        {"type": "reasoning.text", "text": "…", "signature": FOREIGN, "format": "another-vendor-v1", "index": 0},
+        {"type": "reasoning.encrypted", "data": FOREIGN, "format": "another-vendor-v1", "index": 1},
+    ]
+    message = {"role": "assistant", "content": "Hello!", "reasoning_content": "…", "reasoning_details": details}
+    upstream = subject.build(messages=[USER, message, USER], is_fallback=True)
+    assert FOREIGN.encode() not in upstream.body
+    assert ("assistant", "Hello!") in subject.read(upstream).turns
+    assert not upstream.warnings
+
+
+def test_reasoning__unsigned_history__still_a_request(subject: Subject) -> None:
+    message = {"role": "assistant", "content": "Hello!", "reasoning_content": "I greet."}
+    assert ("assistant", "Hello!") in subject.ask(messages=[USER, message, USER]).turns
