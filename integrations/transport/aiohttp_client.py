@@ -16,18 +16,21 @@ import aiohttp
 from typing_extensions import override
 from yarl import URL
 
+from integrations.addresses import PrivateAddressError
 from integrations.providers.base import UpstreamRequest
 from integrations.providers.errors import ProviderError
 from integrations.transport import failures
 from integrations.transport.base import Timeouts
 from integrations.transport.proxies import ProxyFor, no_proxy
 from integrations.transport.request_head import RequestHead, head_of
+from integrations.transport.resolver import AiohttpResolver, Resolver
 from integrations.transport.tls import client_context
 
 _HEADER_BYTES = 64 * 1024
 _LARGE_BODY_BYTES = 512 * 1024
 _KEEP_ALIVE_SECONDS = 30.0
 
+_FAILED = (aiohttp.ClientError, PrivateAddressError, TimeoutError, OSError)
 _BROKEN = (aiohttp.ClientPayloadError, aiohttp.ClientConnectionError, OSError)
 
 
@@ -116,10 +119,12 @@ class AiohttpTransport:
         tls: ssl.SSLContext | None = None,
         keep_alive: float = _KEEP_ALIVE_SECONDS,
         proxy_for: ProxyFor = no_proxy,
+        resolver: Resolver | None = None,
     ) -> None:
         self._tls = tls or client_context()
         self._keep_alive = keep_alive
         self._proxy_for = proxy_for
+        self._resolver = AiohttpResolver(resolver or Resolver())
         self._session: aiohttp.ClientSession | None = None
         self._replacements: aiohttp.ClientSession | None = None
         self._closed = False
@@ -138,11 +143,11 @@ class AiohttpTransport:
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
             if not trace.reused or _was_answered(error) or self._replacements is None or self._closed:
                 raise _failure(error, head, timeouts) from None
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        except _FAILED as error:
             raise _failure(error, head, timeouts) from None
         try:
             return await self._exchange(self._replacements, request, head, timeouts, trace)
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        except _FAILED as error:
             # Without its cause: aiohttp's exceptions print the whole URL.
             raise _failure(error, head, timeouts) from None
 
@@ -161,6 +166,9 @@ class AiohttpTransport:
         trace: SimpleNamespace,
     ) -> AiohttpResponse:
         origin = head.origin
+        proxy = self._proxy_for(origin)
+        if proxy is not None:
+            self._resolver.trust(proxy)
         response = await session.request(
             request.method,
             URL(f"{origin.scheme}://{head.headers['host']}{head.target}", encoded=True),
@@ -168,7 +176,7 @@ class AiohttpTransport:
             # aiohttp writes a large bytes body in one go and warns about it.
             data=request.body if len(request.body) <= _LARGE_BODY_BYTES else io.BytesIO(request.body),
             allow_redirects=False,
-            proxy=self._proxy_for(origin),
+            proxy=proxy,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=timeouts.connect, sock_read=timeouts.first_byte),
             trace_request_ctx=trace,
         )
@@ -181,6 +189,7 @@ class AiohttpTransport:
             force_close=force_close,
             keepalive_timeout=None if force_close else self._keep_alive,
             ttl_dns_cache=60,
+            resolver=self._resolver,
             happy_eyeballs_delay=None,
         )
         tracing = aiohttp.TraceConfig()
@@ -209,6 +218,8 @@ def _was_answered(error: Exception) -> bool:
 
 def _failure(error: Exception, head: RequestHead, timeouts: Timeouts) -> ProviderError:
     host = head.origin.host
+    if isinstance(error, PrivateAddressError):
+        return failures.private_network(host)
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return failures.connect_timeout(host, timeouts.connect)
     if isinstance(error, TimeoutError | asyncio.TimeoutError):

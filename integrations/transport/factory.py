@@ -10,21 +10,35 @@ from integrations.transport.base import Timeouts, Transport, UpstreamResponse
 from integrations.transport.pool import PooledTransport
 from integrations.transport.proxies import ProxyFor, no_proxy, proxies_from_environment
 from integrations.transport.request_head import head_of
+from integrations.transport.resolver import Lookup, Resolver, any_address, as_named, system_lookup
 from integrations.transport.tls import client_context
 
 
-def create_transport(kind: str = "pool", *, tls: ssl.SSLContext | None = None) -> Transport:
-    """`pool` or `aiohttp`. Proxies and trusted authorities are read from the environment here, once."""
+def create_transport(
+    kind: str = "pool",
+    *,
+    tls: ssl.SSLContext | None = None,
+    allow_private: bool = False,
+    lookup: Lookup = system_lookup,
+) -> Transport:
+    """`pool` or `aiohttp`. Proxies and trusted authorities are read from the environment here, once.
+
+    Unless `allow_private`, a public name that leads to a private address is not connected to. What is reached through a
+    proxy is the proxy's to judge: it resolves the name.
+    """
     context = tls or client_context()
+    resolver = Resolver(any_address if allow_private else as_named, lookup)
     proxy_for = proxies_from_environment()
     if kind == "aiohttp":
-        return AiohttpTransport(tls=context, proxy_for=proxy_for)
+        return AiohttpTransport(tls=context, proxy_for=proxy_for, resolver=resolver)
     if kind != "pool":
         raise ValueError(f"Unknown transport {kind!r}: expected pool or aiohttp")
     if proxy_for is no_proxy:
-        return PooledTransport(tls=context)
+        return PooledTransport(tls=context, resolver=resolver)
     return ProxyAwareTransport(
-        PooledTransport(tls=context), AiohttpTransport(tls=context, proxy_for=proxy_for), proxy_for
+        PooledTransport(tls=context, resolver=resolver),
+        AiohttpTransport(tls=context, proxy_for=proxy_for, resolver=resolver),
+        proxy_for,
     )
 
 

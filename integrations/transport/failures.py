@@ -14,6 +14,13 @@ def unreachable(host: str) -> ProviderError:
     return ProviderError(f"No connection to {host}", kind=FailureKind.UNAVAILABLE)
 
 
+def private_network(host: str) -> ProviderError:
+    return ProviderError(
+        f"No connection to {host}: it leads into a private network (ALLOW_PRIVATE_UPSTREAMS permits it)",
+        kind=FailureKind.UNAVAILABLE,
+    )
+
+
 def untrusted(host: str) -> ProviderError:
     return ProviderError(f"No secure connection to {host}: certificate not trusted", kind=FailureKind.UNAVAILABLE)
 

@@ -9,12 +9,14 @@ import asyncio
 import logging
 import ssl
 
+from integrations.addresses import PrivateAddressError
 from integrations.providers.base import UpstreamRequest
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.transport import failures
 from integrations.transport.base import Timeouts
 from integrations.transport.connection import Connection
 from integrations.transport.request_head import Origin, head_of
+from integrations.transport.resolver import Resolver
 from integrations.transport.response import PooledResponse
 from integrations.transport.tls import client_context
 
@@ -26,9 +28,16 @@ logger = logging.getLogger("integrations.transport")
 class PooledTransport:
     """Bound to the event loop it first sends on. Reaches every origin directly; see `factory` for proxies."""
 
-    def __init__(self, *, tls: ssl.SSLContext | None = None, keep_alive: float = KEEP_ALIVE_SECONDS) -> None:
+    def __init__(
+        self,
+        *,
+        tls: ssl.SSLContext | None = None,
+        keep_alive: float = KEEP_ALIVE_SECONDS,
+        resolver: Resolver | None = None,
+    ) -> None:
         self._tls = tls or client_context()
         self._keep_alive = keep_alive
+        self._resolver = resolver or Resolver()
         self._idle: dict[Origin, list[Connection]] = {}
         self._all: set[Connection] = set()
         self._emptied = asyncio.Event()
@@ -84,22 +93,38 @@ class PooledTransport:
     async def _connect(self, origin: Origin, seconds: float) -> Connection:
         if self._closed:
             raise failures.closed_by_caller(origin.host)
-        loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(seconds):
-                _, connection = await loop.create_connection(
-                    lambda: Connection(origin, loop, self._keep_alive, self._forget),
-                    origin.host,
-                    origin.port,
-                    ssl=self._tls if origin.secure else None,
-                    server_hostname=origin.host if origin.secure else None,
-                )
+                connection = await self._connect_to(origin, await self._resolver.addresses(origin.host, origin.port))
         except TimeoutError:
             raise failures.connect_timeout(origin.host, seconds) from None
         except ssl.SSLCertVerificationError as error:
             raise failures.untrusted(origin.host) from error
-        except (OSError, UnicodeError) as error:
+        except PrivateAddressError:
+            raise failures.private_network(origin.host) from None
+        except OSError as error:
             raise failures.unreachable(origin.host) from error
         if connection.alive:  # else it is lost already, and nothing would take it out again
             self._all.add(connection)
         return connection
+
+    async def _connect_to(self, origin: Origin, addresses: list[str]) -> Connection:
+        """To the first that answers."""
+        loop = asyncio.get_running_loop()
+        failed: OSError = OSError("no address")
+        for address in addresses:
+            try:
+                _, connection = await loop.create_connection(
+                    lambda: Connection(origin, loop, self._keep_alive, self._forget),
+                    address,
+                    origin.port,
+                    ssl=self._tls if origin.secure else None,
+                    server_hostname=origin.host if origin.secure else None,
+                )
+            except ssl.SSLError:
+                raise
+            except OSError as error:
+                failed = error
+            else:
+                return connection
+        raise failed

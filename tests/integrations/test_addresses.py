@@ -23,7 +23,14 @@ def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "base_url",
-    ["https://api.openai.com/v1", "https://api.openai.com:8443/v1", "https://8.8.8.8/v1", "https://unresolved.example"],
+    [
+        "https://api.openai.com/v1",
+        "https://api.openai.com:8443/v1",
+        "https://8.8.8.8/v1",
+        "https://[2606:4700::6810:6c0]/v1",
+        "https://[64:ff9b::808:808]/v1",
+        "https://unresolved.example",
+    ],
 )
 def test_check_base_url__public__accepted(base_url: str) -> None:
     check_base_url(base_url, allow_private=False)
@@ -54,6 +61,17 @@ def test_check_base_url__public__accepted(base_url: str) -> None:
         "https://rebound.example/v1",
         "https://metadata.example/v1",
         "http://224.0.0.1/v1",
+        "http://192.0.0.192/v1",
+        "http://168.63.129.16/v1",
+        "http://100.100.100.200/v1",
+        "http://0177.0.0.1/v1",
+        "http://[::7f00:1]/v1",
+        "http://[::ffff:0:7f00:1]/v1",
+        "http://[64:ff9b::7f00:1]/v1",
+        "http://[2002:7f00:1::]/v1",
+        "http://[2001:0:7f00:1::]/v1",
+        "http://[fec0::1]/v1",
+        "http://[ff02::1]/v1",
     ],
 )
 def test_check_base_url__private__only_when_allowed(base_url: str) -> None:
