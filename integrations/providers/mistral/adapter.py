@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from typing_extensions import override
 
-from integrations.providers.base import ChatRequest, Credentials, ParsedResponse, StreamTranslator, UpstreamRequest
+from integrations.providers.base import (
+    NOTHING,
+    ChatRequest,
+    Credentials,
+    Needs,
+    ParsedResponse,
+    StreamTranslator,
+    UpstreamRequest,
+)
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.mistral.answer import MistralStream, with_details
 from integrations.providers.mistral.request import build_body
-from integrations.providers.openai import Dialect, OpenAIAdapter
-from integrations.providers.openai_request import Documents
+from integrations.providers.openai import OPENAI, OpenAIAdapter
 
-MISTRAL = Dialect(
+# Only the traits count: the body is `request.build_body`'s.
+MISTRAL = replace(
+    OPENAI,
     provider="mistral",
     base_url="https://api.mistral.ai/v1",
     owned_by="mistralai",
     default_model="mistral-small-latest",
-    documents=Documents.PLAIN,
-    # Usage comes without being asked for; the field itself is refused (422 extra_forbidden).
-    stream_options=False,
 )
 
 
 class MistralAdapter(OpenAIAdapter):
     def __init__(self) -> None:
         super().__init__(MISTRAL)
+
+    @override
+    def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
+        return NOTHING  # images and documents are taken by address
 
     @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:

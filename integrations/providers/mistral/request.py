@@ -13,10 +13,12 @@ import msgspec
 
 from integrations.providers.base import ChatRequest
 from integrations.providers.mistral.messages import mistral_messages
-from integrations.providers.openai_request import OWN_FIELDS
 from integrations.providers.parameters import Mapped
 
 Raw = dict[str, msgspec.Raw]
+
+# What the gateway has acted on, and what Mistral does without being asked (usage comes with every stream).
+_NOT_SENT = ("models", "provider", "prompt_config", "prompt_variables", "stream_options")
 
 # https://docs.mistral.ai/api/#tag/chat/operation/chat_completion_v1_chat_completions_post
 NATIVE = frozenset(
@@ -79,7 +81,7 @@ def is_adjustable(model: str) -> bool:
 
 def _is_said(name: str, value: msgspec.Raw) -> bool:
     """Null is "not said" in OpenAI's dialect; Mistral refuses it in places. `prompt_mode` null means something."""
-    return name not in OWN_FIELDS and name != "stream_options" and (bytes(value) != b"null" or name == "prompt_mode")
+    return name not in _NOT_SENT and (bytes(value) != b"null" or name == "prompt_mode")
 
 
 def _model(raw: Raw, request: ChatRequest) -> None:
