@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import unquote_to_bytes
@@ -44,6 +44,13 @@ class Attachment:
     @property
     def is_inline(self) -> bool:
         return self.url[:5].lower() == "data:"
+
+
+@dataclass(frozen=True, slots=True)
+class Native(Attachment):
+    """A content part in the vendor's own words; only for an adapter that asked for it (see `read_conversation`)."""
+
+    part: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,18 +125,25 @@ class Conversation:
                     yield from (part for part in block.content if isinstance(part, Attachment))
 
 
-def read_conversation(fields: Mapping[str, Any]) -> Conversation:
-    """Raises UnsupportedParameterError for a content part that nothing but the OpenAI dialect knows."""
+# Says whether a content part is of the vendor's own dialect and passes as it is.
+IsNative = Callable[[Mapping[str, Any]], bool]
+
+
+def read_conversation(fields: Mapping[str, Any], *, native: IsNative | None = None) -> Conversation:
+    """Parts that `native` accepts come as `Native`, in their place.
+
+    Raises UnsupportedParameterError for a content part that nothing but the OpenAI dialect knows.
+    """
     system: list[Text] = []
     turns: list[tuple[Role, list[Block]]] = []
     names: dict[str, str] = {}
     for index, message in enumerate(fields["messages"]):
         role = message["role"]
         if role in _SYSTEM_ROLES:
-            system += [part for part in _parts(message, index) if isinstance(part, Text)]
+            system += [part for part in _parts(message, index, native) if isinstance(part, Text)]
             continue
         side: Role = "assistant" if role == "assistant" else "user"
-        blocks = list(_blocks(message, index, names))
+        blocks = list(_blocks(message, index, names, native))
         if not blocks:
             continue
         if turns and turns[-1][0] == side:
@@ -153,13 +167,13 @@ def data_url(url: str) -> tuple[str, bytes]:
     return media_type.strip().lower() or _DEFAULT_MEDIA_TYPE, data
 
 
-def _blocks(message: Mapping[str, Any], index: int, names: dict[str, str]) -> Iterator[Block]:
+def _blocks(message: Mapping[str, Any], index: int, names: dict[str, str], native: IsNative | None) -> Iterator[Block]:
     if message["role"] in ("tool", "function"):
-        yield _tool_result(message, index, names)
+        yield _tool_result(message, index, names, native)
         return
     if message["role"] == "assistant":
         yield from _reasoning(message)
-    yield from _parts(message, index)
+    yield from _parts(message, index, native)
     for call in message.get("tool_calls") or ():
         function = call.get("function")
         if not isinstance(function, Mapping):
@@ -176,12 +190,14 @@ def _blocks(message: Mapping[str, Any], index: int, names: dict[str, str]) -> It
         )
 
 
-def _tool_result(message: Mapping[str, Any], index: int, names: Mapping[str, str]) -> ToolResult:
+def _tool_result(
+    message: Mapping[str, Any], index: int, names: Mapping[str, str], native: IsNative | None
+) -> ToolResult:
     call_id = str(message.get("tool_call_id") or "")
     return ToolResult(
         call_id=call_id,
         name=names.get(call_id) or str(message.get("name") or ""),
-        content=tuple(_parts(message, index)),
+        content=tuple(_parts(message, index, native)),
         # Not of OpenAI's dialect; clients that came from Anthropic's send it.
         is_error=message.get("is_error") is True,
         cache_control=message.get("cache_control"),
@@ -212,14 +228,17 @@ def _detail(detail: Mapping[str, Any]) -> Reasoning:
     )
 
 
-def _parts(message: Mapping[str, Any], index: int) -> Iterator[Text | Attachment]:
+def _parts(message: Mapping[str, Any], index: int, native: IsNative | None) -> Iterator[Text | Attachment]:
     content = message.get("content")
     if isinstance(content, str):
         if content:
             yield Text(content, message.get("cache_control"))
     elif isinstance(content, list):
         for number, part in enumerate(content):
-            yield _part(part, f"messages[{index}].content[{number}]")
+            if native is not None and native(part):
+                yield Native("document", "", part=part)
+            else:
+                yield _part(part, f"messages[{index}].content[{number}]")
 
 
 def _part(part: Mapping[str, Any], where: str) -> Text | Attachment:

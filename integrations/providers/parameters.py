@@ -12,6 +12,25 @@ from integrations.providers.errors import UnsupportedParameterError
 _NOT_FOR_PROVIDERS = frozenset(
     {"model", "messages", "stream", "stream_options", "models", "provider", "prompt_config", "prompt_variables"}
 )
+# Values that ask for nothing: a client that sends them loses nothing where the parameter is left out.
+_ASKS_NOTHING: Mapping[str, Any] = {
+    "frequency_penalty": 0,
+    "logit_bias": {},
+    "logprobs": False,
+    "metadata": {},
+    "modalities": ["text"],
+    "n": 1,
+    "parallel_tool_calls": True,
+    "presence_penalty": 0,
+    "response_format": {"type": "text"},
+    "service_tier": "auto",
+    "stop": [],
+    "store": False,
+    "temperature": 1,
+    "tools": [],
+    "top_logprobs": 0,
+    "top_p": 1,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +96,9 @@ class Mapped:
     def warnings(self) -> tuple[str, ...]:
         """Call last: what was dropped, with every field that nobody took."""
         for name, value in self.fields.items():
-            if name not in self.taken and name not in _NOT_FOR_PROVIDERS and value is not None:
+            if name in self.taken or name in _NOT_FOR_PROVIDERS or value is None:
+                continue
+            if name not in _ASKS_NOTHING or value != _ASKS_NOTHING[name]:
                 self.drop(name)
         return tuple(self.notes)
 
