@@ -14,10 +14,13 @@ from typing_extensions import override
 from integrations.providers.base import ChatRequest, Credentials, UpstreamRequest
 from integrations.providers.endpoints import USER_AGENT, Endpoint
 from integrations.providers.errors import FailureKind, ProviderError
-from integrations.providers.openai import Dialect, OpenAIAdapter
-from integrations.providers.openai_request import Documents, Thinking, build_body
+from integrations.providers.openai import REASONING_MODELS, REFUSED_BY_REASONING_MODELS, OpenAIAdapter
+from integrations.providers.openai_dialect import OPENAI_PARAMETERS, Dialect, Documents, History, Thinking
 
 DEFAULT_API_VERSION = "2024-10-21"
+# The first one whose streams report usage; those before refuse the option
+# (https://learn.microsoft.com/azure/ai-services/openai/api-version-lifecycle).
+_STREAM_OPTIONS_SINCE = "2024-09-01"
 _DEPLOYMENT = "{deployment}"
 
 AZURE_OPENAI = Dialect(
@@ -25,9 +28,15 @@ AZURE_OPENAI = Dialect(
     base_url="",
     owned_by="openai",
     default_model="gpt-4o-mini",
+    options=("api_version", "deployment"),
     documents=Documents.FILE_DATA,
     thinking=Thinking.EFFORT,
-    options=("api_version", "deployment"),
+    effort_models=REASONING_MODELS,
+    history=History.DROP,
+    developer_role=True,
+    parameters=OPENAI_PARAMETERS | {"data_sources"},
+    reasoning_models=REASONING_MODELS,
+    sampling_refused=REFUSED_BY_REASONING_MODELS,
 )
 
 
@@ -38,12 +47,15 @@ class AzureOpenAIAdapter(OpenAIAdapter):
     @override
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         endpoint = self._endpoints.get(credentials)
-        body = build_body(
-            request, provider=self.provider, documents=self.dialect.documents, thinking=self.dialect.thinking
+        in_path = _DEPLOYMENT in endpoint.url
+        body, warnings = self._body.build(
+            request, stream_options=not in_path or _version(credentials)[:10] >= _STREAM_OPTIONS_SINCE
         )
-        deployment = credentials.extra.get("deployment") or request.model
-        url = endpoint.url.replace(_DEPLOYMENT, quote(deployment, safe=""))
-        return UpstreamRequest("POST", url, endpoint.headers, body)
+        url = endpoint.url
+        if in_path:
+            deployment = credentials.extra.get("deployment") or request.model
+            url = url.replace(_DEPLOYMENT, quote(deployment, safe=""))
+        return UpstreamRequest("POST", url, endpoint.headers, body, warnings)
 
     @override
     def _endpoint(self, credentials: Credentials) -> Endpoint:
@@ -53,14 +65,21 @@ class AzureOpenAIAdapter(OpenAIAdapter):
                 "the azure_openai integration has no base_url", kind=FailureKind.CREDENTIALS, provider=self.provider
             )
         headers = {"content-type": "application/json", "user-agent": USER_AGENT, "api-key": credentials.secret}
-        version = credentials.extra.get("api_version") or DEFAULT_API_VERSION
+        version = quote(_version(credentials))
         if base_url.endswith("/openai/v1"):
             return Endpoint(f"{base_url}/chat/completions", headers)
         if base_url.endswith("/models"):
-            return Endpoint(f"{base_url}/chat/completions?api-version={quote(version)}", headers)
+            # What the model takes beside the common parameters is refused without this
+            # (https://learn.microsoft.com/rest/api/aifoundry/model-inference/get-chat-completions/get-chat-completions).
+            headers["extra-parameters"] = "pass-through"
+            return Endpoint(f"{base_url}/chat/completions?api-version={version}", headers)
         if "/openai/deployments/" not in base_url:
             base_url = f"{base_url.removesuffix('/openai')}/openai/deployments/{_DEPLOYMENT}"
-        return Endpoint(f"{base_url}/chat/completions?api-version={quote(version)}", headers)
+        return Endpoint(f"{base_url}/chat/completions?api-version={version}", headers)
+
+
+def _version(credentials: Credentials) -> str:
+    return credentials.extra.get("api_version") or DEFAULT_API_VERSION
 
 
 ADAPTER = AzureOpenAIAdapter()

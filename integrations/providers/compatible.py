@@ -1,42 +1,205 @@
-"""Providers that speak the OpenAI dialect as it is: a row each. Addresses are the vendors' documented ones."""
+"""Providers that speak the OpenAI dialect as it is: a row each. Addresses are the vendors' documented ones.
+
+What a row says beside them is documented by the vendor, on the page named there; what is not said is taken to be as
+OpenAI has it.
+"""
 
 from __future__ import annotations
 
-from integrations.providers.openai import Dialect, OpenAIAdapter
-from integrations.providers.openai_request import Documents, Thinking
+from integrations.providers.openai import OpenAIAdapter
+from integrations.providers.openai_dialect import (
+    ANY_FORMAT,
+    OPENAI_PARAMETERS,
+    Dialect,
+    Documents,
+    History,
+    Images,
+    Thinking,
+)
 
 DIALECTS = (
-    Dialect("groq", "https://api.groq.com/openai/v1", default_model="llama-3.3-70b-versatile", thinking=Thinking.DROP),
-    Dialect("deepseek", "https://api.deepseek.com/v1", owned_by="deepseek", default_model="deepseek-chat"),
-    Dialect("xai", "https://api.x.ai/v1", owned_by="xai", default_model="grok-4", thinking=Thinking.DROP),
     Dialect(
+        # https://console.groq.com/docs/openai (unsupported features), https://console.groq.com/docs/reasoning
+        "groq",
+        "https://api.groq.com/openai/v1",
+        default_model="llama-3.3-70b-versatile",
+        thinking=Thinking.EFFORT,
+        effort_models=("gpt-oss", "qwen3"),
+        history=History.RENAME,
+        choices=False,
+        drops=("logprobs", "top_logprobs", "logit_bias"),
+        parameters=frozenset({"reasoning_format", "include_reasoning", "search_settings", "compound_custom"}),
+    ),
+    Dialect(
+        # https://api-docs.deepseek.com/api/create-chat-completion, https://api-docs.deepseek.com/guides/thinking_mode
+        "deepseek",
+        "https://api.deepseek.com/v1",
+        owned_by="deepseek",
+        default_model="deepseek-chat",
+        images=Images.REFUSE,
+        history=History.WITH_TOOLS,
+        json_schema=False,
+        choices=False,
+        max_completion_tokens=False,
+        drops=("logit_bias",),
+        reasoning_models=("deepseek-reasoner",),
+        sampling_refused=("logprobs", "top_logprobs"),
+    ),
+    Dialect(
+        # https://docs.x.ai/docs/guides/reasoning
+        "xai",
+        "https://api.x.ai/v1",
+        owned_by="xai",
+        default_model="grok-4",
+        thinking=Thinking.EFFORT,
+        effort_models=("grok-3-mini", "grok-4.3"),
+        history=History.KEEP,
+        developer_role=True,
+        parameters=frozenset({"search_parameters", "deferred"}),
+        reasoning_models=("grok-3-mini", "grok-4", "grok-code"),
+        sampling_refused=("presence_penalty", "frequency_penalty", "stop", "logit_bias"),
+    ),
+    Dialect(
+        # https://openrouter.ai/docs/features/multimodal/pdfs, https://openrouter.ai/docs/use-cases/reasoning-tokens,
+        # https://openrouter.ai/docs/features/prompt-caching
         "openrouter",
         "https://openrouter.ai/api/v1",
         default_model="openrouter/auto",
-        documents=Documents.FILE_URL,  # https://openrouter.ai/docs/features/multimodal/pdfs
+        documents=Documents.FILE_URL,
         thinking=Thinking.REASONING,
+        history=History.KEEP,
+        reasoning_formats=ANY_FORMAT,
+        cache_control=True,
+        tool_media=True,
+        developer_role=True,
+        parameters=frozenset(
+            {"reasoning", "plugins", "transforms", "route", "top_k", "min_p", "top_a", "repetition_penalty"}
+            | {"usage", "include_reasoning", "verbosity"}
+        ),
     ),
-    Dialect("together", "https://api.together.xyz/v1", default_model="meta-llama/Llama-3.3-70B-Instruct-Turbo"),
     Dialect(
+        # https://docs.together.ai/docs/inference/chat/reasoning
+        "together",
+        "https://api.together.xyz/v1",
+        default_model="meta-llama/Llama-3.3-70B-Instruct-Turbo",
+        thinking=Thinking.TOGGLE,
+        effort_models=("gpt-oss",),
+        toggle_models=("deepseek-ai/DeepSeek-V", "zai-org/GLM-", "moonshotai/Kimi-K2.", "Qwen/Qwen3.", "deepcogito/"),
+        parameters=frozenset({"reasoning", "top_k", "min_p", "repetition_penalty", "safety_model"}),
+    ),
+    Dialect(
+        # https://docs.fireworks.ai/api-reference/post-chatcompletions
         "fireworks",
         "https://api.fireworks.ai/inference/v1",
         default_model="accounts/fireworks/models/llama-v3p3-70b-instruct",
+        history=History.KEEP,
+        parameters=frozenset({"top_k", "min_p", "repetition_penalty", "prompt_truncate_len", "reasoning_history"}),
     ),
-    Dialect("perplexity", "https://api.perplexity.ai", default_model="sonar", thinking=Thinking.DROP),
-    Dialect("cerebras", "https://api.cerebras.ai/v1", default_model="llama-3.3-70b", thinking=Thinking.DROP),
-    Dialect("huggingface", "https://router.huggingface.co/v1", default_model="meta-llama/Llama-3.3-70B-Instruct"),
-    Dialect("zai", "https://api.z.ai/api/paas/v4", owned_by="zai", default_model="glm-4.6"),
-    Dialect("snowflake", "", default_model="claude-sonnet-4-5", thinking=Thinking.DROP),
-    Dialect("ollama", "http://127.0.0.1:11434/v1", documents=Documents.PASS, optional_secret=True),
-    Dialect("vllm", "", documents=Documents.PASS, optional_secret=True),
-    Dialect("openai_compatible", "", documents=Documents.PASS, optional_secret=True),
+    Dialect(
+        # https://docs.perplexity.ai/api-reference/chat-completions-post, https://docs.perplexity.ai/guides/file-attachments
+        "perplexity",
+        "https://api.perplexity.ai",
+        default_model="sonar",
+        documents=Documents.SONAR,
+        thinking=Thinking.EFFORT,
+        effort_models=("sonar-reasoning", "sonar-deep-research"),
+        choices=False,
+        max_completion_tokens=False,
+        drops=("logprobs", "top_logprobs", "logit_bias"),
+        parameters=frozenset(
+            {"top_k", "search_mode", "search_domain_filter", "search_recency_filter", "return_images"}
+            | {"return_related_questions", "web_search_options", "disable_search", "language_preference"}
+        ),
+    ),
+    Dialect(
+        # https://inference-docs.cerebras.ai/resources/openai, https://inference-docs.cerebras.ai/capabilities/reasoning
+        "cerebras",
+        "https://api.cerebras.ai/v1",
+        default_model="llama-3.3-70b",
+        thinking=Thinking.EFFORT,
+        effort_models=("gpt-oss", "zai-glm", "qwen-3.8"),
+        history=History.RENAME,
+        choices=False,
+        drops=("frequency_penalty", "presence_penalty", "logit_bias"),
+        parameters=frozenset({"clear_thinking", "reasoning_format", "disable_reasoning"}),
+    ),
+    Dialect(
+        # https://huggingface.co/docs/inference-providers/tasks/chat-completion
+        "huggingface",
+        "https://router.huggingface.co/v1",
+        default_model="meta-llama/Llama-3.3-70B-Instruct",
+    ),
+    Dialect(
+        # https://docs.z.ai/api-reference/llm/chat-completion
+        "zai",
+        "https://api.z.ai/api/paas/v4",
+        owned_by="zai",
+        default_model="glm-4.6",
+        history=History.KEEP,
+        json_schema=False,
+        tool_choice=False,
+        choices=False,
+        max_completion_tokens=False,
+        drops=("logprobs", "top_logprobs", "logit_bias", "frequency_penalty", "presence_penalty", "reasoning_effort"),
+        parameters=frozenset({"do_sample", "tool_stream", "request_id", "user_id"}),
+    ),
+    Dialect(
+        # https://docs.snowflake.com/en/user-guide/snowflake-cortex/cortex-rest-api
+        "snowflake",
+        "",
+        default_model="claude-sonnet-4-5",
+        thinking=Thinking.REASONING_EFFORT,
+        reasoning_formats=("anthropic-claude-v1",),
+        cache_control=True,
+        parameters=frozenset({"reasoning"}),
+    ),
+    Dialect(
+        # https://docs.ollama.com/api/openai-compatibility
+        "ollama",
+        "http://127.0.0.1:11434/v1",
+        optional_secret=True,
+        documents=Documents.PASS,
+        images=Images.DATA_ONLY,
+        thinking=Thinking.EFFORT,
+        effort_models=("",),
+        history=History.KEEP,
+        tool_choice=False,
+        choices=False,
+        max_completion_tokens=False,
+        drops=("logit_bias", "user"),
+        parameters=frozenset({"reasoning"}),
+    ),
+    # A server that may be anything gets what the client sent.
+    Dialect(
+        "vllm",
+        "",
+        optional_secret=True,
+        documents=Documents.PASS,
+        reasoning_formats=None,
+        tool_media=True,
+        developer_role=True,
+        parameters=frozenset({"top_k", "min_p", "repetition_penalty", "chat_template_kwargs", "guided_json"}),
+    ),
+    Dialect(
+        "openai_compatible",
+        "",
+        optional_secret=True,
+        documents=Documents.PASS,
+        reasoning_formats=None,
+        tool_media=True,
+        developer_role=True,
+    ),
     Dialect(
         "sandbox",
         "",
         owned_by="sandbox",
         default_model="echo",
-        documents=Documents.PASS,
         optional_secret=True,
+        documents=Documents.PASS,
+        reasoning_formats=None,
+        tool_media=True,
+        developer_role=True,
+        parameters=OPENAI_PARAMETERS,
     ),
 )
 

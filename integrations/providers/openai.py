@@ -6,10 +6,8 @@ A look-alike is a `Dialect` row.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from integrations.providers.base import (
-    NOTHING,
     ChatRequest,
     Credentials,
     Needs,
@@ -21,19 +19,26 @@ from integrations.providers.base import (
 from integrations.providers.endpoints import USER_AGENT, Endpoint, PerCredentials
 from integrations.providers.errors import ProviderError
 from integrations.providers.failures import failure, redact
-from integrations.providers.openai_request import Documents, Thinking, build_body
+from integrations.providers.openai_dialect import OPENAI_PARAMETERS, Dialect, Documents, History, Thinking
+from integrations.providers.openai_request import BodyBuilder
 from integrations.providers.openai_response import parse_response
 from integrations.providers.openai_stream import OpenAIStream
 
+__all__ = ["ADAPTER", "OPENAI", "REASONING_MODELS", "REFUSED_BY_REASONING_MODELS", "Dialect", "OpenAIAdapter"]
 
-@dataclass(frozen=True, slots=True)
-class Dialect(Traits):
-    """One provider that speaks the dialect: where it listens and where it differs."""
-
-    documents: Documents = Documents.REFUSE
-    thinking: Thinking = Thinking.PASS
-    stream_options: bool = True
-
+# Which models reason, and what they refuse: https://platform.openai.com/docs/guides/reasoning and
+# https://platform.openai.com/docs/guides/latest-model (parameter compatibility).
+REASONING_MODELS = ("o1", "o3", "o4", "gpt-5", "gpt-6", "gpt-oss")
+REFUSED_BY_REASONING_MODELS = (
+    "temperature",
+    "top_p",
+    "presence_penalty",
+    "frequency_penalty",
+    "logprobs",
+    "top_logprobs",
+    "logit_bias",
+    "stop",
+)
 
 OPENAI = Dialect(
     provider="openai",
@@ -42,6 +47,12 @@ OPENAI = Dialect(
     default_model="gpt-4o-mini",
     documents=Documents.FILE_DATA,
     thinking=Thinking.EFFORT,
+    effort_models=REASONING_MODELS,
+    history=History.DROP,
+    developer_role=True,
+    parameters=OPENAI_PARAMETERS,
+    reasoning_models=REASONING_MODELS,
+    sampling_refused=REFUSED_BY_REASONING_MODELS,
 )
 
 
@@ -51,6 +62,7 @@ class OpenAIAdapter:
     def __init__(self, dialect: Dialect = OPENAI) -> None:
         self.provider = dialect.provider
         self.dialect = dialect
+        self._body = BodyBuilder(dialect)
         self._endpoints = PerCredentials(self._endpoint)
 
     @property
@@ -58,19 +70,12 @@ class OpenAIAdapter:
         return self.dialect
 
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
-        return NOTHING
+        return self._body.needs(request)
 
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         endpoint = self._endpoints.get(credentials)
-        dialect = self.dialect
-        body = build_body(
-            request,
-            provider=self.provider,
-            documents=dialect.documents,
-            thinking=dialect.thinking,
-            stream_options=dialect.stream_options,
-        )
-        return UpstreamRequest("POST", endpoint.url, endpoint.headers, body)
+        body, warnings = self._body.build(request)
+        return UpstreamRequest("POST", endpoint.url, endpoint.headers, body, warnings)
 
     def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
         try:

@@ -63,7 +63,7 @@ def test_parse_response__content_parts__text_and_thinking_apart() -> None:
         {"type": "text", "text": "yes"},
     ]
     choice = {"index": 0, "message": {"role": "assistant", "content": parts}, "finish_reason": "stop"}
-    message = json.loads(parsed(completion(choices=[choice]), "mistral").body)["choices"][0]["message"]
+    message = json.loads(parsed(completion(choices=[choice]), "openai_compatible").body)["choices"][0]["message"]
     assert message == {"role": "assistant", "content": "yes", "reasoning_content": "hm"}
 
 

@@ -1,0 +1,104 @@
+"""How providers of the OpenAI dialect differ from it, as data: one `Dialect` per provider."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from integrations.providers.base import Traits
+
+
+class Documents(StrEnum):
+    """What a provider takes for a document (`document_url`, the specification's own part, or `file` with data)."""
+
+    PASS = "pass"  # noqa: S105 - not a password: the part goes out as it is, the server's model decides
+    FILE_DATA = "file_data"  # a `file` part with the data URL inside; what has an address is fetched
+    FILE_URL = "file_url"  # a `file` part, data URL or address
+    PLAIN = "plain"  # `document_url` as a bare string (Mistral)
+    SONAR = "sonar"  # Perplexity's `file_url` part: an address or bare base64
+    REFUSE = "refuse"
+
+
+class Images(StrEnum):
+    """What a provider takes for an image."""
+
+    URL = "url"  # address or data URL
+    DATA_ONLY = "data_only"  # data URL; what has an address is fetched
+    REFUSE = "refuse"
+
+
+class Thinking(StrEnum):
+    """What a provider takes for the `thinking` field."""
+
+    PASS = "pass"  # noqa: S105 - not a password: the field is known there, or ignored
+    EFFORT = "effort"  # `reasoning_effort`, for models of `effort_models`
+    REASONING = "reasoning"  # OpenRouter's `reasoning` object
+    REASONING_EFFORT = "reasoning_effort"  # Snowflake's `reasoning` object, which takes a level
+    TOGGLE = "toggle"  # Together's `reasoning` object, for models of `toggle_models`; `reasoning_effort` for others
+    DROP = "drop"  # unknown there and refused when sent
+
+
+class History(StrEnum):
+    """What a provider takes as the reasoning text of earlier answers (`reasoning_content`)."""
+
+    PASS = "pass"  # noqa: S105 - not a password: not documented; stays, but is left out of a fallback
+    KEEP = "keep"
+    WITH_TOOLS = "with_tools"  # wanted beside tool calls, of no use elsewhere
+    RENAME = "rename"  # named `reasoning`, for models of `effort_models`; refused on others
+    DROP = "drop"  # unknown there and refused when sent
+
+
+ANY_FORMAT = ("*",)
+
+# Parameters that practically every provider of the dialect knows: all that a fallback carries over.
+COMMON_PARAMETERS = frozenset(
+    {
+        "model", "messages", "stream", "stream_options", "temperature", "top_p", "max_tokens", "max_completion_tokens",
+        "stop", "n", "seed", "presence_penalty", "frequency_penalty", "tools", "tool_choice", "parallel_tool_calls",
+        "response_format", "logprobs", "top_logprobs", "logit_bias", "user", "reasoning_effort", "thinking",
+    }
+)  # fmt: skip
+# Those that only OpenAI and Azure know (https://platform.openai.com/docs/api-reference/chat/create).
+OPENAI_PARAMETERS = frozenset(
+    {
+        "audio", "modalities", "prediction", "store", "metadata", "service_tier", "verbosity", "web_search_options",
+        "functions", "function_call", "prompt_cache_key", "prompt_cache_retention", "safety_identifier", "moderation",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect(Traits):
+    """One provider that speaks the dialect: where it listens and where it differs.
+
+    `reasoning_formats`: which `reasoning_details` it takes back; None: not documented, they stay but on a fallback;
+    empty: none, as little as any other vendor's state. `effort_models`: prefixes of the models (with or without the
+    vendor's) that take `reasoning_effort`. `drops`: parameters that it refuses or ignores. `parameters`: those that it
+    takes beside the common ones, for the sake of a fallback. `sampling_refused` are what the models of
+    `reasoning_models` refuse.
+    """
+
+    documents: Documents = Documents.REFUSE
+    images: Images = Images.URL
+    thinking: Thinking = Thinking.PASS
+    effort_models: tuple[str, ...] = ()
+    toggle_models: tuple[str, ...] = ()
+    history: History = History.PASS
+    reasoning_formats: tuple[str, ...] | None = ()
+    cache_control: bool = False
+    tool_media: bool = False  # images in tool results; elsewhere they follow in a message of the user
+    stream_options: bool = True
+    developer_role: bool = False  # elsewhere `developer` becomes `system`
+    json_schema: bool = True
+    tool_choice: bool = True  # False: only `auto`, and by leaving the tools out `none`
+    choices: bool = True  # False: one answer a request
+    max_completion_tokens: bool = True  # False: known as `max_tokens` only
+    drops: tuple[str, ...] = ()
+    parameters: frozenset[str] = frozenset()
+    reasoning_models: tuple[str, ...] = ()
+    sampling_refused: tuple[str, ...] = ()
+
+
+def is_one_of(model: str, prefixes: tuple[str, ...]) -> bool:
+    """Whether the name, with or without the vendor before the last slash, starts with one of the prefixes."""
+    return model.startswith(prefixes) or model.rpartition("/")[2].startswith(prefixes)

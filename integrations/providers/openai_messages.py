@@ -1,0 +1,274 @@
+"""Messages of a request, put into what a provider of the OpenAI dialect takes.
+
+What one vendor signed, encrypted or marked is of no use to another, and most refuse fields that they do not know.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from integrations.providers.base import ChatRequest, Media
+from integrations.providers.errors import UnsupportedParameterError
+from integrations.providers.openai_dialect import ANY_FORMAT, Dialect, Documents, History, Images, is_one_of
+
+Fields = dict[str, Any]
+
+# Fields of a message that a fallback carries over; reasoning is seen to apart.
+_COMMON_FIELDS = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal"})
+_CALL_FIELDS = frozenset({"id", "type", "function", "index"})
+_REASONING_FIELDS = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
+# What the gateway hands out or takes in for the sake of other vendors.
+_FOREIGN_FIELDS = frozenset({"thinking_blocks", "is_error"})
+_HISTORY_MARKS = (b"reasoning", b"thinking_blocks", b"extra_content", b"is_error")
+_MEDIA_KINDS = frozenset({"image_url", "document_url", "file", "input_audio", "video_url"})
+_ATTACHED = "Attached: the result of tool call "
+
+
+class MessageRules:
+    """One dialect's rules for messages. The two `may_…` are cheap looks at the bytes, wrong only by saying yes."""
+
+    __slots__ = ("_anywhere", "_dialect", "_fetched", "_is_strict")
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        # A server that may be anything gets what the client sent, unless the client meant another.
+        self._is_strict = dialect.reasoning_formats not in (None, ANY_FORMAT)
+        self._fetched = _marks_of_fetched(dialect)
+        self._anywhere = _marks_of_parts(dialect)
+
+    def may_need_media(self, body: bytes) -> bool:
+        return any(mark in body for mark in self._fetched)
+
+    def may_concern(self, body: bytes) -> bool:
+        for mark in self._anywhere:
+            if mark in body:
+                return True
+        if b"assistant" not in body:
+            return False
+        if self._is_strict and any(mark in body for mark in _HISTORY_MARKS):
+            return True
+        return not self._dialect.tool_media and b"tool_call_id" in body and (b'_url"' in body or b'"file"' in body)
+
+    def addresses(self, messages: list[Any]) -> tuple[str, ...]:
+        """Of the files that have to be fetched, each once."""
+        dialect = self._dialect
+        found = []
+        for part in _all_parts(messages):
+            kind = str(part.get("type"))
+            wanted = (kind == "document_url" and dialect.documents is Documents.FILE_DATA) or (
+                kind == "image_url" and dialect.images is Images.DATA_ONLY
+            )
+            if wanted and _is_address(url := _address(part.get(kind))):
+                found.append(url)
+        return tuple(dict.fromkeys(found))
+
+    def rewrite(self, messages: list[Any], request: ChatRequest) -> list[Any]:
+        """New messages; those of the caller stay as they are."""
+        rewritten: list[Any] = []
+        waiting: list[Any] = []  # media of tool results, until the last of the results has been put down
+        for message in messages:
+            if not isinstance(message, Mapping):
+                rewritten.append(message)
+                continue
+            if waiting and message.get("role") != "tool":
+                rewritten.append({"role": "user", "content": waiting})
+                waiting = []
+            made = self._message(message, request)
+            if message.get("role") == "tool" and not self._dialect.tool_media:
+                waiting += _take_media(made)
+            rewritten.append(made)
+        if waiting:
+            rewritten.append({"role": "user", "content": waiting})
+        return rewritten
+
+    def _message(self, message: Mapping[str, Any], request: ChatRequest) -> Fields:
+        made = self._without_state(message, request)
+        if made.get("role") == "developer" and (request.is_fallback or not self._dialect.developer_role):
+            made["role"] = "system"
+        content = made.get("content")
+        if isinstance(content, list):
+            made["content"] = [self._part(part, request) for part in content]
+        return made
+
+    def _without_state(self, message: Mapping[str, Any], request: ChatRequest) -> Fields:
+        made = dict(message)
+        if request.is_fallback:
+            kept = _COMMON_FIELDS | _REASONING_FIELDS | ({"cache_control"} if self._dialect.cache_control else set())
+            made = {name: value for name, value in message.items() if name in kept}
+        elif self._is_strict:
+            made = {name: value for name, value in message.items() if name not in _FOREIGN_FIELDS}
+        if made.get("role") == "assistant" and (request.is_fallback or self._is_strict):
+            self._fit_reasoning(made, request)
+            calls = made.get("tool_calls")
+            if isinstance(calls, list):
+                made["tool_calls"] = [_own_fields(call, strict=request.is_fallback) for call in calls]
+        return made
+
+    def _fit_reasoning(self, made: Fields, request: ChatRequest) -> None:
+        details = made.pop("reasoning_details", None)
+        formats = self._dialect.reasoning_formats or ()
+        if isinstance(details, list):
+            own = [part for part in details if formats == ANY_FORMAT or _format(part) in formats]
+            if own:
+                made["reasoning_details"] = own
+        match self._dialect.history:
+            case History.KEEP:
+                return
+            case History.PASS if not request.is_fallback:
+                return
+            case History.WITH_TOOLS if made.get("tool_calls"):
+                made.pop("reasoning", None)
+                return
+        text, name = made.pop("reasoning_content", None), made.pop("reasoning", None)
+        renamed = self._dialect.history is History.RENAME and is_one_of(request.model, self._dialect.effort_models)
+        if renamed and (name or text):
+            made["reasoning"] = name or text
+
+    def _part(self, part: Any, request: ChatRequest) -> Any:
+        if not isinstance(part, Mapping):
+            return part
+        if request.is_fallback and not self._dialect.cache_control and "cache_control" in part:
+            part = {name: value for name, value in part.items() if name != "cache_control"}
+        match part.get("type"):
+            case "image_url":
+                return self._image(part, request)
+            case "document_url":
+                return self._document(part, request)
+            case "file":
+                return self._file(part)
+        return part
+
+    def _image(self, part: Mapping[str, Any], request: ChatRequest) -> Any:
+        if self._dialect.images is Images.REFUSE:
+            raise self._refused("images")
+        url = _address(image := part.get("image_url"))
+        if self._dialect.images is Images.URL or not _is_address(url):
+            return part
+        data = _data_url(self._fetched_file(url, request))
+        return {**part, "image_url": {**image, "url": data} if isinstance(image, Mapping) else {"url": data}}
+
+    def _document(self, part: Mapping[str, Any], request: ChatRequest) -> Any:
+        way = self._dialect.documents
+        if way is Documents.PASS:
+            return part
+        url = _address(part.get("document_url"))
+        if not url:
+            raise UnsupportedParameterError(
+                "messages", "document_url needs an object with a url", provider=self._dialect.provider
+            )
+        if way is Documents.REFUSE:
+            raise self._refused("documents")
+        name = str(part.get("name") or part.get("title") or "") or _file_name(url)
+        if way is Documents.PLAIN:
+            return {"type": "document_url", "document_url": url}
+        if way is Documents.SONAR:
+            return _sonar_file(url, name)
+        if way is Documents.FILE_DATA and _is_address(url):
+            # https://platform.openai.com/docs/guides/pdf-files: chat completions take file data or an uploaded file.
+            url = _data_url(self._fetched_file(url, request))
+        made = {"type": "file", "file": {"filename": name, "file_data": url}}
+        return made if "cache_control" not in part else {**made, "cache_control": part["cache_control"]}
+
+    def _file(self, part: Mapping[str, Any]) -> Any:
+        """OpenAI's own part, which look-alikes do not know."""
+        way, file = self._dialect.documents, part.get("file")
+        if way is Documents.REFUSE:
+            raise self._refused("documents")
+        data = file.get("file_data") if isinstance(file, Mapping) else None
+        if way is Documents.SONAR and isinstance(file, Mapping) and isinstance(data, str):
+            return _sonar_file(data, str(file.get("filename") or "") or _file_name(data))
+        return part
+
+    def _fetched_file(self, url: str, request: ChatRequest) -> Media:
+        media = request.media.get(url)
+        if media is None:
+            raise self._refused("files by address")
+        return media
+
+    def _refused(self, what: str) -> UnsupportedParameterError:
+        return UnsupportedParameterError(
+            "messages", f"{self._dialect.provider} does not take {what}", provider=self._dialect.provider
+        )
+
+
+def _marks_of_fetched(dialect: Dialect) -> tuple[bytes, ...]:
+    marks = []
+    if dialect.documents is Documents.FILE_DATA:
+        marks.append(b'"document_url"')
+    if dialect.images is Images.DATA_ONLY:
+        marks.append(b'"image_url"')
+    return tuple(marks)
+
+
+def _marks_of_parts(dialect: Dialect) -> tuple[bytes, ...]:
+    marks = []
+    if dialect.documents is not Documents.PASS:
+        marks.append(b'"document_url"')
+    if dialect.documents in (Documents.REFUSE, Documents.SONAR):
+        marks.append(b'"file"')
+    if dialect.images is not Images.URL:
+        marks.append(b'"image_url"')
+    if not dialect.developer_role:
+        marks.append(b'"developer"')
+    return tuple(marks)
+
+
+def _all_parts(messages: list[Any]) -> Iterator[Mapping[str, Any]]:
+    for message in messages:
+        content = message.get("content") if isinstance(message, Mapping) else None
+        if isinstance(content, list):
+            yield from (part for part in content if isinstance(part, Mapping))
+
+
+def _take_media(message: Fields) -> list[Any]:
+    """Takes out of a tool's result what only a user may show; the result says where it went."""
+    content = message.get("content")
+    if not isinstance(content, list):
+        return []
+    media = [part for part in content if isinstance(part, Mapping) and part.get("type") in _MEDIA_KINDS]
+    if not media:
+        return []
+    call = str(message.get("tool_call_id") or "")
+    texts = [part for part in content if part not in media]
+    message["content"] = texts or f"{_ATTACHED}{call} follows."
+    return [{"type": "text", "text": f"{_ATTACHED}{call}."}, *media]
+
+
+def _own_fields(call: Any, *, strict: bool) -> Any:
+    """A tool call without the signatures of other vendors (`extra_content`)."""
+    if not isinstance(call, Mapping):
+        return call
+    if strict:
+        return {name: value for name, value in call.items() if name in _CALL_FIELDS}
+    return {name: value for name, value in call.items() if name != "extra_content"}
+
+
+def _format(detail: Any) -> str:
+    return str(detail.get("format") or "") if isinstance(detail, Mapping) else ""
+
+
+def _address(holder: Any) -> str:
+    url = holder.get("url") if isinstance(holder, Mapping) else holder
+    return url if isinstance(url, str) else ""
+
+
+def _is_address(url: str) -> bool:
+    return url[:8].lower().startswith(("http://", "https://"))
+
+
+def _data_url(media: Media) -> str:
+    return f"data:{media.media_type};base64,{base64.b64encode(media.data).decode()}"
+
+
+def _sonar_file(url: str, name: str) -> Fields:
+    """https://docs.perplexity.ai/guides/file-attachments: base64 goes without the head of a data URL."""
+    bare = url if _is_address(url) else url.partition(",")[2] or url
+    return {"type": "file_url", "file_url": {"url": bare}, "file_name": name}
+
+
+def _file_name(url: str) -> str:
+    if url.startswith("data:"):
+        return "document.pdf" if url.startswith("data:application/pdf") else "document"
+    return url.partition("?")[0].rpartition("/")[2] or "document"
