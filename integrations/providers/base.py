@@ -82,6 +82,8 @@ class UpstreamRequest:
 class Usage:
     """Token counts. `prompt_tokens` is the whole prompt, cached and cache-written tokens included (OpenAI's way);
     the four disjoint classes that are priced follow from it. `completion_tokens` includes `reasoning_tokens`.
+
+    `billed_…` are set where a provider charges for other counts than the model saw (Cohere): then they are priced.
     """
 
     prompt_tokens: int = 0
@@ -89,6 +91,8 @@ class Usage:
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     reasoning_tokens: int = 0
+    billed_prompt_tokens: int | None = None
+    billed_completion_tokens: int | None = None
 
     @property
     def total_tokens(self) -> int:

@@ -102,8 +102,10 @@ class Chunks:
     def role(self, index: int = 0) -> StreamEvent:
         return self._event(index, {"role": "assistant", "content": ""}, has_output=False)
 
-    def text(self, text: str, index: int = 0) -> StreamEvent:
-        return self._event(index, {"content": text}, has_output=bool(text), text=text if index == 0 else "")
+    def text(self, text: str, index: int = 0, logprobs: Mapping[str, Any] | None = None) -> StreamEvent:
+        told = b"" if logprobs is None else b',"logprobs":' + _encode(logprobs)
+        visible = text if index == 0 else ""
+        return self._event(index, {"content": text}, has_output=bool(text), text=visible, told=told)
 
     def reasoning(self, text: str, details: list[Mapping[str, Any]] | None = None, index: int = 0) -> StreamEvent:
         """`text` may be empty: a signature or encrypted block comes alone."""
@@ -138,8 +140,11 @@ class Chunks:
         told = b"" if usage is None else b',"usage":' + _encode(usage_object(usage))
         return [StreamEvent(b"%b%b%b}" % (self._top(), tail, told), has_output=False)]
 
-    def _event(self, index: int, delta: Mapping[str, Any], *, has_output: bool, text: str = "") -> StreamEvent:
-        data = b'%b[{"index":%d,"delta":%b,"finish_reason":null}]}' % (self._top(), index, _encode(delta))
+    def _event(
+        self, index: int, delta: Mapping[str, Any], *, has_output: bool, text: str = "", told: bytes = b""
+    ) -> StreamEvent:
+        """`told` is what the choice holds besides, encoded, with a comma first."""
+        data = b'%b[{"index":%d,"delta":%b%b,"finish_reason":null}]}' % (self._top(), index, _encode(delta), told)
         return StreamEvent(data, has_output, text)
 
     def _top(self) -> bytes:
