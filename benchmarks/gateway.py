@@ -22,12 +22,13 @@ from benchmarks.targets.base import ROOT, Endpoint, Target, UnavailableError
 from benchmarks.targets.direct import Direct
 from benchmarks.targets.floor import Floor
 from benchmarks.targets.litellm import LiteLLM
-from benchmarks.targets.ours import Ours, OursTwice
+from benchmarks.targets.ours import Ours, OursAnthropic, OursBefore, OursTwice
 from benchmarks.targets.portkey import Portkey
 from benchmarks.targets.tensorzero import TensorZero
 
 TARGETS: dict[str, type[Target]] = {
-    target.name: target for target in (Direct, Floor, Ours, OursTwice, TensorZero, Portkey, LiteLLM)
+    target.name: target
+    for target in (Direct, Floor, Ours, OursAnthropic, OursTwice, TensorZero, Portkey, LiteLLM, OursBefore)
 }
 
 _QUICK_TARGETS = ["direct", "floor", "ours", "tensorzero"]
@@ -143,10 +144,16 @@ def parse(arguments: list[str]) -> Options:
     parser.add_argument("--seconds", type=float, default=3.0, help="measured window of one scenario")
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--targets", default="", help=f"comma-separated, of {', '.join(TARGETS)}; default: all")
+    parser.add_argument("--before", default="", metavar="REVISION", help="measure this revision of ours beside today's")
     parser.add_argument("--write-docs", action="store_true", help="put the table into docs/performance.md")
     parser.add_argument("--quick", action="store_true", help="one short round of a few: a smoke test, installs nothing")
     options = parser.parse_args(arguments)
-    targets = [name for name in options.targets.split(",") if name] or (_QUICK_TARGETS if options.quick else [*TARGETS])
+    targets = [name for name in options.targets.split(",") if name] or (
+        _QUICK_TARGETS if options.quick else [name for name in TARGETS if name != OursBefore.name]
+    )
+    if options.before:
+        OursBefore.revision = options.before
+        targets = list(dict.fromkeys([*targets, OursBefore.name]))
     unknown = sorted(set(targets) - set(TARGETS))
     if unknown:
         parser.error(f"unknown targets {', '.join(unknown)}; known: {', '.join(TARGETS)}")

@@ -1,4 +1,5 @@
-"""A provider of the OpenAI dialect that costs as little as a Python process can: every answer is built beforehand.
+"""A provider of OpenAI's or Anthropic's dialect that costs as little as a Python process can: every answer is built
+beforehand, and the path says which dialect it is.
 
 `python -m benchmarks.mock_upstream --port 0` prints `listening PORT`. `max_tokens` of a streaming request is the number
 of words its stream has; they leave at a steady pace. `/mock/stats` counts what happened.
@@ -11,6 +12,7 @@ import asyncio
 import gc
 import json
 import re
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
@@ -35,16 +37,26 @@ class Stats:
     streams_aborted: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The bytes of one dialect, framed: a whole answer, and a stream's head, word and ending."""
+
+    answer: bytes
+    head: bytes
+    word: bytes
+    ending: Callable[[int, bool], bytes]  # words, whether usage was asked for
+
+
 class Stream:
     """One paced stream: the words still owed and how it ends."""
 
-    __slots__ = ("ending", "protocol", "words_left")
+    __slots__ = ("ending", "protocol", "word", "words_left")
 
-    def __init__(self, protocol: MockProtocol, words: int, with_usage: bool) -> None:
+    def __init__(self, protocol: MockProtocol, dialect: Dialect, words: int, with_usage: bool) -> None:
         self.protocol = protocol
         self.words_left = words
-        tail = payloads.event({}, "stop") + (payloads.usage_event(words) if with_usage else b"") + b"data: [DONE]\n\n"
-        self.ending = _chunked(tail) + b"0\r\n\r\n"
+        self.word = dialect.word
+        self.ending = _chunked(dialect.ending(words, with_usage)) + b"0\r\n\r\n"
 
     def step(self) -> bool:
         """Sends the next word, after the last one the ending. True while the stream goes on."""
@@ -53,9 +65,9 @@ class Stream:
             return False
         self.words_left -= 1
         if self.words_left:
-            transport.write(_WORD)
+            transport.write(self.word)
             return True
-        transport.write(_WORD + self.ending)
+        transport.write(self.word + self.ending)
         self.protocol.stream_finished()
         return False
 
@@ -142,7 +154,9 @@ class MockProtocol(asyncio.Protocol):
     def on_message_complete(self) -> None:
         self._stats.requests += 1
         if self._url.endswith(b"/chat/completions"):
-            self._complete(b"".join(self._body))
+            self._complete(_OPENAI, b"".join(self._body))
+        elif self._url.endswith(b"/v1/messages"):
+            self._complete(_ANTHROPIC, b"".join(self._body))
         elif self._url.endswith(b"/models"):
             self._write(_MODELS)
         elif self._url == b"/mock/stats":
@@ -150,16 +164,16 @@ class MockProtocol(asyncio.Protocol):
         else:
             self._write(_NOT_FOUND)
 
-    def _complete(self, body: bytes) -> None:
+    def _complete(self, dialect: Dialect, body: bytes) -> None:
         if not _WANTS_STREAM.search(body):
-            self._write(_ANSWER)
+            self._write(dialect.answer)
             return
         limit = _MAX_TOKENS.search(body)
         words = max(1, int(limit.group(1))) if limit else _DEFAULT_WORDS
-        stream = Stream(self, words, _WANTS_USAGE.search(body) is not None)
+        stream = Stream(self, dialect, words, _WANTS_USAGE.search(body) is not None)
         self._stats.streams_opened += 1
         self._streaming = True
-        self._write(_STREAM_HEAD)
+        self._write(dialect.head)
         if stream.step():
             self._pacer.add(stream)
 
@@ -177,14 +191,28 @@ def _chunked(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
-_ANSWER = _response(payloads.answer())
-_MODELS = _response(payloads.models())
-_NOT_FOUND = _response(b'{"error":{"message":"no such path","type":"invalid_request_error"}}', b"404 Not Found")
-_WORD = _chunked(payloads.event({"content": " " + payloads.EVENT_WORD.decode()}))
+def _openai_ending(words: int, with_usage: bool) -> bytes:
+    usage = payloads.usage_event(words) if with_usage else b""
+    return payloads.event({}, "stop") + usage + b"data: [DONE]\n\n"
+
+
 _STREAM_HEAD = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n"
-    + _chunked(payloads.event({"role": "assistant", "content": ""}))
 )
+_OPENAI = Dialect(
+    answer=_response(payloads.answer()),
+    head=_STREAM_HEAD + _chunked(payloads.event({"role": "assistant", "content": ""})),
+    word=_chunked(payloads.event({"content": " " + payloads.EVENT_WORD.decode()})),
+    ending=_openai_ending,
+)
+_ANTHROPIC = Dialect(
+    answer=_response(payloads.anthropic_answer()),
+    head=_STREAM_HEAD + _chunked(payloads.anthropic_opening()),
+    word=_chunked(payloads.anthropic_word()),
+    ending=lambda words, with_usage: payloads.anthropic_ending(words),
+)
+_MODELS = _response(payloads.models())
+_NOT_FOUND = _response(b'{"error":{"message":"no such path","type":"invalid_request_error"}}', b"404 Not Found")
 
 
 async def start(port: int = 0, events_per_second: float = 50.0) -> tuple[asyncio.Server, int]:

@@ -47,6 +47,50 @@ def usage_event(completion_tokens: int) -> bytes:
     return _event([], usage=_usage(completion_tokens))
 
 
+def anthropic_answer() -> bytes:
+    """The same answer as Anthropic's Messages API gives it, with the same text."""
+    text = json.loads(answer())["choices"][0]["message"]["content"]
+    return _json(
+        {
+            "id": "msg_mock0000000000000000000000",
+            "type": "message",
+            "role": "assistant",
+            "model": MODEL,
+            "content": [{"type": "text", "text": text}],
+            "stop_reason": "end_turn",
+            "stop_sequence": None,
+            "usage": {"input_tokens": PROMPT_TOKENS, "output_tokens": ANSWER_TOKENS},
+        }
+    )
+
+
+def anthropic_opening() -> bytes:
+    """The events before the first word."""
+    message = json.loads(anthropic_answer()) | {"content": [], "stop_reason": None}
+    block = {"type": "text", "text": ""}
+    return _named_event("message_start", message=message) + _named_event(
+        "content_block_start", index=0, content_block=block
+    )
+
+
+def anthropic_word() -> bytes:
+    delta = {"type": "text_delta", "text": " " + EVENT_WORD.decode()}
+    return _named_event("content_block_delta", index=0, delta=delta)
+
+
+def anthropic_ending(completion_tokens: int) -> bytes:
+    """The events behind the last word, usage among them."""
+    return (
+        _named_event("content_block_stop", index=0)
+        + _named_event(
+            "message_delta",
+            delta={"stop_reason": "end_turn", "stop_sequence": None},
+            usage={"output_tokens": completion_tokens},
+        )
+        + _named_event("message_stop")
+    )
+
+
 def models() -> bytes:
     entry = {"id": MODEL, "object": "model", "created": _CREATED, "owned_by": "mock"}
     return _json({"object": "list", "data": [entry]})
@@ -77,6 +121,10 @@ def _event(choices: list[dict[str, Any]], **extra: Any) -> bytes:
         **extra,
     }
     return b"data: " + _json(chunk) + b"\n\n"
+
+
+def _named_event(name: str, **fields: Any) -> bytes:
+    return b"event: " + name.encode() + b"\ndata: " + _json({"type": name, **fields}) + b"\n\n"
 
 
 def _usage(completion_tokens: int) -> dict[str, int]:

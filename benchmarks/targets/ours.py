@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import urllib.request
+from pathlib import Path
 from typing import ClassVar
 
 import psutil
@@ -24,6 +25,14 @@ class Ours(Target):
     name: ClassVar[str] = "ours"
     label: ClassVar[str] = "**Prompt Gateway**"
     workers: ClassVar[int] = 1
+    provider: ClassVar[str] = "openai"
+    model: ClassVar[str] = _MODEL
+    upstream_path: ClassVar[str] = "/v1"
+
+    @property
+    def source(self) -> Path:
+        """The project's folder to run."""
+        return ROOT
 
     @override
     def version(self) -> str:
@@ -40,13 +49,13 @@ class Ours(Target):
             "SANDBOX": "0",
             "ALLOW_PRIVATE_UPSTREAMS": "1",
         }
-        manage = [sys.executable, str(ROOT / "manage.py")]
+        manage = [sys.executable, str(self.source / "manage.py")]
         base = f"http://127.0.0.1:{port}"
         self._launch([*manage, "serve"], f"{base}/healthz", environment)
         made = self._bootstrap(manage, environment)
         authorization = {"authorization": f"Bearer {made['api_key']}"}
         self._integrate(base, mock_port, {**authorization, "x-project-id": made["project_id"]})
-        return Endpoint(port, "/api/gateway/v1/chat/completions", _MODEL, authorization)
+        return Endpoint(port, "/api/gateway/v1/chat/completions", self.model, authorization)
 
     def _bootstrap(self, manage: list[str], environment: dict[str, str]) -> dict[str, str]:
         command = [*manage, "bootstrap", "--name", "bench", "--json"]
@@ -59,8 +68,8 @@ class Ours(Target):
         return made
 
     def _integrate(self, base: str, mock_port: int, headers: dict[str, str]) -> None:
-        mock = f"http://127.0.0.1:{mock_port}/v1"
-        body = {"provider": "openai", "api_key": "sk-mock", "base_url": mock, "enabled": True}
+        mock = f"http://127.0.0.1:{mock_port}{self.upstream_path}"
+        body = {"provider": self.provider, "api_key": "sk-mock", "base_url": mock, "enabled": True}
         request = urllib.request.Request(  # noqa: S310 - a loopback http address
             f"{base}/api/llm/integrations",
             data=json.dumps(body).encode(),
@@ -85,6 +94,41 @@ class OursTwice(Ours):
     name: ClassVar[str] = "ours-2"
     label: ClassVar[str] = "Prompt Gateway, 2 workers"
     workers: ClassVar[int] = 2
+
+
+class OursAnthropic(Ours):
+    """Requests of the OpenAI dialect, translated to Anthropic's and back."""
+
+    name: ClassVar[str] = "ours-anthropic"
+    label: ClassVar[str] = "Prompt Gateway, anthropic"
+    provider: ClassVar[str] = "anthropic"
+    model: ClassVar[str] = "claude-haiku-4-5"
+    upstream_path: ClassVar[str] = ""
+
+
+class OursBefore(Ours):
+    """An earlier revision of this project (`--before`), on today's libraries: what a change has cost."""
+
+    name: ClassVar[str] = "ours-before"
+    label: ClassVar[str] = "Prompt Gateway, before"
+    revision: ClassVar[str] = "HEAD"
+
+    @property
+    @override
+    def source(self) -> Path:
+        return self.workspace / "source"
+
+    @override
+    def install(self) -> None:
+        self.source.mkdir(parents=True)
+        archive = subprocess.run(
+            ["git", "-C", str(ROOT), "archive", self.revision], capture_output=True, check=True
+        ).stdout
+        subprocess.run(["tar", "-x", "-C", str(self.source)], input=archive, check=True)
+
+    @override
+    def version(self) -> str:
+        return run_step(["git", "-C", str(ROOT), "rev-parse", "--short", self.revision])
 
 
 def _is_web_worker(process: psutil.Process) -> bool:
