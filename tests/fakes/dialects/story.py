@@ -92,6 +92,7 @@ class Can:
     schema: bool = True
     reasoning: bool = True
     signatures: bool = False  # signed reasoning that has to come back
+    routes: bool = False  # a router: takes the signed reasoning of every vendor
     cached_usage: bool = True
     stream_errors: bool = True  # an error event inside a 200 stream
 
