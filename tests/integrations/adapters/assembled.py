@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from copy import deepcopy
+from typing import Any, cast
+
+from openai.lib.streaming._deltas import accumulate_delta
 
 
 def assembled(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -24,6 +27,28 @@ def assembled(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     if details:
         message["reasoning_details"] = details
     return {"message": message, **end}
+
+
+def with_details_appended(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The message as a client keeps it that appends every entry of `reasoning_details` to one list."""
+    told = list(chunks)
+    message: dict[str, Any] = assembled(told)["message"]
+    deltas = (choice["delta"] for chunk in told for choice in chunk["choices"])
+    if details := [detail for delta in deltas for detail in delta.get("reasoning_details") or ()]:
+        message["reasoning_details"] = details
+    return message
+
+
+def as_the_sdk_does(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The message as the official SDK's stream helper accumulates it: by `index`, strings joined."""
+    message: dict[object, object] = {}
+    for chunk in chunks:
+        for choice in chunk["choices"]:
+            message = accumulate_delta(message, deepcopy(choice["delta"]))
+    told = cast("dict[str, Any]", message)
+    for call in told.get("tool_calls") or ():
+        call.pop("index")
+    return told
 
 
 def _add_delta(

@@ -81,14 +81,16 @@ def test_parameter__of_kind__reaches_the_provider_or_is_refused(subject: Subject
 
 @pytest.mark.parametrize("name", [*DEGREES, *KINDS])
 def test_parameter__null__is_as_if_absent(subject: Subject, name: str) -> None:
-    upstream = subject.build(**{name: None})
+    fields: dict[str, Any] = {name: None}
+    upstream = subject.build(**fields)
     assert not is_named(name, upstream)
     assert subject.read(upstream).turns
 
 
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
 def test_limit__under_either_name__the_providers_limit(subject: Subject, name: str) -> None:
-    assert subject.ask(**{name: 77}).max_tokens == 77
+    fields: dict[str, Any] = {name: 77}
+    assert subject.ask(**fields).max_tokens == 77
 
 
 def test_sampling__temperature_and_top_p__as_sent(subject: Subject) -> None:

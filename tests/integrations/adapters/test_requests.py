@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -63,7 +64,7 @@ def test_request__unicode__survives(subject: Subject) -> None:
 
 
 def test_request__fields_of_the_gateway__never_leave_it(subject: Subject) -> None:
-    own = {
+    own: dict[str, Any] = {
         "models": ["other/model-canary"],
         "provider": {"order": ["canary-order"]},
         "prompt_config": "canary-config",
