@@ -16,9 +16,11 @@ from integrations.providers.openai_shapes import (
     Choice,
     Completion,
     UsageCounts,
+    add_reasoning_content,
     arguments_text,
     finish_reason,
     flatten_content,
+    has_given_up,
 )
 from integrations.providers.usage import completed_usage, read_usage
 
@@ -43,8 +45,10 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
 
 
 def _conforms(choice: Choice) -> bool:
-    reason = choice.finish_reason
-    return not choice.error and reason == finish_reason(reason, called_tools=bool(choice.message.tool_calls))
+    reason, message = choice.finish_reason, choice.message
+    if (message.reasoning or message.reasoning_details) and not message.reasoning_content:
+        return False
+    return not choice.error and reason == finish_reason(reason, called_tools=bool(message.tool_calls))
 
 
 def _usage(counts: UsageCounts) -> Usage:
@@ -70,7 +74,11 @@ def _complete(request: ChatRequest, body: bytes, provider: str) -> ParsedRespons
         raise failure_in_body(answer, provider=provider)
     if not isinstance(choices, list) or not choices or not all(isinstance(choice, dict) for choice in choices):
         raise _unusable("the answer holds no choice", provider)
-    answer["choices"] = [_completed_choice(choice, index, provider) for index, choice in enumerate(choices)]
+    try:
+        answer["choices"] = [_completed_choice(choice, index, provider) for index, choice in enumerate(choices)]
+    except ProviderError as error:
+        error.usage = error.usage or _completed_usage(answer)
+        raise
     if not isinstance(answer.get("id"), str):
         # Derived, so that the same bytes give the same answer.
         answer["id"] = f"chatcmpl-{hashlib.sha256(body).hexdigest()[:24]}"
@@ -101,6 +109,8 @@ def _completed_usage(answer: dict[str, Any]) -> Usage | None:
 def _completed_choice(choice: dict[str, Any], position: int, provider: str) -> dict[str, Any]:
     if choice.get("error"):
         raise failure_in_body(choice, provider=provider)
+    if has_given_up(choice.get("finish_reason")):
+        raise given_up(choice["finish_reason"], provider)
     message = choice.get("message")
     if message is None and choice.get("finish_reason"):
         # Azure leaves the message out of an answer that its content filter stopped.
@@ -110,6 +120,7 @@ def _completed_choice(choice: dict[str, Any], position: int, provider: str) -> d
     message.setdefault("role", "assistant")
     message.setdefault("content", None)
     flatten_content(message)
+    add_reasoning_content(message)
     tool_calls = message.get("tool_calls")
     for number, call in enumerate(tool_calls if isinstance(tool_calls, list) else []):
         _complete_tool_call(call, number)
@@ -128,6 +139,12 @@ def _complete_tool_call(call: Any, number: int) -> None:
     function = call.get("function")
     if isinstance(function, dict):
         function["arguments"] = arguments_text(function.get("arguments"))
+
+
+def given_up(reason: object, provider: str) -> ProviderError:
+    """The failure behind an answer that the provider broke off."""
+    message = f"{provider} broke the answer off: {reason}"
+    return ProviderError(message, kind=FailureKind.UNAVAILABLE, provider=provider, status=200)
 
 
 def _unusable(message: str, provider: str) -> ProviderError:

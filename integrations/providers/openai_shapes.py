@@ -10,20 +10,24 @@ import msgspec
 CHUNK = "chat.completion.chunk"
 COMPLETION = "chat.completion"
 
-# Vendors' own names for the reasons of the wire format; anything else is passed on.
+# The reasons that clients know. `function_call` goes with the functions that came before tools.
+_KNOWN_REASONS = frozenset({"stop", "length", "tool_calls", "content_filter", "function_call"})
+# Vendors' own names for them; any other is a stop.
 _FINISH_REASONS = {
-    "eos": "stop",
-    "eos_token": "stop",
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "STOP": "stop",
     "max_tokens": "length",
+    "max_output_tokens": "length",
     "model_length": "length",
-    "MAX_TOKENS": "length",
+    "model_context_window_exceeded": "length",
+    "max_length": "length",
     "tool_use": "tool_calls",
     "safety": "content_filter",
-    "SAFETY": "content_filter",
+    "sensitive": "content_filter",
+    "refusal": "content_filter",
+    "recitation": "content_filter",
 }
+# The provider gave up: https://api-docs.deepseek.com/api/create-chat-completion (insufficient_system_resource),
+# https://docs.z.ai/api-reference/llm/chat-completion (network_error), https://openrouter.ai/docs/api-reference/errors.
+_GIVEN_UP = frozenset({"error", "network_error", "insufficient_system_resource"})
 
 _OUTPUT_FIELDS = (
     "content",
@@ -113,6 +117,9 @@ class Message(msgspec.Struct):
     role: str
     content: str | None
     tool_calls: list[ToolCall] | None = None
+    reasoning_content: Any = None
+    reasoning: Any = None
+    reasoning_details: Any = None
 
 
 class Choice(msgspec.Struct):
@@ -152,9 +159,34 @@ def has_output(delta: Mapping[str, Any]) -> bool:
 
 def finish_reason(reason: object, *, called_tools: bool) -> str:
     """The reason in the wire format's words. A stop after tool calls is `tool_calls`, whatever the vendor says."""
-    name = reason if isinstance(reason, str) and reason else "stop"
-    name = _FINISH_REASONS.get(name, name)
+    name = reason if isinstance(reason, str) else "stop"
+    if name not in _KNOWN_REASONS:
+        name = _FINISH_REASONS.get(name.lower(), "stop")
     return "tool_calls" if called_tools and name == "stop" else name
+
+
+def has_given_up(reason: object) -> bool:
+    """Whether this reason says that the answer is none."""
+    return isinstance(reason, str) and reason in _GIVEN_UP
+
+
+def add_reasoning_content(fields: dict[str, Any]) -> None:
+    """Gives a message or delta its reasoning under the name that clients look for, whatever the vendor calls it:
+    `reasoning` (OpenRouter, Groq, Cerebras, Together, Ollama), or only in `reasoning_details` (Snowflake)."""
+    if fields.get("reasoning_content"):
+        return
+    text = fields.get("reasoning")
+    if not isinstance(text, str) or not text:
+        text = _text_of_details(fields.get("reasoning_details"))
+    if text:
+        fields["reasoning_content"] = text
+
+
+def _text_of_details(details: object) -> str:
+    if not isinstance(details, list):
+        return ""
+    found = [part.get("text") or part.get("summary") for part in details if isinstance(part, dict)]
+    return "".join(text for text in found if isinstance(text, str))
 
 
 def flatten_content(fields: dict[str, Any]) -> None:

@@ -10,7 +10,17 @@ import msgspec
 from integrations.providers.base import StreamEvent, Usage
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.failures import failure_in_body, scrub
-from integrations.providers.openai_shapes import CHUNK, Chunk, finish_reason, flatten_content, has_output
+from integrations.providers.openai_response import given_up
+from integrations.providers.openai_shapes import (
+    CHUNK,
+    Chunk,
+    Delta,
+    add_reasoning_content,
+    finish_reason,
+    flatten_content,
+    has_given_up,
+    has_output,
+)
 from integrations.providers.openai_tools import ToolIndexes
 from integrations.providers.sse import EventParser, EventTooLargeError, ServerSentEvent
 from integrations.providers.usage import completed_usage, read_usage, usage_object
@@ -19,6 +29,8 @@ _decode_conforming = msgspec.json.Decoder(Chunk).decode
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 _DONE = b"[DONE]"
 _HEAD_BYTES = 64 * 1024
+_REASONING = b'"reasoning":"'
+_encode = msgspec.json.Encoder().encode
 
 
 class OpenAIStream:
@@ -66,15 +78,20 @@ class OpenAIStream:
         try:
             return self._feed(data)
         except ProviderError as error:
-            self._redact(error)
+            self._account(error)
             raise
 
     def closing(self) -> list[StreamEvent]:
         try:
             return self._close()
         except ProviderError as error:
-            self._redact(error)
+            self._account(error)
             raise
+
+    def _account(self, error: ProviderError) -> None:
+        """What the attempt has used will be billed all the same."""
+        error.usage = error.usage or self.usage
+        self._redact(error)
 
     def _feed(self, data: bytes) -> list[StreamEvent]:
         self._raise_failure()
@@ -140,6 +157,11 @@ class OpenAIStream:
         delta = choice.delta
         if delta.tool_calls and not self._tools.accept(choice.index, delta.tool_calls):
             return self._rework(data)
+        if (delta.reasoning or delta.reasoning_details) and not delta.reasoning_content:
+            named = _with_reasoning_content(data, delta)
+            if named is None:
+                return self._rework(data)
+            data = named
         self._seen = True
         self._last = (chunk.id, chunk.created, chunk.model)
         self.model = chunk.model or self.model
@@ -195,12 +217,13 @@ class OpenAIStream:
             delta = choice["delta"] = {}
         choice.pop("message", None)  # Perplexity repeats the whole answer so far beside each delta
         flatten_content(delta)
+        add_reasoning_content(delta)
         if isinstance(delta.get("tool_calls"), list):
             self._tools.rewrite(index, delta["tool_calls"])
         reason = choice.get("finish_reason")
+        if has_given_up(reason):
+            raise given_up(reason, self.provider)
         choice["finish_reason"] = None
-        if reason == "error":
-            raise failure_in_body({"message": "the provider ended the answer with an error"}, provider=self.provider)
         output = has_output(delta)
         if reason:
             held = {"index": index} if output else choice
@@ -271,3 +294,11 @@ class OpenAIStream:
 
     def _unusable(self, message: str) -> ProviderError:
         return ProviderError(scrub(message), kind=FailureKind.UNUSABLE, provider=self.provider, status=200)
+
+
+def _with_reasoning_content(data: bytes, delta: Delta) -> bytes | None:
+    """The chunk with its `reasoning` under the other name too, put in beside it: decoding and encoding it whole would
+    cost three times as much. None when it has to be done that way."""
+    if not isinstance(delta.reasoning, str) or not delta.reasoning or data.count(_REASONING) != 1:
+        return None
+    return data.replace(_REASONING, b'"reasoning_content":%b,%b' % (_encode(delta.reasoning), _REASONING))

@@ -51,6 +51,13 @@ def data_lines(recording: Recording) -> list[dict[str, Any]]:
     return [json.loads(payload) for payload in payloads if payload and payload != "[DONE]"]
 
 
+def reasoning_of(fields: Any) -> str:
+    """Of a message or delta, wherever the vendor has put it."""
+    text = getattr(fields, "reasoning_content", None) or getattr(fields, "reasoning", None)
+    details = getattr(fields, "reasoning_details", None) or []
+    return text or "".join(detail.get("text") or "" for detail in details)
+
+
 def content_of(chunks: Iterable[ChatCompletionChunk]) -> dict[str, Any]:
     """Text, reasoning, tool calls and finish reasons by choice, put together from the SDK's own types."""
     found: dict[str, Any] = {
@@ -63,8 +70,7 @@ def content_of(chunks: Iterable[ChatCompletionChunk]) -> dict[str, Any]:
         for choice in chunk.choices:
             delta = choice.delta
             found["text"][choice.index] += delta.content or ""
-            reasoning = getattr(delta, "reasoning_content", None) or getattr(delta, "reasoning", None)
-            found["reasoning"][choice.index] += reasoning or ""
+            found["reasoning"][choice.index] += reasoning_of(delta)
             for call in delta.tool_calls or []:
                 known = found["calls"][(choice.index, call.index)]
                 known[0] = call.id or known[0]
@@ -91,6 +97,8 @@ def test_stream__recorded__content_as_the_sdk_reads_it_and_usage_once(recording:
     made = content_of(sdk_chunks(chunks))
     assert made["text"] == expected["text"]
     assert made["reasoning"] == expected["reasoning"]
+    named = [choice["delta"].get("reasoning_content") for chunk in chunks for choice in chunk["choices"]]
+    assert "".join(filter(None, named)) == expected["reasoning"][0]
     assert made["calls"] == expected["calls"]
     assert "".join(event.text for event in events) == expected["text"][0]
     if error is not None:
@@ -154,6 +162,7 @@ def test_answer__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
         if getattr(theirs, "message", None) is not None:
             assert ours.message.content == theirs.message.content
             assert ours.message.tool_calls == theirs.message.tool_calls
+            assert getattr(ours.message, "reasoning_content", "") == reasoning_of(theirs.message)
         assert ours.finish_reason == theirs.finish_reason
     assert made.usage == expected.usage
     assert (answer.model, answer.finish_reason) == (expected.model, expected.choices[0].finish_reason)

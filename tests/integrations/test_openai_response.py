@@ -50,7 +50,7 @@ def test_parse_response__tool_call_with_odd_finish_and_object_arguments__put_rig
 
 
 @pytest.mark.parametrize(
-    ("vendor", "ours"), [("eos", "stop"), ("model_length", "length"), ("SAFETY", "content_filter"), ("odd", "odd")]
+    ("vendor", "ours"), [("eos", "stop"), ("model_length", "length"), ("SAFETY", "content_filter"), ("odd", "stop")]
 )
 def test_parse_response__vendors_finish_reason__in_our_words(vendor: str, ours: str) -> None:
     choice = {**completion()["choices"][0], "finish_reason": vendor}
