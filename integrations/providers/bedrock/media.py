@@ -1,0 +1,145 @@
+"""Images, documents, films and sounds as Converse's blocks: bytes, or an address in S3.
+
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from integrations.providers.base import Media
+from integrations.providers.conversation import Attachment, data_url
+from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
+
+PROVIDER = "bedrock"
+
+_IMAGES = {"image/png": "png", "image/jpeg": "jpeg", "image/jpg": "jpeg", "image/gif": "gif", "image/webp": "webp"}
+_VIDEOS = {
+    "video/x-matroska": "mkv",
+    "video/quicktime": "mov",
+    "video/mp4": "mp4",
+    "video/webm": "webm",
+    "video/x-flv": "flv",
+    "video/mpeg": "mpeg",
+    "video/x-ms-wmv": "wmv",
+    "video/3gpp": "three_gp",
+}
+_AUDIO = {
+    "audio/mp3": "mp3",
+    "audio/mpeg": "mp3",
+    "audio/opus": "opus",
+    "audio/wav": "wav",
+    "audio/x-wav": "wav",
+    "audio/aac": "aac",
+    "audio/flac": "flac",
+    "audio/ogg": "ogg",
+    "audio/mp4": "mp4",
+    "audio/x-m4a": "m4a",
+    "audio/m4a": "m4a",
+    "audio/webm": "webm",
+    "audio/pcm": "pcm",
+    "audio/pcm16": "pcm",
+}
+_DOCUMENTS = {
+    "application/pdf": "pdf",
+    "text/csv": "csv",
+    "application/csv": "csv",
+    "application/msword": "doc",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/vnd.ms-excel": "xls",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "text/html": "html",
+    "text/markdown": "md",
+    "text/x-markdown": "md",
+    # Plain text by another name.
+    "application/json": "txt",
+    "application/xml": "txt",
+    "application/yaml": "txt",
+}
+_BY_EXTENSION = {
+    **{name: ("image", name) for name in ("png", "jpeg", "gif", "webp")},
+    "jpg": ("image", "jpeg"),
+    **{name: ("video", name) for name in ("mkv", "mov", "mp4", "webm", "flv", "mpeg", "mpg", "wmv")},
+    "3gp": ("video", "three_gp"),
+    **{name: ("audio", name) for name in ("mp3", "opus", "wav", "aac", "flac", "ogg", "m4a", "mka")},
+    **{name: ("document", name) for name in ("pdf", "csv", "doc", "docx", "xls", "xlsx", "html", "txt", "md")},
+    "htm": ("document", "html"),
+}
+_NAME_LENGTH = 200
+_FORBIDDEN = re.compile(r"[^A-Za-z0-9\s\-()\[\]]")
+_BLANKS = re.compile(r"\s+")
+
+
+@dataclass(slots=True)
+class MediaBlocks:
+    """The blocks of one request. Documents have to have names that differ."""
+
+    fetched: Mapping[str, Media]
+    names: set[str] = field(default_factory=set)
+
+    def block(self, attachment: Attachment) -> dict[str, Any]:
+        """Raises UnsupportedParameterError for a format that Bedrock does not know."""
+        if is_s3(attachment.url):
+            kind, format_name = self._by_extension(attachment)
+            source: dict[str, Any] = {"s3Location": {"uri": attachment.url}}
+        else:
+            media_type, data = self._content(attachment)
+            kind, format_name = kind_of_media(media_type)
+            source = {"bytes": data}
+        block: dict[str, Any] = {"format": format_name, "source": source}
+        if kind == "document":
+            block["name"] = self._name(attachment.name)
+        return {kind: block}
+
+    def _content(self, attachment: Attachment) -> tuple[str, bytes]:
+        if attachment.is_inline:
+            return data_url(attachment.url)
+        media = self.fetched.get(attachment.url)
+        if media is not None:
+            return media.media_type, media.data
+        if not is_http(attachment.url):
+            raise _unsupported("an address has to start with data:, https: or s3:")
+        raise ProviderError("a file of the request was not fetched", kind=FailureKind.UNAVAILABLE, provider=PROVIDER)
+
+    def _by_extension(self, attachment: Attachment) -> tuple[str, str]:
+        extension = attachment.url.rpartition(".")[2].lower()
+        if extension not in _BY_EXTENSION:
+            raise _unsupported("the name of a file in S3 has to end in the extension of its format")
+        return _BY_EXTENSION[extension]
+
+    def _name(self, wish: str) -> str:
+        """Only some characters are allowed, and the name must be unique in the request."""
+        stem = wish.rpartition(".")[0] or wish
+        name = _BLANKS.sub(" ", _FORBIDDEN.sub(" ", stem)).strip()[: _NAME_LENGTH - 8] or "Document"
+        unique, number = name, 1
+        while unique in self.names or unique == "Document":
+            unique = f"{name} {number}"
+            number += 1
+        self.names.add(unique)
+        return unique
+
+
+def is_s3(url: str) -> bool:
+    return url[:5].lower() == "s3://"
+
+
+def is_http(url: str) -> bool:
+    return url[:8].lower().startswith(("http://", "https://"))
+
+
+def kind_of_media(media_type: str) -> tuple[str, str]:
+    """The block for bytes of this type and Bedrock's name of the format. Raises UnsupportedParameterError."""
+    media_type = media_type.partition(";")[0].strip().lower()
+    for kind, formats in (("image", _IMAGES), ("video", _VIDEOS), ("audio", _AUDIO), ("document", _DOCUMENTS)):
+        if media_type in formats:
+            return kind, formats[media_type]
+    if media_type.startswith("text/"):
+        return "document", "txt"
+    raise _unsupported(f"Bedrock takes no file of type {media_type!r}")
+
+
+def _unsupported(problem: str) -> UnsupportedParameterError:
+    return UnsupportedParameterError("messages", problem, provider=PROVIDER)

@@ -1,0 +1,166 @@
+"""The conversation as Converse's `system` and `messages`.
+
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html: roles alternate and the user begins;
+no text may be blank; tool blocks need tools beside them.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from integrations.providers.bedrock.media import MediaBlocks
+from integrations.providers.bedrock.models import CLAUDE_FORMAT, Model
+from integrations.providers.conversation import (
+    Attachment,
+    Block,
+    Conversation,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    Turn,
+)
+
+NativeBlock = dict[str, Any]
+
+# Something has to stand where the dialect wants a text and the client wrote none.
+_NO_OUTPUT = "(no output)"
+_BEGIN = "(The conversation begins.)"
+_ID_LENGTH = 64
+_NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_.:-]")
+
+
+@dataclass(slots=True)
+class MessageWriter:
+    """Writes the messages of one request. `tools`: the request offers some; without, past calls are told as text,
+    since Converse refuses tool blocks without a `toolConfig` and has no way to forbid their use."""
+
+    model: Model
+    media: MediaBlocks
+    tools: bool
+
+    def system(self, conversation: Conversation) -> list[NativeBlock]:
+        blocks: list[NativeBlock] = []
+        for text in conversation.system:
+            if text.text.strip():
+                blocks.append({"text": text.text})
+                blocks += self.cache_point(text.cache_control)
+        return blocks
+
+    def messages(self, conversation: Conversation) -> list[dict[str, Any]]:
+        messages: list[dict[str, Any]] = []
+        for turn in conversation.turns:
+            blocks = self._turn(turn)
+            if not blocks:
+                continue
+            if messages and messages[-1]["role"] == turn.role:
+                messages[-1]["content"] += blocks
+            else:
+                messages.append({"role": turn.role, "content": blocks})
+        if not messages or messages[0]["role"] != "user":
+            messages.insert(0, {"role": "user", "content": [{"text": _BEGIN}]})
+        _strip_prefill(messages)
+        return messages
+
+    def cache_point(self, marker: Mapping[str, Any] | None, *, supported: bool | None = None) -> list[NativeBlock]:
+        """Anthropic's marker as the block that stands behind what it marks; models that cache nothing refuse it."""
+        if not marker or not (self.model.caches_messages if supported is None else supported):
+            return []
+        point: dict[str, Any] = {"type": "default"}
+        if marker.get("ttl") and not self.model.is_nova:
+            point["ttl"] = marker["ttl"]
+        return [{"cachePoint": point}]
+
+    def _turn(self, turn: Turn) -> list[NativeBlock]:
+        blocks: list[NativeBlock] = []
+        for block in turn.blocks:
+            written = list(self._block(block, turn.role))
+            if written and not isinstance(block, Reasoning):
+                written += self.cache_point(block.cache_control)
+            blocks += written
+        documents = [block["document"]["name"] for block in blocks if "document" in block]
+        if documents and not any("text" in block for block in blocks):
+            # "A document needs a text block beside it" (API_runtime_DocumentBlock).
+            blocks.append({"text": documents[0]})
+        return blocks
+
+    def _block(self, block: Block, role: str) -> Iterator[NativeBlock]:
+        match block:
+            case Text():
+                if block.text.strip():
+                    yield {"text": block.text}
+            case Attachment():
+                yield self.media.block(block)
+            case Reasoning():
+                yield from self._reasoning(block)
+            case ToolCall():
+                yield self._call(block)
+            case ToolResult():
+                yield from self._result(block)
+
+    def _reasoning(self, block: Reasoning) -> Iterator[NativeBlock]:
+        """Only what this model's vendor has signed or encrypted; bare reasoning is refused in a history."""
+        if block.format != self.model.reasoning_format:
+            return
+        if block.data:
+            if redacted := redacted_bytes(block.data, block.format):
+                yield {"reasoningContent": {"redactedContent": redacted}}
+        elif block.signature:
+            yield {"reasoningContent": {"reasoningText": {"text": block.text, "signature": block.signature}}}
+
+    def _call(self, call: ToolCall) -> NativeBlock:
+        if not self.tools:
+            return {"text": f"[Called {call.name} with {call.arguments or '{}'}]"}
+        return {"toolUse": {"toolUseId": tool_use_id(call.id), "name": call.name, "input": call.arguments_object()}}
+
+    def _result(self, result: ToolResult) -> Iterator[NativeBlock]:
+        content = [
+            {"text": part.text} if isinstance(part, Text) else self.media.block(part)
+            for part in result.content
+            if not isinstance(part, Text) or part.text.strip()
+        ] or [{"text": _NO_OUTPUT}]
+        if not self.tools:
+            yield {"text": f"[{'Error' if result.is_error else 'Result'} of {result.name or 'the call'}:]"}
+            yield from content
+            return
+        native: dict[str, Any] = {"toolUseId": tool_use_id(result.call_id), "content": content}
+        if result.is_error:
+            native["status"] = "error"
+        yield {"toolResult": native}
+
+
+def tool_use_id(call_id: str) -> str:
+    """Any client's or vendor's id within `[a-zA-Z0-9_.:-]{1,64}`; the same id gives the same."""
+    clean = _NOT_IN_IDS.sub("_", call_id)
+    if clean == call_id and 0 < len(call_id) <= _ID_LENGTH:
+        return call_id
+    return f"call_{hashlib.sha256(call_id.encode()).hexdigest()[:24]}"
+
+
+def redacted_bytes(data: str, reasoning_format: str) -> bytes:
+    """What a history's `data` stands for. Inverse of `redacted_data`; what is not of its making gives no sense."""
+    if reasoning_format == CLAUDE_FORMAT:
+        return data.encode("latin-1", "replace")
+    try:
+        return base64.b64decode(data)
+    except ValueError:
+        return b""
+
+
+def redacted_data(content: bytes, reasoning_format: str) -> str:
+    """Of Claude the text that Anthropic's own API shows: a history is then good at both. Of others base64."""
+    if reasoning_format == CLAUDE_FORMAT:
+        return content.decode("latin-1")
+    return base64.b64encode(content).decode()
+
+
+def _strip_prefill(messages: list[dict[str, Any]]) -> None:
+    """Claude refuses a last assistant message that ends in white space."""
+    last = messages[-1]
+    if last["role"] == "assistant" and "text" in last["content"][-1]:
+        last["content"][-1] = {"text": last["content"][-1]["text"].rstrip()}

@@ -1,0 +1,164 @@
+"""A chat-completion request as the body of Converse and ConverseStream.
+
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from integrations.providers.base import ChatRequest
+from integrations.providers.bedrock.media import PROVIDER, MediaBlocks
+from integrations.providers.bedrock.messages import MessageWriter
+from integrations.providers.bedrock.models import Model, model_of
+from integrations.providers.bedrock.sampling import inference_config, settle_thinking
+from integrations.providers.bedrock.thinking import Thinking, thinking_of
+from integrations.providers.bedrock.tools import additional_tool_choice, tool_config
+from integrations.providers.conversation import Conversation, ToolCall, ToolResult, read_conversation
+from integrations.providers.parameters import Mapped, ResponseFormat, response_format
+
+# Converse's own parameters, which a client may send under their own names. `inferenceConfig`, `outputConfig` and
+# `additionalModelRequestFields` are laid over what was made of the request.
+_NATIVE = (
+    "guardrailConfig",
+    "performanceConfig",
+    "requestMetadata",
+    "promptVariables",
+    "additionalModelResponseFieldPaths",
+    "serviceTier",
+)
+# The models' own parameters, which travel in `additionalModelRequestFields`.
+_MODELS_OWN = ("anthropic_beta", "output_config", "reasoning_config", "reasoningConfig")
+_SERVICE_TIERS = ("priority", "default", "flex", "reserved")
+_JSON_ONLY = "Answer with one JSON object and nothing else."
+
+Body = dict[str, Any]
+
+
+def build_body(request: ChatRequest) -> tuple[Body, tuple[str, ...]]:
+    """The body, binary data as bytes, and the warnings. Raises UnsupportedParameterError."""
+    mapped = Mapped(PROVIDER, request.fields)
+    _refuse_other_kinds(mapped)
+    model = model_of(request.model)
+    conversation = read_conversation(request.fields)
+    tools, choice = tool_config(mapped, model)
+    writer = MessageWriter(model, MediaBlocks(request.media), tools=bool(tools))
+    wish = response_format(mapped)
+    body: Body = {"messages": writer.messages(conversation)}
+    if system := writer.system(conversation) + _json_instruction(mapped, wish):
+        body["system"] = system
+    if tools:
+        body["toolConfig"] = {"tools": tools}
+    thinking = _thinking(mapped, model, conversation, body, choice)
+    if config := inference_config(mapped, model, thinking):
+        body["inferenceConfig"] = config
+    if output := _output_config(mapped, wish, thinking):
+        body["outputConfig"] = output
+    additional = {**thinking.fields, **_own_fields(mapped, model)}
+    if tools:
+        parallel = additional_tool_choice(mapped, model, choice)
+        if parallel:
+            additional["tool_choice"] = parallel
+        elif choice:
+            body["toolConfig"]["toolChoice"] = choice
+    else:
+        mapped.take("parallel_tool_calls")
+    additional.update(mapped.take("additionalModelRequestFields") or {})
+    if additional:
+        body["additionalModelRequestFields"] = additional
+    _add_native(mapped, body)
+    return body, mapped.warnings()
+
+
+def encode(body: Body) -> bytes:
+    """Bytes become base64, as the JSON protocol wants it."""
+    return msgspec.json.encode(body)
+
+
+def _refuse_other_kinds(mapped: Mapped) -> None:
+    count = mapped.take("n")
+    if count is not None and count != 1:
+        raise mapped.refuse("n", "Bedrock gives one answer a request")
+    modalities = mapped.take("modalities")
+    if mapped.take("audio") is not None or (modalities and "audio" in modalities):
+        raise mapped.refuse("modalities", "Converse answers with text only")
+    for name in ("functions", "function_call"):
+        if mapped.take(name):
+            raise mapped.refuse(name, "use tools and tool_choice")
+
+
+def _thinking(
+    mapped: Mapped, model: Model, conversation: Conversation, body: Body, choice: Mapping[str, Any] | None
+) -> Thinking:
+    thinking = thinking_of(mapped, model)
+    if thinking.is_on and model.is_claude:
+        forced = bool(choice) and "auto" not in (choice or {})
+        return settle_thinking(mapped, thinking, forced=forced, unsigned=_unsigned_step(conversation, body))
+    return thinking
+
+
+def _unsigned_step(conversation: Conversation, body: Body) -> bool:
+    """The request continues a tool call that another vendor's model made: Claude wants the thought before it."""
+    turns = conversation.turns
+    if len(turns) < 2 or not any(isinstance(block, ToolResult) for block in turns[-1].blocks):
+        return False
+    if not any(isinstance(block, ToolCall) for block in turns[-2].blocks):
+        return False
+    return not any("reasoningContent" in block for block in body["messages"][-2]["content"])
+
+
+def _json_instruction(mapped: Mapped, wish: ResponseFormat | None) -> list[dict[str, Any]]:
+    if wish is None or wish.kind != "json_object":
+        return []
+    mapped.drop("response_format", "Bedrock knows no JSON without a schema: an instruction asks for it")
+    return [{"text": _JSON_ONLY}]
+
+
+def _output_config(mapped: Mapped, wish: ResponseFormat | None, thinking: Thinking) -> Body:
+    config: Body = {}
+    if wish is not None and wish.kind == "json_schema":
+        schema = {"schema": msgspec.json.encode(_closed(wish.schema)).decode(), "name": wish.name}
+        if wish.description:
+            schema["description"] = wish.description
+        config["textFormat"] = {"type": "json_schema", "structure": {"jsonSchema": schema}}
+    if thinking.effort:
+        config["effort"] = thinking.effort
+    config.update(mapped.take("outputConfig") or {})
+    return config
+
+
+def _closed(schema: Any) -> Any:
+    """Objects have to be closed (https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html); where
+    the schema says nothing about it, it is said."""
+    if isinstance(schema, list):
+        return [_closed(item) for item in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    closed = {name: _closed(value) for name, value in schema.items()}
+    if closed.get("type") == "object" and isinstance(closed.get("properties"), dict):
+        closed.setdefault("additionalProperties", False)
+    return closed
+
+
+def _own_fields(mapped: Mapped, model: Model) -> Body:
+    fields = {name: value for name in _MODELS_OWN if (value := mapped.take(name)) is not None}
+    top_k = mapped.take("top_k")
+    if top_k is not None:
+        # https://docs.aws.amazon.com/nova/latest/userguide/using-converse-api.html
+        fields |= {"inferenceConfig": {"topK": top_k}} if model.is_nova else {"top_k": top_k}
+    return fields
+
+
+def _add_native(mapped: Mapped, body: Body) -> None:
+    tier = mapped.take("service_tier")
+    if tier in _SERVICE_TIERS:
+        body["serviceTier"] = {"type": tier}
+    elif tier not in (None, "auto"):
+        mapped.drop("service_tier")
+    for name in _NATIVE:
+        value = mapped.take(name)
+        if value is not None:
+            body[name] = value

@@ -1,0 +1,176 @@
+"""A whole answer of Converse as a chat completion."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+from integrations.providers.base import ChatRequest, ParsedResponse
+from integrations.providers.bedrock.models import Model, model_of
+from integrations.providers.bedrock.shapes import (
+    PROVIDER,
+    SERVER_TOOL,
+    Citation,
+    Counts,
+    Image,
+    Struct,
+    annotation,
+    check_well_formed,
+    finish_reason,
+    image_part,
+    reasoning_detail,
+    unusable,
+)
+from integrations.providers.completion import Answer, tool_call, whole
+from integrations.providers.errors import ProviderError
+from integrations.providers.failures import failure_in_body
+
+
+class ReasoningText(Struct):
+    text: str | None = ""
+    signature: str | None = ""
+
+
+class ReasoningContent(Struct):
+    reasoning_text: ReasoningText | None = None
+    redacted_content: bytes | None = b""  # base64 on the wire
+
+
+class ToolUse(Struct):
+    tool_use_id: str = ""
+    name: str = ""
+    input: msgspec.Raw = msgspec.Raw(b"{}")
+    type: str | None = None
+
+
+class GeneratedText(Struct):
+    text: str | None = ""
+
+
+class CitationsContent(Struct):
+    content: list[GeneratedText] | None = None
+    citations: list[Citation] | None = None
+
+
+class ContentBlock(Struct):
+    text: str | None = None
+    tool_use: ToolUse | None = None
+    reasoning_content: ReasoningContent | None = None
+    citations_content: CitationsContent | None = None
+    image: Image | None = None
+
+
+class Message(Struct):
+    content: list[ContentBlock] | None = None
+
+
+class Output(Struct):
+    message: Message | None = None
+
+
+class Converse(Struct):
+    output: Output | None = None
+    stop_reason: str | None = ""
+    usage: Counts | None = None
+
+
+_decode = msgspec.json.Decoder(Converse).decode
+
+
+class _Reader:
+    """Collects an answer block by block."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.answer = Answer()
+        self.text = ""
+        self.reasoning = ""
+        self.images: list[dict[str, Any]] = []
+        self._text_start = 0
+
+    def read(self, block: ContentBlock) -> None:
+        if block.text is not None:
+            self._add_text(block.text)
+        elif block.tool_use is not None:
+            self._call(block.tool_use)
+        elif block.reasoning_content is not None:
+            self._reasoning(block.reasoning_content)
+        elif block.citations_content is not None:
+            self._citations(block.citations_content)
+        elif block.image is not None and block.image.source and block.image.source.bytes:
+            self.images.append(image_part(block.image.format or "png", block.image.source.bytes))
+
+    def finished(self, reason: str) -> Answer:
+        answer = self.answer
+        answer.content = self.text if self.text or not answer.tool_calls else None
+        answer.reasoning = self.reasoning
+        answer.finish_reason = reason
+        if self.images:
+            answer.extra = {"images": self.images}
+        return answer
+
+    def _add_text(self, text: str) -> None:
+        self._text_start = len(self.text)
+        self.text += text
+
+    def _call(self, use: ToolUse) -> None:
+        if use.type == SERVER_TOOL:
+            return
+        calls = self.answer.tool_calls
+        known = {call["id"] for call in calls}
+        call_id = use.tool_use_id if use.tool_use_id and use.tool_use_id not in known else f"call_{len(calls)}"
+        arguments = bytes(use.input).decode()
+        calls.append(tool_call(call_id, use.name, "{}" if arguments == "null" else arguments))
+
+    def _reasoning(self, content: ReasoningContent) -> None:
+        thought = content.reasoning_text or ReasoningText()
+        self.reasoning += thought.text or ""
+        details = self.answer.reasoning_details
+        detail = reasoning_detail(
+            self.model, len(details), thought.text or "", thought.signature or "", content.redacted_content or b""
+        )
+        if detail is not None:
+            details.append(detail)
+
+    def _citations(self, content: CitationsContent) -> None:
+        """Grounding puts a citation behind the text that it supports, Claude beside it."""
+        text = "".join(part.text or "" for part in content.content or ())
+        if text:
+            self._add_text(text)
+        for citation in content.citations or ():
+            found = annotation(citation, self._text_start, len(self.text))
+            if found is not None:
+                self.answer.annotations.append(found)
+
+
+def parse(request: ChatRequest, body: bytes) -> ParsedResponse:
+    """Raises ProviderError(UNUSABLE) when the body is no answer."""
+    try:
+        converse = _decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise unusable("the answer is not of Converse's form") from error
+    message = converse.output.message if converse.output else None
+    if message is None:
+        raise _no_answer(body)
+    reader = _Reader(model_of(request.model))
+    for block in message.content or ():
+        reader.read(block)
+    usage = converse.usage.usage() if converse.usage else None
+    stop_reason = converse.stop_reason or ""
+    called = bool(reader.answer.tool_calls)
+    check_well_formed(stop_reason, called=called, has_text=bool(reader.text), usage=usage)
+    return whole(
+        [reader.finished(finish_reason(stop_reason, called=called))],
+        completion_id=f"chatcmpl-{hashlib.sha256(body).hexdigest()[:24]}",  # Converse gives none in the body
+        model=request.model,
+        usage=usage,
+    )
+
+
+def _no_answer(body: bytes) -> ProviderError:
+    decoded = msgspec.json.decode(body)
+    if isinstance(decoded, dict) and isinstance(decoded.get("message") or decoded.get("error"), str):
+        return failure_in_body(decoded, provider=PROVIDER)
+    return unusable("the answer holds no message")

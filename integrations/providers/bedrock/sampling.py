@@ -1,0 +1,81 @@
+"""`inferenceConfig`, and what Claude allows beside thinking."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from integrations.providers.bedrock.models import Model
+from integrations.providers.bedrock.thinking import Thinking
+from integrations.providers.parameters import Mapped, max_tokens, stop_sequences
+
+_SMALLEST_BUDGET = 1024
+# One of temperature and top_p, later neither: https://docs.claude.com/en/docs/about-claude/models/migrating-to-claude-4
+_ONE_OF_TWO = (4, 1)
+_NO_SAMPLING = (4, 7)
+
+
+def inference_config(mapped: Mapped, model: Model, thinking: Thinking) -> dict[str, Any]:
+    config: dict[str, Any] = {}
+    limit = max_tokens(mapped)
+    if limit is not None:
+        config["maxTokens"] = limit
+    config |= _sampling(mapped, model, thinking)
+    # Claude refuses stop sequences of white space.
+    stop = [sequence for sequence in stop_sequences(mapped) if sequence.strip() or not model.may_be_claude]
+    if stop:
+        config["stopSequences"] = stop
+    if len(stop) < len(stop_sequences(mapped)):
+        mapped.drop("stop", "a sequence of white space alone is refused")
+    config.update(mapped.take("inferenceConfig") or {})
+    return config
+
+
+def _sampling(mapped: Mapped, model: Model, thinking: Thinking) -> dict[str, Any]:
+    temperature, top_p = mapped.take("temperature"), mapped.take("top_p")
+    config: dict[str, Any] = {}
+    if temperature is not None:
+        if temperature > 1:
+            mapped.drop(f"temperature {temperature}", "Bedrock's highest is 1, which was sent")
+            temperature = 1
+        config["temperature"] = temperature
+    if top_p is not None:
+        config["topP"] = top_p
+    if model.is_claude:
+        _leave_out(mapped, model, thinking, config)
+    return config
+
+
+def _leave_out(mapped: Mapped, model: Model, thinking: Thinking, config: dict[str, Any]) -> None:
+    if model.version >= _NO_SAMPLING:
+        for name, parameter in (("temperature", "temperature"), ("topP", "top_p")):
+            if config.pop(name, 1) != 1:
+                mapped.drop(parameter, f"{model.name} takes none")
+        return
+    if thinking.is_on and config.pop("temperature", 1) != 1:
+        mapped.drop("temperature", "it cannot be set while the model thinks")
+    if model.version >= _ONE_OF_TWO and "temperature" in config and config.pop("topP", 1) != 1:
+        mapped.drop("top_p", f"{model.name} takes temperature or top_p, not both")
+
+
+def settle_thinking(mapped: Mapped, thinking: Thinking, *, forced: bool, unsigned: bool) -> Thinking:
+    """Thinking as Claude allows it in this request, or none with a warning
+    (https://docs.claude.com/en/docs/build-with-claude/extended-thinking)."""
+    if forced:
+        return _without(mapped, "a forced tool choice excludes thinking")
+    if not thinking.budget:
+        return thinking
+    if unsigned:
+        return _without(mapped, "the tool call that the request continues was made without thinking")
+    limit = max_tokens(mapped)
+    if limit is None or limit > thinking.budget:
+        return thinking
+    if limit <= _SMALLEST_BUDGET:
+        return _without(mapped, f"max_tokens leaves no room for a budget of {_SMALLEST_BUDGET}")
+    mapped.drop("thinking budget", f"lowered to {limit - 1} to stay below max_tokens")
+    lowered = {**thinking.fields["thinking"], "budget_tokens": limit - 1}
+    return Thinking({**thinking.fields, "thinking": lowered}, thinking.effort)
+
+
+def _without(mapped: Mapped, why: str) -> Thinking:
+    mapped.drop("thinking", why)
+    return Thinking()

@@ -1,0 +1,126 @@
+"""What of Converse's answers is read, whole and streamed; unknown fields are skipped.
+
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html and
+…/API_runtime_ContentBlockDelta.html
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from integrations.providers.base import Usage
+from integrations.providers.bedrock.messages import redacted_data
+from integrations.providers.bedrock.models import Model
+from integrations.providers.completion import reasoning_encrypted, reasoning_text
+from integrations.providers.errors import FailureKind, ProviderError
+
+PROVIDER = "bedrock"
+SERVER_TOOL = "server_tool_use"
+
+_FINISH = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "guardrail_intervened": "content_filter",
+    "content_filtered": "content_filter",
+}
+_MALFORMED = ("malformed_model_output", "malformed_tool_use")
+
+
+class Struct(msgspec.Struct, rename="camel"):
+    """A structure with Converse's spelling."""
+
+
+class Counts(Struct):
+    """`inputTokens` leaves out what was read from or written to the prompt cache."""
+
+    input_tokens: int | float | None = 0
+    output_tokens: int | float | None = 0
+    cache_read_input_tokens: int | float | None = 0
+    cache_write_input_tokens: int | float | None = 0
+
+    def usage(self) -> Usage:
+        read, written = _count(self.cache_read_input_tokens), _count(self.cache_write_input_tokens)
+        return Usage(
+            prompt_tokens=_count(self.input_tokens) + read + written,
+            completion_tokens=_count(self.output_tokens),
+            cache_read_tokens=read,
+            cache_write_tokens=written,
+        )
+
+
+class Web(Struct):
+    url: str | None = None
+    domain: str | None = None
+
+
+class Location(Struct):
+    web: Web | None = None
+
+
+class Citation(Struct):
+    title: str | None = None
+    source: str | None = None
+    location: Location | None = None
+
+
+class ImageSource(Struct):
+    bytes: str | None = None
+
+
+class Image(Struct):
+    format: str | None = None
+    source: ImageSource | None = None
+
+
+def annotation(citation: Citation, start: int, end: int) -> dict[str, Any] | None:
+    """The citation as OpenAI's annotation; None when it is of no web page. `start`, `end` are places in the text."""
+    web = citation.location.web if citation.location else None
+    if web is None or not web.url:
+        return None
+    title = citation.title or web.domain or web.url
+    return {
+        "type": "url_citation",
+        "url_citation": {"url": web.url, "title": title, "start_index": start, "end_index": end},
+    }
+
+
+def image_part(format_name: str, content: str) -> dict[str, Any]:
+    """As OpenRouter gives images in an answer (`message.images`)."""
+    return {"type": "image_url", "image_url": {"url": f"data:image/{format_name};base64,{content}"}}
+
+
+def reasoning_detail(model: Model, index: int, text: str, signature: str, redacted: bytes) -> dict[str, Any] | None:
+    """What has to come back unchanged; None for reasoning that nobody signed."""
+    name = model.reasoning_format
+    if redacted:
+        return reasoning_encrypted(redacted_data(redacted, name), format=name, index=index)
+    return reasoning_text(text, format=name, signature=signature, index=index) if signature else None
+
+
+def finish_reason(stop_reason: str, *, called: bool) -> str:
+    """`called`: the answer holds calls of the client's tools; the vendor's own tools end in `tool_use` too."""
+    reason = _FINISH.get(stop_reason, "stop")
+    if reason in ("stop", "tool_calls"):
+        return "tool_calls" if called else "stop"
+    return reason
+
+
+def check_well_formed(stop_reason: str, *, called: bool, has_text: bool, usage: Usage | None) -> None:
+    """Raises ProviderError(UNUSABLE) when the model's output was broken: calls that nobody can read, or nothing."""
+    if stop_reason in _MALFORMED and (called or not has_text):
+        error = unusable(f"the model's answer was broken ({stop_reason})")
+        error.usage = usage
+        raise error
+
+
+def unusable(message: str) -> ProviderError:
+    return ProviderError(message, kind=FailureKind.UNUSABLE, provider=PROVIDER, status=200)
+
+
+def _count(value: float | None) -> int:
+    return int(value) if value is not None and 0 < value < 1e15 else 0

@@ -1,0 +1,103 @@
+"""Where an integration's requests go and how they are authorised.
+
+With a Bedrock API key a bearer header is enough. With access keys every request is signed (SigV4) by botocore, AWS's
+own library: its rules for canonical paths are AWS's, and no socket is needed for them. The URL that is signed is the
+one that is sent: the model id is percent-encoded once, as botocore encodes labels.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from urllib.parse import quote
+
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import ReadOnlyCredentials
+from typing_extensions import override
+
+from integrations.providers.base import Credentials
+from integrations.providers.endpoints import USER_AGENT
+from integrations.providers.errors import FailureKind, ProviderError
+
+BASE_URL = "https://bedrock-runtime.{region}.amazonaws.com"
+SECRET_EXTRA = ("access_key_id", "secret_access_key")
+SESSION_TOKEN = "session_token"  # noqa: S105  # the name of a field
+
+_PROVIDER = "bedrock"
+_REGION = re.compile(r"[a-z0-9-]{1,32}")
+_EVENT_STREAM = "application/vnd.amazon.eventstream"
+
+
+class _Signer(SigV4Auth):
+    """SigV4 with the signing key of the day kept: four of the five HMACs of a signature make that key."""
+
+    def __init__(self, credentials: ReadOnlyCredentials, region: str) -> None:
+        super().__init__(credentials, _PROVIDER, region)
+        self._secret = credentials.secret_key
+        self._region = region
+        self._day = ""
+        self._key = b""
+
+    @override
+    def signature(self, string_to_sign: str, request: AWSRequest) -> str:
+        day = request.context["timestamp"][:8]
+        if day != self._day:
+            key = f"AWS4{self._secret}".encode()
+            for part in (day, self._region, _PROVIDER, "aws4_request"):
+                key = hmac.digest(key, part.encode(), "sha256")
+            self._key, self._day = key, day
+        return hmac.digest(self._key, string_to_sign.encode(), "sha256").hex()
+
+
+class Access:
+    """One integration's address and credentials."""
+
+    __slots__ = ("_base_url", "_bearer", "_signer")
+
+    def __init__(self, credentials: Credentials) -> None:
+        """Raises ProviderError(CREDENTIALS) when the region or the keys are missing."""
+        region = credentials.extra.get("region", "")
+        if not _REGION.fullmatch(region):
+            raise _incomplete("has no region")
+        self._base_url = (credentials.base_url or _default_url(region)).rstrip("/").replace("{region}", region)
+        self._bearer = f"Bearer {credentials.secret}" if credentials.secret else ""
+        self._signer = None if self._bearer else _signer(credentials, region)
+
+    def url(self, model: str, *, stream: bool) -> str:
+        return f"{self._base_url}/model/{_label(model)}/{'converse-stream' if stream else 'converse'}"
+
+    def headers(self, url: str, body: bytes, *, stream: bool) -> Mapping[str, str]:
+        headers = {"content-type": "application/json"}
+        if self._signer is None:
+            headers["authorization"] = self._bearer
+        else:
+            request = AWSRequest("POST", url, headers=headers, data=body)
+            self._signer.add_auth(request)
+            headers = {name.lower(): value for name, value in request.headers.items()}
+        headers["accept"] = _EVENT_STREAM if stream else "application/json"
+        headers["user-agent"] = USER_AGENT
+        return headers
+
+
+def _signer(credentials: Credentials, region: str) -> _Signer:
+    extra = credentials.extra
+    key_id, secret = extra.get("access_key_id"), extra.get("secret_access_key")
+    if not key_id or not secret:
+        raise _incomplete("has neither an API key nor access keys")
+    return _Signer(ReadOnlyCredentials(key_id, secret, extra.get(SESSION_TOKEN) or None), region)
+
+
+def _default_url(region: str) -> str:
+    return f"{BASE_URL}.cn" if region.startswith("cn-") else BASE_URL
+
+
+@lru_cache(maxsize=1024)
+def _label(model: str) -> str:
+    return quote(model, safe="")
+
+
+def _incomplete(problem: str) -> ProviderError:
+    return ProviderError(f"the bedrock integration {problem}", kind=FailureKind.CREDENTIALS, provider=_PROVIDER)

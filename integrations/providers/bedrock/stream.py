@@ -1,0 +1,297 @@
+"""An event stream of ConverseStream as chunks.
+
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html; the frames with their checksums
+are read by botocore's parser, which works on bytes alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+import msgspec
+from botocore.eventstream import EventStreamBuffer, EventStreamMessage, ParserError
+
+from integrations.providers.base import ChatRequest, StreamEvent, Usage
+from integrations.providers.bedrock.failures import exception_in_stream
+from integrations.providers.bedrock.models import model_of
+from integrations.providers.bedrock.shapes import (
+    SERVER_TOOL,
+    Citation,
+    Counts,
+    Image,
+    Struct,
+    annotation,
+    check_well_formed,
+    finish_reason,
+    image_part,
+    reasoning_detail,
+    unusable,
+)
+from integrations.providers.completion import Chunks
+from integrations.providers.errors import ProviderError
+
+_ID_BYTES = 4096
+# A frame whose checksums hold and whose headers make no sense is no ParserError.
+_BROKEN_FRAMES = (ParserError, KeyError, ValueError, struct.error)
+
+
+class ToolUseStart(Struct):
+    tool_use_id: str = ""
+    name: str = ""
+    type: str | None = None
+
+
+class ImageStart(Struct):
+    format: str | None = None
+
+
+class Start(Struct):
+    tool_use: ToolUseStart | None = None
+    image: ImageStart | None = None
+
+
+class ToolUseDelta(Struct):
+    input: str | None = ""
+
+
+class ReasoningDelta(Struct):
+    text: str | None = ""
+    signature: str | None = ""
+    redacted_content: bytes | None = b""  # base64 on the wire
+
+
+class Delta(Struct):
+    text: str | None = None
+    tool_use: ToolUseDelta | None = None
+    reasoning_content: ReasoningDelta | None = None
+    citation: Citation | None = None
+    image: Image | None = None
+
+
+class Event(Struct):
+    """Any event's payload; which one it is stands in the frame's headers."""
+
+    content_block_index: int = 0
+    start: Start | None = None
+    delta: Delta | None = None
+    stop_reason: str | None = ""
+    usage: Counts | None = None
+
+
+_decode = msgspec.json.Decoder(Event).decode
+
+
+@dataclass(slots=True)
+class _Block:
+    """A content block that is being streamed. `position` is the tool call's among the answer's calls."""
+
+    position: int = -1
+    has_arguments: bool = False
+    reasoning: str = ""
+    signature: str = ""
+    redacted: bytes = b""
+    image_format: str = "png"
+    hidden: bool = False
+
+
+class BedrockStream:
+    """See `StreamTranslator`. An exception behind good frames is raised by the next call, so that nothing is lost."""
+
+    __slots__ = (
+        "_blocks",
+        "_buffer",
+        "_chunks",
+        "_created",
+        "_details",
+        "_failure",
+        "_ids",
+        "_last_text",
+        "_model",
+        "_opened",
+        "_redact",
+        "_request",
+        "_stop_reason",
+        "_stopped",
+        "_text_length",
+        "_text_start",
+        "finish_reason",
+        "model",
+        "usage",
+    )
+
+    def __init__(self, request: ChatRequest, redact: Callable[[ProviderError], None]) -> None:
+        self.model = request.model
+        self.finish_reason = ""
+        self.usage: Usage | None = None
+        self._model = model_of(request.model)
+        self._request = request
+        self._redact = redact
+        self._buffer = EventStreamBuffer()
+        self._created = int(time.time())
+        self._chunks = Chunks(completion_id="", model=request.model, created=self._created)
+        self._opened = False
+        self._blocks: dict[int, _Block] = {}
+        self._ids: set[str] = set()
+        self._details = 0
+        self._text_length = 0
+        self._text_start = 0
+        self._last_text = -1  # the block that the latest text came from
+        self._stop_reason = ""
+        self._stopped = False
+        self._failure: ProviderError | None = None
+
+    def feed(self, data: bytes) -> list[StreamEvent]:
+        self._raise_failure()
+        events: list[StreamEvent] = []
+        try:
+            self._buffer.add_data(data)
+            for message in self._buffer:
+                events += self._frame(message)
+        except _BROKEN_FRAMES as error:
+            self._failure = unusable("a frame of the event stream is broken")
+            self._failure.__cause__ = error
+        except ProviderError as error:
+            self._failure = error
+        if not events:
+            self._raise_failure()
+        return events
+
+    def closing(self) -> list[StreamEvent]:
+        self._raise_failure()
+        try:
+            if not self._stopped:
+                raise unusable("the stream ended before its end was announced")
+            called = bool(self._ids)
+            has_text = self._text_length > 0
+            check_well_formed(self._stop_reason, called=called, has_text=has_text, usage=self.usage)
+        except ProviderError as error:
+            self._failure = error
+            self._raise_failure()
+        return self._chunks.last({0: self.finish_reason}, self.usage)
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            self._failure.usage = self._failure.usage or self.usage
+            self._redact(self._failure)
+            raise self._failure
+
+    def _frame(self, message: EventStreamMessage) -> list[StreamEvent]:
+        headers = cast("Mapping[str, object]", message.headers)
+        if headers.get(":message-type") == "event":
+            return self._event(headers.get(":event-type"), message.payload)
+        name = headers.get(":exception-type") or headers.get(":error-code") or ""
+        payload, told = message.payload, headers.get(":error-message")
+        if not payload and told:
+            payload = msgspec.json.encode({"message": told})
+        raise exception_in_stream(str(name), payload)
+
+    def _event(self, kind: object, payload: bytes) -> list[StreamEvent]:
+        try:
+            event = _decode(payload)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise unusable("an event of the stream is not of Converse's form") from error
+        if kind == "metadata":
+            self.usage = event.usage.usage() if event.usage else self.usage
+            return []
+        if kind == "messageStart" or self._stopped:
+            return []
+        head = [] if self._opened else [self._open(payload)]
+        match kind:
+            case "contentBlockDelta" if event.delta is not None:
+                return head + self._delta(event.content_block_index, event.delta)
+            case "contentBlockStart" if event.start is not None:
+                return head + self._start(event.content_block_index, event.start)
+            case "contentBlockStop":
+                return head + self._end_block(event.content_block_index)
+            case "messageStop":
+                return head + self._end(event.stop_reason or "")
+        return head
+
+    def _open(self, payload: bytes) -> StreamEvent:
+        """The role. Converse names no id in the stream: one is derived, so that it does not depend on the cuts."""
+        self._opened = True
+        seed = b"%d %b %b" % (self._created, self._request.body[-_ID_BYTES:], payload[:_ID_BYTES])
+        self._chunks.id = f"chatcmpl-{hashlib.sha256(seed).hexdigest()[:24]}"
+        return self._chunks.role()
+
+    def _block(self, index: int) -> _Block:
+        return self._blocks.setdefault(index, _Block())
+
+    def _start(self, index: int, start: Start) -> list[StreamEvent]:
+        block = self._block(index)
+        if start.image is not None:
+            block.image_format = start.image.format or "png"
+        if start.tool_use is None:
+            return []
+        if start.tool_use.type == SERVER_TOOL:
+            block.hidden = True
+            return []
+        block.position = len(self._ids)
+        given = start.tool_use.tool_use_id
+        call_id = given if given and given not in self._ids else f"call_{block.position}"
+        self._ids.add(call_id)
+        return [self._chunks.tool_call(block.position, call_id, start.tool_use.name)]
+
+    def _delta(self, index: int, delta: Delta) -> list[StreamEvent]:
+        if delta.text is not None:
+            return self._text(index, delta.text)
+        if delta.tool_use is not None:
+            return self._arguments(self._block(index), delta.tool_use.input or "")
+        if delta.reasoning_content is not None:
+            return self._reasoning(self._block(index), delta.reasoning_content)
+        if delta.citation is not None:
+            found = annotation(delta.citation, self._text_start, self._text_length)
+            return [self._chunks.delta({"annotations": [found]})] if found else []
+        if delta.image is not None and delta.image.source and delta.image.source.bytes:
+            image = image_part(self._block(index).image_format, delta.image.source.bytes)
+            return [self._chunks.delta({"images": [image]})]
+        return []
+
+    def _text(self, index: int, text: str) -> list[StreamEvent]:
+        if not text:
+            return []
+        if index != self._last_text:
+            self._last_text, self._text_start = index, self._text_length
+        self._text_length += len(text)
+        return [self._chunks.text(text)]
+
+    def _arguments(self, block: _Block, fragment: str) -> list[StreamEvent]:
+        if block.hidden or block.position < 0 or not fragment:
+            return []
+        block.has_arguments = True
+        return [self._chunks.arguments(block.position, fragment)]
+
+    def _reasoning(self, block: _Block, delta: ReasoningDelta) -> list[StreamEvent]:
+        block.signature += delta.signature or ""
+        block.redacted += delta.redacted_content or b""
+        if not delta.text:
+            return []
+        block.reasoning += delta.text
+        return [self._chunks.reasoning(delta.text)]
+
+    def _end_block(self, index: int) -> list[StreamEvent]:
+        block = self._blocks.pop(index, None)
+        if block is None:
+            return []
+        if block.position >= 0 and not block.has_arguments:
+            # A function without parameters streams no input at all.
+            return [self._chunks.arguments(block.position, "{}")]
+        detail = reasoning_detail(self._model, self._details, block.reasoning, block.signature, block.redacted)
+        if detail is None:
+            return []
+        self._details += 1
+        return [self._chunks.reasoning("", [detail])]
+
+    def _end(self, stop_reason: str) -> list[StreamEvent]:
+        events: list[StreamEvent] = []
+        for index in sorted(self._blocks):
+            events += self._end_block(index)
+        self._stopped = True
+        self._stop_reason = stop_reason
+        self.finish_reason = finish_reason(stop_reason, called=bool(self._ids))
+        return events

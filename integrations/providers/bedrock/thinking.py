@@ -1,0 +1,101 @@
+"""`thinking` and `reasoning_effort` as the fields that each vendor's models take for them.
+
+Claude: https://docs.aws.amazon.com/bedrock/latest/userguide/claude-messages-extended-thinking.html and
+…/claude-messages-adaptive-thinking.html; Nova 2: https://docs.aws.amazon.com/nova/latest/nova2-userguide/;
+gpt-oss: `reasoning_effort`, as in the OpenAI dialect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from integrations.providers.bedrock.models import Model
+from integrations.providers.parameters import (
+    EFFORT_BUDGETS,
+    Mapped,
+    ReasoningWish,
+    budget_of,
+    effort_of,
+    reasoning_wish,
+)
+
+_FIRST_THINKING = (3, 7)
+_FIRST_ADAPTIVE = (4, 6)
+# From here on a budget is refused: https://docs.claude.com/en/docs/build-with-claude/adaptive-thinking
+_ONLY_ADAPTIVE = (4, 7)
+_SMALLEST_BUDGET = 1024
+_DEFAULT_BUDGET = EFFORT_BUDGETS["medium"]
+_NOVA_EFFORTS = {"minimal": "low", "low": "low", "medium": "medium"}
+_OPENAI_EFFORTS = {"none": "low", "minimal": "low", "xhigh": "high", "max": "high"}
+
+
+@dataclass(slots=True)
+class Thinking:
+    """`fields` go to `additionalModelRequestFields`, `effort` to `outputConfig`."""
+
+    fields: dict[str, Any] = field(default_factory=dict)
+    effort: str = ""
+
+    @property
+    def is_on(self) -> bool:
+        return self.fields.get("thinking", {}).get("type") in ("enabled", "adaptive")
+
+    @property
+    def budget(self) -> int:
+        budget = self.fields.get("thinking", {}).get("budget_tokens")
+        return budget if isinstance(budget, int) else 0
+
+
+def thinking_of(mapped: Mapped, model: Model) -> Thinking:
+    wish, sent = reasoning_wish(mapped), mapped.fields.get("thinking")
+    if wish.enabled is None:
+        return Thinking()
+    if model.is_claude:
+        return _claude(mapped, model, wish, sent if isinstance(sent, Mapping) else {})
+    if not model.vendor and isinstance(sent, Mapping):
+        return Thinking({"thinking": dict(sent)}, wish.effort)
+    if model.is_nova and "nova-2" in model.name:
+        return Thinking({"reasoningConfig": _nova(wish)})
+    if model.vendor == "openai":
+        effort = effort_of(wish) or "low"
+        return Thinking({"reasoning_effort": _OPENAI_EFFORTS.get(effort, effort)})
+    return _dropped(mapped, f"{model.name} has no counterpart")
+
+
+def _claude(mapped: Mapped, model: Model, wish: ReasoningWish, sent: Mapping[str, Any]) -> Thinking:
+    if model.version < _FIRST_THINKING:
+        return _dropped(mapped, f"{model.name} does not think") if wish.enabled else Thinking()
+    if not wish.enabled:
+        return Thinking({"thinking": {"type": "disabled"}})
+    # `display` and what else the vendor adds.
+    more = {name: value for name, value in sent.items() if name not in ("type", "budget_tokens")}
+    adaptive = wish.adaptive or "budget_tokens" not in sent
+    if model.version >= _ONLY_ADAPTIVE or (adaptive and model.version >= _FIRST_ADAPTIVE):
+        return Thinking({"thinking": {"type": "adaptive", **more}}, _claude_effort(model, wish))
+    budget = max(budget_of(wish) or _DEFAULT_BUDGET, _SMALLEST_BUDGET)
+    return Thinking({"thinking": {"type": "enabled", "budget_tokens": budget, **more}})
+
+
+def _claude_effort(model: Model, wish: ReasoningWish) -> str:
+    if not wish.effort and wish.budget_tokens is None:
+        return ""
+    effort = effort_of(wish)
+    if effort == "xhigh" and model.version < _ONLY_ADAPTIVE:
+        return "max"
+    return "low" if effort == "minimal" else effort
+
+
+def _nova(wish: ReasoningWish) -> dict[str, Any]:
+    if not wish.enabled:
+        return {"type": "disabled"}
+    effort = effort_of(wish)
+    return {"type": "enabled", "maxReasoningEffort": _NOVA_EFFORTS.get(effort, "high")}
+
+
+def _dropped(mapped: Mapped, why: str) -> Thinking:
+    for name in ("thinking", "reasoning_effort"):
+        if mapped.fields.get(name) is not None:
+            mapped.drop(name, why)
+    return Thinking()

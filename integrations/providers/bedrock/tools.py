@@ -1,0 +1,79 @@
+"""Tools and their choice as Converse's `toolConfig`.
+
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolConfiguration.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from integrations.providers.bedrock.models import Model
+from integrations.providers.parameters import FunctionTool, Mapped, ToolChoice, function_tools, tool_choice
+
+# Tools in Converse's own form; `systemTool` is Amazon's, such as `nova_grounding`.
+_NATIVE = ("toolSpec", "systemTool", "cachePoint")
+_FIRST_STRICT = (4, 5)
+
+Choice = dict[str, Any]
+
+
+def tool_config(mapped: Mapped, model: Model) -> tuple[list[dict[str, Any]], Choice | None]:
+    """The tools on offer and the choice; no tools when the choice is `none`, for which Converse has no word."""
+    functions, others = function_tools(mapped)
+    wish = tool_choice(mapped)
+    native = [_native(mapped, tool) for tool in others]
+    if wish is not None and wish.kind == "none":
+        return [], None
+    if wish is not None and wish.allowed:
+        functions = [function for function in functions if function.name in wish.allowed]
+    tools: list[dict[str, Any]] = []
+    for function in functions:
+        tools += _tool(mapped, model, function)
+    return tools + native, _choice(wish)
+
+
+def additional_tool_choice(mapped: Mapped, model: Model, choice: Choice | None) -> dict[str, Any] | None:
+    """Claude's own `tool_choice`, the only place that can forbid parallel calls; it replaces Converse's."""
+    if mapped.take("parallel_tool_calls") is not False:
+        return None
+    if not model.is_claude:
+        mapped.drop("parallel_tool_calls")
+        return None
+    native: dict[str, Any] = {"type": "auto"}
+    if choice and "any" in choice:
+        native = {"type": "any"}
+    elif choice and "tool" in choice:
+        native = {"type": "tool", "name": choice["tool"]["name"]}
+    return {**native, "disable_parallel_tool_use": True}
+
+
+def _tool(mapped: Mapped, model: Model, function: FunctionTool) -> list[dict[str, Any]]:
+    spec: dict[str, Any] = {"name": function.name, "inputSchema": {"json": function.parameters}}
+    if function.description:
+        spec["description"] = function.description
+    if function.strict:
+        if model.is_claude and model.version >= _FIRST_STRICT:
+            spec["strict"] = True
+        else:
+            mapped.drop(f"tools.{function.name}.strict")
+    marker = function.extra.get("cache_control")
+    if not marker or not model.caches_tools:
+        return [{"toolSpec": spec}]
+    point: dict[str, Any] = {"type": "default", **({"ttl": marker["ttl"]} if marker.get("ttl") else {})}
+    return [{"toolSpec": spec}, {"cachePoint": point}]
+
+
+def _native(mapped: Mapped, tool: Mapping[str, Any]) -> dict[str, Any]:
+    for name in _NATIVE:
+        if isinstance(tool.get(name), Mapping):
+            return {name: tool[name]}
+    raise mapped.refuse("tools", f"a tool of type {tool.get('type')!r} has no counterpart at Bedrock")
+
+
+def _choice(wish: ToolChoice | None) -> Choice | None:
+    if wish is None:
+        return None
+    if wish.kind == "required":
+        return {"any": {}}
+    return {"tool": {"name": wish.function}} if wish.kind == "function" else {"auto": {}}
