@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.errors import ConflictError, NotFoundError, ValidationError
+from core.errors import ConflictError, NotFoundError, ServiceUnavailableError, ValidationError
 
 
 class UnknownProviderError(ValidationError):
@@ -17,3 +17,16 @@ class IntegrationExistsError(ConflictError):
 
 class IntegrationNotFoundError(NotFoundError):
     code = "integration_not_found"
+
+
+class MediaError(ValidationError):
+    """A file that a request names by its address cannot be had. `host` is all of the address that is told: the rest may
+    hold a secret."""
+
+    def __init__(self, host: str, problem: str) -> None:
+        super().__init__(f"The file at {host} {problem}." if host else f"A file {problem}.")
+        self.host = host
+
+
+class MediaBusyError(ServiceUnavailableError):
+    """More files are being fetched than this worker does at a time."""

@@ -33,7 +33,7 @@ def as_named(host: str, address: IPAddress) -> bool:
 
 
 def only_public(host: str, address: IPAddress) -> bool:
-    return is_public(address) and not is_plainly_private(host)
+    return is_public(address)
 
 
 async def system_lookup(host: str, port: int) -> list[str]:

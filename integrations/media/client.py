@@ -1,0 +1,61 @@
+"""One GET to where a file is said to be, connected to public addresses only."""
+
+from __future__ import annotations
+
+import contextlib
+import ssl
+
+import aiohttp
+
+from integrations.addresses import PrivateAddressError, is_plainly_private
+from integrations.media.target import Target
+from integrations.transport.proxies import ProxyFor
+from integrations.transport.resolver import AiohttpResolver, Lookup, Resolver, any_address, only_public
+from integrations.transport.tls import client_context
+
+_CONNECT_SECONDS = 5.0
+# Compressed bytes could become any number of them.
+_HEADERS = {"accept": "*/*", "accept-encoding": "identity", "user-agent": "prompt-gateway"}
+
+
+class MediaClient:
+    """Bound to the event loop it is made on. A connection serves one file."""
+
+    def __init__(self, *, allow_private: bool, proxy_for: ProxyFor, tls: ssl.SSLContext | None, lookup: Lookup) -> None:
+        self._allow_private = allow_private
+        self._proxy_for = proxy_for
+        self._resolver = Resolver(any_address if allow_private else only_public, lookup)
+        self._names = AiohttpResolver(self._resolver)
+        self._session = aiohttp.ClientSession(
+            # Without a cache of names: each connection is to an address that was checked for it.
+            connector=aiohttp.TCPConnector(
+                limit=0, ssl=tls or client_context(), force_close=True, use_dns_cache=False, resolver=self._names
+            ),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
+        )
+
+    async def get(self, target: Target) -> aiohttp.ClientResponse:
+        """The answer's head has arrived; the caller closes it.
+
+        Raises PrivateAddressError, aiohttp.ClientError, OSError.
+        """
+        return await self._session.get(
+            target.url, headers=_HEADERS, allow_redirects=False, proxy=await self._way_to(target)
+        )
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    async def _way_to(self, target: Target) -> str | None:
+        """The proxy to ask, if any. A proxy resolves names itself, so that ours is only a second opinion there."""
+        origin = target.origin
+        if not self._allow_private and is_plainly_private(origin.host):
+            raise PrivateAddressError(origin.host)
+        proxy = self._proxy_for(origin)
+        if proxy is not None:
+            self._names.trust(proxy)
+            with contextlib.suppress(OSError):  # names of the outside may be known to the proxy alone
+                await self._resolver.addresses(origin.host, origin.port)
+        return proxy

@@ -1,0 +1,181 @@
+"""What kind of file some bytes are. Pure.
+
+Told by the bytes: what a server declares is often wrong and may be a lie. Only kinds of text look all alike; there the
+declared type counts, then the ending of the name.
+"""
+
+from __future__ import annotations
+
+import mimetypes
+from collections.abc import Callable
+
+_Sniff = Callable[[bytes], str | None]
+
+_OOXML = "application/vnd.openxmlformats-officedocument."
+_HEAD = 4096
+# The system's own tables would make the answer differ between machines.
+_ENDINGS = mimetypes.MimeTypes()
+
+# First bytes of a file → media type; https://www.iana.org/assignments/media-types, https://mimesniff.spec.whatwg.org.
+_SIGNATURES: tuple[tuple[bytes, str], ...] = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"II*\x00", "image/tiff"),
+    (b"MM\x00*", "image/tiff"),
+    (b"ID3", "audio/mpeg"),
+    (b"fLaC", "audio/flac"),
+    (b"\x00\x00\x01\xba", "video/mpeg"),
+    (b"\x00\x00\x01\xb3", "video/mpeg"),
+    (b"FLV\x01", "video/x-flv"),
+    (b"{\\rtf", "application/rtf"),
+)
+_RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav", b"AVI ": "video/x-msvideo"}
+_BRANDS = {
+    b"avif": "image/avif",
+    b"avis": "image/avif",
+    b"heic": "image/heic",
+    b"heix": "image/heic",
+    b"hevc": "image/heic",
+    b"heim": "image/heic",
+    b"heis": "image/heic",
+    b"mif1": "image/heif",
+    b"msf1": "image/heif",
+    b"qt  ": "video/quicktime",
+    b"M4A ": "audio/mp4",
+    b"M4B ": "audio/mp4",
+    b"3gp4": "video/3gpp",
+    b"3gp5": "video/3gpp",
+    b"3gp6": "video/3gpp",
+}
+# A zip's member names stand uncompressed before each member.
+_IN_ZIP = (
+    (b"word/document.xml", _OOXML + "wordprocessingml.document"),
+    (b"xl/workbook.", _OOXML + "spreadsheetml.sheet"),
+    (b"ppt/presentation.xml", _OOXML + "presentationml.presentation"),
+)
+_IN_OLE = (
+    ("WordDocument".encode("utf-16-le"), "application/msword"),
+    ("Workbook".encode("utf-16-le"), "application/vnd.ms-excel"),
+    ("PowerPoint Document".encode("utf-16-le"), "application/vnd.ms-powerpoint"),
+)
+_HTML = (b"<!doctype html", b"<html", b"<head", b"<body", b"<script", b"<title")
+_BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+_CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\x0c\r\x1b")
+
+
+def media_type_of(data: bytes, *, declared: str = "", name: str = "") -> str | None:
+    """The media type in lower case, without parameters; None when it is no kind of file that is known here.
+
+    `declared` is the Content-Type that came with it, `name` the file's name or path.
+    """
+    head = data[:_HEAD]
+    for signature, media_type in _SIGNATURES:
+        if head.startswith(signature):
+            return media_type
+    for sniff in _SNIFFERS:
+        found = sniff(data)
+        if found is not None:
+            return found
+    return _text_type(head, declared, name) if _is_text(head) else None
+
+
+def promised_by(name: str) -> str | None:
+    """The media type that the ending of a file's name stands for."""
+    return _ENDINGS.guess_type(name, strict=False)[0]
+
+
+def is_text(media_type: str) -> bool:
+    """A kind that is read as text, whatever its markup."""
+    major, _, minor = media_type.partition("/")
+    return major == "text" or (major == "application" and (minor in _TEXTS or minor.endswith(("+json", "+xml"))))
+
+
+_TEXTS = frozenset(
+    {"json", "xml", "csv", "yaml", "x-yaml", "javascript", "x-javascript", "x-ndjson", "jsonl", "sql", "toml", "x-sh"}
+)
+
+
+def _riff(data: bytes) -> str | None:
+    return _RIFF.get(data[8:12]) if data.startswith(b"RIFF") else None
+
+
+def _iso_media(data: bytes) -> str | None:
+    """MP4 and its relatives, by their major brand (ISO/IEC 14496-12)."""
+    return _BRANDS.get(data[8:12], "video/mp4") if data[4:8] == b"ftyp" else None
+
+
+def _matroska(data: bytes) -> str | None:
+    if not data.startswith(b"\x1aE\xdf\xa3"):
+        return None
+    return "video/webm" if b"webm" in data[:64] else "video/x-matroska"
+
+
+def _ogg(data: bytes) -> str | None:
+    if not data.startswith(b"OggS"):
+        return None
+    return "video/ogg" if b"\x80theora" in data[:128] else "audio/ogg"
+
+
+def _mpeg_audio(data: bytes) -> str | None:
+    """A frame's sync word: eleven ones, then version and layer."""
+    if len(data) < 4 or data[0] != 0xFF or data[1] & 0xE0 != 0xE0:
+        return None
+    if data[1] & 0xF6 == 0xF0:
+        return "audio/aac"
+    is_layer_3, has_bitrate = data[1] & 0x06 == 0x02, data[2] & 0xF0 != 0xF0
+    return "audio/mpeg" if is_layer_3 and has_bitrate else None
+
+
+def _aiff(data: bytes) -> str | None:
+    return "audio/aiff" if data.startswith(b"FORM") and data[8:12] in (b"AIFF", b"AIFC") else None
+
+
+def _bmp(data: bytes) -> str | None:
+    """`BM` alone may begin a text: the size of the header that follows has few values."""
+    is_bitmap = data.startswith(b"BM") and data[14:18] in {
+        bytes((size, 0, 0, 0)) for size in (12, 40, 52, 56, 108, 124)
+    }
+    return "image/bmp" if is_bitmap else None
+
+
+def _pdf(data: bytes) -> str | None:
+    """Readers accept a header anywhere in the first kilobyte (ISO 32000, annex H)."""
+    return "application/pdf" if b"%PDF-" in data[:1024] else None
+
+
+def _office(data: bytes) -> str | None:
+    if data.startswith(b"PK\x03\x04"):
+        return next((media_type for member, media_type in _IN_ZIP if member in data), "application/zip")
+    if data.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
+        return next((media_type for stream, media_type in _IN_OLE if stream in data), None)
+    return None
+
+
+_SNIFFERS: tuple[_Sniff, ...] = (_riff, _iso_media, _matroska, _ogg, _mpeg_audio, _bmp, _aiff, _pdf, _office)
+
+
+def _is_text(head: bytes) -> bool:
+    encoding = next((encoding for bom, encoding in _BOMS if head.startswith(bom)), "utf-8")
+    if encoding == "utf-8" and not _CONTROLS.isdisjoint(head):
+        return False
+    try:
+        head.decode(encoding)
+    except UnicodeDecodeError as error:
+        # The last character may be cut in two.
+        return error.start > len(head) - 4 and len(head) == _HEAD
+    return True
+
+
+def _text_type(head: bytes, declared: str, name: str) -> str:
+    media_type = declared.partition(";")[0].strip().lower()
+    if is_text(media_type) or media_type == "image/svg+xml":
+        return media_type
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    if start.startswith(_HTML):
+        return "text/html"
+    if b"<svg" in start and start.startswith((b"<svg", b"<?xml", b"<!--")):
+        return "image/svg+xml"
+    promised = promised_by(name)
+    return promised if promised is not None and is_text(promised) else "text/plain"
