@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from integrations.providers.base import (
+    NOTHING,
     ChatRequest,
     Credentials,
     Needs,
@@ -63,6 +64,7 @@ class OpenAIAdapter:
         self.provider = dialect.provider
         self.dialect = dialect
         self._body = BodyBuilder(dialect)
+        self._marks_of_fetched = self._body.marks_of_fetched
         self._endpoints = PerCredentials(self._endpoint)
 
     @property
@@ -70,7 +72,10 @@ class OpenAIAdapter:
         return self.dialect
 
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
-        return self._body.needs(request)
+        for mark in self._marks_of_fetched:
+            if mark in request.body:
+                return self._body.needs(request)
+        return NOTHING
 
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         endpoint = self._endpoints.get(credentials)

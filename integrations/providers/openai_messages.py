@@ -27,26 +27,26 @@ _ATTACHED = "Attached: the result of tool call "
 
 
 class MessageRules:
-    """One dialect's rules for messages. The two `may_…` are cheap looks at the bytes, wrong only by saying yes."""
+    """One dialect's rules for messages.
 
-    __slots__ = ("_anywhere", "_dialect", "_fetched", "_is_strict")
+    Most requests need none of them, which is seen from their bytes: `rewrite` has something to do only when one of
+    `marks` is there, `addresses` only when one of `marks_of_fetched` is.
+    """
+
+    __slots__ = ("_anywhere", "_dialect", "_is_strict", "marks", "marks_of_fetched")
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
         # A server that may be anything gets what the client sent, unless the client meant another.
         self._is_strict = dialect.reasoning_formats not in (None, ANY_FORMAT)
-        self._fetched = _marks_of_fetched(dialect)
         self._anywhere = _marks_of_parts(dialect)
-
-    def may_need_media(self, body: bytes) -> bool:
-        return any(mark in body for mark in self._fetched)
+        self.marks = (*self._anywhere, b'"assistant"')
+        self.marks_of_fetched = _marks_of_fetched(dialect)
 
     def may_concern(self, body: bytes) -> bool:
-        for mark in self._anywhere:
-            if mark in body:
-                return True
-        if b"assistant" not in body:
-            return False
+        """A closer look at a direct request that has one of `marks`; wrong only by saying yes."""
+        if any(mark in body for mark in self._anywhere):
+            return True
         if self._is_strict and any(mark in body for mark in _HISTORY_MARKS):
             return True
         return not self._dialect.tool_media and b"tool_call_id" in body and (b'_url"' in body or b'"file"' in body)

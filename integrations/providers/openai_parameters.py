@@ -41,7 +41,7 @@ def of_interest(dialect: Dialect) -> frozenset[str]:
     return frozenset(names)
 
 
-def adjust(raw: RawFields, request: ChatRequest, dialect: Dialect) -> list[str]:
+def adjust(raw: RawFields, request: ChatRequest, dialect: Dialect) -> tuple[str, ...]:
     """Changes `raw` in place; returns what was dropped, in words. Raises UnsupportedParameterError."""
     for name in OWN_FIELDS:
         raw.pop(name, None)
@@ -56,7 +56,7 @@ def adjust(raw: RawFields, request: ChatRequest, dialect: Dialect) -> list[str]:
         _fit_reasoning_model(account, request.model)
     _rename_limit(account, request)
     _check_kind(account)
-    return account.warnings
+    return tuple(account.warnings)
 
 
 class _Account:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -22,17 +23,21 @@ _encode = msgspec.json.Encoder().encode
 class BodyBuilder:
     """What one dialect needs to build its bodies, worked out once."""
 
-    __slots__ = ("_messages", "_of_interest", "dialect")
+    __slots__ = ("_marks", "_messages", "_of_interest", "dialect")
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self._of_interest = of_interest(dialect)
         self._messages = MessageRules(dialect)
+        self._marks = self._messages.marks
+
+    @property
+    def marks_of_fetched(self) -> tuple[bytes, ...]:
+        """What is in every body for which `needs` has something to say."""
+        return self._messages.marks_of_fetched
 
     def needs(self, request: ChatRequest) -> Needs:
         """The addresses of files that this provider takes as data only."""
-        if not self._messages.may_need_media(request.body):
-            return NOTHING
         addresses = self._messages.addresses(msgspec.json.decode(_decode(request.body)["messages"]))
         return Needs(media=addresses) if addresses else NOTHING
 
@@ -40,34 +45,49 @@ class BodyBuilder:
         """The body, and what was dropped from it, in words. Values that stay are copied as bytes, never decoded;
         `request.fields` is not looked at, since it may be lazy. Raises UnsupportedParameterError.
         """
-        raw = _decode(request.body)
+        body = request.body
+        raw = _decode(body)
         warnings: tuple[str, ...] = ()
         changed = request.is_fallback or not self._of_interest.isdisjoint(raw)
         if changed:
-            warnings = tuple(adjust(raw, request, self.dialect))
-        if raw.get("model") != (model := msgspec.Raw(_encode(request.model))):
+            warnings = adjust(raw, request, self.dialect)
+        if raw.get("model") != (model := _raw_name(request.model)):
             raw["model"] = model
             changed = True
         if request.stream:
-            changed |= self._ask_for_usage(raw, stream_options)
-        if request.is_fallback or self._messages.may_concern(request.body):
-            messages = msgspec.json.decode(raw["messages"])
-            rewritten = self._messages.rewrite(messages, request)
-            if rewritten != messages:
-                raw["messages"] = msgspec.Raw(_encode(rewritten))
+            if stream_options and self.dialect.stream_options:
+                sent = raw.get("stream_options")
+                raw["stream_options"] = _INCLUDE_USAGE if sent is None else _with_usage(sent)
                 changed = True
-        return (_encode(raw) if changed else request.body), warnings
+            elif raw.pop("stream_options", None) is not None:
+                changed = True
+        if request.is_fallback:
+            changed |= self._rewrite_messages(raw, request)
+        else:
+            for mark in self._marks:
+                if mark in body:
+                    changed |= self._messages.may_concern(body) and self._rewrite_messages(raw, request)
+                    break
+        return (_encode(raw) if changed else body), warnings
 
-    def _ask_for_usage(self, raw: RawFields, stream_options: bool) -> bool:
-        """Usage is always asked for where it can be; the client's other options stay. Whether something changed."""
-        if not (stream_options and self.dialect.stream_options):
-            return raw.pop("stream_options", None) is not None
-        raw["stream_options"] = _with_usage(raw.get("stream_options"))
+    def _rewrite_messages(self, raw: RawFields, request: ChatRequest) -> bool:
+        """Whether something changed."""
+        messages = msgspec.json.decode(raw["messages"])
+        rewritten = self._messages.rewrite(messages, request)
+        if rewritten == messages:
+            return False
+        raw["messages"] = msgspec.Raw(_encode(rewritten))
         return True
 
 
-def _with_usage(raw: msgspec.Raw | None) -> msgspec.Raw:
-    sent: Any = None if raw is None else msgspec.json.decode(raw)
+@lru_cache(maxsize=1024)
+def _raw_name(model: str) -> msgspec.Raw:
+    return msgspec.Raw(_encode(model))
+
+
+def _with_usage(raw: msgspec.Raw) -> msgspec.Raw:
+    """Usage is always asked for where it can be; the client's other options stay."""
+    sent: Any = msgspec.json.decode(raw)
     if not isinstance(sent, Mapping) or not sent:
         return _INCLUDE_USAGE
     return msgspec.Raw(_encode({**sent, "include_usage": True}))

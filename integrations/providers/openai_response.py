@@ -34,8 +34,11 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
         completion = _decode_conforming(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _complete(request, body, provider)
-    if not completion.choices or completion.error or not all(_conforms(choice) for choice in completion.choices):
+    if not completion.choices or completion.error:
         return _complete(request, body, provider)
+    for choice in completion.choices:
+        if not _conforms(choice):
+            return _complete(request, body, provider)
     return ParsedResponse(
         body=body,
         model=completion.model,
