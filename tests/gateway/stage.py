@@ -1,0 +1,71 @@
+"""A project in which every provider is enabled and played by its fake: what a client sees of each can be compared."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from integrations.providers.base import Credentials
+from integrations.registry import default_model, providers
+from tests.fakes.dialects.registry import FAKES
+from tests.fakes.dialects.server import DialectServer, asked, tells
+from tests.fakes.dialects.story import Asked, FakeDialect, Story
+from tests.fakes.scripted import Script, Step
+from tests.gateway.service import Gateway, GatewayService
+
+
+@dataclass(frozen=True)
+class Stage:
+    gateway: Gateway
+    server: DialectServer
+
+    def play(self, provider: str, *steps: Step | Story) -> Script:
+        """Stories are told whole or streamed, as the request asks."""
+        fake = FAKES[provider]
+        return self.server.play(provider, *(tells(fake, step) if isinstance(step, Story) else step for step in steps))
+
+    def asked_of(self, provider: str) -> list[Asked]:
+        """What the provider was asked since its steps were set. Raises AssertionError for what it would not take."""
+        return [asked(FAKES[provider], received) for received in self.server.scripts[provider].received]
+
+
+def model_of(provider: str) -> str:
+    """The name a client uses, and `upstream_model_of` what the provider is asked for."""
+    return f"{provider}/{upstream_model_of(provider)}"
+
+
+def upstream_model_of(provider: str) -> str:
+    return default_model(provider) or "some-model"
+
+
+@contextmanager
+def staged(service: GatewayService) -> Iterator[Stage]:
+    with DialectServer() as server:
+        integrations = [
+            integration_of(FAKES[provider], server.base_url(provider)) for provider in providers() if provider in FAKES
+        ]
+        yield Stage(project_with(service, integrations), server)
+
+
+def project_with(service: GatewayService, integrations: list[dict[str, object]]) -> Gateway:
+    """A new project with these integrations and a key of both scopes."""
+    made = service.seeder.call(
+        "make_project",
+        name=f"stage {time.monotonic_ns()}",
+        integrations=integrations,
+        keys=[{"scopes": ["gateway", "manage"]}],
+    )
+    return Gateway(service=service, project_id=made["project_id"], key=made["keys"][0])
+
+
+def integration_of(fake: FakeDialect, base_url: str) -> dict[str, object]:
+    """What `seed.py` stores for the fake's credentials."""
+    credentials: Credentials = fake.credentials(base_url)
+    return {
+        "provider": credentials.provider,
+        "base_url": credentials.base_url,
+        "api_key": credentials.secret,
+        "options": dict(credentials.extra),
+    }

@@ -1,0 +1,303 @@
+"""The official openai SDK, unchanged, sees one and the same thing whatever provider answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import openai
+import pytest
+from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
+
+from integrations.providers.base import Usage
+from integrations.registry import providers
+from tests.fakes.dialects.registry import FAKES
+from tests.fakes.dialects.server import fails
+from tests.fakes.dialects.story import Call, Story
+from tests.gateway.service import Gateway, GatewayService
+from tests.gateway.stage import Stage, model_of, staged, upstream_model_of
+
+PROVIDERS = [provider for provider in providers() if provider in FAKES]
+TOOLED = [provider for provider in PROVIDERS if FAKES[provider].can.tools]
+THINKING = [provider for provider in PROVIDERS if FAKES[provider].can.reasoning]
+SIGNING = [provider for provider in PROVIDERS if FAKES[provider].can.signatures]
+SEEING = [provider for provider in PROVIDERS if FAKES[provider].can.images]
+
+OSLO = Call("callAAA01", "get_weather", {"city": "Oslo"})
+PARIS = Call("callBBB02", "get_weather", {"city": "Paris"})
+SIGNATURE = "RXVyZWthISBzaWduZWQgYnkgdGhlIHZlbmRvcg=="
+ASK: list[ChatCompletionMessageParam] = [{"role": "user", "content": "The weather in Oslo and Paris?"}]
+WEATHER: ChatCompletionToolParam = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "The weather of a city",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    },
+}
+
+STORIES = {
+    "text": Story(text="Grüße 👋,\nthe weather is fine."),
+    "length": Story(text="Once upon", finish="length"),
+    "filtered": Story(text="Well", finish="content_filter"),
+    "empty": Story(text=""),
+    "call": Story(calls=(OSLO,), finish="tool_calls"),
+    "text and call": Story(text="Let me see.", calls=(OSLO,), finish="tool_calls"),
+    "parallel calls": Story(calls=(OSLO, PARIS), finish="tool_calls"),
+    "reasoning": Story(text="Fine.", reasoning="It is summer.", usage=Usage(30, 20)),
+    "cached": Story(text="Fine.", usage=Usage(prompt_tokens=100, completion_tokens=20, cache_read_tokens=60)),
+}
+# What the vendor signed is opaque and of its own form; the rest of a message is the same from all.
+OPAQUE = ("reasoning_details", "extra_content")
+# Identity, and what OpenAI's own API adds to say how it served.
+VARYING = ("id", "created", "model", "system_fingerprint", "service_tier")
+
+
+@pytest.fixture(scope="module")
+def stage(service: GatewayService) -> Iterator[Stage]:
+    with staged(service) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def client(stage: Stage) -> Iterator[openai.OpenAI]:
+    with stage.gateway.openai() as made:
+        yield made
+
+
+def tellable(provider: str, story: Story) -> bool:
+    """Whether the dialect has what the story tells."""
+    can = FAKES[provider].can
+    return (
+        (can.tools or not story.calls)
+        and (can.parallel_tools or len(story.calls) < 2)
+        and (can.reasoning or not story.reasoning)
+        and (can.cached_usage or not story.usage.cache_read_tokens)
+    )
+
+
+TOLD = [(provider, name) for provider in PROVIDERS for name, story in STORIES.items() if tellable(provider, story)]
+
+
+def pruned(value: Any) -> Any:
+    """Without fields that hold nothing, and without what differs by nature."""
+    if isinstance(value, dict):
+        dropped = (*VARYING, *OPAQUE)
+        return {name: pruned(item) for name, item in value.items() if item is not None and name not in dropped}
+    if isinstance(value, list):
+        return [pruned(item) for item in value]
+    return value
+
+
+def usage_of(story: Story) -> dict[str, Any]:
+    counts = story.usage
+    return {
+        "prompt_tokens": counts.prompt_tokens,
+        "completion_tokens": counts.completion_tokens,
+        "total_tokens": counts.total_tokens,
+        "cached_tokens": counts.cache_read_tokens,
+    }
+
+
+def with_plain_usage(dumped: dict[str, Any]) -> dict[str, Any]:
+    """The counts, and of the details only the cached tokens: what else is told apart differs by provider."""
+    usage = dumped.pop("usage")
+    cached = (usage.pop("prompt_tokens_details", None) or {}).get("cached_tokens") or 0
+    counts = {name: usage[name] for name in ("prompt_tokens", "completion_tokens", "total_tokens")}
+    return {**dumped, "usage": {**counts, "cached_tokens": cached}}
+
+
+def message_of(story: Story) -> dict[str, Any]:
+    """The message that a story is in OpenAI's dialect; arguments as objects, since spaces in their text differ."""
+    message: dict[str, Any] = {"role": "assistant"}
+    if story.text or not story.calls:
+        message["content"] = story.text
+    if story.reasoning:
+        message["reasoning_content"] = story.reasoning
+    if story.calls:
+        message["tool_calls"] = [
+            {"type": "function", "function": {"name": call.name, "arguments": call.arguments}} for call in story.calls
+        ]
+    return message
+
+
+def with_read_arguments(message: dict[str, Any]) -> dict[str, Any]:
+    for call in message.get("tool_calls") or ():
+        call["function"]["arguments"] = json.loads(call["function"]["arguments"])
+    return message
+
+
+def arguments_for(provider: str, story: Story) -> dict[str, Any]:
+    tools = {"tools": [WEATHER]} if story.calls else {}
+    return {"model": model_of(provider), "messages": ASK, **tools}
+
+
+@pytest.mark.parametrize(("provider", "name"), TOLD)
+def test_sdk__whole__the_same_whoever_answers(stage: Stage, client: openai.OpenAI, provider: str, name: str) -> None:
+    story = STORIES[name]
+    stage.play(provider, story)
+
+    raw = client.chat.completions.with_raw_response.create(**arguments_for(provider, story))
+
+    answer = raw.parse()
+    dumped = with_plain_usage(pruned(answer.model_dump()))
+    (choice,) = dumped["choices"]
+    choice["message"] = with_read_arguments(choice["message"])
+    assert dumped == {
+        "object": "chat.completion",
+        "choices": [{"index": 0, "finish_reason": story.finish, "message": message_of(story)}],
+        "usage": usage_of(story),
+    }
+    assert answer.id
+    assert answer.created > 1_000_000_000
+    assert answer.model in (story.model, upstream_model_of(provider))
+    ids = [call.id for call in answer.choices[0].message.tool_calls or ()]
+    assert all(ids)
+    assert len(set(ids)) == len(ids)
+    assert_headers(raw.headers, provider)
+
+
+def assert_headers(headers: Any, provider: str) -> None:
+    assert headers["x-svc-provider"] == provider
+    assert headers["x-svc-model-used"] == upstream_model_of(provider)
+    assert headers["x-svc-retry-count"] == "0"
+    assert "x-svc-fallback-used" not in headers
+    assert "x-svc-original-model" not in headers
+    assert "dropped" not in headers.get("x-svc-warning", "")
+
+
+@pytest.mark.parametrize(("provider", "name"), TOLD)
+def test_sdk__streamed__the_same_whoever_answers(stage: Stage, client: openai.OpenAI, provider: str, name: str) -> None:
+    story = STORIES[name]
+    stage.play(provider, story)
+
+    raw = client.chat.completions.with_raw_response.create(**arguments_for(provider, story), stream=True)
+
+    chunks = list(raw.parse())
+    assert_headers(raw.headers, provider)
+    assert len({(chunk.id, chunk.created, chunk.model) for chunk in chunks}) == 1
+    *before, last = [pruned(chunk.model_dump()) for chunk in chunks]
+    assert with_plain_usage(last) == {
+        "object": "chat.completion.chunk",
+        "choices": [{"index": 0, "finish_reason": story.finish, "delta": {}}],
+        "usage": usage_of(story),
+    }
+    for chunk in before:
+        (choice,) = chunk["choices"]
+        assert set(chunk) == {"object", "choices"}
+        assert set(choice) == {"index", "delta"}
+        assert set(choice["delta"]) <= {"role", "content", "reasoning_content", "tool_calls"}
+    assert before[0]["choices"][0]["delta"]["role"] == "assistant"
+    assert joined(choice["delta"] for chunk in before for choice in chunk["choices"]) == message_of(story)
+
+
+def joined(deltas: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": ""}
+    calls: dict[int, dict[str, Any]] = {}
+    for delta in deltas:
+        for name in ("content", "reasoning_content"):
+            if name in delta:
+                message[name] = message.get(name, "") + delta[name]
+        for fragment in delta.get("tool_calls", ()):
+            call = calls.setdefault(fragment["index"], {"type": "function", "function": {"name": "", "arguments": ""}})
+            for name, value in fragment["function"].items():
+                call["function"][name] += value
+    if calls:
+        message["tool_calls"] = [calls[index] for index in sorted(calls)]
+        if not message["content"]:
+            del message["content"]
+    return with_read_arguments(message)
+
+
+@pytest.mark.parametrize("provider", TOOLED)
+@pytest.mark.parametrize("stream", [False, True])
+def test_tool_loop__call_result_answer__runs_on_every_provider(
+    stage: Stage, client: openai.OpenAI, provider: str, stream: bool
+) -> None:
+    """As agents do it: the answer's message is appended as the SDK gave it."""
+    calls = (OSLO, PARIS) if FAKES[provider].can.parallel_tools else (OSLO,)
+    stage.play(provider, Story(calls=calls, finish="tool_calls"), Story(text="18 and 24 degrees."))
+    messages: list[Any] = list(ASK)
+
+    for _ in range(2):
+        choice = choice_of(client, stream=stream, model=model_of(provider), messages=messages, tools=[WEATHER])
+        messages.append(choice.message.model_dump(exclude_none=True) if stream else choice.message)
+        for call in choice.message.tool_calls or ():
+            city = json.loads(call.function.arguments)["city"]
+            messages.append({"role": "tool", "tool_call_id": call.id, "content": f"degrees of {city}"})
+
+    assert choice.finish_reason == "stop"
+    assert choice.message.content == "18 and 24 degrees."
+    first, second = stage.asked_of(provider)
+    assert first.stream is second.stream is stream
+    assert first.tools == second.tools == ("get_weather",)
+    assert [(call.name, dict(call.arguments)) for call in second.calls] == [(c.name, c.arguments) for c in calls]
+    for call, (names, text), told in zip(second.calls, second.results, calls, strict=True):
+        assert names in (call.id, call.name)
+        assert f"degrees of {told.arguments['city']}" in text
+
+
+def choice_of(client: openai.OpenAI, *, stream: bool, **arguments: Any) -> Any:
+    if not stream:
+        return client.chat.completions.create(**arguments).choices[0]
+    with client.chat.completions.stream(**arguments) as events:
+        return events.get_final_completion().choices[0]
+
+
+@pytest.mark.parametrize("provider", SIGNING)
+@pytest.mark.parametrize("calls", [(), (OSLO,)], ids=["text", "call"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_signed_reasoning__appended_as_the_sdk_gave_it__comes_back_to_its_vendor(
+    stage: Stage, client: openai.OpenAI, provider: str, calls: tuple[Call, ...], stream: bool
+) -> None:
+    story = Story(
+        text="" if calls else "Fine.",
+        reasoning="It is summer.",
+        signature=SIGNATURE,
+        calls=calls,
+        finish="tool_calls" if calls else "stop",
+    )
+    stage.play(provider, story, Story(text="Good."))
+
+    choice = choice_of(client, stream=stream, model=model_of(provider), messages=ASK, tools=[WEATHER])
+    message = choice.message.model_dump(exclude_none=True) if stream else choice.message
+    more: list[Any] = [
+        {"role": "tool", "tool_call_id": call.id, "content": "18 degrees"} for call in choice.message.tool_calls or ()
+    ]
+    more = more or [{"role": "user", "content": "And tomorrow?"}]
+    history: list[Any] = [*ASK, message, *more]
+    client.chat.completions.create(model=model_of(provider), messages=history, tools=[WEATHER])
+
+    assert choice.message.reasoning_content == "It is summer."
+    assert stage.asked_of(provider)[1].signatures == (SIGNATURE,)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("stream", [False, True])
+def test_refusal__of_the_provider__a_400_with_its_words(
+    stage: Stage, client: openai.OpenAI, provider: str, stream: bool
+) -> None:
+    stage.play(provider, fails(FAKES[provider], 400, "messages: too long by 7 tokens"))
+
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.chat.completions.create(model=model_of(provider), messages=ASK, stream=stream)
+
+    assert caught.value.code == "provider_rejected"
+    assert "messages: too long by 7 tokens" in caught.value.message
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_secret__echoed_by_the_provider__never_reaches_the_client(stage: Stage, provider: str) -> None:
+    credentials = FAKES[provider].credentials("https://unused.test")
+    secrets = {value for value in (credentials.secret, *credentials.extra.values()) if len(value) > 15}
+    stage.play(provider, fails(FAKES[provider], 400, f"no such key: {' '.join(secrets)}"))
+    gateway: Gateway = stage.gateway
+
+    response = gateway.post({"model": model_of(provider), "messages": ASK})
+
+    assert response.status_code == 400
+    assert secrets
+    for secret in secrets:
+        assert secret not in response.text
+        assert secret not in str(response.headers)
