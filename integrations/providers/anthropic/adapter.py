@@ -1,0 +1,90 @@
+"""The adapter of the Messages API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from integrations.providers.anthropic.attachments import addresses_to_fetch
+from integrations.providers.anthropic.request import build
+from integrations.providers.anthropic.response import parse_response
+from integrations.providers.anthropic.stream import AnthropicStream
+from integrations.providers.base import (
+    NOTHING,
+    ChatRequest,
+    Credentials,
+    Needs,
+    ParsedResponse,
+    StreamTranslator,
+    Traits,
+    UpstreamRequest,
+)
+from integrations.providers.endpoints import USER_AGENT, Endpoint, PerCredentials
+from integrations.providers.errors import ProviderError
+from integrations.providers.failures import failure, redact
+
+# 2026-10-21 forbids the sampling parameters, which older models still have.
+VERSION = "2023-06-01"
+
+TRAITS = Traits(
+    provider="anthropic",
+    base_url="https://api.anthropic.com",
+    owned_by="anthropic",
+    default_model="claude-sonnet-5",
+)
+
+
+class AnthropicAdapter:
+    """Stateless but for the remembered endpoints."""
+
+    def __init__(self, traits: Traits = TRAITS) -> None:
+        self.provider = traits.provider
+        self._traits = traits
+        self._endpoints = PerCredentials(self._endpoint)
+
+    @property
+    def traits(self) -> Traits:
+        return self._traits
+
+    def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
+        addresses = addresses_to_fetch(request)
+        return Needs(media=addresses) if addresses else NOTHING
+
+    def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
+        endpoint = self._endpoints.get(credentials)
+        built = build(request, provider=self.provider)
+        headers = endpoint.headers
+        if built.betas:
+            headers = {**headers, "anthropic-beta": ",".join(built.betas)}
+        return UpstreamRequest("POST", endpoint.url, headers, built.body, built.warnings)
+
+    def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        try:
+            return parse_response(request, body, provider=self.provider)
+        except ProviderError as error:
+            self._redact(error)
+            raise
+
+    def stream(self, request: ChatRequest) -> StreamTranslator:
+        return AnthropicStream(model=request.model, provider=self.provider, redact=self._redact)
+
+    def classify_failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
+        error = failure(provider=self.provider, status=status, headers=headers, body=body)
+        self._redact(error)
+        return error
+
+    def _redact(self, error: ProviderError) -> None:
+        redact(error, self._endpoints.secrets())
+
+    def _endpoint(self, credentials: Credentials) -> Endpoint:
+        # The vendor's SDKs want the address without `/v1`, OpenAI's with it: people paste either.
+        base_url = (credentials.base_url or self._traits.base_url).rstrip("/").removesuffix("/v1")
+        headers = {
+            "content-type": "application/json",
+            "user-agent": USER_AGENT,
+            "anthropic-version": VERSION,
+            "x-api-key": credentials.secret,
+        }
+        return Endpoint(f"{base_url}/v1/messages", headers)
+
+
+ADAPTER = AnthropicAdapter()

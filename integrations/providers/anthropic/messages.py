@@ -1,0 +1,156 @@
+"""The conversation as `system` and `messages` of the Messages API."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from integrations.providers.anthropic.attachments import attachment_block
+from integrations.providers.anthropic.native import is_native, native_block, uses_files
+from integrations.providers.anthropic.response import FORMAT
+from integrations.providers.base import ChatRequest, Media
+from integrations.providers.conversation import (
+    Attachment,
+    Block,
+    Native,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    Turn,
+    read_conversation,
+)
+
+# https://docs.anthropic.com/en/api/messages: ids of tool calls. Other vendors' may hold dots and colons.
+_NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
+_THOUGHTS = ("thinking", "redacted_thinking")
+
+Json = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Messages:
+    """`files`: some block names a file that was uploaded to the vendor."""
+
+    system: str | list[Json]
+    messages: list[Json]
+    files: bool = False
+
+    def ends_with_results_unthought(self) -> bool:
+        """The model is in the middle of a tool loop whose call came without (its own) thinking."""
+        if len(self.messages) < 2 or not _holds(self.messages[-1], "tool_result"):
+            return False
+        call = self.messages[-2]
+        return _holds(call, "tool_use") and call["content"][0]["type"] not in _THOUGHTS
+
+
+def read_messages(request: ChatRequest) -> Messages:
+    """Raises UnsupportedParameterError for parts that Claude cannot take."""
+    conversation = read_conversation(request.fields, native=is_native)
+    messages: list[Json] = []
+    files = False
+    for turn in conversation.turns:
+        blocks = _blocks(turn, request.media)
+        if blocks:
+            files = files or any(uses_files(block) for block in blocks)
+            messages.append({"role": turn.role, "content": _short(blocks)})
+    _strip_prefill(messages)
+    system = [_text(text) for text in conversation.system if text.text.strip()]
+    if not messages and system:
+        # Somebody has to have said something: instructions alone are what the user says.
+        return Messages("", [{"role": "user", "content": _short(system)}])
+    return Messages(_short(system), messages, files)
+
+
+def _blocks(turn: Turn, media: Mapping[str, Media]) -> list[Json]:
+    blocks = [block for part in turn.blocks if (block := _block(part, media)) is not None]
+    if turn.role == "user" and any(block["type"] == "tool_result" for block in blocks):
+        # Results have to stand first: https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/implement-tool-use
+        blocks.sort(key=lambda block: block["type"] != "tool_result")
+    return blocks
+
+
+def _block(part: Block, media: Mapping[str, Media]) -> Json | None:
+    """None for what says nothing here: blank text, which the vendor refuses, and reasoning that is not its own."""
+    match part:
+        case Text():
+            return _text(part) if part.text.strip() else None
+        case Attachment():
+            return _attachment(part, media)
+        case ToolCall():
+            call = {"type": "tool_use", "id": _id(part.id), "name": part.name, "input": part.arguments_object()}
+            return _marked(call, part.cache_control)
+        case ToolResult():
+            return _result(part, media)
+    return _thought(part)
+
+
+def _text(part: Text) -> Json:
+    return _marked({"type": "text", "text": part.text}, part.cache_control)
+
+
+def _attachment(part: Attachment, media: Mapping[str, Media]) -> Json:
+    if isinstance(part, Native):
+        return dict(native_block(part.part))
+    return _marked(attachment_block(part, media), part.cache_control)
+
+
+def _result(result: ToolResult, media: Mapping[str, Media]) -> Json:
+    content = [made for part in result.content if (made := _block(part, media)) is not None]
+    if len(content) == 1 and content[0].get("cache_control") == result.cache_control:
+        content[0].pop("cache_control", None)  # the message's own marker, which stands on the result already
+    block: Json = {"type": "tool_result", "tool_use_id": _id(result.call_id)}
+    if content:
+        block["content"] = _short(content)
+    if result.is_error:
+        block["is_error"] = True
+    return _marked(block, result.cache_control)
+
+
+def _thought(part: Reasoning) -> Json | None:
+    """Unsigned thinking is refused by the vendor, and what another vendor has signed means nothing to it."""
+    if part.format != FORMAT:
+        return None
+    if part.data:
+        return {"type": "redacted_thinking", "data": part.data}
+    return {"type": "thinking", "thinking": part.text, "signature": part.signature} if part.signature else None
+
+
+def _marked(block: Json, cache_control: Mapping[str, Any] | None) -> Json:
+    if cache_control:
+        block["cache_control"] = cache_control
+    return block
+
+
+def _short(blocks: list[Json]) -> str | list[Json]:
+    """One plain text is a string."""
+    if not blocks:
+        return ""
+    text = blocks[0].get("text")
+    return text if len(blocks) == 1 and isinstance(text, str) and len(blocks[0]) == 2 else blocks
+
+
+def _strip_prefill(messages: list[Json]) -> None:
+    """The beginning of an answer, given by the client, must not end with white space."""
+    if not messages or messages[-1]["role"] != "assistant":
+        return
+    content = messages[-1]["content"]
+    if isinstance(content, str):
+        messages[-1]["content"] = content.rstrip()
+    elif content[-1]["type"] == "text":
+        content[-1] = {**content[-1], "text": content[-1]["text"].rstrip()}
+
+
+def _id(call_id: str) -> str:
+    return call_id if call_id.replace("_", "").replace("-", "").isalnum() and call_id.isascii() else _safe(call_id)
+
+
+def _safe(call_id: str) -> str:
+    return _NOT_IN_IDS.sub("_", call_id) or "call"
+
+
+def _holds(message: Json, kind: str) -> bool:
+    content: str | Sequence[Json] = message["content"]
+    return not isinstance(content, str) and any(block["type"] == kind for block in content)

@@ -1,0 +1,108 @@
+"""What a Claude model of a given generation takes, read off its name.
+
+Sources: https://platform.claude.com/docs/en/build-with-claude/thinking, …/effort, …/structured-outputs and the
+migration guides of the models. The rules of a name without a version are the most permissive: the vendor decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from integrations.capabilities import capabilities_of
+
+# Of generation 3.5, which some of the catalogs have dropped.
+_OUTPUT_OF_3_5 = 8192
+# Families that came without a version in their first names.
+_FAMILIES = ("fable", "mythos")
+
+Thinking = Literal["none", "manual", "both", "adaptive"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """`max_output`: the most tokens of an answer, None where that is not known.
+
+    `thinking`: how it is asked for (a budget, or the model decides); `off`: the `type` that turns it off, empty where
+    nothing can; `thinks_unasked`: without a wish it is on; `hides_thinking`: its text is left out unless asked for.
+
+    `efforts` are the levels of `output_config.effort`; `sampling`: temperature and its like may be set at all,
+    `both_sampling`: temperature together with `top_p`; `forced_tools`: a tool may be forced;
+    `schema`: answers and tool arguments after a schema.
+    """
+
+    max_output: int | None
+    thinking: Thinking
+    off: str = "disabled"
+    thinks_unasked: bool = False
+    hides_thinking: bool = False
+    efforts: tuple[str, ...] = ()
+    sampling: bool = True
+    both_sampling: bool = True
+    forced_tools: bool = True
+    schema: bool = True
+
+
+@lru_cache(maxsize=1024)
+def rules_of(provider: str, model: str) -> Rules:
+    family, version = _named(model)
+    if version is None:
+        return Rules(max_output=_max_output(provider, model, None), thinking="both", efforts=_efforts("opus", (5, 0)))
+    adaptive_only = version >= (4, 7)
+    return Rules(
+        max_output=_max_output(provider, model, version),
+        thinking=_thinking(version),
+        off=_off(family, version),
+        thinks_unasked=version >= (5, 0),
+        hides_thinking=adaptive_only,
+        efforts=_efforts(family, version),
+        sampling=not adaptive_only,
+        both_sampling=version < (4, 5) and not (family == "opus" and version == (4, 1)),
+        forced_tools=version < (5, 1) or family == "haiku",
+        schema=version >= (4, 5) or (family == "opus" and version == (4, 1)),
+    )
+
+
+def _named(model: str) -> tuple[str, tuple[int, int] | None]:
+    """Family and version: `claude-3-5-sonnet-20241022`, `claude-opus-4-1@20250805`, `claude-sonnet-5`."""
+    words = model.lower().rpartition("/")[2].partition("@")[0].replace(".", "-").split("-")
+    if "claude" not in words:
+        return "", None
+    family = next((word for word in words if word in ("opus", "sonnet", "haiku", *_FAMILIES)), "")
+    # Numbers of one or two digits: longer ones are dates.
+    numbers = [int(word) for word in words if word.isdecimal() and len(word) <= 2]
+    if numbers:
+        return family, (numbers[0], numbers[1] if len(numbers) > 1 else 0)
+    return family, (5, 0) if family in _FAMILIES else None
+
+
+def _max_output(provider: str, model: str, version: tuple[int, int] | None) -> int | None:
+    known = capabilities_of(provider, model)
+    if known is not None and known.max_output_tokens:
+        return known.max_output_tokens
+    return _OUTPUT_OF_3_5 if version == (3, 5) else None
+
+
+def _thinking(version: tuple[int, int]) -> Thinking:
+    if version < (3, 7):
+        return "none"
+    if version < (4, 6):
+        return "manual"
+    return "both" if version == (4, 6) else "adaptive"
+
+
+def _off(family: str, version: tuple[int, int]) -> str:
+    """https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5, …/sonnet-5-5/whats-new-sonnet-5-5"""
+    if family in _FAMILIES or (family == "opus" and version >= (5, 5)):
+        return ""
+    return "between_tools" if family == "sonnet" and version >= (5, 5) else "disabled"
+
+
+def _efforts(family: str, version: tuple[int, int]) -> tuple[str, ...]:
+    """https://platform.claude.com/docs/en/build-with-claude/effort"""
+    if version >= (4, 7):
+        return ("low", "medium", "high", "xhigh", "max")
+    if version == (4, 6):
+        return ("low", "medium", "high", "max")
+    return ("low", "medium", "high") if family == "opus" and version == (4, 5) else ()

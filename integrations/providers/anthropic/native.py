@@ -1,0 +1,91 @@
+"""What clients that come from the Messages API send under its own names: content blocks, fields, beta features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+# Blocks that a message may hold and OpenAI's dialect has no word for. Results of the vendor's tools end alike.
+_BLOCKS = frozenset(
+    {
+        "compaction",
+        "container_upload",
+        "document",
+        "image",
+        "mcp_tool_result",
+        "mcp_tool_use",
+        "redacted_thinking",
+        "search_result",
+        "server_tool_use",
+        "thinking",
+        "tool_reference",
+        "tool_result",
+        "tool_use",
+    }
+)
+# Fields of the request that pass as they are.
+FIELDS = (
+    "cache_control",
+    "container",
+    "context_management",
+    "diagnostics",
+    "inference_geo",
+    "mcp_servers",
+    "speed",
+)
+# https://docs.anthropic.com/en/api/beta-headers: what a feature has to be announced with.
+_BETAS_OF_FIELDS = {
+    "context_management": "context-management-2025-06-27",
+    "mcp_servers": "mcp-client-2025-11-20",
+}
+_BETAS_OF_TOOLS = {
+    "advisor_20260301": "advisor-tool-2026-03-01",
+    "code_execution_20250522": "code-execution-2025-05-22",
+    "computer_20241022": "computer-use-2024-10-22",
+    "computer_20250124": "computer-use-2025-01-24",
+    "computer_20251124": "computer-use-2025-11-24",
+}
+_FILES_BETA = "files-api-2025-04-14"
+_SKILLS_BETA = "skills-2025-10-02"
+_FAST_BETA = "fast-mode-2026-02-01"
+_OLD_MCP_BETA = "mcp-client-2025-04-04"
+
+
+def is_native(part: Mapping[str, Any]) -> bool:
+    kind = part.get("type")
+    if kind == "file":
+        # An uploaded file's id is of use to the vendor that holds it.
+        file = part.get("file")
+        return isinstance(file, Mapping) and isinstance(file.get("file_id"), str) and not file.get("file_data")
+    return kind in _BLOCKS or (isinstance(kind, str) and kind.endswith("_tool_result"))
+
+
+def native_block(part: Mapping[str, Any]) -> Mapping[str, Any]:
+    if part.get("type") != "file":
+        return part
+    block: dict[str, Any] = {"type": "document", "source": {"type": "file", "file_id": part["file"]["file_id"]}}
+    if part["file"].get("filename"):
+        block["title"] = part["file"]["filename"]
+    if part.get("cache_control"):
+        block["cache_control"] = part["cache_control"]
+    return block
+
+
+def uses_files(block: Mapping[str, Any]) -> bool:
+    source = block.get("source")
+    return block.get("type") == "container_upload" or (isinstance(source, Mapping) and source.get("type") == "file")
+
+
+def betas_of(body: Mapping[str, Any], *, files: bool) -> list[str]:
+    """The features of `body` that have to be announced."""
+    found = [beta for name, beta in _BETAS_OF_FIELDS.items() if name in body]
+    if any("tool_configuration" in server for server in body.get("mcp_servers") or () if isinstance(server, Mapping)):
+        # The first form of the connector has the tools' settings in the server and no toolset among the tools.
+        found[found.index(_BETAS_OF_FIELDS["mcp_servers"])] = _OLD_MCP_BETA
+    found += [_BETAS_OF_TOOLS[tool["type"]] for tool in body.get("tools") or () if tool.get("type") in _BETAS_OF_TOOLS]
+    container = body.get("container")
+    if isinstance(container, Mapping) and container.get("skills"):
+        found.append(_SKILLS_BETA)
+    if body.get("speed") == "fast":
+        found.append(_FAST_BETA)
+    return [*found, _FILES_BETA] if files else found

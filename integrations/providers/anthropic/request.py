@@ -1,0 +1,130 @@
+"""The body of a request to the Messages API, with an account of what has no place in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from integrations.providers.anthropic.messages import Messages, read_messages
+from integrations.providers.anthropic.models import Rules, rules_of
+from integrations.providers.anthropic.native import FIELDS, betas_of
+from integrations.providers.anthropic.schema import accepted_schema
+from integrations.providers.anthropic.thinking import Plan, plan_thinking, sampling
+from integrations.providers.anthropic.tools import tools_and_choice
+from integrations.providers.base import ChatRequest
+from integrations.providers.parameters import Mapped, max_tokens, response_format, stop_sequences
+
+_encode = msgspec.json.Encoder().encode
+# https://docs.anthropic.com/en/api/service-tiers; OpenAI's names on the left.
+_SERVICE_TIERS = {"auto": "auto", "default": "standard_only", "standard_only": "standard_only"}
+# There is no mode for any JSON, only for JSON after a schema.
+_JSON_INSTRUCTION = "Answer with one valid JSON object and nothing else: no explanation, no code fence."
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    body: bytes
+    betas: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def build(request: ChatRequest, *, provider: str) -> Built:
+    """Raises UnsupportedParameterError when the answer would differ in kind from what the request asks for."""
+    mapped = Mapped(provider, request.fields)
+    rules = rules_of(provider, request.model)
+    _refuse_other_kinds(mapped)
+    said = read_messages(request)
+    tools, choice = tools_and_choice(mapped, rules)
+    plan = plan_thinking(mapped, rules, max_tokens(mapped), choice=choice, unthought=said.ends_with_results_unthought())
+    output = _output_config(mapped, rules, plan, said)
+    body: Json = {"model": request.model, "max_tokens": plan.max_tokens, "messages": said.messages}
+    optional: Json = {
+        "system": said.system or None,
+        "stream": request.stream or None,
+        **sampling(mapped, rules, thinks=plan.thinks),
+        "stop_sequences": _stop(mapped) or None,
+        "tools": tools or None,
+        "tool_choice": choice,
+        "thinking": plan.thinking,
+        "output_config": output or None,
+        "metadata": _metadata(mapped) or None,
+        "service_tier": _service_tier(mapped) or None,
+        **{name: mapped.take(name) for name in FIELDS},
+    }
+    body.update((name, value) for name, value in optional.items() if value is not None)
+    betas = dict.fromkeys([*_betas(mapped), *betas_of(body, files=said.files)])
+    return Built(_encode(body), tuple(betas), mapped.warnings())
+
+
+def _refuse_other_kinds(mapped: Mapped) -> None:
+    count = mapped.take("n")
+    if count is not None and count != 1:
+        raise mapped.refuse("n", "anthropic gives one answer to a request")
+    modalities = mapped.take("modalities")
+    if isinstance(modalities, list) and any(kind != "text" for kind in modalities):
+        raise mapped.refuse("modalities", "anthropic answers in text only")
+
+
+def _output_config(mapped: Mapped, rules: Rules, plan: Plan, said: Messages) -> Json:
+    """Effort and schema; what the client says in the vendor's own words goes first."""
+    config: Json = {"effort": plan.effort} if plan.effort else {}
+    wish = response_format(mapped)
+    native = mapped.take("output_config")
+    older = mapped.take("output_format")  # the name of the beta
+    if wish is not None and wish.kind == "json_schema":
+        if not rules.schema:
+            raise mapped.refuse("response_format", "this model follows no schema")
+        config["format"] = {"type": "json_schema", "schema": accepted_schema(wish.schema)}
+    elif wish is not None and wish.kind == "json_object":
+        said.system = _with_instruction(said.system)
+        mapped.notes.append("response_format: asked for in words, anthropic has no mode for JSON without a schema")
+    if isinstance(older, Mapping):
+        config["format"] = older
+    return {**config, **native} if isinstance(native, Mapping) else config
+
+
+def _with_instruction(system: str | list[Json]) -> str | list[Json]:
+    if isinstance(system, list):
+        return [*system, {"type": "text", "text": _JSON_INSTRUCTION}]
+    return f"{system}\n\n{_JSON_INSTRUCTION}" if system else _JSON_INSTRUCTION
+
+
+def _stop(mapped: Mapped) -> list[str]:
+    native = mapped.take("stop_sequences")
+    wanted = stop_sequences(mapped) + (list(native) if isinstance(native, list) else [])
+    kept = [text for text in wanted if text.strip()]
+    if len(kept) < len(wanted):
+        # "stop_sequences: each stop sequence must contain non-whitespace"
+        mapped.drop("stop", "anthropic takes no sequence of white space alone")
+    return kept
+
+
+def _metadata(mapped: Mapped) -> Json:
+    """The vendor knows the end user's id and nothing else."""
+    metadata = mapped.take("metadata")
+    given = metadata if isinstance(metadata, Mapping) else {}
+    others = [name for name in given if name != "user_id"]
+    if others:
+        mapped.drop("metadata", f"anthropic knows user_id alone, not {', '.join(others[:5])}")
+    user, safety = mapped.take("user"), mapped.take("safety_identifier")
+    user_id = given.get("user_id") or user or safety
+    return {"user_id": str(user_id)} if user_id else {}
+
+
+def _service_tier(mapped: Mapped) -> str:
+    tier = mapped.take("service_tier")
+    if tier is not None and tier not in _SERVICE_TIERS:
+        mapped.drop("service_tier", f"anthropic has no tier {tier!r}")
+    return _SERVICE_TIERS.get(tier, "") if isinstance(tier, str) else ""
+
+
+def _betas(mapped: Mapped) -> list[str]:
+    betas = mapped.take("betas")
+    if isinstance(betas, str):
+        return [name.strip() for name in betas.split(",") if name.strip()]
+    return [str(name) for name in betas] if isinstance(betas, list) else []

@@ -1,0 +1,70 @@
+"""A whole answer of the Messages API as a chat completion."""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+from integrations.providers.anthropic.citations import url_citations
+from integrations.providers.anthropic.endings import finish_reason, refusal_text, reported_failure, unusable
+from integrations.providers.anthropic.shapes import Block, Message, usage_of
+from integrations.providers.base import ChatRequest, ParsedResponse
+from integrations.providers.completion import Answer, reasoning_encrypted, reasoning_text, tool_call, whole
+
+FORMAT = "anthropic-claude-v1"
+_decode = msgspec.json.Decoder(Message).decode
+
+
+def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:
+    """Raises ProviderError: the error that the body carries, UNUSABLE when it is no answer."""
+    try:
+        message = _decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise unusable("the answer is not a message", provider=provider) from error
+    if message.error is not None or message.type == "error":
+        raise reported_failure(message.error, provider=provider)
+    if message.content is None:
+        raise unusable("the answer holds no content", provider=provider)
+    return whole(
+        [_answer(message, message.content)],
+        # Derived, so that the same bytes give the same answer.
+        completion_id=message.id or f"msg_{hashlib.sha256(body).hexdigest()[:24]}",
+        model=message.model or request.model,
+        usage=None if message.usage is None else usage_of(message.usage),
+    )
+
+
+def _answer(message: Message, blocks: list[Block]) -> Answer:
+    answer = Answer()
+    texts: list[str] = []
+    thoughts: list[str] = []
+    length = 0
+    for block in blocks:
+        match block.type:
+            case "text" if block.text:
+                texts.append(block.text)
+                answer.annotations += url_citations(block.citations, length, length + len(block.text))
+                length += len(block.text)
+            case "thinking" | "redacted_thinking":
+                thoughts.append(block.thinking or "")
+                answer.reasoning_details.append(reasoning_detail(block, len(answer.reasoning_details)))
+            case "tool_use":
+                arguments = bytes(block.input).decode() or "{}"
+                answer.tool_calls.append(tool_call(call_id(block, len(answer.tool_calls)), block.name or "", arguments))
+    answer.content = None if answer.tool_calls and not texts else "".join(texts)
+    answer.reasoning = "".join(thoughts)
+    answer.refusal = refusal_text(message.stop_details)
+    answer.finish_reason = finish_reason(message.stop_reason, called_tools=bool(answer.tool_calls))
+    return answer
+
+
+def reasoning_detail(block: Block, index: int) -> dict[str, object]:
+    """What has to come back unchanged. A thinking block may be signed and empty: its text was left out."""
+    if block.type == "redacted_thinking":
+        return reasoning_encrypted(str(block.data or ""), format=FORMAT, index=index)
+    return reasoning_text(block.thinking or "", format=FORMAT, signature=block.signature or "", index=index)
+
+
+def call_id(block: Block, position: int) -> str:
+    return block.id or f"call_{position}"

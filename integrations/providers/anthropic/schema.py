@@ -1,0 +1,75 @@
+"""JSON schemas in the form that constrained answers and strict tools take.
+
+https://docs.anthropic.com/en/docs/build-with-claude/structured-outputs#json-schema-limitations: objects are closed,
+and bounds of numbers, strings and lists are unknown. The vendor's SDKs say the unknown ones in words, so does this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+_BOUNDS = (
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "uniqueItems",
+)
+_OF_SCHEMAS = ("anyOf", "allOf", "prefixItems")
+_BY_NAME = ("properties", "$defs", "definitions")
+
+Json = dict[str, Any]
+
+
+def accepted_schema(schema: Mapping[str, Any]) -> Json:
+    """`schema` with open objects closed, `oneOf` read as `anyOf`, and bounds said in words. What has none of these
+    stays as it is; what is false altogether the vendor refuses with its own message."""
+    made: Json = {}
+    unknown: Json = {}
+    for name, value in schema.items():
+        if name in _BOUNDS or (name == "minItems" and value not in (0, 1)):
+            unknown[name] = value
+        elif name == "oneOf" and "anyOf" not in schema:
+            made["anyOf"] = _all(value)
+        elif name in _OF_SCHEMAS:
+            made[name] = _all(value)
+        elif name in _BY_NAME and isinstance(value, Mapping):
+            made[name] = {key: _each(item) for key, item in value.items()}
+        elif name == "items":
+            made[name] = _each(value)
+        else:
+            made[name] = value
+    if _is_object(schema) and "additionalProperties" not in made:
+        made["additionalProperties"] = False
+    if unknown:
+        made["description"] = _described(made.get("description"), unknown)
+    return made
+
+
+def _is_object(schema: Mapping[str, Any]) -> bool:
+    kind = schema.get("type")
+    return (
+        kind == "object" or (isinstance(kind, list) and "object" in kind) or (kind is None and "properties" in schema)
+    )
+
+
+def _each(value: Any) -> Any:
+    return accepted_schema(value) if isinstance(value, Mapping) else value
+
+
+def _all(values: Any) -> Any:
+    return [_each(value) for value in values] if isinstance(values, list) else values
+
+
+def _described(description: Any, unknown: Json) -> str:
+    said = ", ".join(f"{name}: {msgspec.json.encode(value).decode()}" for name, value in unknown.items())
+    return f"{description}\n\n{{{said}}}" if isinstance(description, str) and description else f"{{{said}}}"

@@ -1,0 +1,102 @@
+"""The parts of answers and stream events that are looked at; the rest of each object is skipped while decoding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from integrations.providers.base import Usage
+
+
+class OutputDetails(msgspec.Struct, gc=False):
+    thinking_tokens: int | None = None
+
+
+class Counts(msgspec.Struct, gc=False):
+    """`input_tokens` leaves out what was read from or written to the cache
+    (https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching#tracking-cache-performance)."""
+
+    input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    output_tokens: int | None = None
+    output_tokens_details: OutputDetails | None = None
+
+
+class Block(msgspec.Struct):
+    """A content block of any type: text, thinking, redacted_thinking, tool_use, or something of the vendor's own."""
+
+    type: str
+    text: str | None = None
+    citations: Any = None
+    thinking: str | None = None
+    signature: str | None = None
+    data: Any = None
+    id: str | None = None
+    name: str | None = None
+    input: msgspec.Raw = msgspec.Raw(b"")
+
+
+class Message(msgspec.Struct):
+    """A whole answer, the head of a stream, or (`error`) a failure under status 200."""
+
+    type: str = ""
+    id: str = ""
+    model: str = ""
+    content: list[Block] | None = None
+    stop_reason: str | None = None
+    stop_details: Any = None
+    usage: Counts | None = None
+    error: Any = None
+
+
+class Delta(msgspec.Struct):
+    """A block's delta, or the message's (`stop_reason`)."""
+
+    type: str = ""
+    text: str | None = None
+    partial_json: str | None = None
+    thinking: str | None = None
+    signature: str | None = None
+    citation: Any = None
+    stop_reason: str | None = None
+    stop_details: Any = None
+
+
+class Event(msgspec.Struct):
+    type: str = ""
+    index: int = 0
+    delta: Delta | None = None
+    content_block: Block | None = None
+    message: Message | None = None
+    usage: Counts | None = None
+    error: Any = None
+
+
+def merged(older: Counts | None, newer: Counts | None) -> Counts | None:
+    """Counts of a stream are cumulative, and not every event tells all of them: the largest counts."""
+    if older is None or newer is None:
+        return newer if older is None else older
+    return Counts(
+        input_tokens=max(older.input_tokens or 0, newer.input_tokens or 0),
+        cache_creation_input_tokens=max(older.cache_creation_input_tokens or 0, newer.cache_creation_input_tokens or 0),
+        cache_read_input_tokens=max(older.cache_read_input_tokens or 0, newer.cache_read_input_tokens or 0),
+        output_tokens=max(older.output_tokens or 0, newer.output_tokens or 0),
+        output_tokens_details=newer.output_tokens_details or older.output_tokens_details,
+    )
+
+
+def usage_of(counts: Counts) -> Usage:
+    cache_read = max(0, counts.cache_read_input_tokens or 0)
+    cache_write = max(0, counts.cache_creation_input_tokens or 0)
+    completion = max(0, counts.output_tokens or 0)
+    details = counts.output_tokens_details
+    thinking = max(0, details.thinking_tokens or 0) if details is not None else 0
+    return Usage(
+        prompt_tokens=max(0, counts.input_tokens or 0) + cache_read + cache_write,
+        completion_tokens=completion,
+        cache_read_tokens=cache_read,
+        cache_write_tokens=cache_write,
+        reasoning_tokens=min(thinking, completion),
+    )

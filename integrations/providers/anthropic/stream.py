@@ -1,0 +1,260 @@
+"""A streamed answer of the Messages API as chunks (https://docs.anthropic.com/en/docs/build-with-claude/streaming)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from integrations.providers.anthropic.citations import url_citations
+from integrations.providers.anthropic.endings import finish_reason, refusal_text, reported_failure, unusable
+from integrations.providers.anthropic.response import call_id, reasoning_detail
+from integrations.providers.anthropic.shapes import Block, Counts, Delta, Event, Message, merged, usage_of
+from integrations.providers.base import StreamEvent, Usage
+from integrations.providers.completion import Chunks
+from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.sse import EventParser, EventTooLargeError, ServerSentEvent
+
+_decode = msgspec.json.Decoder(Event).decode
+_decode_message = msgspec.json.Decoder(Message).decode
+_HEAD_BYTES = 64 * 1024
+
+
+@dataclass(slots=True)
+class _Open:
+    """A content block under way. `position` is the tool call's, or the reasoning detail's, among its like; `start`
+    is where its text begins in the whole answer; `sent` says that arguments have left."""
+
+    block: Block
+    position: int = 0
+    start: int = 0
+    sent: bool = False
+    thinking: list[str] = field(default_factory=list)
+    signature: list[str] = field(default_factory=list)
+    citations: list[Any] = field(default_factory=list)
+
+
+class AnthropicStream:
+    """See `StreamTranslator`. A caller that finds `usage` None at the end may set an estimate before `closing()`.
+
+    Reasoning leaves as text while it comes; what has to come back (the whole block with its signature) leaves as one
+    entry of `reasoning_details` when its block ends, so that a client may collect entries without merging them.
+    """
+
+    __slots__ = (
+        "_calls",
+        "_chunks",
+        "_counts",
+        "_details",
+        "_done",
+        "_failure",
+        "_head",
+        "_length",
+        "_open",
+        "_parser",
+        "_redact",
+        "_seen",
+        "_started",
+        "_stop_reason",
+        "finish_reason",
+        "model",
+        "provider",
+        "usage",
+    )
+
+    def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
+        self.model = model
+        self.provider = provider
+        self.finish_reason = ""
+        self.usage: Usage | None = None
+        self._redact = redact
+        self._parser = EventParser()
+        self._chunks = Chunks(completion_id="", model=model)
+        self._counts: Counts | None = None
+        self._open: dict[int, _Open] = {}
+        self._calls = 0
+        self._details = 0
+        self._length = 0  # of the text so far, in characters
+        self._stop_reason: str | None = None
+        self._failure: ProviderError | None = None
+        self._head = b""  # what came before the first event: perhaps not a stream at all
+        self._seen = False
+        self._started = False
+        self._done = False
+
+    def feed(self, data: bytes) -> list[StreamEvent]:
+        self._raise_failure()
+        if not self._seen and len(self._head) < _HEAD_BYTES:
+            self._head += data
+        try:
+            events = self._parser.feed(data)
+        except EventTooLargeError as error:
+            raise self._finished_failure(unusable(str(error), provider=self.provider)) from error
+        translated = self._translate(events)
+        if not translated:
+            self._raise_failure()
+        return translated
+
+    def closing(self) -> list[StreamEvent]:
+        self._raise_failure()
+        translated = self._translate(self._parser.flush(), cut=True)
+        self._raise_failure()
+        if not self._done:
+            raise self._finished_failure(self._why_not_done())
+        if not self._started:
+            translated.append(self._role())
+        self.finish_reason = finish_reason(self._stop_reason, called_tools=self._calls > 0)
+        return translated + self._chunks.last({0: self.finish_reason}, self.usage)
+
+    def _translate(self, events: list[ServerSentEvent], *, cut: bool = False) -> list[StreamEvent]:
+        translated: list[StreamEvent] = []
+        for event in events:
+            if self._done or self._failure is not None:
+                break
+            try:
+                self._take(event, translated)
+            except ProviderError as error:
+                if cut and error.kind is FailureKind.UNUSABLE:
+                    break  # half an event: closing() says that the end is missing
+                self._failure = self._finished_failure(error)
+        return translated
+
+    def _take(self, sent: ServerSentEvent, out: list[StreamEvent]) -> None:
+        """Appends what the event gives. Raises ProviderError."""
+        try:
+            event = _decode(sent.data)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            if sent.event == "error":
+                text = sent.data[:2000].decode("utf-8", "replace")
+                raise reported_failure({"message": text}, provider=self.provider) from error
+            raise unusable("an event of the stream is not one of the Messages API", provider=self.provider) from error
+        self._seen = True
+        if event.type == "content_block_delta":
+            if event.delta is not None:
+                self._block_delta(event.index, event.delta, out)
+        elif event.type == "content_block_start":
+            if event.content_block is not None:
+                self._block_start(event.index, event.content_block, out)
+        elif event.type == "content_block_stop":
+            self._block_stop(event.index, out)
+        else:
+            self._message_event(event, sent.event, out)
+
+    def _message_event(self, event: Event, name: str, out: list[StreamEvent]) -> None:
+        """Pings and types that are not known (the vendor announces that there will be some) give nothing."""
+        if event.type == "message_start" and event.message is not None:
+            self._message_start(event.message)
+            out.append(self._role())
+        elif event.type == "message_delta":
+            self._count(event.usage)
+            if event.delta is not None:
+                self._stop_reason = event.delta.stop_reason or self._stop_reason
+                refusal = refusal_text(event.delta.stop_details)
+                if refusal:
+                    out.append(self._chunks.delta({"refusal": refusal}))
+        elif event.type == "message_stop":
+            self._done = True
+        elif event.type == "error" or name == "error":
+            raise reported_failure(event.error, provider=self.provider)
+
+    def _message_start(self, message: Message) -> None:
+        self.model = self._chunks.model = message.model or self.model
+        self._chunks.id = message.id
+        self._count(message.usage)
+
+    def _role(self) -> StreamEvent:
+        self._started = True
+        return self._chunks.role()
+
+    def _block_delta(self, index: int, delta: Delta, out: list[StreamEvent]) -> None:
+        match delta.type:
+            case "text_delta":
+                if delta.text:
+                    self._length += len(delta.text)
+                    out.append(self._chunks.text(delta.text))
+                return
+            case "input_json_delta":
+                self._arguments(index, delta.partial_json, out)
+                return
+        block = self._open.get(index)
+        if block is None:
+            return
+        match delta.type:
+            case "thinking_delta":
+                if delta.thinking:
+                    block.thinking.append(delta.thinking)
+                    out.append(self._chunks.reasoning(delta.thinking))
+            case "signature_delta":
+                block.signature.append(delta.signature or "")
+            case "citations_delta":
+                block.citations.append(delta.citation)
+
+    def _arguments(self, index: int, fragment: str | None, out: list[StreamEvent]) -> None:
+        """The vendor's own tools stream their input in the same way: only calls that the client has to answer count."""
+        block = self._open.get(index)
+        if block is not None and block.block.type == "tool_use" and fragment:
+            block.sent = True
+            out.append(self._chunks.arguments(block.position, fragment))
+
+    def _block_start(self, index: int, block: Block, out: list[StreamEvent]) -> None:
+        opened = self._open[index] = _Open(block, start=self._length)
+        if block.type == "tool_use":
+            opened.position = self._calls
+            self._calls += 1
+            out.append(self._chunks.tool_call(opened.position, call_id(block, opened.position), block.name or ""))
+        elif block.type in ("thinking", "redacted_thinking"):
+            opened.position = self._details
+            self._details += 1
+        if block.type == "text" and block.text:
+            self._block_delta(index, Delta("text_delta", text=block.text), out)
+        if block.type == "text" and isinstance(block.citations, list):
+            opened.citations += block.citations
+        if block.type == "thinking" and block.thinking:
+            self._block_delta(index, Delta("thinking_delta", thinking=block.thinking), out)
+
+    def _block_stop(self, index: int, out: list[StreamEvent]) -> None:
+        opened = self._open.pop(index, None)
+        if opened is None:
+            return
+        block = opened.block
+        if block.type == "tool_use":
+            if not opened.sent:
+                # A call without arguments streams none; the wire format wants a JSON object.
+                out.append(self._chunks.arguments(opened.position, bytes(block.input).decode() or "{}"))
+        elif block.type in ("thinking", "redacted_thinking"):
+            block.thinking = "".join(opened.thinking)
+            block.signature = "".join(opened.signature) or block.signature
+            out.append(self._chunks.reasoning("", [reasoning_detail(block, opened.position)]))
+        elif opened.citations:
+            found = url_citations(opened.citations, opened.start, self._length)
+            if found:
+                out.append(self._chunks.delta({"annotations": found}))
+
+    def _count(self, counts: Counts | None) -> None:
+        self._counts = merged(self._counts, counts)
+        if self._counts is not None:
+            self.usage = usage_of(self._counts)
+
+    def _why_not_done(self) -> ProviderError:
+        """Some servers answer 200 with JSON where a stream was asked for."""
+        if self._seen:
+            return unusable("the stream ended before its end was announced", provider=self.provider)
+        try:
+            message = _decode_message(self._head)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return unusable("the stream ended without an answer", provider=self.provider)
+        if message.error is not None:
+            return reported_failure(message.error, provider=self.provider)
+        return unusable("the provider did not answer with a stream", provider=self.provider)
+
+    def _finished_failure(self, error: ProviderError) -> ProviderError:
+        """What was told of the usage will be billed all the same."""
+        error.usage = self.usage
+        self._redact(error)
+        return error
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure

@@ -1,0 +1,175 @@
+"""Thinking, effort and the sampling parameters that depend on it.
+
+https://platform.claude.com/docs/en/build-with-claude/thinking, …/extended-thinking#feature-compatibility, …/effort
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from integrations.providers.anthropic.models import Rules
+from integrations.providers.parameters import (
+    EFFORT_BUDGETS,
+    Mapped,
+    ReasoningWish,
+    budget_of,
+    effort_of,
+    reasoning_wish,
+)
+
+_LEAST_BUDGET = 1024
+_USUAL_BUDGET = EFFORT_BUDGETS["medium"]
+# For the answer itself, where the most that the model writes is not known: every Claude writes this much.
+_ROOM_FOR_ANSWER = 4096
+# The least `top_p` beside thinking.
+_LEAST_TOP_P = 0.95
+_FORCED = ("any", "tool")
+# OpenAI's levels that Claude has under another name, or not in every generation: what comes closest.
+_NEXT_EFFORTS = {"minimal": ("low",), "xhigh": ("xhigh", "high"), "max": ("max", "high")}
+
+Json = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Plan:
+    """What the request says about thinking; None leaves it to the model. `max_tokens` includes the thinking."""
+
+    thinking: Json | None
+    effort: str
+    max_tokens: int
+
+    @property
+    def thinks(self) -> bool:
+        return self.thinking is not None and self.thinking["type"] in ("enabled", "adaptive")
+
+
+def plan_thinking(
+    mapped: Mapped, rules: Rules, max_tokens: int | None, *, choice: Json | None, unthought: bool
+) -> Plan:
+    """`max_tokens` None: the client set no limit. `choice` is the tool choice; `unthought`: the model has to go on with
+    a tool loop that began without thinking."""
+    wish = reasoning_wish(mapped)
+    limit = _limit(mapped, rules, max_tokens)
+    if wish.enabled is None:
+        return Plan(None, "", limit)
+    native = mapped.fields.get("thinking")
+    if not wish.enabled:
+        return Plan(_off(mapped, rules, native), "", limit)
+    if rules.thinking == "none":
+        mapped.drop(_named(native), "this model cannot think aloud")
+        return Plan(None, "", limit)
+    if rules.thinking == "adaptive" or (rules.thinking == "both" and not _wants_budget(wish)):
+        return Plan(_adaptive(mapped, rules, native), _effort(wish, rules), limit)
+    problem = _conflict(choice, unthought)
+    if problem:
+        mapped.drop(_named(native), problem)
+        return Plan(None, "", limit)
+    return _manual(mapped, rules, wish, native, limit, is_given=max_tokens is not None)
+
+
+def sampling(mapped: Mapped, rules: Rules, *, thinks: bool) -> Json:
+    """`temperature`, `top_p` and `top_k` as far as the model takes them. Values that are the default go silently."""
+    temperature, top_p, top_k = mapped.take("temperature"), mapped.take("top_p"), mapped.take("top_k")
+    if temperature is not None and temperature > 1:
+        mapped.notes.append("temperature: lowered to 1, the highest that anthropic takes")
+        temperature = 1
+    problem = _no_sampling(rules, thinks=thinks)
+    if problem:
+        _drop_unless(mapped, "temperature", temperature, 1, problem)
+        _drop_unless(mapped, "top_k", top_k, None, problem)
+        if top_p is not None and (not rules.sampling or top_p < _LEAST_TOP_P):
+            _drop_unless(mapped, "top_p", top_p, 1, problem)
+            top_p = None
+        temperature = 1 if temperature == 1 and rules.sampling else None
+        top_k = None
+    if temperature is not None and top_p is not None and not rules.both_sampling:
+        _drop_unless(mapped, "top_p", top_p, 1, "this model takes temperature or top_p, not both")
+        top_p = None
+    chosen = {"temperature": temperature, "top_p": top_p, "top_k": top_k}
+    return {name: value for name, value in chosen.items() if value is not None}
+
+
+def _limit(mapped: Mapped, rules: Rules, max_tokens: int | None) -> int:
+    if max_tokens is None:
+        return rules.max_output or _ROOM_FOR_ANSWER
+    if rules.max_output is not None and max_tokens > rules.max_output:
+        mapped.notes.append(f"max_tokens: lowered to {rules.max_output}, the most this model writes")
+        return rules.max_output
+    return max_tokens
+
+
+def _wants_budget(wish: ReasoningWish) -> bool:
+    return wish.budget_tokens is not None and not wish.adaptive
+
+
+def _off(mapped: Mapped, rules: Rules, native: Any) -> Json | None:
+    if not rules.off:
+        mapped.drop(_named(native), "this model always thinks")
+        return None
+    if rules.off == "disabled" and isinstance(native, Mapping):
+        return {"type": "disabled"}
+    return {"type": rules.off} if rules.thinks_unasked else None
+
+
+def _adaptive(mapped: Mapped, rules: Rules, native: Any) -> Json:
+    if isinstance(native, Mapping) and native.get("type") == "adaptive":
+        return dict(native)
+    if isinstance(native, Mapping) and native.get("budget_tokens") is not None:
+        mapped.drop("thinking.budget_tokens", "this model decides itself how long it thinks; its effort is set instead")
+    # A client that asks for reasoning in the gateway's words expects to see it.
+    display = _display(native) or ("summarized" if rules.hides_thinking else "")
+    return {"type": "adaptive", "display": display} if display else {"type": "adaptive"}
+
+
+def _effort(wish: ReasoningWish, rules: Rules) -> str:
+    """Empty where nothing was said that would call for a level, or the model has none."""
+    if not wish.effort and wish.budget_tokens is None:
+        return ""
+    wanted = effort_of(wish)
+    return next((level for level in _NEXT_EFFORTS.get(wanted, (wanted,)) if level in rules.efforts), "")
+
+
+def _conflict(choice: Json | None, unthought: bool) -> str:
+    if choice is not None and choice["type"] in _FORCED:
+        return "it does not go with a forced tool"
+    return "the tool call that is being answered came without it" if unthought else ""
+
+
+def _manual(mapped: Mapped, rules: Rules, wish: ReasoningWish, native: Any, limit: int, *, is_given: bool) -> Plan:
+    wanted = max(_LEAST_BUDGET, budget_of(wish) or _USUAL_BUDGET)
+    if not is_given and limit <= wanted:
+        # The model's own limit is not known.
+        limit = wanted + _ROOM_FOR_ANSWER
+    budget = min(wanted, limit - 1)
+    if budget < _LEAST_BUDGET:
+        mapped.drop(_named(native), f"max_tokens leaves no room for the least budget, {_LEAST_BUDGET}")
+        return Plan(None, "", limit)
+    if budget != (wish.budget_tokens or budget):
+        mapped.notes.append(
+            f"thinking.budget_tokens: set to {budget}, it has to be {_LEAST_BUDGET} and below max_tokens"
+        )
+    display = _display(native)
+    thinking = {"type": "enabled", "budget_tokens": budget, **({"display": display} if display else {})}
+    return Plan(thinking, wish.effort if wish.effort in rules.efforts else "", limit)
+
+
+def _no_sampling(rules: Rules, *, thinks: bool) -> str:
+    if not rules.sampling:
+        return "this model has no sampling parameters"
+    return "it does not go with thinking" if thinks else ""
+
+
+def _drop_unless(mapped: Mapped, name: str, value: Any, default: Any, why: str) -> None:
+    if value is not None and value != default:
+        mapped.drop(name, why)
+
+
+def _display(native: Any) -> str:
+    display = native.get("display") if isinstance(native, Mapping) else None
+    return display if isinstance(display, str) else ""
+
+
+def _named(native: Any) -> str:
+    return "thinking" if isinstance(native, Mapping) else "reasoning_effort"

@@ -1,0 +1,93 @@
+"""Tools and `tool_choice` of the Messages API (https://docs.anthropic.com/en/docs/agents-and-tools/tool-use)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from integrations.providers.anthropic.models import Rules
+from integrations.providers.anthropic.schema import accepted_schema
+from integrations.providers.parameters import FunctionTool, Mapped, ToolChoice, function_tools, tool_choice
+
+# Fields of a tool that the vendor has as well.
+_EXTRAS = ("allowed_callers", "cache_control", "defer_loading", "eager_input_streaming", "input_examples")
+# The vendor's own tools carry the date of their version; a server's tools are a toolset without one.
+_OWN_TYPE = re.compile(r"_\d{8}$")
+_CHOICES = {"none": "none", "auto": "auto", "required": "any"}
+
+Json = dict[str, Any]
+
+
+def tools_and_choice(mapped: Mapped, rules: Rules) -> tuple[list[Json], Json | None]:
+    """Raises UnsupportedParameterError."""
+    functions, others = function_tools(mapped)
+    choice = tool_choice(mapped)
+    if mapped.fields.get("functions"):
+        raise mapped.refuse("functions", "use tools instead, anthropic answers in their shape")
+    parallel = mapped.take("parallel_tool_calls")
+    if choice is not None and choice.allowed:
+        functions, others = [tool for tool in functions if tool.name in choice.allowed], []
+    tools = _in_order(mapped, functions, others, rules)
+    if not tools:
+        return [], None
+    if choice is not None and choice.kind in ("required", "function") and not rules.forced_tools:
+        # https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5#forced-tool-use-is-not-supported
+        raise mapped.refuse("tool_choice", "this model cannot be forced to call a tool; use auto")
+    return tools, _choice(choice, parallel=parallel is not False)
+
+
+def _in_order(
+    mapped: Mapped, functions: list[FunctionTool], others: list[Mapping[str, Any]], rules: Rules
+) -> list[Json]:
+    """The order of the request is kept: the prompt cache goes by it."""
+    if not others:
+        return [_function(tool, mapped, rules) for tool in functions]
+    waiting = iter(functions)
+    own = {id(tool) for tool in others}
+    return [
+        _own(tool, mapped) if id(tool) in own else _function(next(waiting), mapped, rules)
+        for tool in mapped.fields["tools"]
+    ]
+
+
+def _function(tool: FunctionTool, mapped: Mapped, rules: Rules) -> Json:
+    schema = tool.parameters
+    if "type" not in schema:
+        schema = {"type": "object", **schema}
+    described: Json = {"name": tool.name}
+    if tool.description:
+        described["description"] = tool.description
+    if tool.strict and rules.schema:
+        schema = accepted_schema(schema)
+        described["strict"] = True
+    elif tool.strict:
+        mapped.drop("tools[].function.strict", "this model follows no schema strictly")
+    described["input_schema"] = schema
+    for name, value in tool.extra.items():
+        if name in _EXTRAS:
+            described[name] = value
+        else:
+            mapped.drop(f"tools[].{name}")
+    return described
+
+
+def _own(tool: Mapping[str, Any], mapped: Mapped) -> Json:
+    kind = tool.get("type")
+    if kind in (None, "custom") and isinstance(tool.get("input_schema"), Mapping) and tool.get("name"):
+        return dict(tool)  # a function in the vendor's own form
+    if kind == "mcp_toolset" or (isinstance(kind, str) and _OWN_TYPE.search(kind)):
+        return dict(tool)
+    raise mapped.refuse("tools", f"anthropic has no tool of type {kind!r}")
+
+
+def _choice(choice: ToolChoice | None, *, parallel: bool) -> Json | None:
+    if choice is None:
+        return None if parallel else {"type": "auto", "disable_parallel_tool_use": True}
+    if choice.kind == "function":
+        chosen: Json = {"type": "tool", "name": choice.function}
+    else:
+        chosen = {"type": _CHOICES[choice.kind]}
+    if not parallel and choice.kind != "none":
+        chosen["disable_parallel_tool_use"] = True
+    return chosen
