@@ -1,0 +1,6 @@
+"""Files that requests name by address."""
+
+from __future__ import annotations
+
+from integrations.media.fetcher import MediaFetcher as MediaFetcher
+from integrations.media.limits import MediaLimits as MediaLimits

@@ -18,6 +18,7 @@ from integrations.addresses import PrivateAddressError
 from integrations.errors import MediaBusyError, MediaError
 from integrations.media.client import MediaClient
 from integrations.media.kinds import is_text, media_type_of, promised_by
+from integrations.media.limits import MediaLimits
 from integrations.media.target import Target, target_of
 from integrations.providers.base import Media
 from integrations.transport.proxies import ProxyFor, proxies_from_environment
@@ -46,25 +47,18 @@ class _Batch:
 class MediaFetcher:
     """One per worker, bound to the event loop it first fetches on. Nothing is opened before that.
 
-    `max_bytes` bounds a file, `request_bytes` all files of a request, `seconds` the whole fetch. Proxies are those of
-    the environment unless `proxy_for` is given.
+    Limits are the configured ones and proxies those of the environment, unless others are given.
     """
 
     def __init__(
         self,
+        limits: MediaLimits | None = None,
         *,
-        max_bytes: int = 20 * 1024 * 1024,
-        request_bytes: int = 50 * 1024 * 1024,
-        seconds: float = 20.0,
-        allow_private: bool = False,
         proxy_for: ProxyFor | None = None,
         tls: ssl.SSLContext | None = None,
         lookup: Lookup = system_lookup,
     ) -> None:
-        self._max_bytes = max_bytes
-        self._request_bytes = request_bytes
-        self._seconds = seconds
-        self._allow_private = allow_private
+        self._limits = limits or MediaLimits.configured()
         self._proxy_for = proxy_for
         self._tls = tls
         self._lookup = lookup
@@ -79,7 +73,7 @@ class MediaFetcher:
             raise MediaError("", f"too many: a request may name {MAX_FILES} files by address")
         if not targets:
             return {}
-        batch = _Batch(self._request_bytes, asyncio.get_running_loop().time() + self._seconds)
+        batch = _Batch(self._limits.request_bytes, asyncio.get_running_loop().time() + self._limits.seconds)
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = {url: group.create_task(self._fetch(target, batch)) for url, target in targets.items()}
@@ -127,17 +121,17 @@ class MediaFetcher:
             raise MediaError(target.host, f"could not be fetched: the answer was {response.status}")
         if response.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
             raise MediaError(target.host, "came compressed, which was not asked for")
-        if (response.content_length or 0) > self._max_bytes:
+        if (response.content_length or 0) > self._limits.max_bytes:
             raise self._too_large(target)
         received = bytearray()
         async for piece in response.content.iter_any():
             received += piece
             batch.bytes_left -= len(piece)
-            if len(received) > self._max_bytes:
+            if len(received) > self._limits.max_bytes:
                 raise self._too_large(target)
             if batch.bytes_left < 0:
                 raise MediaError(
-                    target.host, f"is too much: the files of a request may hold {self._request_bytes} bytes"
+                    target.host, f"is too much: the files of a request may hold {self._limits.request_bytes} bytes"
                 )
         if not received:
             raise MediaError(target.host, "is empty")
@@ -145,14 +139,14 @@ class MediaFetcher:
         return Media(_media_type(data, response.headers.get("content-type", ""), target), data)
 
     def _too_large(self, target: Target) -> MediaError:
-        return MediaError(target.host, f"is larger than {self._max_bytes} bytes")
+        return MediaError(target.host, f"is larger than {self._limits.max_bytes} bytes")
 
     def _opened(self) -> MediaClient:
         if self._closed:
             raise MediaBusyError("This worker is about to stop. Try again.")
         if self._client is None:
             self._client = MediaClient(
-                allow_private=self._allow_private,
+                allow_private=self._limits.allow_private,
                 proxy_for=self._proxy_for or proxies_from_environment(),
                 tls=self._tls,
                 lookup=self._lookup,

@@ -1,0 +1,23 @@
+"""What a fetch may cost and where it may go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.conf import settings
+
+
+@dataclass(frozen=True, slots=True)
+class MediaLimits:
+    """`max_bytes` bounds a file, `request_bytes` all files of a request, `seconds` the fetch of all of them."""
+
+    max_bytes: int
+    request_bytes: int
+    seconds: float
+    allow_private: bool
+
+    @classmethod
+    def configured(cls) -> MediaLimits:
+        return cls(
+            settings.MEDIA_MAX_BYTES, settings.MEDIA_REQUEST_BYTES, settings.MEDIA_SECONDS, settings.ALLOW_PRIVATE_MEDIA
+        )
