@@ -1,0 +1,11 @@
+"""Cohere's chat, version 2 (https://docs.cohere.com/reference/chat).
+
+`request` and `messages` write what goes out, `response` and `stream` read what comes back; `reading` is what those two
+share.
+"""
+
+from __future__ import annotations
+
+from integrations.providers.cohere.adapter import ADAPTER, CohereAdapter
+
+__all__ = ["ADAPTER", "CohereAdapter"]

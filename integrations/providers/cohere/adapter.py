@@ -1,0 +1,86 @@
+"""The adapter: addresses, headers, failures; the translation is in the modules beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from integrations.providers.base import (
+    ChatRequest,
+    Credentials,
+    Needs,
+    ParsedResponse,
+    StreamTranslator,
+    Traits,
+    UpstreamRequest,
+)
+from integrations.providers.cohere.messages import needed_media
+from integrations.providers.cohere.request import build_body
+from integrations.providers.cohere.response import parse_response
+from integrations.providers.cohere.stream import CohereStream
+from integrations.providers.endpoints import USER_AGENT, Endpoint, PerCredentials
+from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.failures import failure, redact
+
+COHERE = Traits(
+    provider="cohere",
+    base_url="https://api.cohere.com/v2",
+    owned_by="cohere",
+    default_model="command-a-03-2025",
+)
+# "Client closed request": somebody between here and the model gave up. https://docs.cohere.com/reference/errors
+_GAVE_UP = 499
+
+
+class CohereAdapter:
+    """Stateless but for the remembered endpoints."""
+
+    provider = COHERE.provider
+
+    def __init__(self) -> None:
+        self._endpoints = PerCredentials(_endpoint)
+
+    @property
+    def traits(self) -> Traits:
+        return COHERE
+
+    def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
+        return needed_media(request)
+
+    def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
+        endpoint = self._endpoints.get(credentials)
+        body, warnings = build_body(request, provider=self.provider)
+        return UpstreamRequest("POST", endpoint.url, endpoint.headers, body, warnings)
+
+    def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        try:
+            return parse_response(request, body, provider=self.provider)
+        except ProviderError as error:
+            self._redact(error)
+            raise
+
+    def stream(self, request: ChatRequest) -> StreamTranslator:
+        return CohereStream(model=request.model, provider=self.provider, redact=self._redact)
+
+    def classify_failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
+        error = failure(provider=self.provider, status=status, headers=headers, body=body)
+        if status == _GAVE_UP:
+            error.kind = FailureKind.UNAVAILABLE
+        self._redact(error)
+        return error
+
+    def _redact(self, error: ProviderError) -> None:
+        redact(error, self._endpoints.secrets())
+
+
+def _endpoint(credentials: Credentials) -> Endpoint:
+    """The base may be written with the version, as ours, or without, as the vendor's SDKs have it."""
+    base_url = (credentials.base_url or COHERE.base_url).rstrip("/").removesuffix("/v2")
+    headers = {
+        "content-type": "application/json",
+        "user-agent": USER_AGENT,
+        "authorization": f"Bearer {credentials.secret}",
+    }
+    return Endpoint(f"{base_url}/v2/chat", headers)
+
+
+ADAPTER = CohereAdapter()

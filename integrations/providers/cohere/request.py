@@ -1,0 +1,151 @@
+"""The body of a chat request (https://docs.cohere.com/reference/chat)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from integrations.providers import parameters
+from integrations.providers.base import ChatRequest
+from integrations.providers.cohere.messages import Messages
+from integrations.providers.parameters import FunctionTool, Mapped
+
+# The same on both sides, and Cohere's own under their own names.
+_SAME = ("temperature", "seed", "frequency_penalty", "presence_penalty", "logprobs")
+_NATIVE = ("citation_options", "safety_mode", "priority")
+# Models without reasoning refuse `thinking`; one that is not known gets what was asked for.
+# https://docs.cohere.com/docs/reasoning
+_NOT_REASONING = (
+    "command-r",
+    "command-light",
+    "command-a-03",
+    "command-a-translate",
+    "command-a-vision",
+    "c4ai-",
+    "aya-",
+)
+_encode = msgspec.json.Encoder().encode
+
+
+def build_body(request: ChatRequest, *, provider: str) -> tuple[bytes, tuple[str, ...]]:
+    """The body and the warnings. Raises UnsupportedParameterError."""
+    mapped = Mapped(provider, request.fields)
+    _refuse_other_kinds(mapped)
+    reasons = not request.model.startswith(_NOT_REASONING)
+    messages = Messages(mapped, request.media, keep_thinking=reasons)
+    body: dict[str, Any] = {
+        "model": request.model,
+        "messages": messages.translated(request.fields["messages"]),
+        "stream": request.stream,
+    }
+    _documents(body, mapped, messages)
+    _tools(body, mapped)
+    _response_format(body, mapped)
+    _sampling(body, mapped)
+    _thinking(body, mapped, request.model, reasons)
+    for name in (*_SAME, *_NATIVE):
+        _set(body, name, mapped.take(name))
+    return _encode(body), mapped.warnings()
+
+
+def _set(body: dict[str, Any], name: str, value: Any) -> None:
+    if value is not None:
+        body[name] = value
+
+
+def _refuse_other_kinds(mapped: Mapped) -> None:
+    if (mapped.take("n") or 1) > 1:
+        raise mapped.refuse("n", "Cohere gives one answer a request")
+    if mapped.take("functions"):
+        raise mapped.refuse("functions", "Cohere takes functions as tools only")
+    if mapped.take("audio") or "audio" in (mapped.take("modalities") or ()):
+        raise mapped.refuse("modalities", "Cohere does not answer with sound")
+
+
+def _documents(body: dict[str, Any], mapped: Mapped, messages: Messages) -> None:
+    documents = [*(mapped.take("documents") or ()), *messages.documents]
+    if documents:
+        body["documents"] = documents
+
+
+def _tools(body: dict[str, Any], mapped: Mapped) -> None:
+    functions, others = parameters.function_tools(mapped)
+    if others:
+        raise mapped.refuse("tools", f"Cohere has no tools of type {others[0].get('type')!r}")
+    choice = parameters.tool_choice(mapped)
+    if mapped.take("parallel_tool_calls") is False:
+        mapped.drop("parallel_tool_calls")
+    strict = mapped.take("strict_tools")
+    if not functions:
+        return
+    if choice is not None:
+        names = (choice.function,) if choice.kind == "function" else choice.allowed
+        functions = [function for function in functions if not names or function.name in names]
+        if not functions:
+            raise mapped.refuse("tool_choice", "names a function that is not among the tools")
+        if choice.kind != "auto":
+            # One function cannot be named: with it as the only tool, a call has to be its.
+            body["tool_choice"] = "NONE" if choice.kind == "none" else "REQUIRED"
+    body["tools"] = [_tool(function) for function in functions]
+    _set(body, "strict_tools", _strict(functions, mapped) if strict is None else strict)
+
+
+def _tool(function: FunctionTool) -> dict[str, Any]:
+    described = {"description": function.description} if function.description else {}
+    return {"type": "function", "function": {"name": function.name, **described, "parameters": function.parameters}}
+
+
+def _strict(functions: list[FunctionTool], mapped: Mapped) -> bool | None:
+    """Cohere is strict about all tools or none, and then wants each to have a required parameter
+    (https://docs.cohere.com/docs/structured-outputs#structured-outputs-tools)."""
+    if not any(function.strict for function in functions):
+        return None
+    if all(function.strict and function.parameters.get("required") for function in functions):
+        return True
+    mapped.drop("tools.function.strict", "Cohere is strict about all tools or none")
+    return None
+
+
+def _response_format(body: dict[str, Any], mapped: Mapped) -> None:
+    """Cohere follows every schema strictly: https://docs.cohere.com/docs/structured-outputs"""
+    wish = parameters.response_format(mapped)
+    if wish is None:
+        return
+    body["response_format"] = {"type": "json_object"}
+    if wish.kind == "json_schema":
+        body["response_format"]["json_schema"] = wish.schema
+    elif isinstance(native := mapped.fields["response_format"].get("json_schema"), Mapping):
+        body["response_format"]["json_schema"] = native  # in Cohere's own way
+
+
+def _sampling(body: dict[str, Any], mapped: Mapped) -> None:
+    _set(body, "max_tokens", parameters.max_tokens(mapped))
+    stop = parameters.stop_sequences(mapped) or mapped.take("stop_sequences")
+    _set(body, "stop_sequences", stop or None)
+    mapped.take("stop_sequences")
+    for ours, theirs in (("top_p", "p"), ("top_k", "k")):
+        value, native = mapped.take(ours), mapped.take(theirs)
+        _set(body, theirs, value if native is None else native)
+
+
+def _thinking(body: dict[str, Any], mapped: Mapped, model: str, reasons: bool) -> None:
+    wish = parameters.reasoning_wish(mapped)
+    if wish.enabled is None:
+        return
+    if not reasons:
+        if wish.enabled:
+            mapped.drop("thinking" if mapped.fields.get("thinking") else "reasoning_effort", f"{model} does not reason")
+        return
+    thinking: dict[str, Any] = {"type": "enabled" if wish.enabled else "disabled"}
+    budget = _native_budget(mapped) or parameters.budget_of(wish)
+    if wish.enabled and budget:
+        thinking["token_budget"] = budget
+    body["thinking"] = thinking
+
+
+def _native_budget(mapped: Mapped) -> int | None:
+    thinking = mapped.fields.get("thinking")
+    budget = thinking.get("token_budget") if isinstance(thinking, Mapping) else None
+    return budget if isinstance(budget, int) else None

@@ -1,0 +1,300 @@
+"""A streamed answer as chunks (https://docs.cohere.com/docs/streaming)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from integrations.providers.base import StreamEvent, Usage
+from integrations.providers.cohere.reading import failed, finish_reason, logprobs_of, url_citations, usage_of
+from integrations.providers.completion import Chunks
+from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.failures import failure_in_body, scrub
+from integrations.providers.sse import EventParser, EventTooLargeError, ServerSentEvent
+
+_DONE = b"[DONE]"
+_HEAD_BYTES = 64 * 1024
+
+
+class _Content(msgspec.Struct):
+    text: str | None = None
+    thinking: str | None = None
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _Call(msgspec.Struct):
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Message(msgspec.Struct):
+    """Deltas hold one object each, `message-start` lists that are empty."""
+
+    content: _Content | list[Any] | None = None
+    tool_plan: str | None = None
+    tool_calls: _Call | list[Any] | None = None
+    citations: dict[str, Any] | list[Any] | None = None
+
+
+class _Delta(msgspec.Struct):
+    message: _Message | None = None
+    finish_reason: str | None = None
+    usage: Any = None
+    error: Any = None
+
+
+class _Event(msgspec.Struct):
+    type: str
+    id: str | None = None
+    index: int | None = None
+    delta: _Delta | None = None
+    logprobs: Any = None
+
+
+_decode = msgspec.json.Decoder(_Event).decode
+_decode_any = msgspec.json.Decoder(dict[str, Any]).decode
+_NO_MESSAGE = _Message()
+
+
+class CohereStream:
+    """See `StreamTranslator`. An error event behind good ones is raised by the next call, so that nothing is lost."""
+
+    __slots__ = (
+        "_calls",
+        "_chunks",
+        "_count",
+        "_failure",
+        "_handlers",
+        "_head",
+        "_length",
+        "_parser",
+        "_reason",
+        "_redact",
+        "_seen",
+        "_silent",
+        "_started",
+        "_starts",
+        "_thoughts",
+        "finish_reason",
+        "model",
+        "provider",
+        "usage",
+    )
+
+    def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
+        self.model = model
+        self.provider = provider
+        self.finish_reason = ""
+        self.usage: Usage | None = None
+        self._redact = redact
+        self._parser = EventParser()
+        self._chunks = Chunks(completion_id="", model=model)
+        self._calls: dict[int, int] = {}  # Cohere's index → ours
+        self._count = 0
+        self._silent: set[int] = set()  # our indices of calls that have no arguments yet
+        self._starts: dict[int, int] = {}  # content block → where its text starts in all of it
+        self._length = 0
+        self._thoughts: int | None = None  # the last block of thinking, so that two do not run together
+        self._reason: str | None = None
+        self._failure: ProviderError | None = None
+        self._head = b""  # what came before the first event: perhaps not a stream at all
+        self._seen = False
+        self._started = False
+        self._handlers: Mapping[str, Callable[[_Event, _Message], Iterable[StreamEvent]]] = {
+            "message-start": self._message_start,
+            "content-start": self._content,
+            "content-delta": self._content,
+            "tool-plan-delta": self._tool_plan,
+            "tool-call-start": self._tool_call_start,
+            "tool-call-delta": self._tool_call_delta,
+            "tool-call-end": self._tool_call_end,
+            "citation-start": self._citation,
+            "message-end": self._message_end,
+        }
+
+    def feed(self, data: bytes) -> list[StreamEvent]:
+        try:
+            return self._feed(data)
+        except ProviderError as error:
+            self._redact(error)
+            raise
+
+    def closing(self) -> list[StreamEvent]:
+        try:
+            return self._close()
+        except ProviderError as error:
+            self._redact(error)
+            raise
+
+    def _feed(self, data: bytes) -> list[StreamEvent]:
+        self._raise_failure()
+        if not self._seen and len(self._head) < _HEAD_BYTES:
+            self._head += data
+        try:
+            events = self._parser.feed(data)
+        except EventTooLargeError as error:
+            raise self._unusable(str(error)) from error
+        translated = self._translate(events)
+        if not translated:
+            self._raise_failure()
+        return translated
+
+    def _close(self) -> list[StreamEvent]:
+        self._raise_failure()
+        translated = self._translate(self._parser.flush(), cut=True)
+        self._raise_failure()
+        if not self._seen:
+            raise self._not_a_stream()
+        if self._reason is None:
+            raise self._unusable("the stream ended before its end was announced")
+        self.finish_reason = finish_reason(self._reason, called_tools=self._count > 0)
+        return translated + self._chunks.last({0: self.finish_reason}, self.usage)
+
+    def _translate(self, events: list[ServerSentEvent], *, cut: bool = False) -> list[StreamEvent]:
+        translated: list[StreamEvent] = []
+        for event in events:
+            if self._failure is not None or self._reason is not None or event.data[:6] == _DONE:
+                break
+            try:
+                translated += self._event(event)
+            except ProviderError as error:
+                if cut and error.kind is FailureKind.UNUSABLE:
+                    break  # half an event: closing() says whether the stream was whole without it
+                error.usage = error.usage or self.usage
+                self._failure = error
+        return translated
+
+    def _event(self, event: ServerSentEvent) -> list[StreamEvent]:
+        try:
+            decoded = _decode(event.data)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._error_event(event.data) from error
+        self._seen = True
+        if decoded.type == "error" or event.event == "error":
+            raise self._error_event(event.data)
+        handler = self._handlers.get(decoded.type)
+        if handler is None:
+            return []  # content-end, citation-end, debug, and what may be added
+        message = (decoded.delta.message if decoded.delta is not None else None) or _NO_MESSAGE
+        made = list(handler(decoded, message))
+        if made and not self._started:
+            # Without a message-start, which Cohere always sends; a role still comes first.
+            self._started = True
+            made.insert(0, self._chunks.role())
+        return made
+
+    def _message_start(self, event: _Event, message: _Message) -> Iterator[StreamEvent]:
+        if not self._started:
+            self._started = True
+            self._chunks.id = event.id or ""
+            yield self._chunks.role()
+
+    def _content(self, event: _Event, message: _Message) -> Iterator[StreamEvent]:
+        content, index = message.content, event.index or 0
+        if not isinstance(content, _Content):
+            return
+        self._starts.setdefault(index, self._length)
+        if content.thinking:
+            yield self._chunks.reasoning(self._apart(index) + content.thinking)
+        if content.text:
+            self._length += len(content.text)
+            logprobs = None if event.logprobs is None else logprobs_of(event.logprobs)
+            yield self._chunks.text(content.text, logprobs=logprobs)
+
+    def _apart(self, index: int) -> str:
+        last, self._thoughts = self._thoughts, index
+        return "" if last is None or last == index else "\n"
+
+    def _tool_plan(self, event: _Event, message: _Message) -> Iterator[StreamEvent]:
+        if message.tool_plan:
+            yield self._chunks.reasoning(self._apart(-1) + message.tool_plan)
+
+    def _tool_call_start(self, event: _Event, message: _Message) -> Iterator[StreamEvent]:
+        call = message.tool_calls
+        if not isinstance(call, _Call):
+            return
+        position, self._count = self._count, self._count + 1
+        self._calls[position if event.index is None else event.index] = position
+        function = call.function or _Function()
+        if not function.arguments:
+            self._silent.add(position)
+        yield self._chunks.tool_call(
+            position, call.id or f"call_{position}", function.name or "", function.arguments or ""
+        )
+
+    def _tool_call_delta(self, event: _Event, message: _Message) -> Iterator[StreamEvent]:
+        call = message.tool_calls
+        position = self._position(event)
+        if position is None or not isinstance(call, _Call) or call.function is None or not call.function.arguments:
+            return
+        self._silent.discard(position)
+        yield self._chunks.arguments(position, call.function.arguments)
+
+    def _tool_call_end(self, event: _Event, message: _Message) -> Iterator[StreamEvent]:
+        """Nothing at all comes for a call without arguments; the wire format wants a JSON object."""
+        position = self._position(event)
+        if position in self._silent:
+            self._silent.discard(position)
+            yield self._chunks.arguments(position, "{}")
+
+    def _position(self, event: _Event) -> int | None:
+        if event.index is None:
+            return self._count - 1 if self._count else None
+        return self._calls.get(event.index)
+
+    def _citation(self, event: _Event, message: _Message) -> Iterator[StreamEvent]:
+        citation = message.citations
+        if not isinstance(citation, dict):
+            return
+        block = citation.get("content_index")
+        offset = self._starts.get(block, 0) if isinstance(block, int) else 0
+        delta: dict[str, Any] = {"citations": [citation]}
+        if notes := list(url_citations(citation, offset)):
+            delta["annotations"] = notes
+        yield self._chunks.delta(delta)
+
+    def _message_end(self, event: _Event, message: _Message) -> Iterator[StreamEvent]:
+        delta = event.delta or _Delta()
+        self.usage = usage_of(delta.usage) or self.usage
+        reason = delta.finish_reason or ""
+        failure = failed(reason, delta.error, self.usage, provider=self.provider)
+        if failure is not None:
+            raise failure
+        self._reason = reason
+        for position in sorted(self._silent):
+            yield self._chunks.arguments(position, "{}")
+        self._silent.clear()
+
+    def _error_event(self, data: bytes) -> ProviderError:
+        try:
+            decoded = _decode_any(data)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return self._unusable("an event of the stream is not a JSON object")
+        if decoded.get("error") or isinstance(decoded.get("message"), str):
+            return failure_in_body(decoded, provider=self.provider)
+        return self._unusable("an event of the stream has an unknown shape")
+
+    def _not_a_stream(self) -> ProviderError:
+        """A 200 with a JSON error where a stream was asked for."""
+        try:
+            decoded = _decode_any(self._head)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return self._unusable("the stream ended without an answer")
+        if decoded.get("error") or isinstance(decoded.get("message"), str):
+            return failure_in_body(decoded, provider=self.provider)
+        return self._unusable("the provider did not answer with a stream")
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _unusable(self, message: str) -> ProviderError:
+        return ProviderError(
+            scrub(message), kind=FailureKind.UNUSABLE, provider=self.provider, status=200, usage=self.usage
+        )
