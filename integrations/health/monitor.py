@@ -2,61 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
+import secrets
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
-from math import inf
 
-from integrations.health.circuit import Circuit
+from integrations.health.entries import MAX_TARGETS, Entries, Entry
 from integrations.health.histogram import bucket_of
-from integrations.health.summary import summarize
+from integrations.health.sharing import Sharing
+from integrations.health.store import HealthStore
 from integrations.health.targets import UNKNOWN, CircuitState, Target, TargetHealth
-from integrations.health.window import FAILURES, OUTCOMES, SLICE_SECONDS, Window
+from integrations.health.window import FAILURES, OUTCOMES
 from integrations.providers.errors import FailureKind
 
-# Clients choose the model names: what has been quiet longest makes room, and what is longer is not watched.
-MAX_TARGETS = 2048
+# A longer name is not watched: whatever it is, a provider has no such model.
 LONGEST_MODEL = 200
 # A probe that has not been heard of for so long is taken for lost, and another may be sent.
 PROBE_SECONDS = 15.0
 
-# A window with many samples is not added up again for each of them.
-_FEW_SAMPLES = 50
-_SETTLED_SECONDS = 0.2
-
-
-class _Entry:
-    __slots__ = ("changed", "circuit", "claimed_until", "health", "reviewed_at", "stale_at", "window")
-
-    def __init__(self) -> None:
-        self.window = Window()
-        self.circuit = Circuit()
-        self.health = UNKNOWN
-        self.changed = False
-        self.reviewed_at = 0.0
-        self.stale_at = 0.0
-        self.claimed_until = 0.0
-
-    def review(self, now: float) -> None:
-        self.health = summarize(self.window.totals(now), CircuitState.CLOSED)
-        self.changed = False
-        self.reviewed_at = now
-        # Without anything new the figures change when the oldest slice leaves the window.
-        self.stale_at = now - now % SLICE_SECONDS + SLICE_SECONDS
-
-    def touch(self) -> None:
-        """Something was counted."""
-        if not self.changed:
-            self.changed = True
-            settled = _SETTLED_SECONDS if self.health.samples > _FEW_SAMPLES else 0.0
-            self.stale_at = min(self.stale_at, self.reviewed_at + settled)
-
 
 class HealthMonitor:
-    """One per web worker, used within its event loop only. `clock` tells Unix seconds, `draw` a number from 0 to 1."""
+    """One per web worker, used within its event loop only. `clock` tells Unix seconds, `draw` a number from 0 to 1.
+
+    Without `follow`, and while Redis is away, it knows what this worker has seen.
+    """
 
     def __init__(
         self,
@@ -68,14 +38,14 @@ class HealthMonitor:
     ) -> None:
         self._clock = clock
         self._draw = draw
-        self._max_targets = max_targets
-        # The one noted longest ago comes first.
-        self._entries: OrderedDict[Target, _Entry] = OrderedDict()
+        self._entries = Entries(max_targets)
+        sender = secrets.token_hex(8)
+        self._sharing = Sharing(HealthStore(redis_url, sender), self._entries, sender, clock=clock, draw=draw)
 
     def health_of(self, target: Target) -> TargetHealth:
         entry = self._entries.get(target)
         if entry is None:
-            return UNKNOWN
+            return self._health_of_unknown(target)
         now = self._clock()
         # The first comparison holds unless the clock was set back.
         if not entry.reviewed_at <= now < entry.stale_at:
@@ -86,10 +56,10 @@ class HealthMonitor:
 
     def note_success(self, target: Target, latency_ms: float) -> None:
         """`latency_ms` is the time to the first output of a stream, or to the end of a whole answer."""
+        if len(target.model) > LONGEST_MODEL:
+            return
         now = self._clock()
-        entry = self._entry(target)
-        entry.window.note(now, (bucket_of(latency_ms), OUTCOMES))
-        entry.touch()
+        entry = self._count(target, now, (bucket_of(latency_ms), OUTCOMES))
         if entry.circuit.note_success(now, started=now - latency_ms / 1000):
             self._announce(target, entry)
 
@@ -97,49 +67,63 @@ class HealthMonitor:
         self, target: Target, kind: FailureKind, latency_ms: float, retry_after: float | None = None
     ) -> None:
         """`retry_after` in seconds, as the provider said it. A request that was itself at fault is not counted."""
+        if len(target.model) > LONGEST_MODEL:
+            return
         now = self._clock()
-        entry = self._entry(target)
         if kind is FailureKind.REJECTED:
-            entry.claimed_until = 0.0
+            self._release(target, now)
             return
         # The time to a refusal says nothing about how long an answer takes. A time-out does: at least so long.
         slow = (bucket_of(latency_ms),) if kind is FailureKind.TIMEOUT else ()
-        entry.window.note(now, (*slow, OUTCOMES, FAILURES))
-        entry.touch()
+        entry = self._count(target, now, (*slow, OUTCOMES, FAILURES))
         started = now - latency_ms / 1000
         if entry.circuit.note_failure(now, kind, started=started, draw=self._draw(), retry_after=retry_after):
             self._announce(target, entry)
 
     async def claim_probe(self, target: Target) -> bool:
-        """Whether the caller may try a target that has rested: true for one caller at a time."""
-        entry = self._entry(target)
+        """Whether the caller may try a target that has rested: true for one caller over all workers, at a time.
+
+        Waits for Redis, but no longer than a tenth of a second; without it every worker has a probe of its own.
+        """
+        entry = self._entries.get(target)
+        if entry is None or entry.circuit.closed:
+            return True
         now = self._clock()
-        state = entry.circuit.state(now)
-        if state is not CircuitState.HALF_OPEN:
-            return state is CircuitState.CLOSED
-        if now < entry.claimed_until:
+        if entry.circuit.state(now) is CircuitState.OPEN or now < entry.claimed_until:
             return False
+        # Before anything is waited for, so that this worker's other requests do not ask too.
         entry.claimed_until = now + PROBE_SECONDS
-        return True
+        return await self._sharing.claim(target, entry.circuit.record.version, PROBE_SECONDS)
 
     async def follow(self) -> None:
-        """Runs as long as the worker."""
-        await asyncio.sleep(inf)
+        """Runs as long as the worker: tells the other workers what this one sees, and learns what they see."""
+        await self._sharing.run()
 
     async def close(self) -> None:
-        self._entries.clear()
+        """After `follow` was cancelled."""
+        await self._sharing.close()
 
-    def _entry(self, target: Target) -> _Entry:
-        entry = self._entries.get(target)
-        if entry is None:
-            entry = _Entry()
-            if len(self._entries) >= self._max_targets:
-                self._entries.popitem(last=False)
-            self._entries[target] = entry
-        else:
-            self._entries.move_to_end(target)
+    def _health_of_unknown(self, target: Target) -> TargetHealth:
+        now = self._clock()
+        if len(target.model) <= LONGEST_MODEL and not self._sharing.knows_all(now):
+            self._sharing.entry(target, now)
+        return UNKNOWN
+
+    def _count(self, target: Target, now: float, fields: tuple[int, ...]) -> Entry:
+        entry = self._sharing.entry(target, now)
+        entry.window.note(now, fields)
+        entry.touch(now)
+        self._sharing.note_counted(target)
         return entry
 
-    def _announce(self, target: Target, entry: _Entry) -> None:
-        """The circuit changed, so that an earlier claim is void."""
+    def _release(self, target: Target, now: float) -> None:
+        """A probe that was refused for its own fault proves nothing: the next request may try."""
+        entry = self._entries.get(target)
+        if entry is not None and now < entry.claimed_until and not entry.circuit.closed:
+            entry.claimed_until = 0.0
+            self._sharing.release(target, entry.circuit.record.version)
+
+    def _announce(self, target: Target, entry: Entry) -> None:
+        # A claim is void with the opening it was for.
         entry.claimed_until = 0.0
+        self._sharing.note_circuit(target)

@@ -48,19 +48,21 @@ class Window:
         self._unshipped: dict[int, Counts] = {}
 
     def note(self, now: float, fields: Iterable[int]) -> None:
-        counts = self._unshipped.setdefault(slice_of(now), {})
+        number = slice_of(now)
+        counts = self._unshipped.get(number)
+        if counts is None:
+            self._forget(now)
+            counts = self._unshipped[number] = {}
         for field in fields:
             counts[field] = counts.get(field, 0) + 1
 
     def totals(self, now: float) -> Counts:
-        current = current_slices(now)
-        for slices in (self._known, self._unshipped):
-            for number in [number for number in slices if number not in current]:
-                del slices[number]
+        self._forget(now)
         return total((*self._known.values(), *self._unshipped.values()))
 
-    def take_unshipped(self) -> dict[int, Counts]:
+    def take_unshipped(self, now: float) -> dict[int, Counts]:
         """By slice, what this worker has counted since the last call; it stays part of the totals."""
+        self._forget(now)
         taken, self._unshipped = self._unshipped, {}
         for number, counts in taken.items():
             self._known[number] = total((self._known.get(number, {}), counts))
@@ -74,6 +76,8 @@ class Window:
             known[field] = shared[field]
         return fresh
 
-    @property
-    def empty(self) -> bool:
-        return not self._known and not self._unshipped
+    def _forget(self, now: float) -> None:
+        current = current_slices(now)
+        for slices in (self._known, self._unshipped):
+            for number in [number for number in slices if number not in current]:
+                del slices[number]

@@ -1,0 +1,104 @@
+"""The targets a worker watches: no more than so many, the quietest making room."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+
+from integrations.health.circuit import Circuit
+from integrations.health.summary import summarize
+from integrations.health.targets import UNKNOWN, CircuitState, Target
+from integrations.health.window import SLICE_SECONDS, WINDOW_SECONDS, Window
+
+# Clients choose the model names.
+MAX_TARGETS = 2048
+
+# A window with many samples is not added up again for each of them.
+_FEW_SAMPLES = 50
+_SETTLED_SECONDS = 0.2
+# How long an open circuit is remembered that nobody tries any more.
+_CIRCUIT_SECONDS = 600.0
+
+
+class Entry:
+    """`health` is that of the window, as of the last review; the circuit's state is read apart from it.
+
+    `complete` says whether what the other workers counted before is in the window.
+    """
+
+    __slots__ = (
+        "_changed",
+        "circuit",
+        "claimed_until",
+        "complete",
+        "health",
+        "noted_at",
+        "reviewed_at",
+        "stale_at",
+        "window",
+    )
+
+    def __init__(self) -> None:
+        self.window = Window()
+        self.circuit = Circuit()
+        self.health = UNKNOWN
+        self.noted_at = 0.0
+        self.reviewed_at = 0.0
+        self.stale_at = 0.0
+        self.claimed_until = 0.0
+        self.complete = False
+        self._changed = False
+
+    def review(self, now: float) -> None:
+        self.health = summarize(self.window.totals(now), CircuitState.CLOSED)
+        self._changed = False
+        self.reviewed_at = now
+        # Without anything new the figures change when the oldest slice leaves the window.
+        self.stale_at = now - now % SLICE_SECONDS + SLICE_SECONDS
+
+    def touch(self, now: float) -> None:
+        """Something was counted."""
+        self.noted_at = now
+        if not self._changed:
+            self._changed = True
+            settled = _SETTLED_SECONDS if self.health.samples > _FEW_SAMPLES else 0.0
+            self.stale_at = min(self.stale_at, self.reviewed_at + settled)
+
+    def is_idle(self, now: float) -> bool:
+        if now - self.noted_at <= WINDOW_SECONDS:
+            return False
+        return self.circuit.closed or now > self.circuit.record.open_until + _CIRCUIT_SECONDS
+
+
+class Entries:
+    def __init__(self, max_targets: int) -> None:
+        self.max_targets = max_targets
+        # The one noted longest ago comes first.
+        self._entries: OrderedDict[Target, Entry] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Target]:
+        return iter(self._entries)
+
+    def get(self, target: Target) -> Entry | None:
+        return self._entries.get(target)
+
+    def use(self, target: Target) -> Entry | None:
+        """The same, and it stays for longer."""
+        entry = self._entries.get(target)
+        if entry is not None:
+            self._entries.move_to_end(target)
+        return entry
+
+    def add(self, target: Target, now: float) -> Entry:
+        if len(self._entries) >= self.max_targets:
+            self._entries.popitem(last=False)
+        entry = self._entries[target] = Entry()
+        entry.noted_at = now
+        return entry
+
+    def drop_idle(self, now: float) -> None:
+        for target in [target for target, entry in self._entries.items() if entry.is_idle(now)]:
+            del self._entries[target]

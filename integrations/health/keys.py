@@ -1,0 +1,29 @@
+"""Where health is kept in Redis. The braces keep one integration's keys on one node of a cluster.
+
+A slice is a hash of the fields of `window`, `models` a sorted set of what was noted, by slice; a circuit is a packed
+CircuitRecord. Everything expires by itself.
+"""
+
+from __future__ import annotations
+
+from integrations.health.targets import Target
+
+# The number is the version of the messages: workers of different releases run side by side during an upgrade.
+CHANNEL = "svc:health:1"
+
+
+def models_key(integration_id: int) -> str:
+    return f"{{health:{integration_id}}}:models"
+
+
+def slice_key(integration_id: int, model: str, number: int) -> str:
+    return f"{{health:{integration_id}}}:{number}:{model}"
+
+
+def circuit_key(integration_id: int, model: str) -> str:
+    return f"{{health:{integration_id}}}:circuit:{model}"
+
+
+def probe_key(target: Target, version: int) -> str:
+    """One key an opening, so that a claim ends with it."""
+    return f"{{health:{target.integration_id}}}:probe:{version}:{target.model}"

@@ -1,0 +1,60 @@
+"""What workers say to each other, and what they leave in Redis, as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from integrations.health.circuit import CircuitRecord
+from integrations.health.targets import Target
+from integrations.health.window import Counts
+
+
+class SliceCounts(msgspec.Struct, frozen=True, array_like=True):
+    """Counts of one slice of a target by field. On the channel they are those of all workers together."""
+
+    target: Target
+    number: int
+    counts: Counts
+
+
+class CircuitChange(msgspec.Struct, frozen=True, array_like=True):
+    target: Target
+    record: CircuitRecord
+
+
+class Message(msgspec.Struct, frozen=True, array_like=True):
+    """`sender` is the worker, which ignores its own messages."""
+
+    sender: str
+    slices: list[SliceCounts]
+    circuits: list[CircuitChange]
+
+
+_encoder = msgspec.msgpack.Encoder()
+_messages = msgspec.msgpack.Decoder(Message)
+_records = msgspec.msgpack.Decoder(CircuitRecord)
+
+
+def encode_message(message: Message) -> bytes:
+    return _encoder.encode(message)
+
+
+def decode_message(data: bytes) -> Message:
+    """Raises msgspec.DecodeError."""
+    return _messages.decode(data)
+
+
+def encode_record(record: CircuitRecord) -> bytes:
+    return _encoder.encode(record)
+
+
+def decode_record(data: bytes) -> CircuitRecord:
+    """Raises msgspec.DecodeError."""
+    return _records.decode(data)
+
+
+def decode_counts(found: Mapping[bytes, bytes]) -> Counts:
+    """A hash as Redis returns it."""
+    return {int(field): int(count) for field, count in found.items()}

@@ -1,0 +1,193 @@
+"""Health in Redis, for a web worker. Methods raise redis.RedisError or OSError when Redis does not answer in time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from math import ceil
+
+import msgspec
+import redis
+import redis.asyncio
+from redis.asyncio.client import Pipeline, PubSub
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from integrations.health.circuit import LONGEST_RETRY_AFTER, CircuitRecord
+from integrations.health.keys import CHANNEL, circuit_key, models_key, probe_key, slice_key
+from integrations.health.messages import (
+    CircuitChange,
+    Message,
+    SliceCounts,
+    decode_counts,
+    decode_record,
+    encode_message,
+    encode_record,
+)
+from integrations.health.targets import Target
+from integrations.health.window import SLICE_SECONDS, SLICES, WINDOW_SECONDS, Counts, slice_of
+
+logger = logging.getLogger("integrations.health")
+
+ANSWER_SECONDS = 1.0
+# A request waits for this one.
+CLAIM_SECONDS = 0.1
+# A subscription that has been silent for so long is asked whether it still stands.
+QUIET_SECONDS = 30.0
+
+_EXPIRY_SECONDS = WINDOW_SECONDS + 2 * SLICE_SECONDS
+# How often a circuit has opened counts for its next rest, for as long after the last one.
+_REMEMBERED_SECONDS = LONGEST_RETRY_AFTER
+_LISTED_SECONDS = ceil(_EXPIRY_SECONDS + LONGEST_RETRY_AFTER)
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What Redis holds of one target."""
+
+    slices: dict[int, Counts]
+    circuit: CircuitRecord | None
+
+
+@dataclass(slots=True)
+class Parcel:
+    """What one worker has to tell. `first` are the slices that it has not written to before."""
+
+    slices: list[SliceCounts] = field(default_factory=list)
+    circuits: list[CircuitChange] = field(default_factory=list)
+    released: list[str] = field(default_factory=list)
+    first: set[tuple[Target, int]] = field(default_factory=set)
+
+    def __bool__(self) -> bool:
+        return bool(self.slices or self.circuits or self.released)
+
+
+class HealthStore:
+    def __init__(self, redis_url: str, sender: str) -> None:
+        # One more try, at once, for a connection that was closed while nobody used it; never after a time-out.
+        retry = Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,))
+        self._redis = redis.asyncio.Redis.from_url(
+            redis_url, socket_timeout=ANSWER_SECONDS, socket_connect_timeout=ANSWER_SECONDS, retry=retry
+        )
+        self._sender = sender
+
+    async def ping(self) -> None:
+        await self._redis.ping()
+
+    async def close(self) -> None:
+        await self._redis.aclose()
+
+    async def ship(self, parcel: Parcel, now: float) -> list[SliceCounts]:
+        """Adds the counts and returns the sums of all workers; announces circuits with the same write."""
+        async with self._redis.pipeline(transaction=False) as batch:
+            self._add_circuits(batch, parcel.circuits, now)
+            for key in parcel.released:
+                batch.delete(key)
+            before = len(batch.command_stack)
+            for item in parcel.slices:
+                for name, count in item.counts.items():
+                    batch.hincrby(
+                        slice_key(item.target.integration_id, item.target.model, item.number), str(name), count
+                    )
+            behind = len(batch.command_stack)
+            self._keep(batch, parcel, now)
+            replies = await batch.execute()
+        return _sums(parcel.slices, replies[before:behind])
+
+    async def publish(self, slices: list[SliceCounts]) -> int:
+        """Tells the other workers; returns how many listen, oneself included."""
+        heard: int = await self._redis.publish(CHANNEL, encode_message(Message(self._sender, slices, [])))
+        return heard
+
+    async def load(self, targets: Sequence[Target], numbers: Iterable[int]) -> list[Shared]:
+        wanted = list(numbers)
+        async with self._redis.pipeline(transaction=False) as batch:
+            for target in targets:
+                batch.get(circuit_key(target.integration_id, target.model))
+                for number in wanted:
+                    batch.hgetall(slice_key(target.integration_id, target.model, number))
+            replies = await batch.execute()
+        width = 1 + len(wanted)
+        return [_shared(wanted, replies[at : at + width]) for at in range(0, len(replies), width)]
+
+    async def claim(self, target: Target, version: int, seconds: float) -> bool:
+        async with asyncio.timeout(CLAIM_SECONDS):
+            key = probe_key(target, version)
+            return bool(await self._redis.set(key, self._sender, nx=True, px=ceil(seconds * 1000)))
+
+    @asynccontextmanager
+    async def subscription(self) -> AsyncIterator[PubSub]:
+        """Stands when the block is entered: whatever is said from then on will be heard."""
+        async with self._redis.pubsub() as channel:
+            await channel.subscribe(CHANNEL)
+            if await channel.get_message(timeout=ANSWER_SECONDS) is None:
+                raise redis.TimeoutError("no answer to a subscription")
+            yield channel
+
+    def _add_circuits(self, batch: Pipeline, circuits: list[CircuitChange], now: float) -> None:
+        for target, record in ((change.target, change.record) for change in circuits):
+            kept = max(record.open_until - now, 0.0) + _REMEMBERED_SECONDS
+            batch.set(circuit_key(target.integration_id, target.model), encode_record(record), px=ceil(kept * 1000))
+            self._list(batch, target, slice_of(max(record.open_until, now)))
+        if circuits:
+            batch.publish(CHANNEL, encode_message(Message(self._sender, [], circuits)))
+
+    def _keep(self, batch: Pipeline, parcel: Parcel, now: float) -> None:
+        """What is written for the first time gets its end, and what has had it leaves the list."""
+        for integration_id in {target.integration_id for target, _ in parcel.first}:
+            batch.zremrangebyscore(models_key(integration_id), "-inf", slice_of(now) - SLICES)
+        for item in parcel.slices:
+            if (item.target, item.number) in parcel.first:
+                key = slice_key(item.target.integration_id, item.target.model, item.number)
+                batch.expire(key, _EXPIRY_SECONDS)
+                self._list(batch, item.target, item.number)
+
+    def _list(self, batch: Pipeline, target: Target, number: int) -> None:
+        key = models_key(target.integration_id)
+        batch.zadd(key, {target.model: number}, gt=True)
+        batch.expire(key, _LISTED_SECONDS)
+
+
+async def next_message(channel: PubSub) -> bytes:
+    """Waits for as long as it takes, and makes sure meanwhile that there is still somebody at the other end."""
+    while True:
+        message = await channel.get_message(timeout=QUIET_SECONDS)
+        if message is None:
+            await channel.ping()
+            message = await channel.get_message(timeout=ANSWER_SECONDS)
+            if message is None:
+                raise redis.TimeoutError("no answer to a ping")
+        if message["type"] == "message":
+            data: bytes = message["data"]
+            return data
+
+
+def _sums(slices: list[SliceCounts], replies: list[int]) -> list[SliceCounts]:
+    found = iter(replies)
+    return [
+        SliceCounts(item.target, item.number, dict(zip(item.counts, found, strict=False)))  # takes as many as it needs
+        for item in slices
+    ]
+
+
+def _shared(numbers: list[int], replies: list[object]) -> Shared:
+    circuit, *slices = replies
+    return Shared(
+        slices={
+            number: decode_counts(found)
+            for number, found in zip(numbers, slices, strict=True)
+            if isinstance(found, dict) and found
+        },
+        circuit=_record(circuit) if isinstance(circuit, bytes) else None,
+    )
+
+
+def _record(data: bytes) -> CircuitRecord | None:
+    try:
+        return decode_record(data)
+    except msgspec.DecodeError as error:
+        logger.warning("circuit.unreadable error=%s", error)
+        return None
