@@ -1,0 +1,308 @@
+"""A fake of the Messages API (https://docs.anthropic.com/en/api/messages), strict about what the vendor refuses."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from integrations.providers.base import Credentials, Usage
+from tests.fakes.dialects.story import Asked, Call, Can, Reply, Story, Streamed
+
+_JSON = {"content-type": "application/json", "request-id": "req_fake"}
+_SSE = {"content-type": "text/event-stream; charset=utf-8", "request-id": "req_fake"}
+# The official SDK of today sends the newer one.
+_VERSIONS = ("2023-06-01", "2026-10-21")
+_FIELDS = {
+    "cache_control",
+    "container",
+    "context_management",
+    "max_tokens",
+    "mcp_servers",
+    "messages",
+    "metadata",
+    "model",
+    "output_config",
+    "service_tier",
+    "speed",
+    "stop_sequences",
+    "stream",
+    "system",
+    "temperature",
+    "thinking",
+    "tool_choice",
+    "tools",
+    "top_k",
+    "top_p",
+}
+_STOP_REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
+_CHOICES = {"none": "none", "auto": "auto", "any": "required"}
+_ERRORS = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    422: "invalid_request_error",
+    429: "rate_limit_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+
+Json = dict[str, Any]
+
+
+class AnthropicFake:
+    """`tests/integrations/test_fake_anthropic.py` holds it against the vendor's SDK."""
+
+    provider = "anthropic"
+    can = Can(signatures=True)
+
+    def credentials(self, base_url: str) -> Credentials:
+        return Credentials(1, self.provider, base_url, "sk-ant-api03-canary-of-the-messages-api")
+
+    def whole(self, story: Story) -> Reply:
+        stop_reason = _STOP_REASONS[story.finish]
+        answer = {**_head(story), "content": _content(story), "stop_reason": stop_reason, "usage": _usage(story.usage)}
+        return Reply(200, _JSON, json.dumps(answer, ensure_ascii=False).encode())
+
+    def stream(self, story: Story) -> Streamed:
+        stop = {"stop_reason": _STOP_REASONS[story.finish], "stop_sequence": None}
+        end = (
+            _event("message_delta", delta=stop, usage=_usage(story.usage)),
+            _event("message_stop"),
+        )
+        return Streamed(_SSE, (*_begin(story), *end))
+
+    def failure(self, status: int, message: str, *, retry_after: int | None = None) -> Reply:
+        waiting = {} if retry_after is None else {"retry-after": str(retry_after)}
+        return Reply(status, {**_JSON, **waiting}, json.dumps(_error(status, message)).encode())
+
+    def stream_failure(self, story: Story, message: str) -> Streamed:
+        begun = tuple(_begin(story)) if story != Story() else ()
+        return Streamed(_SSE, (*begun, _sse("error", _error(529, message))))
+
+    def read(self, path: str, headers: Mapping[str, str], body: bytes) -> Asked:
+        assert path.partition("?")[0] == "/v1/messages", path
+        assert headers.get("anthropic-version") in _VERSIONS, headers.get("anthropic-version")
+        assert headers.get("content-type", "").startswith("application/json")
+        assert headers.get("x-api-key"), "no x-api-key"
+        asked: Json = json.loads(body)
+        assert not set(asked) - _FIELDS, f"extra inputs are not permitted: {set(asked) - _FIELDS}"
+        assert isinstance(asked["model"], str)
+        _check_limits(asked)
+        _check_messages(asked["messages"])
+        return _understood(asked, headers["x-api-key"])
+
+
+def _head(story: Story) -> Json:
+    return {
+        "id": "msg_01FakeFakeFakeFake",
+        "type": "message",
+        "role": "assistant",
+        "model": story.model,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+    }
+
+
+def _usage(usage: Usage) -> Json:
+    """What the cache had or got is counted apart from `input_tokens`."""
+    return {
+        "input_tokens": usage.prompt_tokens - usage.cache_read_tokens - usage.cache_write_tokens,
+        "cache_read_input_tokens": usage.cache_read_tokens,
+        "cache_creation_input_tokens": usage.cache_write_tokens,
+        "output_tokens": usage.completion_tokens,
+        "output_tokens_details": {"thinking_tokens": usage.reasoning_tokens},
+    }
+
+
+def _content(story: Story) -> list[Json]:
+    content: list[Json] = []
+    if story.reasoning or story.signature:
+        content.append({"type": "thinking", "thinking": story.reasoning, "signature": story.signature})
+    if story.text:
+        content.append({"type": "text", "text": story.text})
+    for position, call in enumerate(story.calls):
+        call_id = call.id or f"toolu_{position}"
+        content.append({"type": "tool_use", "id": call_id, "name": call.name, "input": dict(call.arguments)})
+    return content
+
+
+def _begin(story: Story) -> Iterator[bytes]:
+    """Everything before the end: the head with the prompt's usage, then block after block."""
+    usage = {**_usage(story.usage), "output_tokens": 1}
+    del usage["output_tokens_details"]
+    yield _event("message_start", message={**_head(story), "usage": usage})
+    yield _event("ping")
+    for index, block in enumerate(_content(story)):
+        yield _event("content_block_start", index=index, content_block=_empty(block))
+        for delta in _deltas(block, story.pieces):
+            yield _event("content_block_delta", index=index, delta=delta)
+        yield _event("content_block_stop", index=index)
+
+
+def _empty(block: Json) -> Json:
+    match block["type"]:
+        case "text":
+            return {"type": "text", "text": ""}
+        case "thinking":
+            return {"type": "thinking", "thinking": "", "signature": ""}
+    return {**block, "input": {}}
+
+
+def _deltas(block: Json, pieces: int) -> Iterator[Json]:
+    match block["type"]:
+        case "text":
+            yield from ({"type": "text_delta", "text": piece} for piece in _pieces(block["text"], pieces))
+        case "thinking":
+            yield from ({"type": "thinking_delta", "thinking": piece} for piece in _pieces(block["thinking"], pieces))
+            if block["signature"]:
+                yield {"type": "signature_delta", "signature": block["signature"]}
+        case "tool_use":
+            yield {"type": "input_json_delta", "partial_json": ""}
+            if block["input"]:
+                arguments = json.dumps(block["input"], ensure_ascii=False)
+                for piece in _pieces(arguments, pieces):
+                    yield {"type": "input_json_delta", "partial_json": piece}
+
+
+def _pieces(text: str, count: int) -> list[str]:
+    size = max(1, -(-len(text) // count))
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def _event(kind: str, **fields: Any) -> bytes:
+    return _sse(kind, {"type": kind, **fields})
+
+
+def _sse(name: str, data: Json) -> bytes:
+    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
+
+
+def _error(status: int, message: str) -> Json:
+    return {
+        "type": "error",
+        "error": {"type": _ERRORS.get(status, "api_error"), "message": message},
+        "request_id": "req_fake",
+    }
+
+
+def _check_limits(asked: Json) -> None:
+    assert isinstance(asked["max_tokens"], int)
+    assert asked["max_tokens"] >= 1
+    assert 0 <= asked.get("temperature", 1) <= 1
+    thinking = asked.get("thinking") or {}
+    if thinking.get("type") == "enabled":
+        assert 1024 <= thinking["budget_tokens"] < asked["max_tokens"]
+        assert asked.get("temperature", 1) == 1, "temperature may only be set to 1 when thinking is enabled"
+        assert (asked.get("tool_choice") or {}).get("type") not in ("any", "tool"), "thinking and a forced tool"
+    assert all(text.strip() for text in asked.get("stop_sequences", ())), "stop sequences must contain non-whitespace"
+    assert "tool_choice" not in asked or asked.get("tools"), "tool_choice may only be specified while providing tools"
+    for tool in asked.get("tools", ()):
+        assert "type" in tool or tool["input_schema"]["type"] == "object"
+        assert _NAME.fullmatch(tool.get("name", "toolset"))
+
+
+def _check_messages(messages: list[Json]) -> None:
+    assert messages, "at least one message is required"
+    called: set[str] = set()
+    for message in messages:
+        assert message["role"] in ("user", "assistant"), message["role"]
+        blocks = _blocks(message)
+        answered = {block["tool_use_id"] for block in blocks if block["type"] == "tool_result"}
+        assert called <= answered, "tool_use ids were found without tool_result blocks immediately after"
+        assert answered <= called, "tool_result without its tool_use in the message before"
+        kinds = [block["type"] == "tool_result" for block in blocks]
+        assert kinds == sorted(kinds, reverse=True), "tool_result blocks have to stand first"
+        for block in blocks:
+            _check_block(block)
+        called = {block["id"] for block in blocks if block["type"] == "tool_use"}
+    last = _blocks(messages[-1])[-1]
+    assert not called, "the last message calls a tool"
+    if messages[-1]["role"] == "assistant" and last["type"] == "text":
+        assert last["text"] == last["text"].rstrip(), "final assistant content cannot end with trailing whitespace"
+
+
+def _check_block(block: Json) -> None:
+    match block["type"]:
+        case "text":
+            assert block["text"].strip(), "text content blocks must contain non-whitespace text"
+        case "tool_use":
+            assert _NAME.fullmatch(block["id"])
+            assert isinstance(block["input"], dict)
+        case "thinking":
+            assert block["signature"], "a thinking block has to be signed"
+        case "image" | "document":
+            assert block["source"]["type"] in ("base64", "url", "text", "file")
+
+
+def _blocks(message: Json) -> list[Json]:
+    content = message["content"]
+    assert content, "content must not be empty"
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _understood(asked: Json, secret: str) -> Asked:
+    messages = asked["messages"]
+    everything = [block for message in messages for block in _with_results(_blocks(message))]
+    config = asked.get("output_config") or {}
+    return Asked(
+        model=asked["model"],
+        stream=asked.get("stream", False),
+        system=_text(asked.get("system", "")),
+        turns=tuple((message["role"], text) for message in messages if (text := _text(message["content"]))),
+        images=tuple(_source(block) for block in everything if block["type"] == "image"),
+        documents=tuple(_source(block) for block in everything if block["type"] == "document"),
+        tools=tuple(tool.get("name", tool.get("type", "")) for tool in asked.get("tools", ())),
+        calls=tuple(Call(b["id"], b["name"], b["input"]) for b in everything if b["type"] == "tool_use"),
+        results=tuple(
+            (b["tool_use_id"], _text(b.get("content", ""))) for b in everything if b["type"] == "tool_result"
+        ),
+        tool_choice=_choice(asked.get("tool_choice")),
+        schema=(config.get("format") or {}).get("schema"),
+        stop=tuple(asked.get("stop_sequences", ())),
+        max_tokens=asked["max_tokens"],
+        temperature=asked.get("temperature"),
+        top_p=asked.get("top_p"),
+        signatures=tuple(b["signature"] for b in everything if b["type"] == "thinking"),
+        secret=secret,
+    )
+
+
+def _with_results(blocks: Iterable[Json]) -> Iterator[Json]:
+    for block in blocks:
+        yield block
+        if block["type"] == "tool_result" and isinstance(block.get("content"), list):
+            yield from block["content"]
+
+
+def _text(content: str | list[Json]) -> str:
+    if isinstance(content, str):
+        return content
+    return "".join(block["text"] for block in content if block["type"] == "text")
+
+
+def _source(block: Json) -> tuple[str, bytes | str]:
+    source = block["source"]
+    match source["type"]:
+        case "base64":
+            return source["media_type"], base64.b64decode(source["data"], validate=True)
+        case "text":
+            return source["media_type"], source["data"].encode()
+        case "url":
+            return "url", source["url"]
+    return "file", source["file_id"]
+
+
+def _choice(choice: Json | None) -> str:
+    if choice is None:
+        return ""
+    return f"function:{choice['name']}" if choice["type"] == "tool" else _CHOICES[choice["type"]]
+
+
+FAKE = AnthropicFake()
