@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import random
 from collections.abc import Callable, Mapping
 from itertools import pairwise
@@ -53,6 +54,14 @@ def cut_at(share: float) -> Splitter:
     return split
 
 
+def body_of(response: Mapping[str, Any]) -> bytes:
+    """AWS event streams are binary and kept as base64."""
+    if response.get("body_base64") is not None:
+        return base64.b64decode(response["body_base64"])
+    text: str = response["body_text"]
+    return text.encode()
+
+
 class ReplayServer(UpstreamServer):
     """`splits[name]` says how a stream is cut; `received_by(name)` what arrived for a recording."""
 
@@ -73,7 +82,7 @@ class ReplayServer(UpstreamServer):
         response = self._recordings[name]["response"]
         headers = {k: v for k, v in response["headers"].items() if k.lower() not in _FRAMING}
         headers["content-type"] = response["content_type"]
-        body = response["body_text"].encode()
+        body = body_of(response)
         if not response["stream"]:
             await connection.send_whole(response["status"], body, headers)
             return

@@ -16,12 +16,13 @@ Call = tuple[str, str]
 OWN = Path(__file__).resolve().parent.parent / "fixtures" / "exchanges"
 
 
-def exchanges() -> list[Recording]:
-    """Every exchange of the OpenAI dialect as its file says it: our own first, then those that SHARED_DIR has."""
+def exchanges(*apis: str) -> list[Recording]:
+    """Every exchange of these dialects, OpenAI's when none is named, as its file says it: our own first, then those
+    that SHARED_DIR has."""
     shared = SHARED_DIR / "recordings"
     files = [*sorted(OWN.rglob("*.json")), *sorted(shared.glob("*/*.json"))]
     found = [json.loads(file.read_text(encoding="utf-8")) for file in files]
-    return [exchange for exchange in found if exchange["api"] == OPENAI_DIALECT]
+    return [exchange for exchange in found if exchange["api"] in (apis or (OPENAI_DIALECT,))]
 
 
 @dataclass
