@@ -1,0 +1,109 @@
+"""The adapters of the Gemini API and of Vertex AI: one dialect at two places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from integrations.providers.base import (
+    NOTHING,
+    ChatRequest,
+    Credentials,
+    Needs,
+    ParsedResponse,
+    StreamTranslator,
+    Traits,
+    UpstreamRequest,
+)
+from integrations.providers.endpoints import PerCredentials
+from integrations.providers.errors import ProviderError
+from integrations.providers.failures import redact
+from integrations.providers.google.errors import google_failure
+from integrations.providers.google.places import (
+    GEMINI_URL,
+    VERTEX_URL,
+    Place,
+    gemini_path,
+    gemini_place,
+    is_service_account,
+    vertex_path,
+    vertex_place,
+)
+from integrations.providers.google.request import build_body, files_to_fetch
+from integrations.providers.google.response import parse_response
+from integrations.providers.google.stream import GoogleStream
+
+_WHOLE = ":generateContent"
+# Without `alt=sse` the answer is one JSON array.
+_STREAMED = ":streamGenerateContent?alt=sse"
+
+
+class GoogleAdapter:
+    """Stateless but for the remembered places."""
+
+    def __init__(
+        self, traits: Traits, *, place: Callable[[Credentials], Place], path: Callable[[str], str], vertex: bool
+    ) -> None:
+        self.provider = traits.provider
+        self._traits = traits
+        self._path = path
+        self._vertex = vertex
+        self._places = PerCredentials(place)
+
+    @property
+    def traits(self) -> Traits:
+        return self._traits
+
+    def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
+        """Raises UnsupportedParameterError, as `build_request` does."""
+        files = files_to_fetch(request, vertex=self._vertex)
+        token = self._vertex and is_service_account(credentials.secret)
+        return Needs(media=files, access_token=token) if files or token else NOTHING
+
+    def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
+        place = self._places.get(credentials)
+        url = f"{place.root}/{self._path(request.model)}{_STREAMED if request.stream else _WHOLE}"
+        headers = place.headers
+        if place.needs_token:
+            headers = {**headers, "authorization": f"Bearer {request.access_token}"}
+        body, warnings = build_body(request, provider=self.provider, vertex=self._vertex)
+        return UpstreamRequest("POST", url, headers, body, warnings)
+
+    def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        try:
+            return parse_response(request, body, provider=self.provider)
+        except ProviderError as error:
+            self._redact(error)
+            raise
+
+    def stream(self, request: ChatRequest) -> StreamTranslator:
+        return GoogleStream(model=request.model, provider=self.provider, redact=self._redact)
+
+    def classify_failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
+        error = google_failure(provider=self.provider, status=status, headers=headers, body=body)
+        self._redact(error)
+        return error
+
+    def _redact(self, error: ProviderError) -> None:
+        redact(error, self._places.secrets())
+
+
+GEMINI = GoogleAdapter(
+    Traits(provider="google", base_url=GEMINI_URL, owned_by="google", default_model="gemini-2.5-flash"),
+    place=gemini_place,
+    path=gemini_path,
+    vertex=False,
+)
+VERTEX = GoogleAdapter(
+    Traits(
+        provider="google_vertex",
+        base_url=VERTEX_URL,
+        owned_by="google",
+        default_model="gemini-2.5-flash",
+        options=("project", "location"),
+        required_options=("project",),
+        service_account=True,
+    ),
+    place=vertex_place,
+    path=vertex_path,
+    vertex=True,
+)

@@ -1,0 +1,101 @@
+"""Sources of an answer as OpenAI's `url_citation` annotations.
+
+Google counts the bytes of the text in UTF-8 (https://ai.google.dev/gemini-api/docs/google-search#attributing_sources),
+OpenAI its characters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from integrations.providers.google.pieces import Choice
+
+# Kinds of grounding chunks that have an address.
+_KINDS = ("web", "maps", "retrievedContext", "image")
+
+
+def annotations_of(choice: Choice) -> list[Mapping[str, Any]]:
+    """Each source once per stretch of text; a source that supports no stretch in particular, for the whole text."""
+    if choice.grounding is None and not choice.citations:
+        return []
+    text = "".join(choice.text)
+    found = [*_grounded(choice, text), *_cited(choice, text)]
+    unique = {(url, start, end): title for url, title, start, end in found}
+    return [_annotation(url, title, start, end) for (url, start, end), title in unique.items()]
+
+
+Source = tuple[str, str, int, int]  # address, title, start, end
+
+
+def _annotation(url: str, title: str, start: int, end: int) -> dict[str, Any]:
+    return {
+        "type": "url_citation",
+        "url_citation": {"url": url, "title": title, "start_index": start, "end_index": end},
+    }
+
+
+def _grounded(choice: Choice, text: str) -> Iterator[Source]:
+    metadata = _decoded(choice.grounding)
+    chunks = [_chunk(chunk) for chunk in _list(metadata, "groundingChunks")]
+    encoded = text.encode()
+    supported: set[int] = set()
+    for support in _list(metadata, "groundingSupports"):
+        segment = support.get("segment")
+        start, end = _span(segment if isinstance(segment, Mapping) else {}, encoded)
+        for index in support.get("groundingChunkIndices") or ():
+            if isinstance(index, int) and 0 <= index < len(chunks) and chunks[index][0]:
+                supported.add(index)
+                yield *chunks[index], start, end
+    for index, (url, title) in enumerate(chunks):
+        if url and index not in supported:
+            yield url, title, 0, len(text)
+
+
+def _cited(choice: Choice, text: str) -> Iterator[Source]:
+    """Passages that repeat a known work."""
+    encoded = text.encode()
+    for raw in choice.citations:
+        metadata = _decoded(raw)
+        for citation in [*_list(metadata, "citations"), *_list(metadata, "citationSources")]:
+            url = _address(citation.get("uri"))
+            if url:
+                yield url, str(citation.get("title") or ""), *_span(citation, encoded)
+
+
+def _chunk(chunk: Mapping[str, Any]) -> tuple[str, str]:
+    for kind in _KINDS:
+        source = chunk.get(kind)
+        if isinstance(source, Mapping):
+            return _address(source.get("uri") or source.get("sourceUri")), str(source.get("title") or "")
+    return "", ""
+
+
+def _address(value: Any) -> str:
+    return value if isinstance(value, str) and value.startswith(("http://", "https://")) else ""
+
+
+def _span(segment: Mapping[str, Any], encoded: bytes) -> tuple[int, int]:
+    """Protocol buffers leave a start of zero out."""
+    start, end = _offset(segment.get("startIndex"), 0), _offset(segment.get("endIndex"), len(encoded))
+    return _characters(encoded, start), _characters(encoded, max(start, end))
+
+
+def _offset(value: Any, default: int) -> int:
+    return value if isinstance(value, int) and value >= 0 else default
+
+
+def _characters(encoded: bytes, offset: int) -> int:
+    return len(encoded[:offset].decode("utf-8", "ignore"))
+
+
+def _decoded(raw: msgspec.Raw | None) -> Mapping[str, Any]:
+    decoded = None if raw is None else msgspec.json.decode(raw)
+    return decoded if isinstance(decoded, Mapping) else {}
+
+
+def _list(holder: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    found = holder.get(name)
+    return [item for item in found if isinstance(item, Mapping)] if isinstance(found, list) else []

@@ -1,0 +1,38 @@
+"""The events of a stream, whichever of Google's two forms it has: server-sent events or one JSON array."""
+
+from __future__ import annotations
+
+from integrations.providers.google.json_values import ObjectParser
+from integrations.providers.sse import EventParser
+
+_BLANK = b" \t\r\n\xef\xbb\xbf"
+
+
+class Events:
+    """The first byte that is no blank tells the form. `feed` raises NotJsonError, EventTooLargeError."""
+
+    __slots__ = ("_head", "_objects", "_sse")
+
+    def __init__(self) -> None:
+        self._head = b""
+        self._sse: EventParser | None = None
+        self._objects: ObjectParser | None = None
+
+    def feed(self, data: bytes) -> list[bytes]:
+        if self._sse is not None:
+            return [event.data for event in self._sse.feed(data)]
+        if self._objects is not None:
+            return self._objects.feed(data)
+        self._head += data
+        begun = self._head.lstrip(_BLANK)
+        if not begun:
+            return []
+        if begun[:1] in (b"[", b"{"):
+            self._objects = ObjectParser()
+        else:
+            self._sse = EventParser()
+        return self.feed(begun)
+
+    def flush(self) -> list[bytes]:
+        """The event that the end of the stream cut off before its blank line, if any."""
+        return [] if self._sse is None else [event.data for event in self._sse.flush()]

@@ -1,0 +1,129 @@
+"""Files in a request: bytes go along as `inlineData`, what Google reads itself as `fileData`.
+
+https://ai.google.dev/gemini-api/docs/file-input-methods,
+https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference#filedata
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from integrations.providers.base import Media
+from integrations.providers.conversation import Attachment, data_url
+from integrations.providers.errors import UnsupportedParameterError
+
+_YOUTUBE = frozenset({"youtube.com", "www.youtube.com", "m.youtube.com", "youtu.be"})
+_FILES_API = "https://generativelanguage.googleapis.com/"
+# Media types that Gemini reads, by extension: of fixed meaning, unlike the `mimetypes` of the machine.
+_TYPES = {
+    "png": "image/png",
+    "jpg": "image/jpeg",
+    "jpeg": "image/jpeg",
+    "webp": "image/webp",
+    "heic": "image/heic",
+    "heif": "image/heif",
+    "gif": "image/gif",
+    "pdf": "application/pdf",
+    "txt": "text/plain",
+    "md": "text/markdown",
+    "csv": "text/csv",
+    "html": "text/html",
+    "htm": "text/html",
+    "xml": "text/xml",
+    "json": "application/json",
+    "mp3": "audio/mpeg",
+    "wav": "audio/wav",
+    "aiff": "audio/aiff",
+    "aac": "audio/aac",
+    "ogg": "audio/ogg",
+    "flac": "audio/flac",
+    "m4a": "audio/mp4",
+    "mp4": "video/mp4",
+    "mpeg": "video/mpeg",
+    "mpg": "video/mpg",
+    "mov": "video/quicktime",
+    "avi": "video/x-msvideo",
+    "webm": "video/webm",
+    "wmv": "video/x-ms-wmv",
+    "3gp": "video/3gpp",
+}
+# For an address that does not show its type and that only Google can open.
+_LIKELY = {"document": "application/pdf", "video": "video/mp4"}
+# What a function may return (https://ai.google.dev/gemini-api/docs/function-calling#multimodal).
+_RESULT_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"})
+_MISNAMED = {"image/jpg": "image/jpeg"}
+
+
+def to_fetch(attachments: Iterable[Attachment], *, vertex: bool) -> tuple[str, ...]:
+    """The addresses that Google does not read itself."""
+    wanted = [
+        attachment.url
+        for attachment in attachments
+        if not attachment.is_inline and _by_address(attachment, vertex=vertex) is None
+    ]
+    return tuple(dict.fromkeys(wanted))
+
+
+def media_part(attachment: Attachment, fetched: Mapping[str, Media], *, vertex: bool) -> dict[str, Any]:
+    """A part with the file. Raises UnsupportedParameterError when its bytes are missing or no data URL."""
+    if attachment.is_inline:
+        return _inline(*_from_data_url(attachment.url))
+    by_address = _by_address(attachment, vertex=vertex)
+    if by_address is not None:
+        return {"fileData": by_address}
+    media = fetched.get(attachment.url)
+    if media is None:
+        raise UnsupportedParameterError("messages", f"the file at {attachment.url[:200]} was not fetched")
+    return _inline(media.media_type, base64.b64encode(media.data).decode("ascii"))
+
+
+def fits_result(part: Mapping[str, Any]) -> bool:
+    """Whether a function may return this part; other media go beside the result."""
+    blob = part.get("inlineData") or part.get("fileData") or {}
+    return blob.get("mimeType") in _RESULT_TYPES
+
+
+def _inline(media_type: str, data: str) -> dict[str, Any]:
+    return {"inlineData": {"mimeType": _MISNAMED.get(media_type, media_type), "data": data}}
+
+
+def _from_data_url(url: str) -> tuple[str, str]:
+    """Media type and base64. Megabytes that are plain base64 already are not decoded only to be encoded again."""
+    head, comma, body = url.partition(",")
+    if comma and head[-7:].lower() == ";base64" and "%" not in body and body.isascii() and body[-1:].strip():
+        media_type = head[5:].partition(";")[0].strip().lower()
+        if media_type:
+            return media_type, body
+    media_type, data = data_url(url)
+    return media_type, base64.b64encode(data).decode("ascii")
+
+
+def _by_address(attachment: Attachment, *, vertex: bool) -> dict[str, str] | None:
+    """`fileData`, None when the bytes have to be fetched."""
+    url = attachment.url
+    if url.startswith(("gs://", _FILES_API)):
+        return _file(url, _guess(attachment) or _LIKELY.get(attachment.kind, ""))
+    try:
+        place = urlsplit(url)
+    except ValueError:
+        raise UnsupportedParameterError("messages", "the address of a file is none") from None
+    if place.hostname in _YOUTUBE:
+        return _file(url, "video/mp4")
+    if vertex and place.scheme == "https" and (media_type := _guess(attachment)):
+        return _file(url, media_type)
+    return None
+
+
+def _file(url: str, media_type: str) -> dict[str, str]:
+    return {"fileUri": url, "mimeType": media_type} if media_type else {"fileUri": url}
+
+
+def _guess(attachment: Attachment) -> str:
+    for name in (attachment.url.partition("?")[0].partition("#")[0], attachment.name):
+        extension = name.rpartition("/")[2].rpartition(".")[2].lower()
+        if extension in _TYPES:
+            return _TYPES[extension]
+    return ""

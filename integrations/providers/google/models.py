@@ -1,0 +1,69 @@
+"""What a model of Google's can do, read off its name: the generations differ in how they are asked to think."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+_NAME = re.compile(r"gemini-(\d+)(?:\.(\d+))?")
+
+Level = Literal["MINIMAL", "LOW", "MEDIUM", "HIGH"]
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """`by`: how effort is told. Budgets are in tokens; `can_stop`: whether thinking can be switched off.
+
+    https://ai.google.dev/gemini-api/docs/thinking lists the ranges and levels.
+    """
+
+    by: Literal["nothing", "budget", "level"]
+    can_stop: bool = True
+    budgets: tuple[int, int] = (1, 24576)
+    levels: tuple[Level, ...] = ("MINIMAL", "LOW", "MEDIUM", "HIGH")
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """`signed_calls`: the first function call of a step has to carry a thought signature, else the request is refused
+    (https://ai.google.dev/gemini-api/docs/thought-signatures). `media_results`: functions may return files
+    (https://ai.google.dev/gemini-api/docs/function-calling#multimodal).
+    """
+
+    thinking: Thinking
+    signed_calls: bool = False
+    media_results: bool = False
+
+
+@lru_cache(maxsize=1024)
+def model_named(name: str) -> Model:
+    """Names that say nothing (tuned models) count as 2.5; `…-latest` aliases as the newest generation."""
+    generation = _generation(name)
+    is_pro = "-pro" in name
+    if generation >= (3, 0):
+        return Model(_by_level(generation, is_pro), signed_calls=True, media_results=True)
+    if generation < (2, 5):
+        return Model(Thinking("nothing"))
+    if is_pro:
+        return Model(Thinking("budget", can_stop=False, budgets=(128, 32768)))
+    return Model(Thinking("budget", budgets=(512 if "-lite" in name else 1, 24576)))
+
+
+def _generation(name: str) -> tuple[int, int]:
+    found = _NAME.search(name)
+    if found is not None:
+        return int(found[1]), int(found[2] or 0)
+    if "gemma" in name or "learnlm" in name:
+        return 0, 0
+    return (3, 0) if name.endswith("-latest") else (2, 5)
+
+
+def _by_level(generation: tuple[int, int], is_pro: bool) -> Thinking:
+    if not is_pro:
+        return Thinking("level", can_stop=False)
+    # Gemini 3 Pro came with two levels, 3.1 Pro with three.
+    return Thinking(
+        "level", can_stop=False, levels=("LOW", "HIGH") if generation == (3, 0) else ("LOW", "MEDIUM", "HIGH")
+    )

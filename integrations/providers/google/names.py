@@ -1,0 +1,21 @@
+"""Google's field names: its JSON is camelCase, and takes the protocol buffers' snake_case as well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+
+@lru_cache(maxsize=1024)
+def camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part[:1].upper() + part[1:] for part in rest)
+
+
+def snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
+def spellings(names: Iterable[str]) -> dict[str, str]:
+    """Either spelling → the camelCase one."""
+    return {spelling: name for name in names for spelling in (name, snake(name))}

@@ -1,0 +1,126 @@
+"""What the parts of an answer are to the client, the same for whole and streamed ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from integrations.providers.completion import reasoning_encrypted, reasoning_text
+from integrations.providers.google.contents import FORMAT, stretch_id
+from integrations.providers.google.shapes import Candidate, FunctionCall, Part, has
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """`details` hold what has to come back: `text` may be empty."""
+
+    text: str
+    details: list[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`arguments` is JSON text."""
+
+    position: int
+    id: str
+    name: str
+    arguments: str
+    extra: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """As OpenRouter hands images out: https://openrouter.ai/docs/features/multimodal/image-generation."""
+
+    entry: Mapping[str, Any]
+
+
+Piece = Text | Thought | Call | Image
+
+
+@dataclass(slots=True)
+class Choice:
+    """One candidate while its parts are read, in as many events as they come."""
+
+    index: int
+    seed: str  # what ids of calls are made from where Google gives none
+    text: list[str] = field(default_factory=list)
+    length: int = 0  # of the text, in characters
+    calls: int = 0
+    details: int = 0
+    images: int = 0
+    finished: str | int | None = None
+    message: str = ""  # why it ended, in Google's words
+    grounding: msgspec.Raw | None = None
+    citations: list[msgspec.Raw] = field(default_factory=list)
+
+    def read(self, candidate: Candidate) -> Iterator[Piece]:
+        if candidate.finish_reason:
+            self.finished = candidate.finish_reason
+            self.message = candidate.finish_message or self.message
+        if candidate.content is not None:
+            for part in candidate.content.parts or ():
+                yield from self._part(part)
+        if has(candidate.grounding_metadata):
+            self.grounding = candidate.grounding_metadata
+        if has(candidate.citation_metadata):
+            self.citations.append(candidate.citation_metadata)
+
+    def _part(self, part: Part) -> Iterator[Piece]:
+        if part.function_call is not None:
+            yield from self._call(part.function_call, part.thought_signature or "")
+        elif part.text is not None:
+            yield from self._thought(part) if part.thought else self._text(part.text, part.thought_signature or "")
+        elif part.inline_data is not None and part.inline_data.mime_type.startswith("image/") and not part.thought:
+            url = f"data:{part.inline_data.mime_type};base64,{part.inline_data.data}"
+            yield Image({"type": "image_url", "image_url": {"url": url}, "index": self.images})
+            self.images += 1
+
+    def _text(self, text: str, signature: str) -> Iterator[Piece]:
+        start = self.length
+        if text:
+            self.text.append(text)
+            self.length += len(text)
+            yield Text(text)
+        if signature:
+            yield Thought("", [self._encrypted(signature, stretch_id(start, self.length))])
+
+    def _thought(self, part: Part) -> Iterator[Piece]:
+        text, signature = part.text or "", part.thought_signature or ""
+        details: list[Mapping[str, Any]] = []
+        if signature and text:
+            details.append(reasoning_text(text, format=FORMAT, signature=signature, index=self.details))
+            self.details += 1
+        elif signature:
+            details.append(self._encrypted(signature, ""))
+        if text or details:
+            yield Thought(text, details)
+
+    def _call(self, call: FunctionCall, signature: str) -> Iterator[Piece]:
+        call_id = call.id or self._made_up_id()
+        extra: dict[str, Any] = {}
+        if signature:
+            extra["extra_content"] = {"google": {"thought_signature": signature}}
+            yield Thought("", [self._encrypted(signature, call_id)])
+        arguments = msgspec.json.format(call.args, indent=-1).decode() if has(call.args) else "{}"
+        yield Call(self.calls, call_id, call.name, arguments, extra)
+        self.calls += 1
+
+    def _encrypted(self, signature: str, belongs_to: str) -> dict[str, Any]:
+        detail = reasoning_encrypted(signature, format=FORMAT, index=self.details, id=belongs_to)
+        self.details += 1
+        return detail
+
+    def _made_up_id(self) -> str:
+        """The same for the same answer however it was cut, and another for every call."""
+        return "call_" + blake2b(f"{self.seed}/{self.index}/{self.calls}".encode(), digest_size=12).hexdigest()

@@ -1,0 +1,77 @@
+"""The body of generateContent and streamGenerateContent out of a chat-completion request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from integrations.providers.base import ChatRequest
+from integrations.providers.conversation import Conversation, read_conversation
+from integrations.providers.google.contents import Writer
+from integrations.providers.google.generation import generation_config
+from integrations.providers.google.media import to_fetch
+from integrations.providers.google.models import model_named
+from integrations.providers.google.names import spellings
+from integrations.providers.google.tools import write_tools
+from integrations.providers.parameters import Mapped
+
+_encode = msgspec.json.Encoder().encode
+# Fields of the body that clients may send in Google's own words.
+_NATIVE = spellings(("safetySettings", "cachedContent", "labels", "modelArmorConfig"))
+# https://ai.google.dev/gemini-api/docs/flex-inference: OpenAI's other tiers are the provider's default.
+_TIERS = ("flex", "priority", "standard")
+_DEFAULT_TIERS = ("auto", "default")
+
+
+def build_body(request: ChatRequest, *, provider: str, vertex: bool) -> tuple[bytes, tuple[str, ...]]:
+    """The body and the warnings. Raises UnsupportedParameterError."""
+    fields = _with_google_extras(request.fields)
+    mapped = Mapped(provider, fields)
+    model = model_named(request.model)
+    writer = Writer(model=model, fetched=request.media, vertex=vertex)
+    body = _conversation(read_conversation(fields), writer)
+    write_tools(mapped, body)
+    config = generation_config(mapped, model)
+    if config:
+        body["generationConfig"] = config
+    for name in fields:
+        if name in _NATIVE and (value := mapped.take(name)) is not None:
+            body[_NATIVE[name]] = value
+    _tier(mapped, body)
+    return _encode(body), mapped.warnings()
+
+
+def files_to_fetch(request: ChatRequest, *, vertex: bool) -> tuple[str, ...]:
+    messages = request.fields["messages"]
+    if all(isinstance(message.get("content"), str) for message in messages):
+        return ()
+    return to_fetch(read_conversation(request.fields).attachments(), vertex=vertex)
+
+
+def _conversation(conversation: Conversation, writer: Writer) -> dict[str, Any]:
+    system = [{"text": part.text} for part in conversation.system if part.text]
+    contents = writer.contents(conversation)
+    if not contents:
+        # Google wants something said; a request may hold a system message alone.
+        return {"contents": [{"role": "user", "parts": system or [{"text": ""}]}]}
+    return {"contents": contents, **({"systemInstruction": {"parts": system}} if system else {})}
+
+
+def _tier(mapped: Mapped, body: dict[str, Any]) -> None:
+    tier = mapped.take("service_tier")
+    if tier in _TIERS:
+        body["serviceTier"] = tier
+    elif tier is not None and tier not in _DEFAULT_TIERS:
+        mapped.drop(f"service_tier {tier!r}")
+
+
+def _with_google_extras(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Google's OpenAI-compatible endpoint takes `{"extra_body": {"google": {…}}}`
+    (https://ai.google.dev/gemini-api/docs/openai#extra-body): what is in there is Google's own."""
+    extra = fields.get("extra_body")
+    google = extra.get("google") if isinstance(extra, Mapping) else None
+    if not isinstance(google, Mapping):
+        return fields
+    return {**{name: value for name, value in fields.items() if name != "extra_body"}, **google}

@@ -1,0 +1,105 @@
+"""A whole answer."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+import msgspec
+
+from integrations.providers.base import ChatRequest, ParsedResponse, Usage
+from integrations.providers.completion import Answer, tool_call, whole
+from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.google.citations import annotations_of
+from integrations.providers.google.counts import finish_reason, is_blocked, read_logprobs, read_usage, seconds_of
+from integrations.providers.google.errors import google_failure_in_body
+from integrations.providers.google.pieces import Call, Choice, Image, Text, Thought
+from integrations.providers.google.shapes import Candidate, Response, decode, has
+
+FILTERED = "content_filter"
+
+
+def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:
+    """Raises ProviderError: UNUSABLE when this is no answer, or the failure that it tells of."""
+    try:
+        response = decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ProviderError(
+            "the answer is not of the form expected", kind=FailureKind.UNUSABLE, provider=provider, status=200
+        ) from error
+    if has(response.error):
+        raise google_failure_in_body(msgspec.json.decode(body), provider=provider)
+    usage = read_usage(response.usage_metadata)
+    answers = _answers(response, seed_of(response, body))
+    if not answers:
+        raise _no_answer(provider, usage)
+    return whole(
+        answers,
+        completion_id=completion_id(response, body),
+        model=response.model_version or request.model,
+        usage=usage,
+        created=seconds_of(response.create_time),
+    )
+
+
+def seed_of(response: Response, body: bytes) -> str:
+    """What made-up ids are made of: the provider's id of this answer, else the answer itself."""
+    return response.response_id or blake2b(body, digest_size=12).hexdigest()
+
+
+def completion_id(response: Response, body: bytes) -> str:
+    return response.response_id or "chatcmpl-" + seed_of(response, body)
+
+
+def blocked_answer(response: Response) -> Answer:
+    """The prompt was refused: an answer without text."""
+    feedback = response.prompt_feedback
+    message = (feedback.block_reason_message if feedback else None) or ""
+    return Answer(content="", finish_reason=FILTERED, refusal=message)
+
+
+def index_of(candidate: Candidate, position: int) -> int:
+    return position if candidate.index is None else candidate.index
+
+
+def _answers(response: Response, seed: str) -> list[Answer]:
+    candidates = response.candidates or []
+    if not candidates:
+        return [blocked_answer(response)] if is_blocked(response.prompt_feedback) else []
+    ordered = sorted(enumerate(candidates), key=lambda entry: index_of(entry[1], entry[0]))
+    return [_answer(candidate, Choice(position, seed)) for position, (_, candidate) in enumerate(ordered)]
+
+
+def _answer(candidate: Candidate, choice: Choice) -> Answer:
+    answer = Answer()
+    images = []
+    for piece in choice.read(candidate):
+        match piece:
+            case Thought():
+                answer.reasoning += piece.text
+                answer.reasoning_details += piece.details
+            case Call():
+                answer.tool_calls.append(tool_call(piece.id, piece.name, piece.arguments, **piece.extra))
+            case Image():
+                images.append(piece.entry)
+            case Text():
+                pass  # the choice keeps it
+    text = "".join(choice.text)
+    answer.content = text if text or not choice.calls else None
+    answer.finish_reason = finish_reason(choice.finished, called_tools=choice.calls > 0)
+    if answer.finish_reason == FILTERED and not text:
+        answer.refusal = choice.message
+    answer.annotations = annotations_of(choice)
+    answer.logprobs = read_logprobs(candidate.logprobs_result)
+    if images:
+        answer.extra = {"images": images}
+    return answer
+
+
+def _no_answer(provider: str, usage: Usage | None) -> ProviderError:
+    return ProviderError(
+        "the provider gave no candidate and no reason",
+        kind=FailureKind.UNUSABLE,
+        provider=provider,
+        status=200,
+        usage=usage,
+    )

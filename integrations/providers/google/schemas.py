@@ -1,0 +1,57 @@
+"""JSON schemas as Google takes them: nearly whole JSON Schema, with a few keywords put differently.
+
+https://ai.google.dev/api/generate-content#FIELDS.response_json_schema: beside `$ref` only other `$` keywords may stand,
+and a constant is an enumeration of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+# Keywords whose value maps names to schemas: the names are no keywords.
+_NAMED_SCHEMAS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+# Keywords whose value is data and no schema.
+_DATA = frozenset({"enum", "default", "example", "examples", "required", "const"})
+_UNKNOWN = frozenset({"$schema", "$comment"})
+
+
+def google_schema(schema: Any) -> Any:
+    """The schema in Google's words; the very same object where nothing has to change."""
+    if isinstance(schema, list):
+        items = [google_schema(item) for item in schema]
+        return items if any(new is not old for new, old in zip(items, schema, strict=True)) else schema
+    if not isinstance(schema, Mapping):
+        return schema
+    if "$ref" in schema and any(not name.startswith("$") for name in schema):
+        schema = {name: value for name, value in schema.items() if name.startswith("$")}
+    changed = {name: value for name, old in schema.items() if (value := _value(name, old)) is not old}
+    if changed:
+        schema = {**schema, **changed}
+    if not _UNKNOWN.isdisjoint(schema) or "const" in schema:
+        schema = _reworded(schema)
+    return schema
+
+
+def _value(name: str, value: Any) -> Any:
+    if name in _DATA:
+        return value
+    if name in _NAMED_SCHEMAS and isinstance(value, Mapping):
+        changed = {key: new for key, old in value.items() if (new := google_schema(old)) is not old}
+        return {**value, **changed} if changed else value
+    return google_schema(value)
+
+
+def _reworded(schema: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in schema.items() if name not in _UNKNOWN and name != "const"}
+    if "const" in schema:
+        kept["enum"] = [schema["const"]]
+        if "type" not in kept and (kind := _type_of(schema["const"])):
+            kept["type"] = kind
+    return kept
+
+
+def _type_of(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    return {str: "string", int: "integer", float: "number", type(None): "null"}.get(type(value), "")

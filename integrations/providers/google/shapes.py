@@ -1,0 +1,79 @@
+"""Gemini's answers as the wire has them, the parts that matter (https://ai.google.dev/api/generate-content)."""
+
+from __future__ import annotations
+
+import msgspec
+
+_NOTHING = msgspec.Raw(b"null")
+
+
+class FunctionCall(msgspec.Struct):
+    """`args` stays the text that came: it leaves as text."""
+
+    name: str = ""
+    id: str | None = None
+    args: msgspec.Raw = _NOTHING
+
+
+class Blob(msgspec.Struct, rename="camel"):
+    mime_type: str = ""
+    data: str = ""
+
+
+class Part(msgspec.Struct, rename="camel"):
+    """One of text, function call or file; what Google's own tools did (`executableCode`, `toolCall`…) is not read."""
+
+    text: str | None = None
+    thought: bool | None = False
+    thought_signature: str | None = None
+    function_call: FunctionCall | None = None
+    inline_data: Blob | None = None
+
+
+class Content(msgspec.Struct):
+    parts: list[Part] | None = None
+
+
+class Candidate(msgspec.Struct, rename="camel"):
+    """`finish_reason` is a name, or its number where the client asked for `enum-encoding=int`."""
+
+    content: Content | None = None
+    finish_reason: str | int | None = None
+    finish_message: str | None = None
+    index: int | None = None
+    grounding_metadata: msgspec.Raw = _NOTHING
+    citation_metadata: msgspec.Raw = _NOTHING
+    logprobs_result: msgspec.Raw = _NOTHING
+
+
+class UsageMetadata(msgspec.Struct, rename="camel"):
+    prompt_token_count: int | None = None
+    candidates_token_count: int | None = None
+    thoughts_token_count: int | None = None
+    tool_use_prompt_token_count: int | None = None
+    cached_content_token_count: int | None = None
+    total_token_count: int | None = None
+
+
+class PromptFeedback(msgspec.Struct, rename="camel"):
+    block_reason: str | int | None = None
+    block_reason_message: str | None = None
+
+
+class Response(msgspec.Struct, rename="camel"):
+    """A whole answer or one event of a stream. `error`: Google reports failures inside a 200 as well."""
+
+    candidates: list[Candidate] | None = None
+    prompt_feedback: PromptFeedback | None = None
+    usage_metadata: UsageMetadata | None = None
+    model_version: str | None = None
+    response_id: str | None = None
+    create_time: str | None = None
+    error: msgspec.Raw = _NOTHING
+
+
+decode = msgspec.json.Decoder(Response).decode
+
+
+def has(raw: msgspec.Raw) -> bool:
+    return bytes(raw) not in (b"null", b"", b"{}")

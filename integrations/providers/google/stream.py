@@ -1,0 +1,187 @@
+"""A streamed answer: every event of Google's is a response of its own, with the parts that are new."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from integrations.providers.base import StreamEvent, Usage
+from integrations.providers.completion import Chunks
+from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.failures import scrub
+from integrations.providers.google.citations import annotations_of
+from integrations.providers.google.counts import finish_reason, is_blocked, read_logprobs, read_usage, seconds_of
+from integrations.providers.google.errors import google_failure_in_body
+from integrations.providers.google.events import Events
+from integrations.providers.google.json_values import NotJsonError
+from integrations.providers.google.pieces import Call, Choice, Piece, Text, Thought
+from integrations.providers.google.response import FILTERED, blocked_answer, completion_id, index_of, seed_of
+from integrations.providers.google.shapes import Candidate, Response, decode, has
+from integrations.providers.sse import EventTooLargeError
+
+
+class GoogleStream:
+    """See `StreamTranslator`. A caller that finds `usage` None at the end may set an estimate before `closing()`.
+
+    An error behind good events is raised by the next call, so that nothing before it is lost.
+    """
+
+    __slots__ = (
+        "_blocked",
+        "_choices",
+        "_chunks",
+        "_created",
+        "_events",
+        "_failure",
+        "_redact",
+        "_seed",
+        "finish_reason",
+        "model",
+        "provider",
+        "usage",
+    )
+
+    def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
+        self.model = model
+        self.provider = provider
+        self.finish_reason = ""
+        self.usage: Usage | None = None
+        self._redact = redact
+        self._created = int(time.time())
+        self._events = Events()
+        self._chunks: Chunks | None = None
+        self._seed = ""
+        self._choices: dict[int, Choice] = {}
+        self._blocked = False
+        self._failure: ProviderError | None = None
+
+    def feed(self, data: bytes) -> list[StreamEvent]:
+        self._raise_failure()
+        try:
+            events = self._events.feed(data)
+        except (EventTooLargeError, NotJsonError) as error:
+            raise self._failed(self._unusable(str(error))) from error
+        translated = self._translate(events)
+        if not translated:
+            self._raise_failure()
+        return translated
+
+    def closing(self) -> list[StreamEvent]:
+        self._raise_failure()
+        translated = self._translate(self._events.flush(), cut=True)
+        self._raise_failure()
+        if self._chunks is None:
+            raise self._failed(self._unusable("the stream ended without an answer"))
+        if not self._blocked and not self._all_finished():
+            raise self._failed(self._unusable("the stream ended before its end was announced"))
+        return translated + self._end(self._chunks)
+
+    def _translate(self, events: list[bytes], *, cut: bool = False) -> list[StreamEvent]:
+        translated: list[StreamEvent] = []
+        for data in events:
+            if not data.strip():
+                continue
+            try:
+                self._event(data, translated)
+            except ProviderError as error:
+                if cut and error.kind is FailureKind.UNUSABLE:
+                    break  # half an event: closing() says whether the stream was whole without it
+                self._failure = self._failed(error)
+                break
+        return translated
+
+    def _event(self, data: bytes, out: list[StreamEvent]) -> None:
+        try:
+            response = decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._unusable("an event of the stream is not of the form expected") from error
+        usage = read_usage(response.usage_metadata)
+        if usage is not None:
+            self.usage = usage
+        if has(response.error):
+            raise google_failure_in_body(msgspec.json.decode(data), provider=self.provider)
+        chunks = self._chunks or self._begin(response, data)
+        candidates = response.candidates
+        if candidates:
+            for position, candidate in enumerate(candidates):
+                self._candidate(chunks, candidate, index_of(candidate, position), out)
+        elif is_blocked(response.prompt_feedback) and not self._choices:
+            self._block(chunks, response, out)
+
+    def _begin(self, response: Response, data: bytes) -> Chunks:
+        self._seed = seed_of(response, data)
+        self.model = response.model_version or self.model
+        created = seconds_of(response.create_time)
+        self._chunks = Chunks(
+            completion_id=completion_id(response, data),
+            model=self.model,
+            created=self._created if created is None else created,
+        )
+        return self._chunks
+
+    def _candidate(self, chunks: Chunks, candidate: Candidate, index: int, out: list[StreamEvent]) -> None:
+        choice = self._choices.get(index)
+        if choice is None:
+            choice = self._choices[index] = Choice(index, self._seed)
+            out.append(chunks.role(index))
+        logprobs = read_logprobs(candidate.logprobs_result)
+        for piece in choice.read(candidate):
+            if logprobs is not None and isinstance(piece, Text):
+                out.append(chunks.text(piece.text, index, logprobs=logprobs))
+                logprobs = None
+            else:
+                out.append(_written(chunks, piece, index))
+
+    def _block(self, chunks: Chunks, response: Response, out: list[StreamEvent]) -> None:
+        out.append(chunks.role())
+        self._blocked = True
+        refusal = blocked_answer(response).refusal
+        if refusal:
+            out.append(chunks.delta({"refusal": refusal}))
+
+    def _all_finished(self) -> bool:
+        return bool(self._choices) and all(choice.finished for choice in self._choices.values())
+
+    def _end(self, chunks: Chunks) -> list[StreamEvent]:
+        reasons = {
+            index: finish_reason(choice.finished, called_tools=choice.calls > 0)
+            for index, choice in sorted(self._choices.items())
+        } or {0: FILTERED}
+        self.finish_reason = next(iter(reasons.values()))
+        return [*self._remarks(chunks, reasons), *chunks.last(reasons, self.usage)]
+
+    def _remarks(self, chunks: Chunks, reasons: dict[int, str]) -> Iterator[StreamEvent]:
+        """What is known only once the text is whole: its sources, and why there is none."""
+        for index, choice in self._choices.items():
+            annotations = annotations_of(choice)
+            if annotations:
+                yield chunks.delta({"annotations": annotations}, index)
+            if reasons[index] == FILTERED and not choice.length and choice.message:
+                yield chunks.delta({"refusal": choice.message}, index)
+
+    def _failed(self, error: ProviderError) -> ProviderError:
+        """With what the attempt has used up, and without secrets."""
+        error.usage = error.usage or self.usage
+        self._redact(error)
+        return error
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _unusable(self, message: str) -> ProviderError:
+        return ProviderError(scrub(message), kind=FailureKind.UNUSABLE, provider=self.provider, status=200)
+
+
+def _written(chunks: Chunks, piece: Piece, index: int) -> StreamEvent:
+    match piece:
+        case Text():
+            return chunks.text(piece.text, index)
+        case Thought():
+            return chunks.reasoning(piece.text, piece.details, index)
+        case Call():
+            return chunks.tool_call(piece.position, piece.id, piece.name, piece.arguments, index, **piece.extra)
+        case _:
+            return chunks.delta({"images": [piece.entry]}, index)

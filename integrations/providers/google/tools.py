@@ -1,0 +1,100 @@
+"""Tools, native ones included, and the choice among them
+(https://ai.google.dev/gemini-api/docs/function-calling)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from integrations.providers.google.names import camel, spellings
+from integrations.providers.google.schemas import google_schema
+from integrations.providers.parameters import FunctionTool, Mapped, ToolChoice, function_tools, tool_choice
+
+# https://ai.google.dev/api/caching#Tool, https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/Tool
+_NATIVE = spellings(
+    (
+        "googleSearch",
+        "googleSearchRetrieval",
+        "googleMaps",
+        "codeExecution",
+        "urlContext",
+        "fileSearch",
+        "computerUse",
+        "enterpriseWebSearch",
+        "retrieval",
+        "mcpServers",
+        "parallelAiSearch",
+        "exaAiSearch",
+        "functionDeclarations",
+    )
+)
+_SEARCH: dict[str, Any] = {"googleSearch": {}}
+
+
+def write_tools(mapped: Mapped, body: dict[str, Any]) -> None:
+    """Sets `tools` and `toolConfig` where the request asks for any. Raises UnsupportedParameterError."""
+    functions, others = function_tools(mapped)
+    tools: list[dict[str, Any]] = []
+    if functions:
+        tools.append({"functionDeclarations": [_declaration(function) for function in functions]})
+        if any(function.strict for function in functions):
+            mapped.drop("tools[].function.strict")
+    tools += [_native(mapped, tool) for tool in others]
+    if mapped.take("web_search_options") is not None and not any(camel(name) in _SEARCH for t in tools for name in t):
+        tools.append(dict(_SEARCH))
+    if tools:
+        body["tools"] = tools
+    config = _tool_config(mapped, tool_choice(mapped), has_functions=bool(functions))
+    if config:
+        body["toolConfig"] = config
+    if mapped.take("parallel_tool_calls") is False and functions:
+        mapped.drop("parallel_tool_calls")
+
+
+def _declaration(function: FunctionTool) -> dict[str, Any]:
+    declaration: dict[str, Any] = {"name": function.name}
+    if function.description:
+        declaration["description"] = function.description
+    declaration["parametersJsonSchema"] = google_schema(function.parameters)
+    return declaration
+
+
+def _native(mapped: Mapped, tool: Mapping[str, Any]) -> dict[str, Any]:
+    """`{"google_search": {}}` as it is, `{"type": "google_search", …}` as that."""
+    named = {name: value for name, value in tool.items() if name in _NATIVE}
+    if named:
+        return named
+    kind = str(tool.get("type") or "")
+    if kind not in _NATIVE:
+        raise mapped.refuse("tools", f"{mapped.provider} has no tool of type {kind!r}")
+    return {_NATIVE[kind]: {name: value for name, value in tool.items() if name not in ("type", "cache_control")}}
+
+
+def _tool_config(mapped: Mapped, choice: ToolChoice | None, *, has_functions: bool) -> dict[str, Any]:
+    config: dict[str, Any] = {}
+    for name in ("toolConfig", "tool_config"):
+        native = mapped.take(name)
+        if isinstance(native, Mapping):
+            config |= {camel(key): value for key, value in native.items()}
+    if choice is None or "functionCallingConfig" in config:
+        return config
+    if not has_functions:
+        if choice.kind in ("required", "function"):
+            raise mapped.refuse("tool_choice", "there is no function to call")
+        return config
+    config["functionCallingConfig"] = _calling(choice)
+    return config
+
+
+def _calling(choice: ToolChoice) -> dict[str, Any]:
+    if choice.kind == "none":
+        return {"mode": "NONE"}
+    if choice.kind == "function":
+        return {"mode": "ANY", "allowedFunctionNames": [choice.function]}
+    if choice.allowed:
+        # Under AUTO a list of names is refused; VALIDATED leaves the choice open among those named.
+        return {
+            "mode": "ANY" if choice.kind == "required" else "VALIDATED",
+            "allowedFunctionNames": list(choice.allowed),
+        }
+    return {"mode": "ANY" if choice.kind == "required" else "AUTO"}
