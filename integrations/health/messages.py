@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
 import msgspec
@@ -9,6 +10,8 @@ import msgspec
 from integrations.health.circuit import CircuitRecord
 from integrations.health.targets import Target
 from integrations.health.window import Counts
+
+logger = logging.getLogger("integrations.health")
 
 
 class SliceCounts(msgspec.Struct, frozen=True, array_like=True):
@@ -50,9 +53,13 @@ def encode_record(record: CircuitRecord) -> bytes:
     return _encoder.encode(record)
 
 
-def decode_record(data: bytes) -> CircuitRecord:
-    """Raises msgspec.DecodeError."""
-    return _records.decode(data)
+def decode_record(data: bytes) -> CircuitRecord | None:
+    """None for what another release left there: the circuit is then taken for one that never opened."""
+    try:
+        return _records.decode(data)
+    except msgspec.DecodeError as error:
+        logger.warning("circuit.unreadable error=%s", error)
+        return None
 
 
 def decode_counts(found: Mapping[bytes, bytes]) -> Counts:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from math import ceil
 
-import msgspec
 import redis
 import redis.asyncio
 from redis.asyncio.client import Pipeline, PubSub
@@ -29,8 +27,6 @@ from integrations.health.messages import (
 )
 from integrations.health.targets import Target
 from integrations.health.window import SLICE_SECONDS, SLICES, WINDOW_SECONDS, Counts, slice_of
-
-logger = logging.getLogger("integrations.health")
 
 ANSWER_SECONDS = 1.0
 # A request waits for this one.
@@ -181,13 +177,5 @@ def _shared(numbers: list[int], replies: list[object]) -> Shared:
             for number, found in zip(numbers, slices, strict=True)
             if isinstance(found, dict) and found
         },
-        circuit=_record(circuit) if isinstance(circuit, bytes) else None,
+        circuit=decode_record(circuit) if isinstance(circuit, bytes) else None,
     )
-
-
-def _record(data: bytes) -> CircuitRecord | None:
-    try:
-        return decode_record(data)
-    except msgspec.DecodeError as error:
-        logger.warning("circuit.unreadable error=%s", error)
-        return None
