@@ -13,6 +13,8 @@ import msgspec
 from analytics.queries.overview import ModelTotals, Overview
 from analytics.queries.requests import RequestRow
 from analytics.queries.sessions import SessionRow
+from integrations.health.reader import ModelHealth, ProviderHealth
+from integrations.health.targets import TargetHealth
 
 
 def session_entry(row: SessionRow) -> dict[str, Any]:
@@ -96,6 +98,25 @@ def overview(totals: Overview) -> dict[str, Any]:
         "error_rate": totals.error_rate,
         "average_latency_ms": totals.average_latency_ms,
         "top_models": [_model(item) for item in totals.top_models],
+    }
+
+
+def provider_latency(row: ProviderHealth) -> dict[str, Any]:
+    models = [_model_latency(item) for item in row.models]
+    return {"provider": row.provider, **_latency(row.health), "status": row.status, "models": models}
+
+
+def _model_latency(item: ModelHealth) -> dict[str, Any]:
+    return {"model": item.model, **_latency(item.health), "status": item.status, "circuit": item.health.circuit}
+
+
+def _latency(health: TargetHealth) -> dict[str, Any]:
+    return {
+        "p50_ms": health.p50_ms,
+        "p95_ms": health.p95_ms,
+        "p99_ms": health.p99_ms,
+        "samples": health.samples,
+        "error_rate": health.error_share,
     }
 
 

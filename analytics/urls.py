@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from analytics.views.metrics import OverviewView
+from analytics.views.metrics import OverviewView, ProviderLatencyView
 from analytics.views.sessions import SessionRequestsView, SessionsView, SessionView
 
 # A session id is the client's own and may hold slashes.
@@ -13,4 +13,5 @@ urlpatterns = [
     path("sessions/<path:session_id>/requests", SessionRequestsView.as_view()),
     path("sessions/<path:session_id>", SessionView.as_view()),
     path("metrics/overview", OverviewView.as_view()),
+    path("metrics/provider-latency", ProviderLatencyView.as_view()),
 ]

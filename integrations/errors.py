@@ -30,3 +30,7 @@ class MediaError(ValidationError):
 
 class MediaBusyError(ServiceUnavailableError):
     """More files are being fetched than this worker does at a time."""
+
+
+class HealthUnavailableError(ServiceUnavailableError):
+    code = "health_unavailable"

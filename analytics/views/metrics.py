@@ -9,8 +9,10 @@ from rest_framework.response import Response
 
 from analytics.parameters import RangeParameters
 from analytics.queries.overview import get_overview
-from analytics.serializers import overview
+from analytics.serializers import overview, provider_latency
 from core.views import ProjectAPIView
+from integrations.health.reader import project_health
+from integrations.health.window import WINDOW_SECONDS
 
 OVERVIEW_DAYS = 30
 
@@ -29,3 +31,10 @@ class OverviewView(ProjectAPIView):
     def _default_end(self, start: datetime | None, longest: timedelta) -> datetime:
         now = datetime.now(UTC)
         return min(start + longest, now) if start and start < now else now
+
+
+class ProviderLatencyView(ProjectAPIView):
+    def get(self, request: Request) -> Response:
+        """The last five minutes of every usable provider of the project, as the gateway's own choices see them."""
+        providers = [provider_latency(row) for row in project_health(self.project_id)]
+        return Response({"window_seconds": WINDOW_SECONDS, "generated_at": datetime.now(UTC), "providers": providers})

@@ -1,0 +1,144 @@
+"""The live figures as the management API shows them, read from Redis without a worker's memory."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from uuid import UUID
+
+import redis
+from django.conf import settings
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from integrations.errors import HealthUnavailableError
+from integrations.health.circuit import Circuit
+from integrations.health.keys import circuit_key, models_key, slice_key
+from integrations.health.messages import decode_counts, decode_record
+from integrations.health.summary import summarize
+from integrations.health.targets import CircuitState, TargetHealth
+from integrations.health.window import Counts, current_slices, total
+from integrations.sandbox.behaviours import BEHAVIOURS
+from integrations.selectors import enabled_credentials
+
+logger = logging.getLogger("integrations.health")
+
+# Of each integration those noted last.
+_MODELS = 200
+_SANDBOX_ID = 0
+
+# Made on first use, so that a fork does not share its connections.
+_client: redis.Redis | None = None
+
+
+class Status(StrEnum):
+    HEALTHY = "healthy"
+    DEGRADED = "degraded"
+    DOWN = "down"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelHealth:
+    model: str
+    status: Status
+    health: TargetHealth
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderHealth:
+    """`health` is that of all its models together; `circuit` in it says nothing."""
+
+    provider: str
+    status: Status
+    health: TargetHealth
+    models: tuple[ModelHealth, ...]
+
+
+def project_health(project_id: UUID, *, now: float | None = None) -> list[ProviderHealth]:
+    """One row for each usable integration of the project, also without samples, by provider name.
+
+    `now` is in Unix seconds. Raises HealthUnavailableError when Redis does not answer.
+    """
+    at = time.time() if now is None else now
+    integrations = {item.integration_id: item.provider for item in enabled_credentials(project_id)}
+    try:
+        found = _read(list(integrations), at)
+    except redis.RedisError as error:
+        logger.warning("reading.failed error=%s", type(error).__name__)
+        raise HealthUnavailableError("The live figures are not available: Redis does not answer.") from error
+    rows = [_provider(name, found[integration_id]) for integration_id, name in integrations.items()]
+    return sorted(rows, key=lambda row: row.provider)
+
+
+_Models = dict[str, tuple[Counts, CircuitState]]
+
+
+def _read(integration_ids: Sequence[int], now: float) -> dict[int, _Models]:
+    """By integration, what its models counted in the window, and their circuits."""
+    numbers = current_slices(now)
+    client = _connect()
+    with client.pipeline(transaction=False) as batch:
+        for integration_id in integration_ids:
+            batch.zrevrangebyscore(models_key(integration_id), "+inf", numbers[0], start=0, num=_MODELS)
+        named = list(zip(integration_ids, batch.execute(), strict=True))
+    listed = [(integration_id, name.decode()) for integration_id, names in named for name in sorted(names)]
+    listed = [(integration_id, model) for integration_id, model in listed if _may_show(integration_id, model)]
+    with client.pipeline(transaction=False) as batch:
+        for integration_id, model in listed:
+            batch.get(circuit_key(integration_id, model))
+            for number in numbers:
+                batch.hgetall(slice_key(integration_id, model, number))
+        replies = iter(batch.execute())
+    found: dict[int, _Models] = {integration_id: {} for integration_id in integration_ids}
+    for integration_id, model in listed:
+        state = _state(next(replies), now)
+        found[integration_id][model] = total(decode_counts(next(replies)) for _ in numbers), state
+    return found
+
+
+def _may_show(integration_id: int, model: str) -> bool:
+    """The sandbox is everybody's: a name that it does not know was made up by a client, of whichever project."""
+    return integration_id != _SANDBOX_ID or model in BEHAVIOURS
+
+
+def _state(record: bytes | None, now: float) -> CircuitState:
+    circuit = Circuit()
+    known = decode_record(record) if record is not None else None
+    if known is not None:
+        circuit.adopt(known)
+    return circuit.state(now)
+
+
+def _provider(name: str, models: Mapping[str, tuple[Counts, CircuitState]]) -> ProviderHealth:
+    rows = [_model(model, counts, state) for model, (counts, state) in models.items()]
+    health = summarize(total(counts for counts, _ in models.values()), CircuitState.CLOSED)
+    return ProviderHealth(name, _provider_status(health, rows), health, tuple(rows))
+
+
+def _model(model: str, counts: Counts, state: CircuitState) -> ModelHealth:
+    health = summarize(counts, state)
+    if state is CircuitState.OPEN:
+        status = Status.DOWN
+    else:
+        status = Status.DEGRADED if health.degraded or state is CircuitState.HALF_OPEN else Status.HEALTHY
+    return ModelHealth(model, status, health)
+
+
+def _provider_status(health: TargetHealth, rows: Iterable[ModelHealth]) -> Status:
+    """Down when none of its models is asked any more, degraded when one is not or its errors are too many."""
+    states = [row.status for row in rows]
+    if states and all(status is Status.DOWN for status in states):
+        return Status.DOWN
+    return Status.DEGRADED if health.degraded or Status.DOWN in states else Status.HEALTHY
+
+
+def _connect() -> redis.Redis:
+    global _client
+    if _client is None:
+        # One more try, at once, for a connection that was closed while nobody used it; never after a time-out.
+        retry = Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,))
+        _client = redis.Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1, retry=retry)
+    return _client
