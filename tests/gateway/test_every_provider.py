@@ -50,6 +50,8 @@ STORIES = {
 }
 # What the vendor signed is opaque and of its own form; the rest of a message is the same from all.
 OPAQUE = ("reasoning_details", "extra_content")
+# What look-alikes add to the dialect under names of their own is passed on, beside the common fields.
+VENDORS_OWN = ("reasoning", "x_groq")
 # Identity, and what OpenAI's own API adds to say how it served.
 VARYING = ("id", "created", "model", "system_fingerprint", "service_tier")
 
@@ -83,7 +85,7 @@ TOLD = [(provider, name) for provider in PROVIDERS for name, story in STORIES.it
 def pruned(value: Any) -> Any:
     """Without fields that hold nothing, and without what differs by nature."""
     if isinstance(value, dict):
-        dropped = (*VARYING, *OPAQUE)
+        dropped = (*VARYING, *OPAQUE, *VENDORS_OWN)
         return {name: pruned(item) for name, item in value.items() if item is not None and name not in dropped}
     if isinstance(value, list):
         return [pruned(item) for item in value]

@@ -12,15 +12,16 @@ import pytest
 
 from integrations.registry import providers
 from tests.fakes.dialects.registry import FAKES
-from tests.integrations.adapters.newcomer import NEWCOMER, registered
+from tests.integrations.adapters.newcomer import FAKE, NEWCOMER, registered
 from tests.integrations.adapters.subject import Subject, subject_of
 
 EVERY = [*providers(), NEWCOMER]
 
 
-def having(ability: str, *, is_there: bool = True) -> list[str]:
+def having(ability: str) -> list[str]:
     """The providers whose fake says so; one without a fake stays in and fails."""
-    return [name for name in EVERY if name not in FAKES or getattr(FAKES[name].can, ability) is is_there]
+    fakes = {**FAKES, NEWCOMER: FAKE}
+    return [name for name in EVERY if name not in fakes or getattr(fakes[name].can, ability)]
 
 
 def made(request: pytest.FixtureRequest) -> Iterator[Subject]:
@@ -47,11 +48,6 @@ def thinking(request: pytest.FixtureRequest) -> Iterator[Subject]:
 
 @pytest.fixture(params=having("signatures"))
 def signing(request: pytest.FixtureRequest) -> Iterator[Subject]:
-    yield from made(request)
-
-
-@pytest.fixture(params=having("signatures", is_there=False))
-def unsigned(request: pytest.FixtureRequest) -> Iterator[Subject]:
     yield from made(request)
 
 

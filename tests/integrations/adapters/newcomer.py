@@ -8,11 +8,14 @@ from unittest.mock import patch
 
 from integrations import registry
 from integrations.providers import compatible
-from integrations.providers.openai import Dialect, OpenAIAdapter
+from integrations.providers.openai import OpenAIAdapter
+from integrations.providers.openai_dialect import Dialect
+from tests.fakes.dialects.openai import OpenAIFake
 from tests.fakes.dialects.registry import FAKES
 
 NEWCOMER = "newcomer"
 ROW = Dialect(NEWCOMER, "https://api.newcomer.example/v1", default_model="newcomer-large")
+FAKE = OpenAIFake(NEWCOMER)
 
 
 @contextmanager
@@ -21,7 +24,7 @@ def registered() -> Iterator[None]:
     with (
         patch.dict(compatible.ADAPTERS, {NEWCOMER: OpenAIAdapter(ROW)}),
         patch.dict(registry._ADAPTERS, {NEWCOMER: registry._COMPATIBLE}),
-        patch.dict(FAKES, {NEWCOMER: type(FAKES["openai_compatible"])(NEWCOMER)}),  # type: ignore[call-arg]  # the row's fake takes its name
+        patch.dict(FAKES, {NEWCOMER: FAKE}),
     ):
         yield
         registry.adapter_for.cache_clear()
