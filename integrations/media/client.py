@@ -8,6 +8,7 @@ import ssl
 import aiohttp
 
 from integrations.addresses import PrivateAddressError, is_plainly_private
+from integrations.media.lookup import OwnLookup
 from integrations.media.target import Target
 from integrations.transport.proxies import ProxyFor
 from integrations.transport.resolver import AiohttpResolver, Lookup, Resolver, any_address, only_public
@@ -21,10 +22,13 @@ _HEADERS = {"accept": "*/*", "accept-encoding": "identity", "user-agent": "promp
 class MediaClient:
     """Bound to the event loop it is made on. A connection serves one file."""
 
-    def __init__(self, *, allow_private: bool, proxy_for: ProxyFor, tls: ssl.SSLContext | None, lookup: Lookup) -> None:
+    def __init__(
+        self, *, allow_private: bool, proxy_for: ProxyFor, tls: ssl.SSLContext | None, lookup: Lookup | None
+    ) -> None:
         self._allow_private = allow_private
         self._proxy_for = proxy_for
-        self._resolver = Resolver(any_address if allow_private else only_public, lookup)
+        self._own_lookup = OwnLookup()
+        self._resolver = Resolver(any_address if allow_private else only_public, lookup or self._own_lookup)
         self._names = AiohttpResolver(self._resolver)
         self._session = aiohttp.ClientSession(
             # Without a cache of names: each connection is to an address that was checked for it.
@@ -47,6 +51,7 @@ class MediaClient:
 
     async def close(self) -> None:
         await self._session.close()
+        self._own_lookup.close()
 
     async def _way_to(self, target: Target) -> str | None:
         """The proxy to ask, if any. A proxy resolves names itself, so that ours is only a second opinion there."""

@@ -22,7 +22,7 @@ from integrations.media.limits import MediaLimits
 from integrations.media.target import Target, target_of
 from integrations.providers.base import Media
 from integrations.transport.proxies import ProxyFor, proxies_from_environment
-from integrations.transport.resolver import Lookup, system_lookup
+from integrations.transport.resolver import Lookup
 
 MAX_FILES = 20
 """Of one request."""
@@ -56,7 +56,7 @@ class MediaFetcher:
         *,
         proxy_for: ProxyFor | None = None,
         tls: ssl.SSLContext | None = None,
-        lookup: Lookup = system_lookup,
+        lookup: Lookup | None = None,
     ) -> None:
         self._limits = limits or MediaLimits.configured()
         self._proxy_for = proxy_for
@@ -160,8 +160,8 @@ def _media_type(data: bytes, declared: str, target: Target) -> str:
     found = media_type_of(data, declared=declared, name=name)
     if found is None:
         raise MediaError(target.host, "is of a kind that is not known")
-    promised = promised_by(name)
-    if promised is not None and is_text(found) and not is_text(promised):
+    promised = promised_by(name) or ""
+    if is_text(found) and (promised == "application/pdf" or promised.startswith(("image/", "audio/", "video/"))):
         raise MediaError(target.host, f"is {found}, not {promised} as its address promises")
     return found
 

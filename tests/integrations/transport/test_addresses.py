@@ -8,25 +8,10 @@ from integrations.providers.errors import FailureKind, ProviderError
 from integrations.transport.factory import create_transport
 from integrations.transport.resolver import AddressPolicy, Resolver, any_address, as_named, only_public
 from tests.fakes.raw_server import answer, answering, raw_server
+from tests.integrations.names import Names
 from tests.integrations.transport.requests import fetch
 
 METADATA = "169.254.169.254"
-
-
-class Names:
-    """A DNS that gives each name its answers in turn, the last one for ever."""
-
-    def __init__(self, **answers: list[list[str]]) -> None:
-        self._answers = {name.replace("_", "."): given for name, given in answers.items()}
-        self.asked: list[str] = []
-
-    async def __call__(self, host: str, port: int) -> list[str]:
-        self.asked.append(host)
-        given = self._answers[host]
-        found = given.pop(0) if len(given) > 1 else given[0]
-        if not found:
-            raise OSError("unknown name")
-        return found
 
 
 @pytest.fixture(params=["pool", "aiohttp"])
