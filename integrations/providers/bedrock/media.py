@@ -96,7 +96,10 @@ class MediaBlocks:
 
     def _content(self, attachment: Attachment) -> tuple[str, bytes]:
         if attachment.is_inline:
-            return data_url(attachment.url)
+            media_type, data = data_url(attachment.url)
+            if not data:
+                raise _unsupported("a data URL holds no data")
+            return media_type, data
         media = self.fetched.get(attachment.url)
         if media is not None:
             return media.media_type, media.data

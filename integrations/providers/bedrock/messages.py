@@ -1,7 +1,7 @@
 """The conversation as Converse's `system` and `messages`.
 
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html: roles alternate and the user begins;
-no text may be blank; tool blocks need tools beside them.
+no text may be blank.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from integrations.providers.conversation import (
 
 NativeBlock = dict[str, Any]
 
-# Something has to stand where the dialect wants a text and the client wrote none.
-_NO_OUTPUT = "(no output)"
+# The user has to begin; a client may have begun with a greeting of the assistant's.
 _BEGIN = "(The conversation begins.)"
 _ID_LENGTH = 64
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_.:-]")
@@ -37,12 +36,10 @@ _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_.:-]")
 
 @dataclass(slots=True)
 class MessageWriter:
-    """Writes the messages of one request. `tools`: the request offers some; without, past calls are told as text,
-    since Converse refuses tool blocks without a `toolConfig` and has no way to forbid their use."""
+    """Writes the messages of one request."""
 
     model: Model
     media: MediaBlocks
-    tools: bool
 
     def system(self, conversation: Conversation) -> list[NativeBlock]:
         blocks: list[NativeBlock] = []
@@ -99,9 +96,10 @@ class MessageWriter:
             case Reasoning():
                 yield from self._reasoning(block)
             case ToolCall():
-                yield self._call(block)
+                use = {"toolUseId": tool_use_id(block.id), "name": block.name, "input": block.arguments_object()}
+                yield {"toolUse": use}
             case ToolResult():
-                yield from self._result(block)
+                yield self._result(block)
 
     def _reasoning(self, block: Reasoning) -> Iterator[NativeBlock]:
         """Only what this model's vendor has signed or encrypted; bare reasoning is refused in a history."""
@@ -113,25 +111,17 @@ class MessageWriter:
         elif block.signature:
             yield {"reasoningContent": {"reasoningText": {"text": block.text, "signature": block.signature}}}
 
-    def _call(self, call: ToolCall) -> NativeBlock:
-        if not self.tools:
-            return {"text": f"[Called {call.name} with {call.arguments or '{}'}]"}
-        return {"toolUse": {"toolUseId": tool_use_id(call.id), "name": call.name, "input": call.arguments_object()}}
-
-    def _result(self, result: ToolResult) -> Iterator[NativeBlock]:
+    def _result(self, result: ToolResult) -> NativeBlock:
         content = [
             {"text": part.text} if isinstance(part, Text) else self.media.block(part)
             for part in result.content
             if not isinstance(part, Text) or part.text.strip()
-        ] or [{"text": _NO_OUTPUT}]
-        if not self.tools:
-            yield {"text": f"[{'Error' if result.is_error else 'Result'} of {result.name or 'the call'}:]"}
-            yield from content
-            return
-        native: dict[str, Any] = {"toolUseId": tool_use_id(result.call_id), "content": content}
+        ]
+        # A blank text is refused here too, an empty object is not.
+        native: dict[str, Any] = {"toolUseId": tool_use_id(result.call_id), "content": content or [{"json": {}}]}
         if result.is_error:
             native["status"] = "error"
-        yield {"toolResult": native}
+        return {"toolResult": native}
 
 
 def tool_use_id(call_id: str) -> str:

@@ -14,9 +14,9 @@ from integrations.providers.base import ChatRequest
 from integrations.providers.bedrock.media import PROVIDER, MediaBlocks
 from integrations.providers.bedrock.messages import MessageWriter
 from integrations.providers.bedrock.models import Model, model_of
-from integrations.providers.bedrock.sampling import inference_config, settle_thinking
+from integrations.providers.bedrock.sampling import inference_config, settle_effort, settle_thinking
 from integrations.providers.bedrock.thinking import Thinking, thinking_of
-from integrations.providers.bedrock.tools import additional_tool_choice, tool_config
+from integrations.providers.bedrock.tools import ToolConfig, additional_tool_choice, forbids_calls, tool_config
 from integrations.providers.conversation import Conversation, ToolCall, ToolResult, read_conversation
 from integrations.providers.parameters import Mapped, ResponseFormat, response_format
 
@@ -34,6 +34,7 @@ _NATIVE = (
 _MODELS_OWN = ("anthropic_beta", "output_config", "reasoning_config", "reasoningConfig")
 _SERVICE_TIERS = ("priority", "default", "flex", "reserved")
 _JSON_ONLY = "Answer with one JSON object and nothing else."
+_NO_CALLS = "Answer without calling a tool."
 
 Body = dict[str, Any]
 
@@ -44,28 +45,19 @@ def build_body(request: ChatRequest) -> tuple[Body, tuple[str, ...]]:
     _refuse_other_kinds(mapped)
     model = model_of(request.model)
     conversation = read_conversation(request.fields)
-    tools, choice = tool_config(mapped, model)
-    writer = MessageWriter(model, MediaBlocks(request.media), tools=bool(tools))
+    config = tool_config(mapped, model, conversation)
+    writer = MessageWriter(model, MediaBlocks(request.media))
     wish = response_format(mapped)
     body: Body = {"messages": writer.messages(conversation)}
-    if system := writer.system(conversation) + _json_instruction(mapped, wish):
+    if system := writer.system(conversation) + _instructions(mapped, wish, config):
         body["system"] = system
-    if tools:
-        body["toolConfig"] = {"tools": tools}
-    thinking = _thinking(mapped, model, conversation, body, choice)
-    if config := inference_config(mapped, model, thinking):
-        body["inferenceConfig"] = config
+    thinking = _thinking(mapped, model, conversation, body, config.choice)
+    if inference := inference_config(mapped, model, thinking):
+        body["inferenceConfig"] = inference
     if output := _output_config(mapped, wish, thinking):
         body["outputConfig"] = output
     additional = {**thinking.fields, **_own_fields(mapped, model)}
-    if tools:
-        parallel = additional_tool_choice(mapped, model, choice)
-        if parallel:
-            additional["tool_choice"] = parallel
-        elif choice:
-            body["toolConfig"]["toolChoice"] = choice
-    else:
-        mapped.take("parallel_tool_calls")
+    _add_tools(mapped, model, config, body, additional)
     additional.update(mapped.take("additionalModelRequestFields") or {})
     if additional:
         body["additionalModelRequestFields"] = additional
@@ -97,7 +89,7 @@ def _thinking(
     if thinking.is_on and model.is_claude:
         forced = bool(choice) and "auto" not in (choice or {})
         return settle_thinking(mapped, thinking, forced=forced, unsigned=_unsigned_step(conversation, body))
-    return thinking
+    return settle_effort(mapped, thinking)
 
 
 def _unsigned_step(conversation: Conversation, body: Body) -> bool:
@@ -110,11 +102,27 @@ def _unsigned_step(conversation: Conversation, body: Body) -> bool:
     return not any("reasoningContent" in block for block in body["messages"][-2]["content"])
 
 
-def _json_instruction(mapped: Mapped, wish: ResponseFormat | None) -> list[dict[str, Any]]:
-    if wish is None or wish.kind != "json_object":
-        return []
-    mapped.drop("response_format", "Bedrock knows no JSON without a schema: an instruction asks for it")
-    return [{"text": _JSON_ONLY}]
+def _instructions(mapped: Mapped, wish: ResponseFormat | None, config: ToolConfig) -> list[dict[str, Any]]:
+    """What Converse has no parameter for, said to the model."""
+    instructions = []
+    if wish is not None and wish.kind == "json_object":
+        mapped.drop("response_format", "Bedrock knows no JSON without a schema: an instruction asks for it")
+        instructions.append({"text": _JSON_ONLY})
+    if config.only_told and forbids_calls(mapped.fields):
+        mapped.drop("tool_choice", "Bedrock cannot forbid calls beside a history of them: an instruction does")
+        instructions.append({"text": _NO_CALLS})
+    return instructions
+
+
+def _add_tools(mapped: Mapped, model: Model, config: ToolConfig, body: Body, additional: Body) -> None:
+    if not config.tools:
+        mapped.take("parallel_tool_calls")
+        return
+    body["toolConfig"] = {"tools": config.tools}
+    if parallel := additional_tool_choice(mapped, model, config.choice):
+        additional["tool_choice"] = parallel
+    elif config.choice:
+        body["toolConfig"]["toolChoice"] = config.choice
 
 
 def _output_config(mapped: Mapped, wish: ResponseFormat | None, thinking: Thinking) -> Body:

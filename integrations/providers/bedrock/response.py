@@ -23,6 +23,7 @@ from integrations.providers.bedrock.shapes import (
     reasoning_detail,
     unusable,
 )
+from integrations.providers.bedrock.tools import forbids_calls
 from integrations.providers.completion import Answer, tool_call, whole
 from integrations.providers.errors import ProviderError
 from integrations.providers.failures import failure_in_body
@@ -82,8 +83,9 @@ _decode = msgspec.json.Decoder(Converse).decode
 class _Reader:
     """Collects an answer block by block."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, *, no_calls: bool) -> None:
         self.model = model
+        self.no_calls = no_calls
         self.answer = Answer()
         self.text = ""
         self.reasoning = ""
@@ -116,7 +118,7 @@ class _Reader:
         self.text += text
 
     def _call(self, use: ToolUse) -> None:
-        if use.type == SERVER_TOOL:
+        if use.type == SERVER_TOOL or self.no_calls:
             return
         calls = self.answer.tool_calls
         known = {call["id"] for call in calls}
@@ -154,7 +156,7 @@ def parse(request: ChatRequest, body: bytes) -> ParsedResponse:
     message = converse.output.message if converse.output else None
     if message is None:
         raise _no_answer(body)
-    reader = _Reader(model_of(request.model))
+    reader = _Reader(model_of(request.model), no_calls=forbids_calls(request.fields))
     for block in message.content or ():
         reader.read(block)
     usage = converse.usage.usage() if converse.usage else None

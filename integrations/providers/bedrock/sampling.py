@@ -12,6 +12,7 @@ _SMALLEST_BUDGET = 1024
 # One of temperature and top_p, later neither: https://docs.claude.com/en/docs/about-claude/models/migrating-to-claude-4
 _ONE_OF_TWO = (4, 1)
 _NO_SAMPLING = (4, 7)
+_BOUNDS = ("max_tokens", "max_completion_tokens", "temperature", "top_p")
 
 
 def inference_config(mapped: Mapped, model: Model, thinking: Thinking) -> dict[str, Any]:
@@ -74,6 +75,17 @@ def settle_thinking(mapped: Mapped, thinking: Thinking, *, forced: bool, unsigne
     mapped.drop("thinking budget", f"lowered to {limit - 1} to stay below max_tokens")
     lowered = {**thinking.fields["thinking"], "budget_tokens": limit - 1}
     return Thinking({**thinking.fields, "thinking": lowered}, thinking.effort)
+
+
+def settle_effort(mapped: Mapped, thinking: Thinking) -> Thinking:
+    """Nova refuses its highest effort beside limits and sampling
+    (https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html)."""
+    config = thinking.fields.get("reasoningConfig", {})
+    bound = [name for name in _BOUNDS if mapped.fields.get(name) is not None]
+    if config.get("maxReasoningEffort") != "high" or not bound:
+        return thinking
+    mapped.drop("reasoning_effort high", f"lowered to medium, since {bound[0]} is set")
+    return Thinking({"reasoningConfig": {**config, "maxReasoningEffort": "medium"}})
 
 
 def _without(mapped: Mapped, why: str) -> Thinking:

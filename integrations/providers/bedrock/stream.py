@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import struct
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 from botocore.eventstream import EventStreamBuffer, EventStreamMessage, ParserError
@@ -32,6 +31,7 @@ from integrations.providers.bedrock.shapes import (
     reasoning_detail,
     unusable,
 )
+from integrations.providers.bedrock.tools import forbids_calls
 from integrations.providers.completion import Chunks
 from integrations.providers.errors import ProviderError
 
@@ -103,15 +103,17 @@ class BedrockStream:
     """See `StreamTranslator`. An exception behind good frames is raised by the next call, so that nothing is lost."""
 
     __slots__ = (
+        "_annotations",
         "_blocks",
         "_buffer",
         "_chunks",
-        "_created",
         "_details",
         "_failure",
         "_ids",
+        "_images",
         "_last_text",
         "_model",
+        "_no_calls",
         "_opened",
         "_redact",
         "_request",
@@ -131,12 +133,14 @@ class BedrockStream:
         self._model = model_of(request.model)
         self._request = request
         self._redact = redact
+        self._no_calls = forbids_calls(request.fields)
         self._buffer = EventStreamBuffer()
-        self._created = int(time.time())
-        self._chunks = Chunks(completion_id="", model=request.model, created=self._created)
+        self._chunks = Chunks(completion_id="", model=request.model)
         self._opened = False
         self._blocks: dict[int, _Block] = {}
         self._ids: set[str] = set()
+        self._annotations: list[dict[str, Any]] = []
+        self._images = 0
         self._details = 0
         self._text_length = 0
         self._text_start = 0
@@ -215,7 +219,7 @@ class BedrockStream:
     def _open(self, payload: bytes) -> StreamEvent:
         """The role. Converse names no id in the stream: one is derived, so that it does not depend on the cuts."""
         self._opened = True
-        seed = b"%d %b %b" % (self._created, self._request.body[-_ID_BYTES:], payload[:_ID_BYTES])
+        seed = self._request.body[-_ID_BYTES:] + payload[:_ID_BYTES]
         self._chunks.id = f"chatcmpl-{hashlib.sha256(seed).hexdigest()[:24]}"
         return self._chunks.role()
 
@@ -228,7 +232,7 @@ class BedrockStream:
             block.image_format = start.image.format or "png"
         if start.tool_use is None:
             return []
-        if start.tool_use.type == SERVER_TOOL:
+        if start.tool_use.type == SERVER_TOOL or self._no_calls:
             block.hidden = True
             return []
         block.position = len(self._ids)
@@ -246,11 +250,17 @@ class BedrockStream:
             return self._reasoning(self._block(index), delta.reasoning_content)
         if delta.citation is not None:
             found = annotation(delta.citation, self._text_start, self._text_length)
-            return [self._chunks.delta({"annotations": [found]})] if found else []
-        if delta.image is not None and delta.image.source and delta.image.source.bytes:
-            image = image_part(self._block(index).image_format, delta.image.source.bytes)
-            return [self._chunks.delta({"images": [image]})]
+            self._annotations += [found] if found else []
+        elif delta.image is not None and delta.image.source:
+            return self._image(self._block(index), delta.image.source.bytes)
         return []
+
+    def _image(self, block: _Block, content: str | None) -> list[StreamEvent]:
+        if not content:
+            return []
+        image = {**image_part(block.image_format, content), "index": self._images}
+        self._images += 1
+        return [self._chunks.delta({"images": [image]})]
 
     def _text(self, index: int, text: str) -> list[StreamEvent]:
         if not text:
@@ -291,6 +301,9 @@ class BedrockStream:
         events: list[StreamEvent] = []
         for index in sorted(self._blocks):
             events += self._end_block(index)
+        if self._annotations:
+            # All at once: what accumulates deltas refuses a second list whose entries have no index.
+            events.append(self._chunks.delta({"annotations": self._annotations}))
         self._stopped = True
         self._stop_reason = stop_reason
         self.finish_reason = finish_reason(stop_reason, called=bool(self._ids))

@@ -6,31 +6,59 @@ https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolConfigur
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from integrations.providers.bedrock.models import Model
+from integrations.providers.conversation import Conversation, ToolCall
 from integrations.providers.parameters import FunctionTool, Mapped, ToolChoice, function_tools, tool_choice
 
 # Tools in Converse's own form; `systemTool` is Amazon's, such as `nova_grounding`.
 _NATIVE = ("toolSpec", "systemTool", "cachePoint")
 _FIRST_STRICT = (4, 5)
 
+_ANY_INPUT = {"type": "object", "properties": {}}
+
 Choice = dict[str, Any]
 
 
-def tool_config(mapped: Mapped, model: Model) -> tuple[list[dict[str, Any]], Choice | None]:
-    """The tools on offer and the choice; no tools when the choice is `none`, for which Converse has no word."""
+@dataclass(frozen=True, slots=True)
+class ToolConfig:
+    """Without `tools` there is no `toolConfig`. `only_told`: they stand there for the history's sake alone."""
+
+    tools: list[dict[str, Any]]
+    choice: Choice | None = None
+    only_told: bool = False
+
+
+def tool_config(mapped: Mapped, model: Model, conversation: Conversation) -> ToolConfig:
+    """Converse has no word for `none`: without tools nothing can be called. But it refuses a history of calls without
+    a `toolConfig`, so there the tools stay, an instruction forbids them, and a call made all the same is left out."""
     functions, others = function_tools(mapped)
     wish = tool_choice(mapped)
     native = [_native(mapped, tool) for tool in others]
-    if wish is not None and wish.kind == "none":
-        return [], None
+    called = _called(conversation)
+    if (wish is not None and wish.kind == "none") or not (functions or native):
+        known = {function.name for function in functions}
+        functions += [FunctionTool(name, "", _ANY_INPUT) for name in called if name not in known]
+        offered = [tool for function in functions for tool in _tool(mapped, model, function)] if called else []
+        return ToolConfig(offered, only_told=bool(offered))
     if wish is not None and wish.allowed:
         functions = [function for function in functions if function.name in wish.allowed]
     tools: list[dict[str, Any]] = []
     for function in functions:
         tools += _tool(mapped, model, function)
-    return tools + native, _choice(wish)
+    return ToolConfig(tools + native, _choice(wish))
+
+
+def forbids_calls(fields: Mapping[str, Any]) -> bool:
+    return fields.get("tool_choice") == "none"
+
+
+def _called(conversation: Conversation) -> list[str]:
+    """The names of the tools that the history calls, each once."""
+    blocks = (block for turn in conversation.turns for block in turn.blocks)
+    return list(dict.fromkeys(block.name for block in blocks if isinstance(block, ToolCall)))
 
 
 def additional_tool_choice(mapped: Mapped, model: Model, choice: Choice | None) -> dict[str, Any] | None:
