@@ -6,13 +6,15 @@ Their text becomes `reasoning_content` (the shared code of the dialect does that
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 from typing_extensions import override
 
+from integrations.providers.base import StreamEvent
 from integrations.providers.completion import reasoning_text
+from integrations.providers.errors import ProviderError
 from integrations.providers.openai_stream import OpenAIStream
 
 FORMAT = "mistral-thinking-v1"
@@ -20,14 +22,46 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class MistralStream(OpenAIStream):
-    __slots__ = ()
+    """Thoughts stream as text; the entry to send back comes once, when the thought is complete."""
+
+    __slots__ = ("_thoughts", "_told")
+
+    def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
+        super().__init__(model=model, provider=provider, redact=redact)
+        self._thoughts: dict[int, list[str]] = {}  # choice → the pieces of its unfinished thought
+        self._told: dict[int, int] = {}  # choice → how many entries it has
+
+    @override
+    def _chunk(self, data: bytes, name: str) -> StreamEvent | None:
+        if self._thoughts and name != "error":
+            return self._rework(data)  # where thinking ends, the entry is added
+        return super()._chunk(data, name)
 
     @override
     def _keep_choice(self, choice: dict[str, Any], position: int) -> bool:
-        delta = choice.get("delta")
-        if isinstance(delta, dict):
-            _add_details(delta)
-        return super()._keep_choice(choice, position)
+        entry = self._complete_thought(choice, position)
+        kept = super()._keep_choice(choice, position)
+        if entry is None:
+            return kept
+        choice["delta"]["reasoning_details"] = [entry]
+        return True
+
+    def _complete_thought(self, choice: Mapping[str, Any], position: int) -> dict[str, Any] | None:
+        """The entry of a thought that this choice ends: by its signature, by what follows it, or with the answer."""
+        index, delta = choice.get("index"), choice.get("delta")
+        index = index if isinstance(index, int) else position
+        delta = delta if isinstance(delta, Mapping) else {}
+        signature = ""
+        thinking = list(_thinking_parts(delta))
+        for part in thinking:
+            text, signature = _read(part)
+            self._thoughts.setdefault(index, []).append(text)
+        followed = bool(delta.get("content") or delta.get("tool_calls")) and not thinking
+        if index not in self._thoughts or not (signature or followed or choice.get("finish_reason")):
+            return None
+        number = self._told.get(index, 0)
+        self._told[index] = number + 1
+        return reasoning_text("".join(self._thoughts.pop(index)), format=FORMAT, signature=signature, index=number)
 
 
 def with_details(body: bytes) -> bytes:
@@ -42,24 +76,29 @@ def with_details(body: bytes) -> bytes:
     choices = answer.get("choices")
     for choice in choices if isinstance(choices, list) else []:
         message = choice.get("message") if isinstance(choice, Mapping) else None
-        if isinstance(message, dict):
-            changed = _add_details(message) or changed
+        if isinstance(message, dict) and (details := list(_details(message))):
+            message["reasoning_details"] = details
+            changed = True
     return msgspec.json.encode(answer) if changed else body
 
 
-def _add_details(message: dict[str, Any]) -> bool:
+def _details(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for index, part in enumerate(_thinking_parts(message)):
+        text, signature = _read(part)
+        yield reasoning_text(text, format=FORMAT, signature=signature, index=index)
+
+
+def _thinking_parts(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     content = message.get("content")
-    if not isinstance(content, list):
-        return False
-    details = [_detail(part) for part in content if isinstance(part, Mapping) and part.get("type") == "thinking"]
-    if details:
-        message["reasoning_details"] = details
-    return bool(details)
+    for part in content if isinstance(content, list) else []:
+        if isinstance(part, Mapping) and part.get("type") == "thinking":
+            yield part
 
 
-def _detail(part: Mapping[str, Any]) -> dict[str, Any]:
+def _read(part: Mapping[str, Any]) -> tuple[str, str]:
+    """Text and signature. References to tool results and documents have no text."""
     thinking, signature = part.get("thinking"), part.get("signature")
     pieces = thinking if isinstance(thinking, list) else [{"text": thinking}]
     texts = [piece.get("text") for piece in pieces if isinstance(piece, Mapping)]
     text = "".join(text for text in texts if isinstance(text, str))
-    return reasoning_text(text, format=FORMAT, signature=signature if isinstance(signature, str) else "")
+    return text, signature if isinstance(signature, str) else ""
