@@ -110,7 +110,8 @@ class MessageRules:
         details = made.pop("reasoning_details", None)
         formats = self._dialect.reasoning_formats or ()
         if isinstance(details, list):
-            own = [part for part in details if formats == ANY_FORMAT or _format(part) in formats]
+            # The start is enough: the SDK's own helper joins the format of every fragment of a stream to one text.
+            own = [part for part in details if formats == ANY_FORMAT or _format(part).startswith(formats)]
             if own:
                 made["reasoning_details"] = own
         match self._dialect.history:
