@@ -1,0 +1,296 @@
+"""Gemini's generateContent and streamGenerateContent, as the Gemini API and as Vertex AI serve them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from integrations.providers.base import Credentials
+from tests.fakes.dialects.story import Asked, Call, Can, Reply, Story, Streamed
+
+_JSON = "application/json; charset=UTF-8"
+# Stands for the signature of a call that Gemini did not make.
+_DUMMY = "skip_thought_signature_validator"
+_FINISH = {"stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"}
+_STATUS = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
+_METHOD = r":(?P<method>generateContent|streamGenerateContent)(?:\?(?P<query>.*))?$"
+_GEMINI_PATH = re.compile(r"^(?:/v1beta)?/models/(?P<model>[^/:?]+)" + _METHOD)
+_VERTEX_PATH = re.compile(
+    r"^(?:/v1(?:beta1)?)?(?:/projects/[^/]+/locations/[^/]+)?/publishers/google/models/(?P<model>[^/:?]+)" + _METHOD
+)
+_BODY = {
+    "contents",
+    "systemInstruction",
+    "tools",
+    "toolConfig",
+    "generationConfig",
+    "safetySettings",
+    "cachedContent",
+    "labels",
+    "serviceTier",
+}
+_GENERATION = {
+    "temperature",
+    "topP",
+    "topK",
+    "candidateCount",
+    "maxOutputTokens",
+    "stopSequences",
+    "seed",
+    "presencePenalty",
+    "frequencyPenalty",
+    "responseLogprobs",
+    "logprobs",
+    "responseMimeType",
+    "responseJsonSchema",
+    "responseSchema",
+    "responseModalities",
+    "thinkingConfig",
+}
+_CAN = Can(signatures=True)
+_PART = {"text", "inlineData", "fileData", "functionCall", "functionResponse"}
+
+
+@dataclass(frozen=True)
+class GoogleFake:
+    provider: str
+    path: re.Pattern[str]
+    key_header: str
+    can: Can = _CAN
+
+    def credentials(self, base_url: str) -> Credentials:
+        if self.provider == "google":
+            return Credentials(1, "google", base_url, "AIzaSyFakeFakeFakeFakeFakeFakeFakeFake00")
+        place = {"project": "fake-project", "location": "europe-west4"}
+        return Credentials(1, "google_vertex", base_url, "ya29.fake-access-token", place)
+
+    def whole(self, story: Story) -> Reply:
+        candidate = {
+            "content": {"parts": _parts(story), "role": "model"},
+            "finishReason": _FINISH[story.finish],
+            "index": 0,
+        }
+        body = {"candidates": [candidate], **_top(story, usage=_usage(story))}
+        return Reply(200, {"content-type": _JSON}, json.dumps(body, indent=2, ensure_ascii=False).encode())
+
+    def stream(self, story: Story) -> Streamed:
+        *before, (last, _) = list(_deltas(story))
+        events = [_event(_delta(story, parts, usage=usage)) for parts, usage in before]
+        end = _delta(story, last, usage=_usage(story))
+        end["candidates"][0]["finishReason"] = _FINISH[story.finish]
+        return Streamed({"content-type": "text/event-stream"}, (*events, _event(end)))
+
+    def failure(self, status: int, message: str, *, retry_after: int | None = None) -> Reply:
+        body = json.dumps(_error(status, message, retry_after), indent=2).encode()
+        return Reply(status, {"content-type": _JSON}, body)
+
+    def stream_failure(self, story: Story, message: str) -> Streamed:
+        told = story.text or story.reasoning or story.calls
+        events = [_event(_delta(story, parts, usage=usage)) for parts, usage in _deltas(story)] if told else []
+        return Streamed({"content-type": "text/event-stream"}, (*events, _event(_error(503, message, None))))
+
+    def read(self, path: str, headers: Mapping[str, str], body: bytes) -> Asked:
+        found = self.path.match(path)
+        assert found is not None, f"no such path: {path}"
+        assert headers.get("content-type", "").startswith("application/json")
+        is_stream = found["method"] == "streamGenerateContent"
+        assert not is_stream or found["query"] == "alt=sse", "the fake streams server-sent events only"
+        return _asked(json.loads(body), found["model"], is_stream, self._secret(headers))
+
+    def _secret(self, headers: Mapping[str, str]) -> str:
+        value = headers.get(self.key_header, "")
+        assert value, f"{self.key_header} is missing"
+        return value.removeprefix("Bearer ")
+
+
+FAKE = GoogleFake("google", _GEMINI_PATH, "x-goog-api-key")
+VERTEX_FAKE = GoogleFake("google_vertex", _VERTEX_PATH, "authorization")
+
+
+def _top(story: Story, *, usage: Mapping[str, Any]) -> dict[str, Any]:
+    return {"usageMetadata": dict(usage), "modelVersion": story.model, "responseId": "fake-response-1"}
+
+
+def _usage(story: Story) -> dict[str, int]:
+    usage = story.usage
+    counts = {
+        "promptTokenCount": usage.prompt_tokens,
+        "candidatesTokenCount": usage.completion_tokens - usage.reasoning_tokens,
+        "thoughtsTokenCount": usage.reasoning_tokens,
+        "cachedContentTokenCount": usage.cache_read_tokens,
+    }
+    # Protocol buffers leave zeros out.
+    told = {name: count for name, count in counts.items() if count}
+    return {**told, "totalTokenCount": usage.prompt_tokens + usage.completion_tokens}
+
+
+def _parts(story: Story) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = []
+    if story.reasoning:
+        parts.append({"text": story.reasoning, "thought": True})
+    if story.text:
+        parts.append({"text": story.text})
+    parts += _calls(story)
+    if story.signature and not story.calls:
+        if not story.text:
+            parts.append({"text": ""})
+        parts[-1]["thoughtSignature"] = story.signature
+    return parts
+
+
+def _calls(story: Story) -> list[dict[str, Any]]:
+    """Of parallel calls only the first is signed."""
+    calls = [_call(call) for call in story.calls]
+    if calls and story.signature:
+        calls[0]["thoughtSignature"] = story.signature
+    return calls
+
+
+def _call(call: Call) -> dict[str, Any]:
+    return {"functionCall": {"name": call.name, "args": dict(call.arguments), **({"id": call.id} if call.id else {})}}
+
+
+def _deltas(story: Story) -> Iterator[tuple[list[dict[str, Any]], dict[str, int]]]:
+    """The parts of each event and its counts, the last of them still without its finish reason."""
+    counts = {"promptTokenCount": story.usage.prompt_tokens, "totalTokenCount": story.usage.prompt_tokens}
+    for piece in _cut(story.reasoning, story.pieces):
+        yield [{"text": piece, "thought": True}], counts
+    for piece in _cut(story.text, story.pieces):
+        yield [{"text": piece}], counts
+    if story.calls:
+        yield _calls(story), counts
+    end: dict[str, Any] = {"text": ""}
+    if story.signature and not story.calls:
+        end["thoughtSignature"] = story.signature
+    yield [end], counts
+
+
+def _cut(text: str, pieces: int) -> list[str]:
+    size = max(1, -(-len(text) // pieces))
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def _delta(story: Story, parts: Sequence[Mapping[str, Any]], *, usage: Mapping[str, Any]) -> dict[str, Any]:
+    return {"candidates": [{"content": {"parts": parts, "role": "model"}, "index": 0}], **_top(story, usage=usage)}
+
+
+def _event(data: Mapping[str, Any]) -> bytes:
+    return b"data: " + json.dumps(data, ensure_ascii=False).encode() + b"\r\n\r\n"
+
+
+def _error(status: int, message: str, retry_after: int | None) -> dict[str, Any]:
+    error: dict[str, Any] = {"code": status, "message": message, "status": _STATUS.get(status, "UNKNOWN")}
+    if retry_after is not None:
+        error["details"] = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{retry_after}s"}]
+    return {"error": error}
+
+
+def _asked(body: dict[str, Any], model: str, is_stream: bool, secret: str) -> Asked:
+    assert not body.keys() - _BODY, f"unknown names: {body.keys() - _BODY}"
+    config = body.get("generationConfig", {})
+    assert not config.keys() - _GENERATION, f"unknown names: {config.keys() - _GENERATION}"
+    contents = body["contents"]
+    assert contents, "contents is not specified"
+    _check_contents(contents, model)
+    parts = [part for content in contents for part in content["parts"]]
+    files = list(_files(parts))
+    return Asked(
+        model=model,
+        stream=is_stream,
+        system="\n".join(part["text"] for part in body.get("systemInstruction", {}).get("parts", [])),
+        turns=tuple(_turns(contents)),
+        images=tuple((name, data) for kind, name, data in files if kind.startswith("image/")),
+        documents=tuple((name, data) for kind, name, data in files if not kind.startswith("image/")),
+        tools=tuple(_functions(body)),
+        calls=tuple(_history_call(part["functionCall"]) for part in parts if "functionCall" in part),
+        results=tuple(_result(part["functionResponse"]) for part in parts if "functionResponse" in part),
+        tool_choice=_choice(body),
+        schema=_schema(config),
+        stop=tuple(config.get("stopSequences", ())),
+        max_tokens=config.get("maxOutputTokens"),
+        temperature=config.get("temperature"),
+        top_p=config.get("topP"),
+        signatures=tuple(sign for part in parts if (sign := part.get("thoughtSignature")) and sign != _DUMMY),
+        secret=secret,
+    )
+
+
+def _check_contents(contents: Sequence[Mapping[str, Any]], model: str) -> None:
+    called = 0
+    for content in contents:
+        assert content["role"] in ("user", "model"), "Please use a valid role: user, model."
+        assert content["parts"], "a content needs parts"
+        for part in content["parts"]:
+            assert len(part.keys() & _PART) == 1, f"one kind of data in a part, not {sorted(part)}"
+            base64.urlsafe_b64decode(part.get("thoughtSignature", ""))
+        results = sum("functionResponse" in part for part in content["parts"])
+        assert results == called, "the number of function responses has to equal that of the calls before"
+        calls = [part for part in content["parts"] if "functionCall" in part]
+        assert not calls or content["role"] == "model"
+        assert not calls or "gemini-3" not in model or "thoughtSignature" in calls[0], "missing a thought_signature"
+        called = len(calls)
+
+
+def _turns(contents: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    for content in contents:
+        text = "".join(part["text"] for part in content["parts"] if "text" in part and not part.get("thought"))
+        if text:
+            yield ("assistant" if content["role"] == "model" else "user"), text
+
+
+def _files(parts: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, bytes | str]]:
+    """Media type, then what `Asked` wants."""
+    for part in parts:
+        if (blob := part.get("inlineData")) is not None:
+            yield blob["mimeType"], blob["mimeType"], base64.b64decode(blob["data"], validate=True)
+        if (file := part.get("fileData")) is not None:
+            yield file.get("mimeType", ""), "url", file["fileUri"]
+        yield from _files(part.get("functionResponse", {}).get("parts", ()))
+
+
+def _functions(body: Mapping[str, Any]) -> Iterator[str]:
+    for tool in body.get("tools", ()):
+        for function in tool.get("functionDeclarations", ()):
+            schema = function.get("parametersJsonSchema", {"type": "object"})
+            assert schema["type"] == "object", "the parameters have to be an object"
+            yield function["name"]
+
+
+def _history_call(call: Mapping[str, Any]) -> Call:
+    assert isinstance(call.get("args", {}), dict)
+    return Call(call.get("id", ""), call["name"], call.get("args", {}))
+
+
+def _result(result: Mapping[str, Any]) -> tuple[str, str]:
+    response = result["response"]
+    assert isinstance(response, dict)
+    text = response.get("result", response.get("error"))
+    return result.get("id") or result["name"], text if isinstance(text, str) else json.dumps(response)
+
+
+def _choice(body: Mapping[str, Any]) -> str:
+    config = body.get("toolConfig", {}).get("functionCallingConfig", {})
+    allowed = config.get("allowedFunctionNames", [])
+    assert not allowed or config["mode"] in ("ANY", "VALIDATED")
+    if config.get("mode") == "ANY" and len(allowed) == 1:
+        return f"function:{allowed[0]}"
+    return {"NONE": "none", "AUTO": "auto", "ANY": "required", "VALIDATED": "auto"}.get(config.get("mode"), "")
+
+
+def _schema(config: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    schema: Mapping[str, Any] | None = config.get("responseJsonSchema", config.get("responseSchema"))
+    assert schema is None or config.get("responseMimeType") == "application/json"
+    return schema
