@@ -121,7 +121,7 @@ def _inputs(provider: str, listed: Any) -> dict[str, bool]:
     if not isinstance(listed, list):
         return {}
     flags = {name: kind in listed for name, kind in _CATALOG_B_INPUTS.items()}
-    if not flags["documents"] and (flags["images"] or provider in _READ_DOCUMENTS):
+    if not flags["documents"] and (any(flags.values()) or provider in _READ_DOCUMENTS):
         # PDF is often left out of the list; only of a model that takes nothing but text it says something.
         del flags["documents"]
     return flags

@@ -15,6 +15,7 @@ _OOXML = "application/vnd.openxmlformats-officedocument."
 _HEAD = 4096
 # The system's own tables would make the answer differ between machines.
 _ENDINGS = mimetypes.MimeTypes()
+_ENDINGS.add_type("text/markdown", ".md")  # known since Python 3.13
 
 # First bytes of a file → media type; https://www.iana.org/assignments/media-types, https://mimesniff.spec.whatwg.org.
 _SIGNATURES: tuple[tuple[bytes, str], ...] = (
