@@ -57,6 +57,9 @@ class Prefix:
 
 
 _OPENAI = ("openai", "azure_openai")
+_GOOGLE = ("google", "google_vertex")
+_BEDROCK = ("bedrock",)
+_ARN = "arn:aws"
 _OPEN_WEIGHTS = ("groq", "cerebras", "together", "fireworks", "huggingface", "openrouter")
 
 # The longest matching prefix counts, so the order is for people.
@@ -71,6 +74,12 @@ PREFIXES = (
     Prefix("ft:", "openai", ("openai",)),
     Prefix("gpt-oss-", "openai", ("cerebras", "groq", "ollama")),
     Prefix("gpt-oss:", "openai", ("ollama",)),
+    Prefix("claude-", "anthropic", ("anthropic",)),
+    Prefix("gemini-", "google", _GOOGLE),
+    Prefix("gemma-", "google", _GOOGLE),
+    Prefix("learnlm-", "google", _GOOGLE),
+    Prefix("command-", "cohere", ("cohere",)),
+    Prefix("c4ai-", "cohere", ("cohere",)),
     Prefix("deepseek-", "deepseek", ("deepseek",)),
     Prefix("grok-", "xai", ("xai", "azure_openai")),
     Prefix("sonar", "perplexity", ("perplexity",)),
@@ -93,6 +102,31 @@ PREFIXES = (
     Prefix("moonshotai/", "moonshotai", ("groq", "together", "huggingface", "openrouter")),
     Prefix("zai-org/", "zai", ("together", "huggingface")),
     Prefix("accounts/fireworks/", "fireworks", ("fireworks",)),
+    # Bedrock's ids: `vendor.model`, a cross-region profile `region.vendor.model`, an ARN.
+    Prefix("ai21.", "ai21", _BEDROCK),
+    Prefix("amazon.", "amazon", _BEDROCK),
+    Prefix("anthropic.", "anthropic", _BEDROCK),
+    Prefix("cohere.", "cohere", _BEDROCK),
+    Prefix("deepseek.", "deepseek", _BEDROCK),
+    Prefix("google.", "google", _BEDROCK),
+    Prefix("meta.", "meta", _BEDROCK),
+    Prefix("minimax.", "minimax", _BEDROCK),
+    Prefix("mistral.", "mistralai", _BEDROCK),
+    Prefix("moonshot.", "moonshotai", _BEDROCK),
+    Prefix("nvidia.", "nvidia", _BEDROCK),
+    Prefix("openai.", "openai", _BEDROCK),
+    Prefix("qwen.", "alibaba", _BEDROCK),
+    Prefix("writer.", "writer", _BEDROCK),
+    Prefix("zai.", "zai", _BEDROCK),
+    Prefix("us.", "amazon", _BEDROCK),
+    Prefix("us-gov.", "amazon", _BEDROCK),
+    Prefix("eu.", "amazon", _BEDROCK),
+    Prefix("apac.", "amazon", _BEDROCK),
+    Prefix("jp.", "amazon", _BEDROCK),
+    Prefix("au.", "amazon", _BEDROCK),
+    Prefix("ca.", "amazon", _BEDROCK),
+    Prefix("global.", "amazon", _BEDROCK),
+    Prefix(_ARN, "amazon", _BEDROCK),
 )
 
 # Serve whatever they were set up with: for a name that no prefix claims, or whose providers are not enabled.
@@ -150,7 +184,7 @@ def _resolve(model: str, enabled: frozenset[str]) -> tuple[Candidate, ...]:
     if slash and name and vendor in _ADAPTERS and vendor in enabled:
         return (Candidate(vendor, name),)
     named = _named_by_prefix(model)
-    if slash:
+    if slash and not model.startswith(_ARN):
         named += _AGGREGATORS if vendor not in _ADAPTERS else ("openrouter",)
     serving = [name for name in dict.fromkeys(named) if name in enabled]
     return tuple(Candidate(name, model) for name in serving or [name for name in _CATCH_ALL if name in enabled])

@@ -14,6 +14,8 @@ from integrations.registry import (
     traits_of,
 )
 
+ARN = "arn:aws:bedrock:eu-west-1:123456789012:inference-profile/eu.anthropic.claude-sonnet-4-5-20250929-v1:0"
+
 
 @pytest.mark.parametrize("provider", providers())
 def test_adapter_for__every_name__its_own_adapter_made_once(provider: str) -> None:
@@ -43,6 +45,19 @@ def test_adapter_for__unknown__refused_by_name() -> None:
         ("gpt-oss-120b", {"openai", "groq"}, [("groq", "gpt-oss-120b")]),
         ("o3-mini", {"openai"}, [("openai", "o3-mini")]),
         ("sonar", {"perplexity"}, [("perplexity", "sonar")]),
+        ("claude-sonnet-5", {"anthropic", "bedrock"}, [("anthropic", "claude-sonnet-5")]),
+        ("claude-sonnet-5", {"bedrock"}, []),
+        ("gemini-3-pro", {"google_vertex", "google"}, [("google", "gemini-3-pro"), ("google_vertex", "gemini-3-pro")]),
+        ("gemini-3-pro", {"google_vertex"}, [("google_vertex", "gemini-3-pro")]),
+        ("gemma-3-27b-it", {"google"}, [("google", "gemma-3-27b-it")]),
+        ("command-a-03-2025", {"cohere", "bedrock"}, [("cohere", "command-a-03-2025")]),
+        ("c4ai-aya-expanse-32b", {"cohere"}, [("cohere", "c4ai-aya-expanse-32b")]),
+        ("mistral-large-latest", {"mistral", "bedrock"}, [("mistral", "mistral-large-latest")]),
+        ("anthropic.claude-sonnet-5", {"anthropic", "bedrock"}, [("bedrock", "anthropic.claude-sonnet-5")]),
+        ("openai.gpt-oss-120b-1:0", {"openai", "bedrock"}, [("bedrock", "openai.gpt-oss-120b-1:0")]),
+        (ARN, {"bedrock", "openrouter", "together"}, [("bedrock", ARN)]),
+        (f"bedrock/{ARN}", {"bedrock"}, [("bedrock", ARN)]),
+        (ARN, {"openrouter"}, []),
         (
             "my-model",
             {"openai", "vllm", "openai_compatible"},
@@ -59,6 +74,33 @@ def test_resolve__model_and_enabled_providers__candidates_in_order(
     model: str, enabled: set[str], expected: list[tuple[str, str]]
 ) -> None:
     assert resolve(model, enabled) == [Candidate(*pair) for pair in expected]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "anthropic.claude-3-haiku-20240307-v1:0",
+        "amazon.nova-lite-v1:0",
+        "us.amazon.nova-2-lite-v1:0",
+        "eu.anthropic.claude-sonnet-4-6",
+        "apac.anthropic.claude-sonnet-4-20250514-v1:0",
+        "jp.anthropic.claude-sonnet-4-5-20250929-v1:0",
+        "au.anthropic.claude-haiku-4-5-20251001-v1:0",
+        "global.anthropic.claude-opus-4-6-v1",
+        "us-gov.anthropic.claude-sonnet-4-5-20250929-v1:0",
+        "meta.llama4-scout-17b-instruct-v1:0",
+        "mistral.mistral-large-3-675b-instruct",
+        "cohere.command-r-plus-v1:0",
+        "ai21.jamba-1-5-large-v1:0",
+        "deepseek.r1-v1:0",
+        "qwen.qwen3-32b-v1:0",
+        "google.gemma-3-27b-it",
+        "moonshot.kimi-k2-thinking",
+        "arn:aws-us-gov:bedrock:us-gov-west-1:123456789012:application-inference-profile/abc",
+    ],
+)
+def test_resolve__id_of_bedrock__bedrock_alone(model: str) -> None:
+    assert resolve(model, set(providers()) - {"sandbox"}) == [Candidate("bedrock", model)]
 
 
 def test_supported_prefixes__each_once__known_providers_only() -> None:
