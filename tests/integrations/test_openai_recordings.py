@@ -5,17 +5,25 @@ from __future__ import annotations
 import json
 import random
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
+from openai.types.chat.completion_create_params import (
+    CompletionCreateParamsNonStreaming,
+    CompletionCreateParamsStreaming,
+)
+from pydantic import TypeAdapter, ValidationError
 
 from integrations.providers.base import ChatRequest, StreamEvent, Usage
-from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
 from integrations.providers.failures import kind_of
+from integrations.providers.openai_parameters import OWN_FIELDS
 from integrations.providers.usage import read_usage
 from integrations.registry import adapter_for
+from tests.integrations.exchanges import credentials
 from tests.recordings import Recording, openai_dialect_recordings
 
 pytestmark = pytest.mark.recordings
@@ -179,3 +187,62 @@ def test_failure__recorded__kind_of_its_status_and_message_kept(recording: Recor
     assert not error.message.startswith(("{", "["))
     if "retry-after" in recording.headers:
         assert error.retry_after == float(recording.headers["retry-after"])
+
+
+# Mistral's adapter writes its own bodies: tests/integrations/test_mistral_recordings.py.
+REQUESTS = [recording for recording in ALL if recording.provider != "mistral"]
+ACCEPTED: dict[bool, TypeAdapter[Any]] = {
+    False: TypeAdapter(CompletionCreateParamsNonStreaming),
+    True: TypeAdapter(CompletionCreateParamsStreaming),
+}
+
+
+def sent(recording: Recording, *, is_fallback: bool = False) -> dict[str, Any]:
+    request = replace(request_of(recording), is_fallback=is_fallback)
+    made = adapter_for(recording.provider).build_request(
+        request, credentials(recording.provider, "https://upstream.test/v1")
+    )
+    assert is_fallback or not made.warnings
+    body: dict[str, Any] = json.loads(made.body)
+    return body
+
+
+def all_of(validated: Any) -> Any:
+    """Iterables are checked only when they are read."""
+    if isinstance(validated, Mapping):
+        return {name: all_of(value) for name, value in validated.items()}
+    if isinstance(validated, str | bytes) or not isinstance(validated, Iterable):
+        return validated
+    return [all_of(item) for item in validated]
+
+
+def accepted(body: Mapping[str, Any]) -> bool:
+    try:
+        all_of(ACCEPTED[bool(body.get("stream"))].validate_python(dict(body)))
+    except ValidationError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("recording", REQUESTS, ids=str)
+def test_request__recorded__sent_as_it_was(recording: Recording) -> None:
+    # OpenRouter's `models` and `provider` are the gateway's too, which has acted on them.
+    expected = {name: value for name, value in recording.request.items() if name not in OWN_FIELDS}
+    if recording.stream:
+        # Usage is always asked for.
+        expected["stream_options"] = {**(expected.get("stream_options") or {}), "include_usage": True}
+    assert sent(recording) == expected
+    assert accepted(recording.request) <= accepted(sent(recording))
+
+
+@pytest.mark.parametrize("recording", REQUESTS, ids=str)
+def test_request__recorded_and_sent_as_a_fallback__accepted_by_the_sdks_types(recording: Recording) -> None:
+    try:
+        body = sent(recording, is_fallback=True)
+    except UnsupportedParameterError as refused:
+        assert refused.parameter in {*recording.request}
+        return
+    assert accepted(recording.request) <= accepted(body)
+    assert [message["role"] for message in body["messages"]] == [
+        {"developer": "system"}.get(message["role"], message["role"]) for message in recording.request["messages"]
+    ]
