@@ -1,0 +1,302 @@
+"""Every recorded exchange of the Messages API, both ways, against what the vendor's official SDK makes of it."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import httpx2
+import pytest
+from anthropic import Anthropic, APIStatusError
+from anthropic.types import Message
+from anthropic.types.beta import BetaContentBlockParam, BetaMessageParam, BetaTextBlockParam, BetaToolUnionParam
+from anthropic.types.beta.message_create_params import MessageCreateParamsNonStreaming, MessageCreateParamsStreaming
+from pydantic import TypeAdapter
+
+from integrations.providers.anthropic import ADAPTER
+from integrations.providers.base import ChatRequest, StreamEvent, Usage
+from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.failures import kind_of
+from tests.integrations.exchanges import credentials
+from tests.integrations.reverse.anthropic import openai_fields
+from tests.recordings import Recording, recordings_of
+
+pytestmark = pytest.mark.recordings
+
+ALL = recordings_of("anthropic.messages")
+STREAMS = [recording for recording in ALL if recording.stream and recording.status == 200]
+WHOLE = [recording for recording in ALL if not recording.stream and recording.status == 200]
+ERRORS = [recording for recording in ALL if recording.status != 200]
+SPLITS = 12
+FINISH_REASONS = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "pause_turn": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_calls",
+    "refusal": "content_filter",
+}
+# The beta's types know everything that the others know.
+TOOL: TypeAdapter[Any] = TypeAdapter(BetaToolUnionParam)
+MESSAGE: TypeAdapter[Any] = TypeAdapter(BetaMessageParam)
+BLOCK: TypeAdapter[Any] = TypeAdapter(BetaContentBlockParam)
+TEXT: TypeAdapter[Any] = TypeAdapter(BetaTextBlockParam)
+
+Json = dict[str, Any]
+
+
+def request_of(recording: Recording) -> ChatRequest:
+    fields = openai_fields(recording.request)
+    body = json.dumps(fields, ensure_ascii=False).encode()
+    return ChatRequest(recording.model, recording.stream, body, fields)
+
+
+def sdk(recording: Recording, status: int = 200) -> Anthropic:
+    """The official client in front of the recorded bytes."""
+    kind = "text/event-stream" if recording.stream and status == 200 else "application/json"
+
+    def answer(_: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(status, headers={**recording.headers, "content-type": kind}, content=recording.body)
+
+    client = httpx2.Client(transport=httpx2.MockTransport(answer))
+    return Anthropic(api_key="sk-ant-test", base_url="http://upstream.test", http_client=client, max_retries=0)
+
+
+def read_by_the_sdk(recording: Recording) -> Message:
+    ask: Json = {"model": "claude-haiku-5-5", "max_tokens": 1024, "messages": [{"role": "user", "content": "x"}]}
+    with sdk(recording) as client:
+        if not recording.stream:
+            return client.messages.create(**ask)
+        with client.messages.stream(**ask) as stream:
+            return stream.get_final_message()
+
+
+# --- requests
+
+
+@pytest.mark.parametrize("recording", ALL, ids=str)
+def test_request__recorded__the_same_body(recording: Recording) -> None:
+    made = ADAPTER.build_request(request_of(recording), credentials("anthropic"))
+    assert made.url == "https://api.anthropic.com/v1/messages"
+    assert not made.warnings
+    assert plain(json.loads(made.body)) == plain(recording.request)
+
+
+@pytest.mark.parametrize("recording", ALL, ids=str)
+def test_request__recorded__the_sdks_types_take_it(recording: Recording) -> None:
+    made = json.loads(ADAPTER.build_request(request_of(recording), credentials("anthropic")).body)
+    assert_the_sdk_takes(made)
+
+
+def plain(body: Mapping[str, Any]) -> Json:
+    """The body without what says the same in two ways or nothing at all."""
+    said = {name: value for name, value in body.items() if value is not None and value is not False}
+    # One text is a string or a list with one block.
+    if "system" in said:
+        said["system"] = blocks_of(said["system"])
+    said["messages"] = [{**message, "content": blocks_of(message["content"])} for message in said["messages"]]
+    # An empty description is none.
+    if "tools" in said:
+        said["tools"] = [{k: v for k, v in tool.items() if (k, v) != ("description", "")} for tool in said["tools"]]
+    # The beta had the schema of the answer in a field of its own.
+    if "output_format" in said:
+        said["output_config"] = {**said.get("output_config", {}), "format": said.pop("output_format")}
+    return said
+
+
+def blocks_of(content: Any) -> list[Json]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    found = []
+    for block in content:
+        made = {name: value for name, value in block.items() if (name, value) != ("is_error", False)}
+        if block["type"] == "tool_result" and "content" in block:
+            made["content"] = blocks_of(block["content"])
+        found.append(made)
+    return found
+
+
+def assert_the_sdk_takes(body: Mapping[str, Any]) -> None:
+    """Level by level: the SDK's types hold lists as iterables, which are not looked into."""
+    shape = MessageCreateParamsStreaming if body.get("stream") else MessageCreateParamsNonStreaming
+    TypeAdapter(shape).validate_python(body)
+    for tool in body.get("tools", ()):
+        TOOL.validate_python(tool)
+    for block in blocks_of(body.get("system", "")):
+        TEXT.validate_python(block)
+    for message in body["messages"]:
+        MESSAGE.validate_python(message)
+        for block in blocks_of(message["content"]):
+            BLOCK.validate_python(block)
+            for inner in block.get("content", ()) if block["type"] == "tool_result" else ():
+                BLOCK.validate_python(inner)
+
+
+# --- answers
+
+
+@pytest.mark.parametrize("recording", WHOLE, ids=str)
+def test_answer__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
+    answer = ADAPTER.parse_response(request_of(recording), recording.body)
+    message = read_by_the_sdk(recording)
+    made = json.loads(answer.body)
+    (choice,) = made["choices"]
+    assert content_of(choice["message"]) == content_of_sdk(message)
+    assert (made["id"], made["model"], answer.model) == (message.id, message.model, message.model)
+    assert choice["finish_reason"] == answer.finish_reason == finish_of_sdk(message)
+    assert_usage(made["usage"], answer.usage, message)
+
+
+def replay(recording: Recording, pieces: Iterable[bytes]) -> tuple[list[StreamEvent], ProviderError | None, Any]:
+    stream = ADAPTER.stream(request_of(recording))
+    events: list[StreamEvent] = []
+    try:
+        for piece in pieces:
+            events += stream.feed(piece)
+        events += stream.closing()
+    except ProviderError as error:
+        return events, error, stream
+    return events, None, stream
+
+
+@pytest.mark.parametrize("recording", STREAMS, ids=str)
+def test_stream__recorded__as_the_sdk_reads_it_and_usage_once(recording: Recording) -> None:
+    events, error, stream = replay(recording, [recording.body])
+    if "resp:stream_error" in recording.features:
+        assert_the_sdks_error(recording, error)
+        return
+    assert error is None
+    message = read_by_the_sdk(recording)
+    chunks = [json.loads(event.data) for event in events]
+    assert content_of(joined(chunks)) == content_of_sdk(message)
+    assert "".join(event.text for event in events) == text_of_sdk(message)
+    assert {chunk["id"] for chunk in chunks} == {message.id}
+    assert chunks[0]["choices"][0]["delta"] == {"role": "assistant", "content": ""}
+    assert chunks[-1]["choices"] == [{"index": 0, "delta": {}, "finish_reason": finish_of_sdk(message)}]
+    assert all(chunk["choices"][0]["finish_reason"] is None and "usage" not in chunk for chunk in chunks[:-1])
+    assert (stream.finish_reason, stream.model) == (finish_of_sdk(message), message.model)
+    assert_usage(chunks[-1]["usage"], stream.usage, message)
+
+
+def assert_the_sdks_error(recording: Recording, error: ProviderError | None) -> None:
+    with pytest.raises(APIStatusError) as caught:
+        read_by_the_sdk(recording)
+    assert error is not None
+    assert error.message == caught.value.body["error"]["message"]  # type: ignore[index]  # the body is the event's JSON
+    assert error.kind in (FailureKind.UNAVAILABLE, FailureKind.RATE_LIMITED, FailureKind.REJECTED)
+
+
+@pytest.mark.parametrize("recording", STREAMS, ids=str)
+def test_stream__recorded_and_cut_anywhere__byte_equal(recording: Recording) -> None:
+    whole, error, stream = replay(recording, [recording.body])
+    source = random.Random(recording.name)
+    body = recording.body
+    for number in range(SPLITS):
+        count = len(body) - 1 if number == 0 else source.randint(1, min(len(body) - 1, 400))
+        cuts = sorted(source.sample(range(1, len(body)), count))
+        pieces = [body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True)]
+        events, cut_error, cut_stream = replay(recording, pieces)
+        assert [without_created(event) for event in events] == [without_created(event) for event in whole]
+        assert (cut_error and cut_error.message) == (error and error.message)
+        assert cut_stream.usage == stream.usage
+
+
+def without_created(event: StreamEvent) -> tuple[bytes, bytes, bool, str]:
+    """Two replays may fall into two seconds."""
+    head, _, rest = event.data.partition(b'"created":')
+    return head, rest.partition(b",")[2], event.has_output, event.text
+
+
+@pytest.mark.parametrize("recording", ERRORS, ids=str)
+def test_failure__recorded__kind_of_its_status_and_the_sdks_message(recording: Recording) -> None:
+    error = ADAPTER.classify_failure(recording.status, recording.headers, recording.body)
+    assert error.kind is kind_of(recording.status)
+    assert (error.provider, error.status) == ("anthropic", recording.status)
+    with sdk(recording, recording.status) as client, pytest.raises(APIStatusError) as caught:
+        client.messages.create(model="m", max_tokens=1, messages=[{"role": "user", "content": "x"}])
+    assert error.message == caught.value.body["error"]["message"]  # type: ignore[index]  # the body is the error's JSON
+    if "retry-after" in recording.headers:
+        assert error.retry_after == float(recording.headers["retry-after"])
+
+
+# --- the same content, read on both sides
+
+
+def content_of(message: Mapping[str, Any]) -> Json:
+    details = message.get("reasoning_details") or []
+    calls = [(call["id"], call["function"]) for call in message.get("tool_calls") or []]
+    return {
+        "text": message["content"],
+        "reasoning": message.get("reasoning_content") or "",
+        "details": [(d["type"], d.get("text"), d.get("signature"), d.get("data")) for d in details],
+        "calls": [(call_id, function["name"], json.loads(function["arguments"])) for call_id, function in calls],
+        "cited": {note["url_citation"]["url"] for note in message.get("annotations") or []},
+    }
+
+
+def content_of_sdk(message: Message) -> Json:
+    calls = [(block.id, block.name, block.input) for block in message.content if block.type == "tool_use"]
+    text = text_of_sdk(message)
+    thoughts: list[tuple[str, str | None, str | None, str | None]] = []
+    cited: set[str] = set()
+    for block in message.content:
+        if block.type == "thinking":
+            thoughts.append(("reasoning.text", block.thinking, block.signature, None))
+        elif block.type == "redacted_thinking":
+            thoughts.append(("reasoning.encrypted", None, None, block.data))
+        elif block.type == "text":
+            cited |= {note.url for note in block.citations or [] if note.type == "web_search_result_location"}
+    return {
+        "text": None if calls and not text else text,
+        "reasoning": "".join(text or "" for _, text, _, _ in thoughts),
+        "details": thoughts,
+        "calls": calls,
+        "cited": cited,
+    }
+
+
+def text_of_sdk(message: Message) -> str:
+    return "".join(block.text for block in message.content if block.type == "text")
+
+
+def finish_of_sdk(message: Message) -> str:
+    return FINISH_REASONS[message.stop_reason or "end_turn"]
+
+
+def assert_usage(told: Mapping[str, Any], usage: Usage | None, message: Message) -> None:
+    counts = message.usage
+    cached, written = counts.cache_read_input_tokens or 0, counts.cache_creation_input_tokens or 0
+    thought = counts.output_tokens_details.thinking_tokens if counts.output_tokens_details else 0
+    prompt = counts.input_tokens + cached + written
+    assert usage == Usage(prompt, counts.output_tokens, cached, written, thought or 0)
+    assert (told["prompt_tokens"], told["completion_tokens"]) == (prompt, counts.output_tokens)
+    assert told["total_tokens"] == prompt + counts.output_tokens
+
+
+def joined(chunks: Iterable[Mapping[str, Any]]) -> Json:
+    """The message that the chunks add up to."""
+    message: Json = {
+        "content": "",
+        "reasoning_content": "",
+        "tool_calls": [],
+        "reasoning_details": [],
+        "annotations": [],
+    }
+    for chunk in chunks:
+        delta = chunk["choices"][0]["delta"]
+        message["content"] += delta.get("content") or ""
+        message["reasoning_content"] += delta.get("reasoning_content") or ""
+        message["reasoning_details"] += delta.get("reasoning_details") or []
+        message["annotations"] += delta.get("annotations") or []
+        for call in delta.get("tool_calls") or []:
+            if "id" in call:
+                assert call["index"] == len(message["tool_calls"])
+                message["tool_calls"].append({"id": call["id"], "function": {**call["function"]}})
+            else:
+                message["tool_calls"][call["index"]]["function"]["arguments"] += call["function"]["arguments"]
+    if message["tool_calls"] and not message["content"]:
+        message["content"] = None
+    return message
