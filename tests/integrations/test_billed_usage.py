@@ -1,0 +1,36 @@
+"""A provider that bills other counts than its model saw: shown are the counts, priced what is billed."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from integrations.pricing.cost import Price, cost_of
+from integrations.providers.base import Usage
+from integrations.providers.usage import usage_object
+
+COMMAND_A = Price(Decimal("2.5"), Decimal("10"))
+# A recorded answer of command-a-03-2025: 624 tokens read, 448 of them cached, 121 billed.
+READ = Usage(624, 54, cache_read_tokens=448, billed_prompt_tokens=121, billed_completion_tokens=51)
+
+
+def test_cost_of__billed_counts__priced_instead_of_the_others() -> None:
+    cost = cost_of(READ, COMMAND_A)
+    assert (cost.input, cost.output) == (Decimal("0.0003025000"), Decimal("0.0005100000"))
+    assert cost.cache_read == cost.cache_write == Decimal(0)
+    assert cost.total == Decimal("0.0008125000")
+
+
+def test_cost_of__billed_nothing__costs_nothing() -> None:
+    nothing = Usage(624, 54, billed_prompt_tokens=0, billed_completion_tokens=0)
+    assert cost_of(nothing, COMMAND_A).total == 0
+
+
+def test_cost_of__billed_as_counted__nothing_changes() -> None:
+    assert cost_of(Usage(10, 5, billed_prompt_tokens=10, billed_completion_tokens=5), COMMAND_A) == cost_of(
+        Usage(10, 5), COMMAND_A
+    )
+
+
+def test_usage_object__billed_counts__shows_what_the_model_saw() -> None:
+    shown = usage_object(READ)
+    assert (shown["prompt_tokens"], shown["completion_tokens"], shown["total_tokens"]) == (624, 54, 678)

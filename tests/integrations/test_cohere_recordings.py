@@ -1,0 +1,150 @@
+"""Every recorded exchange with Cohere: what would be sent, and what is read, next to the vendor's SDK."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from integrations.providers.base import ChatRequest, StreamEvent, Usage
+from integrations.providers.cohere import ADAPTER
+from integrations.providers.failures import kind_of
+from tests.integrations.adapters.assembled import assembled
+from tests.integrations.cohere_sdk import assert_accepted, read_answer, read_stream
+from tests.integrations.exchanges import credentials, decoded
+from tests.integrations.reverse.cohere import as_openai
+from tests.recordings import Recording, recordings_of
+
+pytestmark = pytest.mark.recordings
+
+ALL = recordings_of("cohere.v2_chat")
+STREAMS = [recording for recording in ALL if recording.stream and recording.status == 200]
+WHOLE = [recording for recording in ALL if not recording.stream and recording.status == 200]
+ERRORS = [recording for recording in ALL if recording.status != 200]
+SPLITS = 12
+REASONS = {
+    "COMPLETE": "stop",
+    "STOP_SEQUENCE": "stop",
+    "MAX_TOKENS": "length",
+    "TOOL_CALL": "tool_calls",
+}
+
+
+def request_of(recording: Recording) -> ChatRequest:
+    fields = as_openai(recording.request)
+    body = json.dumps(fields, ensure_ascii=False).encode()
+    return ChatRequest(recording.model, recording.stream, body, fields)
+
+
+def replay(recording: Recording, pieces: Iterable[bytes]) -> tuple[list[StreamEvent], Usage | None]:
+    stream = ADAPTER.stream(request_of(recording))
+    events = [event for piece in pieces for event in stream.feed(piece)]
+    events += stream.closing()
+    return events, stream.usage
+
+
+@pytest.mark.parametrize("recording", ALL, ids=str)
+def test_request__recorded__sent_again_as_it_was(recording: Recording) -> None:
+    made = ADAPTER.build_request(request_of(recording), credentials("cohere"))
+    body = json.loads(made.body)
+    # The SDKs leave `stream` out of a call that is none.
+    assert body == {"stream": False, **recording.request}
+    assert not made.warnings
+    assert made.url == f"https://api.cohere.com{recording.path}"
+    assert_accepted(body)
+
+
+def assert_usage(usage: Usage | None, told: Any) -> None:
+    """The counts are the model's; what is billed is kept beside them."""
+    assert usage is not None
+    assert (usage.prompt_tokens, usage.completion_tokens) == (told.tokens.input_tokens, told.tokens.output_tokens)
+    assert (usage.billed_prompt_tokens, usage.billed_completion_tokens) == (
+        told.billed_units.input_tokens,
+        told.billed_units.output_tokens,
+    )
+    assert usage.cache_read_tokens == (told.cached_tokens or 0)
+
+
+@pytest.mark.parametrize("recording", WHOLE, ids=str)
+def test_answer__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
+    answer = ADAPTER.parse_response(request_of(recording), recording.body)
+    expected = read_answer(recording.body)
+    choice = json.loads(answer.body)["choices"][0]
+    message = choice["message"]
+    parts = expected.message.content or []
+    assert (message["content"] or "") == "".join(part.text for part in parts if part.type == "text")
+    thoughts = [part.thinking for part in parts if part.type == "thinking"]
+    plan = [expected.message.tool_plan] if expected.message.tool_plan else []
+    assert message.get("reasoning_content", "") == "\n".join([*thoughts, *plan])
+    calls = expected.message.tool_calls or []
+    assert [
+        (call["id"], call["function"]["name"], call["function"]["arguments"]) for call in message.get("tool_calls", [])
+    ] == [(call.id, call.function.name, call.function.arguments) for call in calls if call.function]
+    assert choice["finish_reason"] == answer.finish_reason == REASONS[expected.finish_reason]
+    assert_usage(answer.usage, expected.usage)
+    for note in message.get("annotations", []):
+        cited = note["url_citation"]
+        assert message["content"][cited["start_index"] : cited["end_index"]] in {
+            citation.text for citation in expected.message.citations or []
+        }
+    assert len(message.get("citations", [])) == len(expected.message.citations or [])
+
+
+@pytest.mark.parametrize("recording", STREAMS, ids=str)
+def test_stream__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
+    events, usage = replay(recording, [recording.body])
+    told = assembled(decoded(events))
+    text, reasoning = "", ""
+    calls: dict[int, list[str]] = defaultdict(lambda: ["", "", ""])
+    for event in read_stream(recording.body):
+        match event.type:
+            case "content-delta":
+                text += event.delta.message.content.text or ""
+                reasoning += event.delta.message.content.thinking or ""
+            case "tool-plan-delta":
+                reasoning += event.delta.message.tool_plan
+            case "tool-call-start":
+                call = event.delta.message.tool_calls
+                calls[event.index] = [call.id, call.function.name, call.function.arguments]
+            case "tool-call-delta":
+                calls[event.index][2] += event.delta.message.tool_calls.function.arguments
+            case "message-end":
+                assert told["finish_reason"] == REASONS[event.delta.finish_reason]
+                assert_usage(usage, event.delta.usage)
+    assert (told["message"]["content"] or "") == text == "".join(event.text for event in events)
+    assert (told["message"].get("reasoning_content") or "") == reasoning
+    # A call without arguments comes with none at all; the wire format wants an object.
+    assert [
+        [call["id"], call["function"]["name"], call["function"]["arguments"]]
+        for call in told["message"].get("tool_calls", [])
+    ] == [[call_id, name, arguments or "{}"] for call_id, name, arguments in calls.values()]
+
+
+@pytest.mark.parametrize("recording", STREAMS, ids=str)
+def test_stream__recorded_and_cut_anywhere__byte_equal(recording: Recording) -> None:
+    whole, usage = replay(recording, [recording.body])
+    source = random.Random(recording.name)
+    body = recording.body
+    for number in range(SPLITS):
+        count = len(body) - 1 if number == 0 else source.randint(1, min(len(body) - 1, 400))
+        cuts = sorted(source.sample(range(1, len(body)), count))
+        pieces = [body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True)]
+        events, cut_usage = replay(recording, pieces)
+        assert [without_created(event) for event in events] == [without_created(event) for event in whole]
+        assert cut_usage == usage
+
+
+def without_created(event: StreamEvent) -> dict[str, Any]:
+    return {**json.loads(event.data), "created": 0}
+
+
+@pytest.mark.parametrize("recording", ERRORS, ids=str)
+def test_failure__recorded__kind_of_its_status_and_message_kept(recording: Recording) -> None:
+    error = ADAPTER.classify_failure(recording.status, recording.headers, recording.body)
+    assert error.kind is kind_of(recording.status)
+    assert (error.provider, error.status) == ("cohere", recording.status)
+    assert json.loads(recording.body)["message"].split(":")[0] in error.message
