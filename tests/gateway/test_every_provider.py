@@ -126,6 +126,7 @@ def message_of(story: Story) -> dict[str, Any]:
 
 def with_read_arguments(message: dict[str, Any]) -> dict[str, Any]:
     for call in message.get("tool_calls") or ():
+        call.pop("index", None)  # Mistral, OpenRouter and others number the calls of a whole answer too
         call["function"]["arguments"] = json.loads(call["function"]["arguments"])
     return message
 
