@@ -29,6 +29,29 @@ _KINDS = {
     429: FailureKind.RATE_LIMITED,
 }
 
+# What stands in place of a status in an error under a 200, as `code` or `type`
+# (https://platform.openai.com/docs/guides/error-codes, and as recorded of Azure, Cerebras and Groq).
+_STATUSES = {
+    "invalid_request_error": 400,
+    "context_length_exceeded": 400,
+    "string_above_max_length": 400,
+    "content_filter": 400,
+    "invalid_prompt": 400,
+    "tool_use_failed": 400,
+    "authentication_error": 401,
+    "invalid_api_key": 401,
+    "insufficient_quota": 429,
+    "permission_error": 403,
+    "model_not_found": 404,
+    "not_found_error": 404,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "too_many_requests_error": 429,
+    "request_quota_exceeded": 429,
+    "RateLimitReached": 429,
+    "overloaded_error": 529,
+}
+
 # Keys as providers write them, and anything in a place where keys travel.
 _SECRETS = re.compile(
     r"""(?ix)
@@ -154,8 +177,7 @@ def _status_in(decoded: Any) -> int | None:
             value = int(value)
         if isinstance(value, int) and 400 <= value < 600:
             return value
-    kind = str(fields.get("type") or "")
-    return {"invalid_request_error": 400, "authentication_error": 401, "rate_limit_error": 429}.get(kind)
+    return next((status for name in ("code", "type") if (status := _STATUSES.get(str(fields.get(name) or "")))), None)
 
 
 def _number(value: str | None) -> float | None:
