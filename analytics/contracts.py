@@ -15,21 +15,29 @@ class Outcome(StrEnum):
 
 
 class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One call to one provider. `status` is the provider's HTTP status, 0 when there was none; times in ms."""
+    """One call to one provider. `status` is the provider's HTTP status, 0 when there was none; times in ms.
+
+    Tokens and cost are those that the provider bills for this call: of the one that answered, and of one that failed
+    after it had counted. `cost_usd` is empty when nothing is billed or the price is unknown.
+    """
 
     provider: str
     model: str
     status: int = 0
     error: str = ""
     latency_ms: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: str = ""
 
 
 class RequestRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One logical request, written to the spool exactly once, whatever became of it.
 
     `ts` is Unix time in microseconds (UTC) of the request's arrival. `request_id` is a UUIDv7. Token counts follow
-    `integrations.providers.base.Usage`: `prompt_tokens` includes cached and cache-written ones. Costs are US dollars as
-    decimal strings with 10 places; all empty when the price is unknown (`cost_known` False).
+    `integrations.providers.base.Usage`: `prompt_tokens` includes cached and cache-written ones; they are the answer's.
+    Costs are US dollars as decimal strings with 10 places, of every attempt that is billed; all empty when a price is
+    unknown (`cost_known` False).
     """
 
     request_id: str

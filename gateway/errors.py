@@ -4,6 +4,7 @@ ApplicationError
 ├── ValidationError                 core: 400 invalid_request_error
 │   ├── RequestTimeoutError         408: the body did not arrive in time
 │   ├── ProviderRejectedError       400 provider_rejected
+│   ├── UnsupportedError            400 unsupported_parameter
 │   └── MethodNotAllowedError       405
 ├── ModelNotFoundError              404 model_not_found
 ├── PromptConfigNotFoundError       404 prompt_config_not_found
@@ -17,7 +18,7 @@ from __future__ import annotations
 import math
 
 from core.errors import ApplicationError, NotFoundError, ServiceUnavailableError, ValidationError
-from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
 
 
 class RequestTimeoutError(ValidationError):
@@ -32,6 +33,10 @@ class MethodNotAllowedError(ValidationError):
 
 class ProviderRejectedError(ValidationError):
     code = "provider_rejected"
+
+
+class UnsupportedError(ValidationError):
+    code = "unsupported_parameter"
 
 
 class ModelNotFoundError(NotFoundError):
@@ -57,6 +62,8 @@ class ProviderUnavailableError(ServiceUnavailableError):
 def from_provider(failure: ProviderError) -> ApplicationError:
     """The error the client sees when `failure` was the last attempt's and nothing else may be tried."""
     message = f"{failure.provider}: {failure.message}" if failure.provider else failure.message
+    if isinstance(failure, UnsupportedParameterError):
+        return UnsupportedError(f"{failure.message} ({failure.provider})" if failure.provider else failure.message)
     match failure.kind:
         case FailureKind.REJECTED:
             return ProviderRejectedError(message)

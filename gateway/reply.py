@@ -47,8 +47,11 @@ class Reply:
     async def json(self, content: Mapping[str, Any]) -> None:
         await self.whole(200, msgspec.json.encode(content), [])
 
-    async def error(self, error: ApplicationError) -> None:
-        extra = [(name.encode(), value.encode("latin-1", "replace")) for name, value in error.headers.items()]
+    async def error(self, error: ApplicationError, more: HeaderList | None = None) -> None:
+        extra = [
+            *(more or ()),
+            *((name.encode(), value.encode("latin-1", "replace")) for name, value in error.headers.items()),
+        ]
         if error.status in (408, 413):
             extra.append((b"connection", b"close"))
         await self.whole(error.status, msgspec.json.encode(error.envelope()), extra)

@@ -14,6 +14,8 @@ from analytics.spool.writer import SpoolWriter
 from core.last_use import flush_last_uses
 from gateway.snapshot.announcements import follow, refresh_regularly
 from gateway.snapshot.store import SnapshotStore
+from integrations.health.monitor import HealthMonitor
+from integrations.media.fetcher import MediaFetcher
 from integrations.transport.base import Timeouts, Transport
 from integrations.transport.factory import create_transport
 
@@ -26,6 +28,8 @@ _LAST_USE_SECONDS = 60.0
 class Runtime:
     snapshots: SnapshotStore
     transport: Transport
+    health: HealthMonitor
+    media: MediaFetcher
     spool: SpoolWriter
     inflight: InflightTable
     timeouts: Timeouts
@@ -37,6 +41,8 @@ class Runtime:
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
+        await self.health.close()
+        await self.media.close()
         await self.transport.close()
         self.spool.close()
         self.inflight.close()
@@ -65,6 +71,8 @@ def _start() -> Runtime:
     runtime = Runtime(
         snapshots=SnapshotStore(),
         transport=create_transport(settings.UPSTREAM_TRANSPORT),
+        health=HealthMonitor(settings.REDIS_URL),
+        media=MediaFetcher(),
         spool=SpoolWriter(settings.SPOOL_DIR, segment_bytes=settings.SPOOL_SEGMENT_BYTES),
         inflight=InflightTable(settings.SPOOL_DIR),
         timeouts=Timeouts(
@@ -77,6 +85,7 @@ def _start() -> Runtime:
     runtime.tasks = [
         asyncio.create_task(follow(runtime.snapshots), name="gateway.follow"),
         asyncio.create_task(refresh_regularly(runtime.snapshots), name="gateway.refresh"),
+        asyncio.create_task(runtime.health.follow(), name="gateway.health"),
         asyncio.create_task(_flush_last_uses_regularly(), name="gateway.last_use"),
     ]
     for task in runtime.tasks:

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models.signals import post_delete, post_save
 
 from core.models import ApiKey, Project
+from gateway.models import GatewaySettings
 from gateway.snapshot.announcements import PRICES, announce
 from integrations.models import ModelPrice, ProviderIntegration
 from integrations.signals import prices_changed
@@ -18,7 +19,7 @@ def _project_changed(instance: Project, **_: Any) -> None:
     transaction.on_commit(partial(announce, str(instance.pk)))
 
 
-def _owned_by_project_changed(instance: ApiKey | ProviderIntegration, **_: Any) -> None:
+def _owned_by_project_changed(instance: ApiKey | ProviderIntegration | GatewaySettings, **_: Any) -> None:
     transaction.on_commit(partial(announce, str(instance.project_id)))
 
 
@@ -32,4 +33,5 @@ def connect() -> None:
         signal.connect(_project_changed, sender=Project, dispatch_uid="gateway.project")
         signal.connect(_owned_by_project_changed, sender=ApiKey, dispatch_uid="gateway.key")
         signal.connect(_owned_by_project_changed, sender=ProviderIntegration, dispatch_uid="gateway.integration")
+        signal.connect(_owned_by_project_changed, sender=GatewaySettings, dispatch_uid="gateway.settings")
         signal.connect(_prices_changed, sender=ModelPrice, dispatch_uid="gateway.price")

@@ -24,6 +24,9 @@ SANDBOX = env.boolean("SANDBOX", True)
 UPSTREAM_TRANSPORT = env.choice("UPSTREAM_TRANSPORT", "pool", ("pool", "aiohttp"))
 UPSTREAM_CONNECT_SECONDS = env.number("UPSTREAM_CONNECT_SECONDS", 5.0, minimum=0.1, maximum=60)
 UPSTREAM_FIRST_BYTE_SECONDS = env.number("UPSTREAM_FIRST_BYTE_SECONDS", 300.0, minimum=0.1, maximum=3600)
+# From the call of a provider to the first output of its stream; and of the whole request, all attempts included.
+UPSTREAM_TTFT_SECONDS = env.number("UPSTREAM_TTFT_SECONDS", 300.0, minimum=0.1, maximum=3600)
+UPSTREAM_TOTAL_SECONDS = env.number("UPSTREAM_TOTAL_SECONDS", 3600.0, minimum=0.1, maximum=86400)
 UPSTREAM_IDLE_SECONDS = env.number("UPSTREAM_IDLE_SECONDS", 120.0, minimum=0.1, maximum=3600)
 UPSTREAM_RESPONSE_BYTES = env.integer("UPSTREAM_RESPONSE_BYTES", 64 * 1024 * 1024, minimum=1024)
 

@@ -11,35 +11,45 @@ from core.errors import ApplicationError
 from core.keys import KeyRecord
 from gateway.headers import RequestHeaders
 from gateway.snapshot.project import ProjectSnapshot
-from gateway.wire import ChatCompletionRequest
-from integrations.pricing.cost import Price
-from integrations.providers.base import Adapter, Credentials, Usage
+from gateway.wire import ChatCompletionRequest, LazyFields
+from integrations.health.targets import Target
+from integrations.pricing.cost import Cost, Price, cost_of
+from integrations.providers.base import Adapter, Credentials, Media, Usage
 
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """A request that passed `parse`; `body` is what the client sent."""
+    """A request that passed `parse`; `body` is what the client sent, `fields` the same decoded on first use."""
 
     snapshot: ProjectSnapshot
     headers: RequestHeaders
     body: bytes
     request: ChatCompletionRequest
+    fields: LazyFields
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One provider and model to try. `is_fallback` when it is not the first choice."""
+    """One provider and model to try.
+
+    `is_fallback` when it is not the first choice; `is_foreign` when another provider is the first choice.
+    """
 
     provider: str
     model: str
     credentials: Credentials
     adapter: Adapter
-    is_fallback: bool
+    target: Target
+    is_fallback: bool = False
+    is_foreign: bool = False
 
 
 @dataclass(slots=True)
 class Account:
-    """Of one authenticated request, filled as it goes, written to the spool exactly once. Times from `perf_counter`."""
+    """Of one authenticated request, filled as it goes, written to the spool exactly once. Times from `perf_counter`.
+
+    `usage` is the answer's; what failed attempts consumed stands in their records and in `spent`.
+    """
 
     request_id: str
     arrived_us: int
@@ -58,19 +68,46 @@ class Account:
     usage: Usage | None = None
     usage_estimated: bool = False
     fallback_used: bool = False
+    retries: int = 0
+    warnings: tuple[str, ...] = ()
     price: Price | None = None
     first_output: float = 0.0
     output_bytes: int = 0
     response: list[bytes] = field(default_factory=list)
     attempts: list[AttemptRecord] = field(default_factory=list)
+    served: bool = False  # the last of `attempts` is the one that answers
+    spent: list[Cost | None] = field(default_factory=list)  # by failed attempts that are billed; None: unknown
+    media: dict[str, Media] = field(default_factory=dict)
     slot: int | None = None
     recorded: bool = False
 
-    def note_attempt(self, attempt: Attempt, started: float, *, status: int, error: str = "") -> None:
-        elapsed = int((time.perf_counter() - started) * 1000)
+    def note_success(self, attempt: Attempt, started: float) -> None:
+        self.served = True
+        self.attempts.append(
+            AttemptRecord(attempt.provider, attempt.model, status=200, latency_ms=milliseconds_since(started))
+        )
+
+    def note_failure(
+        self, attempt: Attempt, started: float, *, status: int, error: str, usage: Usage | None = None
+    ) -> None:
+        """`usage` when the provider had counted before it failed: then the attempt is billed."""
+        billed = usage if usage is not None and usage.total_tokens else None
+        cost = None
+        if billed is not None:
+            price = self.snapshot.price_of(attempt.provider, attempt.model)
+            cost = None if price is None else cost_of(billed, price)
+            self.spent.append(cost)
+        usage = billed or Usage()
         self.attempts.append(
             AttemptRecord(
-                provider=attempt.provider, model=attempt.model, status=status, error=error, latency_ms=elapsed
+                provider=attempt.provider,
+                model=attempt.model,
+                status=status,
+                error=error,
+                latency_ms=milliseconds_since(started),
+                prompt_tokens=usage.prompt_tokens,
+                completion_tokens=usage.completion_tokens,
+                cost_usd=f"{cost.total:f}" if cost is not None else "",
             )
         )
 
@@ -84,3 +121,7 @@ class Account:
         self.outcome = Outcome.ERROR
         self.status_code = error.status
         self.error = error
+
+
+def milliseconds_since(started: float) -> int:
+    return int((time.perf_counter() - started) * 1000)

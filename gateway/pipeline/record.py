@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 
-from analytics.contracts import Outcome, RequestRecord, SpoolEntry
+import msgspec
+
+from analytics.contracts import Attempt, Outcome, RequestRecord, SpoolEntry
 from gateway.pipeline.context import Account
 from gateway.pipeline.estimate import estimated_tokens
 from gateway.runtime import Runtime
-from integrations.pricing.cost import cost_of
+from integrations.pricing.cost import Cost, cost_of
 from integrations.providers.base import Usage
 
 _MAX_ERROR_CHARACTERS = 2000
@@ -36,7 +38,8 @@ def _record_of(account: Account) -> RequestRecord:
     now = time.perf_counter()
     usage = _usage_of(account)
     request, error, first_output = account.request, account.error, account.first_output
-    cost = None if account.price is None else cost_of(usage, account.price)
+    own_cost = None if account.price is None else cost_of(usage, account.price)
+    cost = _sum_of([own_cost if usage.total_tokens else Cost(), *account.spent]) if account.spent else own_cost
     return RequestRecord(
         request_id=account.request_id,
         project_id=account.snapshot.id_text,
@@ -69,8 +72,33 @@ def _record_of(account: Account) -> RequestRecord:
         cost_usd=f"{cost.total:f}" if cost is not None else "",
         latency_ms=round((now - account.started) * 1000),
         ttft_ms=round((first_output - account.started) * 1000) if first_output else 0,
-        attempts=tuple(account.attempts),
+        retry_count=account.retries,
+        attempts=_attempts(account, usage, own_cost),
     )
+
+
+def _attempts(account: Account, usage: Usage, cost: Cost | None) -> tuple[Attempt, ...]:
+    """The one that answered is billed for what the record says: known only now that the answer has ended."""
+    if not account.served:
+        return tuple(account.attempts)
+    *failed, last = account.attempts
+    served = msgspec.structs.replace(
+        last,
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        cost_usd=f"{cost.total:f}" if cost is not None else "",
+    )
+    return (*failed, served)
+
+
+def _sum_of(costs: list[Cost | None]) -> Cost | None:
+    """None when one of them is unknown."""
+    total = Cost()
+    for cost in costs:
+        if cost is None:
+            return None
+        total += cost
+    return total
 
 
 def _usage_of(account: Account) -> Usage:

@@ -8,7 +8,7 @@ import time
 from core.errors import ApplicationError
 from gateway import headers, sse
 from gateway.errors import from_provider
-from gateway.pipeline.call import OpenStream, complete, open_stream
+from gateway.pipeline.call import OpenStream, complete, open_stream, seconds_left, too_slow
 from gateway.pipeline.context import Account, Attempt, RequestContext
 from gateway.pipeline.heartbeat import Heartbeat
 from gateway.pipeline.record import estimated_usage, record
@@ -17,6 +17,9 @@ from gateway.reply import HeaderList, Reply
 from gateway.runtime import Runtime
 from integrations.providers.base import StreamEvent
 from integrations.providers.errors import ProviderError
+
+# Proxies refuse header lines of more than some kilobytes.
+_MAX_WARNING_CHARACTERS = 2000
 
 
 async def answer_whole(
@@ -50,7 +53,7 @@ async def answer_stream(
     try:
         stream = await open_stream(runtime, context, attempts, account)
         try:
-            await _relay(account, stream, reply, heartbeat)
+            await _relay(runtime, account, stream, reply, heartbeat)
         finally:
             stream.response.close()
         await _finish(runtime, account, stream, reply, heartbeat, watch)
@@ -58,7 +61,7 @@ async def answer_stream(
         heartbeat.stop()
 
 
-async def _relay(account: Account, stream: OpenStream, reply: Reply, heartbeat: Heartbeat) -> None:
+async def _relay(runtime: Runtime, account: Account, stream: OpenStream, reply: Reply, heartbeat: Heartbeat) -> None:
     """Passes events on as they come. A failure after output ends in `account`, for the last event to tell."""
     account.first_output = time.perf_counter()
     if not reply.started:
@@ -74,6 +77,8 @@ async def _relay(account: Account, stream: OpenStream, reply: Reply, heartbeat: 
             if events:
                 heartbeat.touch()
                 await _pass_on(account, events, reply)
+            if seconds_left(account) <= 0:
+                raise too_slow()
         if translator.usage is None:
             translator.usage = account.usage = estimated_usage(account)
             account.usage_estimated = True
@@ -81,6 +86,9 @@ async def _relay(account: Account, stream: OpenStream, reply: Reply, heartbeat: 
     except ProviderError as failure:
         failure.provider = failure.provider or account.provider
         account.fail(from_provider(failure))
+        runtime.health.note_failure(
+            stream.attempt.target, failure.kind, (time.perf_counter() - account.first_output) * 1000
+        )
 
 
 async def _pass_on(account: Account, events: list[StreamEvent], reply: Reply) -> None:
@@ -115,24 +123,31 @@ async def _finish(
     await reply.end(last + sse.DONE)
 
 
-async def answer_error(reply: Reply, error: ApplicationError) -> None:
+async def answer_error(reply: Reply, error: ApplicationError, account: Account) -> None:
     """As a status, or as the terminal event when a heartbeat had to commit the status before."""
     if reply.started:
         await reply.end_with_error(error)
     else:
-        await reply.error(error)
+        await reply.error(error, [(headers.RETRY_COUNT, b"%d" % account.retries)] if account.attempts else [])
 
 
 def _served_by(account: Account) -> HeaderList:
     served: HeaderList = [
         (headers.PROVIDER, account.provider.encode()),
         (headers.MODEL_USED, headers.header_value(account.model)),
-        (headers.RETRY_COUNT, b"0"),
+        (headers.RETRY_COUNT, b"%d" % account.retries),
         (headers.CACHE, b"skip"),
     ]
     if account.fallback_used and account.request is not None:
         served.append((headers.ORIGINAL_MODEL, headers.header_value(account.request.model)))
         served.append((headers.FALLBACK_USED, b"true"))
-    if account.price is None:
-        served.append((headers.WARNING, headers.header_value(f"no price is known for {account.model}: cost unknown")))
+    if account.price is None or account.warnings:
+        served.append((headers.WARNING, headers.header_value(_warnings(account)[:_MAX_WARNING_CHARACTERS])))
     return served
+
+
+def _warnings(account: Account) -> str:
+    warnings = list(account.warnings)
+    if account.price is None:
+        warnings.append(f"no price is known for {account.model}: cost unknown")
+    return "; ".join(warnings)

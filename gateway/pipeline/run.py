@@ -23,6 +23,7 @@ from gateway.pipeline.select import select
 from gateway.pipeline.watch import ClientWatch
 from gateway.reply import Reply, Send
 from gateway.runtime import Runtime
+from gateway.wire import LazyFields
 
 logger = logging.getLogger("gateway.request")
 
@@ -81,9 +82,9 @@ async def _answer(runtime: Runtime, account: Account, receive: Receive, reply: R
         account.headers.session_id,
         account.headers.user_id or request.user or "",
     )
-    context = RequestContext(account.snapshot, account.headers, account.body, request)
+    context = RequestContext(account.snapshot, account.headers, account.body, request, LazyFields(account.body))
     resolve_prompt(context)
-    attempts = select(context)
+    attempts = select(context, runtime.health)
     if request.stream:
         await answer_stream(runtime, context, attempts, account, reply, watch)
     else:
@@ -96,7 +97,7 @@ async def _refuse(
     account.fail(error)
     watch.stop()
     record(runtime, account)
-    await answer_error(reply, error)
+    await answer_error(reply, error, account)
 
 
 def _note_cancelled(account: Account) -> None:

@@ -2,50 +2,164 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterable
+
 from gateway.errors import ModelNotFoundError
+from gateway.pipeline.capable import needs_of
 from gateway.pipeline.context import Attempt, RequestContext
-from gateway.wire import ProviderPreferences
-from integrations.registry import Candidate, adapter_for, resolve
+from gateway.snapshot.project import ProjectSnapshot, RoutingSettings
+from gateway.wire import ChatCompletionRequest, ProviderPreferences
+from integrations.capabilities import RequestNeeds, can
+from integrations.health.monitor import HealthMonitor
+from integrations.health.order import order_by_health, order_by_latency
+from integrations.health.targets import CircuitState, Target
+from integrations.registry import Candidate, adapter_for, default_model, resolve
 
 AUTO = "auto"
+_NO_PREFERENCES = ProviderPreferences()
 
 
-def select(context: RequestContext) -> list[Attempt]:
-    """The request's model first, then `models`, each by the enabled providers that serve it.
+def select(context: RequestContext, health: HealthMonitor) -> list[Attempt]:
+    """The request's model first, then `models`, each by the enabled providers that serve it; then the providers of
+    `fallback_order` with a model of theirs. `auto` stands for the preferred models that can do what is asked.
 
     Raises ModelNotFoundError (404) when no enabled provider serves any of them.
     """
     request = context.request
-    credentials = context.snapshot.credentials
-    candidates: list[Candidate] = []
-    for model in (request.model, *(request.models or ())):
-        if model != AUTO:
-            candidates += _preferred(resolve(model, credentials.keys()), request.provider)
-    if not candidates:
-        raise ModelNotFoundError(_nothing_serves(request.model))
-    if request.provider is not None and request.provider.allow_fallbacks is False:
-        del candidates[1:]
-    return [
-        Attempt(
-            provider=candidate.provider,
-            model=candidate.upstream_model,
-            credentials=credentials[candidate.provider],
-            adapter=adapter_for(candidate.provider),
-            is_fallback=position > 0,
+    if request.model != AUTO and request.models is None and request.provider is None:
+        candidates = resolve(request.model, context.snapshot.credentials.keys())
+        if len(candidates) == 1 and not context.snapshot.routing.fallback_order:
+            # Almost every request: one model, one provider, nothing to put in order.
+            return [_attempt(context.snapshot, candidates[0], None)]
+    return _Selection(context, health).attempts()
+
+
+class _Selection:
+    """The choices of one request."""
+
+    def __init__(self, context: RequestContext, health: HealthMonitor) -> None:
+        self._request: ChatCompletionRequest = context.request
+        self._snapshot: ProjectSnapshot = context.snapshot
+        self._settings: RoutingSettings = context.snapshot.routing
+        self._preferences: ProviderPreferences = context.request.provider or _NO_PREFERENCES
+        self._health = health
+        preferences = self._preferences
+        only, ignore = preferences.only, preferences.ignore or ()
+        self._allowed = frozenset(
+            name for name in context.snapshot.credentials if (only is None or name in only) and name not in ignore
         )
-        for position, candidate in enumerate(candidates)
-    ]
+        self._fallbacks = self._settings.fallback_enabled and preferences.allow_fallbacks is not False
+
+    def attempts(self) -> list[Attempt]:
+        candidates: list[Candidate] = []
+        for model in self._models():
+            candidates += self._in_order(resolve(model, self._allowed))
+        if not candidates:
+            raise ModelNotFoundError(self._nothing_serves())
+        if self._fallbacks:
+            candidates += self._substitutes(candidates)
+        unique = list(dict.fromkeys(candidates))
+        return [_attempt(self._snapshot, candidate, unique[0]) for candidate in unique]
+
+    def _models(self) -> list[str]:
+        models: list[str] = []
+        for model in (self._request.model, *(self._request.models or ())):
+            models += self._preferred() if model == AUTO else [model]
+        return models
+
+    def _preferred(self) -> list[str]:
+        """The preferred models that can do what the request needs, those that answer at present first."""
+        needs = needs_of(self._request)
+        able = [model for model in self._settings.preferred_models if self._able(model, needs)]
+        able.sort(key=lambda model: not self._answers(model))
+        return able if self._fallbacks else able[:1]
+
+    def _able(self, model: str, needs: RequestNeeds) -> bool:
+        return any(can(c.provider, c.upstream_model, needs) for c in resolve(model, self._allowed))
+
+    def _answers(self, model: str) -> bool:
+        targets = [self._target(candidate) for candidate in resolve(model, self._allowed)]
+        return any(self._health.health_of(target).circuit is not CircuitState.OPEN for target in targets)
+
+    def _in_order(self, candidates: list[Candidate]) -> list[Candidate]:
+        """One model's providers: `provider.order`, then by latency if asked for, else as the project falls back."""
+        preferred = _picked(candidates, self._preferences.order or ())
+        rest = [candidate for candidate in candidates if candidate not in preferred]
+        if self._preferences.sort == "latency":
+            rest = self._sorted_by_latency(rest)
+        elif len(rest) > 1:
+            rest = self._as_project_falls_back(rest, first_is_chosen=bool(preferred))
+        if not self._fallbacks:
+            # `order` with `allow_fallbacks` false names all that may answer; without `order` that is the first choice.
+            return preferred or rest[:1]
+        return preferred + rest
+
+    def _as_project_falls_back(self, candidates: list[Candidate], *, first_is_chosen: bool) -> list[Candidate]:
+        """`fallback_order`, then the rest by health. A list that leaves out the first choice ranks what follows it."""
+        healthy = self._sorted_by_health(candidates)
+        listed = _picked(healthy, self._settings.fallback_order)
+        others = [candidate for candidate in healthy if candidate not in listed]
+        if first_is_chosen or not others or candidates[0] in listed:
+            return listed + others
+        return others[:1] + listed + others[1:]
+
+    def _substitutes(self, chosen: list[Candidate]) -> list[Candidate]:
+        """What the project's fallback providers that serve none of the models can offer instead."""
+        taken = {candidate.provider for candidate in chosen}
+        needs = needs_of(self._request) if self._settings.fallback_order else RequestNeeds()
+        offers = (
+            self._offer(provider, needs)
+            for provider in self._settings.fallback_order
+            if provider in self._allowed and provider not in taken
+        )
+        return [offer for offer in offers if offer is not None]
+
+    def _offer(self, provider: str, needs: RequestNeeds) -> Candidate | None:
+        """The same model there, else the first preferred one, else the provider's default."""
+        bare = self._request.model.rpartition("/")[2]
+        names = [model for model in (bare, *self._settings.preferred_models) if model != AUTO]
+        offers = [candidate for model in names for candidate in resolve(model, (provider,))]
+        if default := default_model(provider):
+            offers.append(Candidate(provider, default))
+        return next((offer for offer in offers if can(offer.provider, offer.upstream_model, needs)), None)
+
+    def _sorted_by_latency(self, candidates: list[Candidate]) -> list[Candidate]:
+        by_target = {self._target(candidate): candidate for candidate in candidates}
+        # What the draw decides is who is measured; it protects nothing.
+        draw = random.random()  # noqa: S311
+        return [by_target[target] for target in order_by_latency(list(by_target), self._health.health_of, draw)]
+
+    def _sorted_by_health(self, candidates: list[Candidate]) -> list[Candidate]:
+        by_target = {self._target(candidate): candidate for candidate in candidates}
+        return [by_target[target] for target in order_by_health(list(by_target), self._health.health_of)]
+
+    def _target(self, candidate: Candidate) -> Target:
+        integration = self._snapshot.credentials[candidate.provider].integration_id
+        return Target(integration, candidate.provider, candidate.upstream_model)
+
+    def _nothing_serves(self) -> str:
+        if self._request.model != AUTO:
+            return f"model: no enabled provider of this project serves {self._request.model!r}"
+        if not self._settings.preferred_models:
+            return "model: auto needs preferred models, and the project has none"
+        return "model: none of the project's preferred models is enabled and can do what this request needs"
 
 
-def _preferred(candidates: list[Candidate], preferences: ProviderPreferences | None) -> list[Candidate]:
-    if preferences is None:
-        return candidates
-    only, ignore, order = preferences.only, preferences.ignore or (), preferences.order or []
-    kept = [c for c in candidates if (only is None or c.provider in only) and c.provider not in ignore]
-    return sorted(kept, key=lambda c: order.index(c.provider) if c.provider in order else len(order))
+def _picked(candidates: list[Candidate], providers: Iterable[str]) -> list[Candidate]:
+    """The candidates of these providers, in the providers' order."""
+    return [candidate for provider in providers for candidate in candidates if candidate.provider == provider]
 
 
-def _nothing_serves(model: str) -> str:
-    if model == AUTO:
-        return "model: auto needs preferred models, and the project has none"
-    return f"model: no enabled provider of this project serves {model!r}"
+def _attempt(snapshot: ProjectSnapshot, candidate: Candidate, first: Candidate | None) -> Attempt:
+    """`first` is the first choice; None when there is no other."""
+    credentials = snapshot.credentials[candidate.provider]
+    return Attempt(
+        provider=candidate.provider,
+        model=candidate.upstream_model,
+        credentials=credentials,
+        adapter=adapter_for(candidate.provider),
+        target=Target(credentials.integration_id, candidate.provider, candidate.upstream_model),
+        is_fallback=first is not None and candidate != first,
+        is_foreign=first is not None and candidate.provider != first.provider,
+    )

@@ -17,6 +17,20 @@ _REMEMBERED_PRICES = 5000
 
 
 @dataclass(frozen=True, slots=True)
+class RoutingSettings:
+    """How a project's requests find their provider (design, section 5, Routing and Settings).
+
+    `retry_max_attempts` counts the calls to one provider for one request, the first included.
+    """
+
+    retry_enabled: bool = True
+    retry_max_attempts: int = 2
+    fallback_enabled: bool = True
+    fallback_order: tuple[str, ...] = ()
+    preferred_models: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ProjectSnapshot:
     """`credentials` by provider name, enabled integrations only; `keys` by hash, revoked ones left out."""
 
@@ -25,6 +39,7 @@ class ProjectSnapshot:
     keys: Mapping[str, KeyRecord]
     credentials: Mapping[str, Credentials]
     prices: PriceTable
+    routing: RoutingSettings
     serial: int
     _priced: dict[tuple[str, str], Price | None] = field(default_factory=dict, repr=False, compare=False)
 

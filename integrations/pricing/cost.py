@@ -25,15 +25,27 @@ class Price:
 class Cost:
     """US dollars of the four disjoint token classes, 10 places each; `total` is their sum to the last digit."""
 
-    input: Decimal
-    cache_read: Decimal
-    cache_write: Decimal
-    output: Decimal
-    total: Decimal
+    input: Decimal = _ZERO
+    cache_read: Decimal = _ZERO
+    cache_write: Decimal = _ZERO
+    output: Decimal = _ZERO
+    total: Decimal = _ZERO
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.input + other.input,
+            self.cache_read + other.cache_read,
+            self.cache_write + other.cache_write,
+            self.output + other.output,
+            self.total + other.total,
+        )
 
 
 def cost_of(usage: Usage, price: Price) -> Cost:
-    """Every token is priced once: fresh input is the prompt without cache reads and writes, never below 0."""
+    """Every token is priced once: fresh input is the prompt without cache reads and writes, never below 0. A provider
+    that bills other counts than it reports has left its caching out of them."""
+    if usage.billed_prompt_tokens is not None or usage.billed_completion_tokens is not None:
+        usage = Usage(usage.billed_prompt_tokens or 0, usage.billed_completion_tokens or 0)
     read = _cost(usage.cache_read_tokens, price.input if price.cache_read is None else price.cache_read)
     write = _cost(usage.cache_write_tokens, price.input if price.cache_write is None else price.cache_write)
     fresh = _cost(usage.prompt_tokens - usage.cache_read_tokens - usage.cache_write_tokens, price.input)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -54,5 +55,25 @@ def scripted(service: GatewayService, upstream: ScriptedServer) -> Scripted:
         made = service.new_project(base_urls={"openai": upstream.base_url(name)})
         made.upstream = upstream
         return made, script
+
+    return make
+
+
+Routed = Callable[..., tuple[Gateway, dict[str, Script]]]
+
+
+@pytest.fixture
+def routed(service: GatewayService, upstream: ScriptedServer) -> Routed:
+    """A new project with routing settings whose providers, given by name, follow their steps; with their scripts."""
+
+    def make(settings: dict[str, Any] | None = None, **steps: list[Step]) -> tuple[Gateway, dict[str, Script]]:
+        scripts, urls = {}, {}
+        for provider, given in steps.items():
+            name = f"script-{len(upstream.scripts)}"
+            scripts[provider] = upstream.play(name, *given)
+            urls[provider] = upstream.base_url(name)
+        made = service.new_project(base_urls=urls, routing=settings)
+        made.upstream = upstream
+        return made, scripts
 
     return make

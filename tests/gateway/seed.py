@@ -66,6 +66,29 @@ def save_integration(command: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
+def set_routing(command: dict[str, Any]) -> dict[str, Any]:
+    from gateway.models import GatewaySettings
+
+    project_id = command.pop("project_id")
+    row = GatewaySettings.objects.filter(project_id=project_id).first() or GatewaySettings(project_id=project_id)
+    for name, value in command.items():
+        setattr(row, name, value)
+    row.full_clean()
+    row.save()
+    return {}
+
+
+def set_price(command: dict[str, Any]) -> dict[str, Any]:
+    from integrations.models import ModelPrice
+
+    ModelPrice.objects.update_or_create(
+        provider=command["provider"],
+        model=command["model"],
+        defaults={"input_cost_per_1m": command["input"], "output_cost_per_1m": command["output"]},
+    )
+    return {}
+
+
 def _save_integration(project_id: str, given: dict[str, Any]) -> None:
     from integrations.credentials import store_secret
     from integrations.models import ProviderIntegration
@@ -78,7 +101,10 @@ def _save_integration(project_id: str, given: dict[str, Any]) -> None:
     row.save()
 
 
-COMMANDS = {f.__name__: f for f in (make_project, make_key, draw_key, make_given_key, revoke_key, save_integration)}
+COMMANDS = {
+    f.__name__: f
+    for f in (make_project, make_key, draw_key, make_given_key, revoke_key, save_integration, set_routing, set_price)
+}
 
 
 def main() -> None:

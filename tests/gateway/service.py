@@ -30,6 +30,8 @@ from tests.gateway.wire import ENDPOINT, bearer
 from tests.services import start_redis
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+# A model of provider openai, priced before the first request.
+PRICED_MODEL = "priced-1"
 PROVIDER_SECRET = "sk-canary-provider-0123456789abcdefghijklmnop"
 
 SHORTENED = {
@@ -37,6 +39,7 @@ SHORTENED = {
     "UPSTREAM_CONNECT_SECONDS": "1",
     "UPSTREAM_FIRST_BYTE_SECONDS": "2",
     "UPSTREAM_IDLE_SECONDS": "2",
+    "UPSTREAM_TTFT_SECONDS": "4",
     "GATEWAY_BODY_SECONDS": "1",
 }
 
@@ -112,6 +115,7 @@ class GatewayService:
         self.manage("migrate", "--verbosity", "0")
         self.seeder = Seeder(self.environment)
         stack.callback(self.seeder.close)
+        self.seeder.call("set_price", provider="openai", model=PRICED_MODEL, input="2", output="8")
         stack.callback(self._stop_workers)
         for port in self.ports:
             self.start_worker(port)
@@ -156,7 +160,13 @@ class GatewayService:
     def base_url(self, port: int | None = None) -> str:
         return f"http://127.0.0.1:{port or self.ports[0]}"
 
-    def new_project(self, *, base_urls: dict[str, str] | None = None, secret: str = PROVIDER_SECRET) -> Gateway:
+    def new_project(
+        self,
+        *,
+        base_urls: dict[str, str] | None = None,
+        secret: str = PROVIDER_SECRET,
+        routing: dict[str, Any] | None = None,
+    ) -> Gateway:
         """A project with a key of both scopes and an integration for each provider in `base_urls`."""
         integrations = [
             {"provider": provider, "base_url": url, "api_key": secret} for provider, url in (base_urls or {}).items()
@@ -167,7 +177,13 @@ class GatewayService:
             integrations=integrations,
             keys=[{"scopes": ["gateway", "manage"]}],
         )
+        if routing:
+            self.set_routing(made["project_id"], **routing)
         return Gateway(service=self, project_id=made["project_id"], key=made["keys"][0])
+
+    def set_routing(self, project_id: str, **settings: Any) -> None:
+        """Changes the project's gateway settings, as an operator does in the admin."""
+        self.seeder.call("set_routing", project_id=project_id, **settings)
 
     def make_key(self, project_id: str, *, scopes: list[str] | None = None, expires_in: float | None = None) -> str:
         made = self.seeder.call("make_key", project_id=project_id, scopes=scopes or ["gateway"], expires_in=expires_in)

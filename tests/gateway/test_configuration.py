@@ -95,3 +95,21 @@ def test_new_key__of_the_management_api__works_on_every_worker(
     for port in service.ports:
         answer = service.until(partial(status_of, empty_project, key, port), lambda status: status == 404, seconds=1)
         assert answer == 404
+
+
+def test_routing_settings__changed__are_obeyed_by_every_worker_within_a_second(
+    service: GatewayService, upstream: ScriptedServer
+) -> None:
+    upstream.play("down", play.status(404))
+    upstream.play("up", play.answer("up"))
+    project = service.new_project(base_urls={"openai": upstream.base_url("down"), "groq": upstream.base_url("up")})
+    for port in service.ports:
+        assert text_within_a_second(project, port, "404") == "404"
+
+    service.set_routing(project.project_id, fallback_order=["groq"])
+    for port in service.ports:
+        assert text_within_a_second(project, port, "up") == "up"
+
+    service.set_routing(project.project_id, fallback_enabled=False)
+    for port in service.ports:
+        assert text_within_a_second(project, port, "404") == "404"

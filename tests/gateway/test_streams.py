@@ -238,6 +238,7 @@ def test_provider__not_listening__is_503(scripted: Scripted) -> None:
 
 def test_failover__to_the_next_model__is_told_in_headers(scripted: Scripted) -> None:
     gateway, script = scripted(play.status(503), play.answer("from the second"))
+    gateway.service.set_routing(gateway.project_id, retry_enabled=False)
 
     response = gateway.post(body(model="openai/gpt-first", models=["openai/gpt-second"]))
 
@@ -254,6 +255,7 @@ def test_failover__of_a_stream_that_failed_after_preamble__starts_no_second_answ
     scripted: Scripted,
 ) -> None:
     gateway, _ = scripted(play.stream(play.ROLE, ERROR_EVENT), play.answer("good"))
+    gateway.service.set_routing(gateway.project_id, retry_enabled=False)
 
     response = gateway.post(body(stream=True, models=["openai/gpt-second"]))
 

@@ -1,0 +1,30 @@
+"""Fetches what an adapter needs before it can write its request: files by address, an access token."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gateway.pipeline.context import Account, Attempt
+from gateway.runtime import Runtime
+from integrations.errors import MediaError
+from integrations.providers.base import NOTHING, ChatRequest
+from integrations.providers.errors import UnsupportedParameterError
+
+
+async def prepared(runtime: Runtime, request: ChatRequest, attempt: Attempt, account: Account) -> ChatRequest:
+    """The request with what the adapter asked for. A file is fetched once, however many providers are tried.
+
+    Raises MediaError (400) for the first choice; for a fallback a file that cannot be had is a reason to pass it over.
+    """
+    needs = attempt.adapter.needs(request, attempt.credentials)
+    if needs is NOTHING:
+        return request
+    missing = [url for url in needs.media if url not in account.media]
+    if missing:
+        try:
+            account.media.update(await runtime.media.fetch(missing))
+        except MediaError as error:
+            if attempt.is_fallback:
+                raise UnsupportedParameterError("messages", error.message) from error
+            raise
+    return replace(request, media=account.media)

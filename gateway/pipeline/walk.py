@@ -1,0 +1,121 @@
+"""The way through the attempts: ask, wait and ask again, pass on to the next (design, section 5, Routing).
+
+What went wrong with each is in the account; what it says about the provider goes to the health monitor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+from django.conf import settings
+
+from gateway.errors import from_provider
+from gateway.pipeline.backoff import wait_before_retry
+from gateway.pipeline.context import Account, Attempt
+from gateway.runtime import Runtime
+from integrations.health.targets import CircuitState
+from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
+
+T = TypeVar("T")
+Call = Callable[[Attempt], Awaitable[T]]
+
+_CIRCUIT_OPEN = "circuit_open"
+
+
+async def walk(runtime: Runtime, attempts: list[Attempt], account: Account, call: Call[T]) -> T:
+    """The first answer. Raises ApplicationError: what the client sees of the last failure.
+
+    A target whose circuit is open comes last, as the last resort; one that has rested enough gets one probe.
+    """
+    walker = _Walker(runtime, account, call)
+    postponed = []
+    for attempt in attempts:
+        if len(attempts) > 1 and await _rests(runtime, attempt):
+            account.note_failure(attempt, time.perf_counter(), status=0, error=_CIRCUIT_OPEN)
+            postponed.append(attempt)
+        elif (result := await walker.ask(attempt)) is not None:
+            return result
+    for attempt in postponed:
+        if (result := await walker.ask(attempt)) is not None:
+            return result
+    raise from_provider(walker.last) from walker.last
+
+
+async def _rests(runtime: Runtime, attempt: Attempt) -> bool:
+    state = runtime.health.health_of(attempt.target).circuit
+    if state is CircuitState.CLOSED:
+        return False
+    return state is CircuitState.OPEN or not await runtime.health.claim_probe(attempt.target)
+
+
+class _Walker(Generic[T]):
+    """A provider is asked at most `retry_max_attempts` times, and all of them together that often plus once for each
+    fallback: the retries are shared."""
+
+    __slots__ = ("_account", "_call", "_retries_left", "_runtime", "last")
+
+    def __init__(self, runtime: Runtime, account: Account, call: Call[T]) -> None:
+        self._runtime = runtime
+        self._account = account
+        self._call = call
+        routing = account.snapshot.routing
+        self._retries_left = routing.retry_max_attempts - 1 if routing.retry_enabled else 0
+        self.last = ProviderError("no provider was tried", kind=FailureKind.UNAVAILABLE)
+
+    async def ask(self, attempt: Attempt) -> T | None:
+        """None when this provider has failed for good and another one may be asked. Raises ApplicationError."""
+        account, retries = self._account, 0
+        while True:
+            account.serve_from(attempt)
+            started = time.perf_counter()
+            try:
+                result = await self._call(attempt)
+            except ProviderError as failure:
+                _note(self._runtime, account, attempt, started, failure)
+                if _ends_the_walk(failure, attempt):
+                    raise from_provider(failure) from failure
+                if isinstance(failure, UnsupportedParameterError):
+                    return None
+                self.last = failure
+                if not self._retries_left or not await _waited(failure, retries, account):
+                    return None
+                retries += 1
+                self._retries_left -= 1
+                account.retries += 1
+            else:
+                account.note_success(attempt, started)
+                return result
+
+
+def _note(runtime: Runtime, account: Account, attempt: Attempt, started: float, failure: ProviderError) -> None:
+    failure.provider = failure.provider or attempt.provider
+    error = failure.kind.value
+    if isinstance(failure, UnsupportedParameterError):
+        error = "unsupported_parameter"
+    else:
+        latency_ms = (time.perf_counter() - started) * 1000
+        runtime.health.note_failure(attempt.target, failure.kind, latency_ms, failure.retry_after)
+    account.note_failure(attempt, started, status=failure.status or 0, error=error, usage=failure.usage)
+
+
+def _ends_the_walk(failure: ProviderError, attempt: Attempt) -> bool:
+    """A request that is at fault is at fault everywhere; what only a fallback cannot express is its own affair."""
+    if isinstance(failure, UnsupportedParameterError):
+        return not attempt.is_fallback
+    return failure.kind is FailureKind.REJECTED
+
+
+async def _waited(failure: ProviderError, retries: int, account: Account) -> bool:
+    """Whether the same provider is to be asked again, after the wait that is due."""
+    # Jitter protects nothing.
+    wait = wait_before_retry(failure, retries, random.random())  # noqa: S311
+    if wait is None:
+        return False
+    if time.perf_counter() + wait - account.started > settings.UPSTREAM_TOTAL_SECONDS:
+        return False
+    await asyncio.sleep(wait)
+    return True
