@@ -89,13 +89,15 @@ class AnthropicFake:
         assert path.partition("?")[0] == "/v1/messages", path
         assert headers.get("anthropic-version") in _VERSIONS, headers.get("anthropic-version")
         assert headers.get("content-type", "").startswith("application/json")
-        assert headers.get("x-api-key"), "no x-api-key"
+        # The official SDK of today sends the key as a bearer token; the vendor takes both.
+        secret = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
+        assert secret, "x-api-key header is required"
         asked: Json = json.loads(body)
         assert not set(asked) - _FIELDS, f"extra inputs are not permitted: {set(asked) - _FIELDS}"
         assert isinstance(asked["model"], str)
         _check_limits(asked)
         _check_messages(asked["messages"])
-        return _understood(asked, headers["x-api-key"])
+        return _understood(asked, secret)
 
 
 def _head(story: Story) -> Json:

@@ -1,0 +1,207 @@
+"""The fake of the Messages API against the vendor's official SDK: what it says and what it understands."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import anthropic
+import pytest
+from anthropic import Anthropic
+from anthropic.types import Message
+
+from integrations.providers.base import Usage
+from tests.fakes.dialects.anthropic import FAKE
+from tests.fakes.dialects.server import DialectServer, asked, breaks, fails, tells
+from tests.fakes.dialects.story import Asked, Call, Finish, Story
+
+STORY = Story(
+    text="Grüße 👋, it is 18 degrees.",
+    reasoning="The user greets me.",
+    signature="c2lnbmVk",
+    calls=(Call("toolu_1", "get_weather", {"city": "Zürich"}), Call("toolu_2", "ping", {})),
+    finish="tool_calls",
+    usage=Usage(100, 20, cache_read_tokens=60, cache_write_tokens=10, reasoning_tokens=8),
+    model="claude-sonnet-5",
+)
+ASK: dict[str, Any] = {
+    "model": "claude-sonnet-5",
+    "max_tokens": 100,
+    "messages": [{"role": "user", "content": "Hello"}],
+}
+STOP_REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
+
+
+@pytest.fixture
+def server() -> Iterator[DialectServer]:
+    with DialectServer() as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: DialectServer) -> Iterator[Anthropic]:
+    with Anthropic(api_key="sk-ant-test", base_url=server.base_url("s"), max_retries=0) as made:
+        yield made
+
+
+def told(client: Anthropic, *, stream: bool, **more: Any) -> Message:
+    if not stream:
+        message: Message = client.messages.create(**{**ASK, **more})
+        return message
+    with client.messages.stream(**{**ASK, **more}) as events:
+        return events.get_final_message()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_fake__story__read_by_the_sdk(server: DialectServer, client: Anthropic, stream: bool) -> None:
+    server.play("s", tells(FAKE, STORY))
+    message = told(client, stream=stream)
+    thinking, text, weather, ping = message.content
+    assert thinking.type == "thinking"
+    assert (thinking.thinking, thinking.signature) == (STORY.reasoning, STORY.signature)
+    assert text.type == "text"
+    assert text.text == STORY.text
+    assert weather.type == "tool_use"
+    assert (weather.id, weather.name, weather.input) == ("toolu_1", "get_weather", {"city": "Zürich"})
+    assert ping.type == "tool_use"
+    assert (ping.id, ping.name, ping.input) == ("toolu_2", "ping", {})
+    assert (message.model, message.stop_reason) == ("claude-sonnet-5", "tool_use")
+    usage = message.usage
+    assert (usage.input_tokens, usage.cache_read_input_tokens, usage.cache_creation_input_tokens) == (30, 60, 10)
+    assert usage.output_tokens == 20
+    assert usage.output_tokens_details is not None
+    assert usage.output_tokens_details.thinking_tokens == 8
+
+
+@pytest.mark.parametrize("finish", STOP_REASONS)
+@pytest.mark.parametrize("stream", [False, True])
+def test_fake__finish__in_the_vendors_words(
+    server: DialectServer, client: Anthropic, stream: bool, finish: Finish
+) -> None:
+    server.play("s", tells(FAKE, Story(finish=finish)))
+    message = told(client, stream=stream)
+    assert (message.stop_reason, message.content) == (STOP_REASONS[finish], [])
+
+
+@pytest.mark.parametrize(
+    ("status", "raised"),
+    [
+        (400, anthropic.BadRequestError),
+        (401, anthropic.AuthenticationError),
+        (403, anthropic.PermissionDeniedError),
+        (404, anthropic.NotFoundError),
+        (413, anthropic.APIStatusError),
+        (429, anthropic.RateLimitError),
+        (500, anthropic.InternalServerError),
+        (529, anthropic.InternalServerError),
+    ],
+)
+def test_fake__failure__raised_by_the_sdk(
+    server: DialectServer, client: Anthropic, status: int, raised: type[anthropic.APIStatusError]
+) -> None:
+    server.play("s", fails(FAKE, status, "no such luck", retry_after=7))
+    with pytest.raises(raised) as caught:
+        told(client, stream=False)
+    assert caught.value.status_code == status
+    assert caught.value.response.headers["retry-after"] == "7"
+    assert "no such luck" in caught.value.message
+
+
+@pytest.mark.parametrize("story", [Story(), Story(text="Grüße 👋")])
+def test_fake__error_inside_a_stream__raised_by_the_sdk(server: DialectServer, client: Anthropic, story: Story) -> None:
+    server.play("s", breaks(FAKE, story, "overloaded, sorry"))
+    heard = ""
+    with pytest.raises(anthropic.APIStatusError, match="overloaded, sorry"), client.messages.stream(**ASK) as events:
+        for text in events.text_stream:
+            heard += text
+    assert heard == story.text
+
+
+def test_fake__request_of_the_sdk__understood(server: DialectServer, client: Anthropic) -> None:
+    server.play("s", tells(FAKE, Story(text="ok")))
+    png = b"\x89PNG\r\n\x1a\n"
+    image = {"type": "base64", "media_type": "image/png", "data": base64.b64encode(png).decode()}
+    schema = {"type": "object", "properties": {}, "additionalProperties": False}
+    told(
+        client,
+        stream=True,
+        system="Be brief.",
+        messages=[
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "Look:"},
+                    {"type": "image", "source": image},
+                    {"type": "document", "source": {"type": "url", "url": "https://files.test/a.pdf"}},
+                ],
+            },
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
+                    {"type": "text", "text": "I call."},
+                    {"type": "tool_use", "id": "toolu_1", "name": "ping", "input": {"n": 1}},
+                ],
+            },
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "pong"}]},
+        ],
+        tools=[{"name": "ping", "input_schema": {"type": "object"}}],
+        tool_choice={"type": "tool", "name": "ping"},
+        stop_sequences=["END"],
+        output_config={"format": {"type": "json_schema", "schema": schema}},
+    )
+    (received,) = server.script("s").received
+    assert asked(FAKE, received) == Asked(
+        model="claude-sonnet-5",
+        stream=True,
+        system="Be brief.",
+        turns=(("user", "Look:"), ("assistant", "I call.")),
+        images=(("image/png", png),),
+        documents=(("url", "https://files.test/a.pdf"),),
+        tools=("ping",),
+        calls=(Call("toolu_1", "ping", {"n": 1}),),
+        results=(("toolu_1", "pong"),),
+        tool_choice="function:ping",
+        schema=schema,
+        stop=("END",),
+        max_tokens=100,
+        signatures=("c2ln",),
+        secret="sk-ant-test",
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"n": 1},
+        {"messages": []},
+        {"messages": [{"role": "system", "content": "x"}]},
+        {"messages": [{"role": "user", "content": " "}]},
+        {"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y "}]},
+        {"messages": [{"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "b", "input": {}}]}]},
+        {"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a"}]}]},
+        {"messages": [{"role": "assistant", "content": [{"type": "thinking", "thinking": "x", "signature": ""}]}]},
+        {"temperature": 1.5},
+        {"max_tokens": 0},
+        {"stop_sequences": ["\n"]},
+        {"tool_choice": {"type": "any"}},
+        {"thinking": {"type": "enabled", "budget_tokens": 1024}},
+        {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 2048, "temperature": 0.5},
+    ],
+    ids=str,
+)
+def test_fake__what_the_vendor_refuses__refused(change: dict[str, Any]) -> None:
+    headers = {"x-api-key": "k", "anthropic-version": "2023-06-01", "content-type": "application/json"}
+    assert FAKE.read("/v1/messages", headers, json.dumps(ASK).encode()).turns == (("user", "Hello"),)
+    with pytest.raises(AssertionError):
+        FAKE.read("/v1/messages", headers, json.dumps({**ASK, **change}).encode())
+
+
+@pytest.mark.parametrize("missing", ["x-api-key", "anthropic-version", "content-type"])
+def test_fake__without_a_header__refused(missing: str) -> None:
+    headers = {"x-api-key": "k", "anthropic-version": "2023-06-01", "content-type": "application/json"}
+    del headers[missing]
+    with pytest.raises(AssertionError):
+        FAKE.read("/v1/messages", headers, json.dumps(ASK).encode())
