@@ -91,13 +91,14 @@ def whole(
 class Chunks:
     """Writes the chunks of one stream. `id`, `model` may be set once the provider has told them."""
 
-    __slots__ = ("_created", "_head", "id", "model")
+    __slots__ = ("_created", "_head", "_listed", "id", "model")
 
     def __init__(self, *, completion_id: str, model: str, created: int | None = None) -> None:
         self.id = completion_id
         self.model = model
         self._created = int(time.time()) if created is None else created
         self._head: tuple[str, str, bytes] | None = None
+        self._listed: dict[str, int] = {}  # list → how many of its entries have left
 
     def role(self, index: int = 0) -> StreamEvent:
         return self._event(index, {"role": "assistant", "content": ""}, has_output=False)
@@ -126,6 +127,17 @@ class Chunks:
     def arguments(self, position: int, fragment: str, index: int = 0) -> StreamEvent:
         delta = {"tool_calls": [{"index": position, "function": {"arguments": fragment}}]}
         return self._event(index, delta, has_output=True)
+
+    def listed(self, **lists: Iterable[Mapping[str, Any]]) -> StreamEvent:
+        """Entries of lists of choice 0 that grow as the stream goes (`annotations`). Each carries its number: the
+        official SDK's stream helper joins the entries of a list by `index`, and gives up at a second one without."""
+        delta: dict[str, Any] = {}
+        for name, entries in lists.items():
+            start = self._listed.get(name, 0)
+            if numbered := [{**entry, "index": start + offset} for offset, entry in enumerate(entries)]:
+                self._listed[name] = start + len(numbered)
+                delta[name] = numbered
+        return self._event(0, delta, has_output=bool(delta))
 
     def delta(self, delta: Mapping[str, Any], index: int = 0) -> StreamEvent:
         """Anything else that is output: a refusal, annotations, an image."""

@@ -230,7 +230,7 @@ class AnthropicStream:
         elif opened.citations:
             found = url_citations(opened.citations, opened.start, self._length)
             if found:
-                out.append(self._chunks.delta({"annotations": found}))
+                out.append(self._chunks.listed(annotations=found))
 
     def _count(self, counts: Counts | None) -> None:
         self._counts = merged(self._counts, counts)

@@ -254,10 +254,7 @@ class CohereStream:
             return
         block = citation.get("content_index")
         offset = self._starts.get(block, 0) if isinstance(block, int) else 0
-        delta: dict[str, Any] = {"citations": [citation]}
-        if notes := list(url_citations(citation, offset)):
-            delta["annotations"] = notes
-        yield self._chunks.delta(delta)
+        yield self._chunks.listed(citations=[citation], annotations=url_citations(citation, offset))
 
     def _message_end(self, event: _Event, message: _Message) -> Iterator[StreamEvent]:
         delta = event.delta or _Delta()
