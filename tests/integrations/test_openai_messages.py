@@ -1,0 +1,259 @@
+"""Messages at providers of the OpenAI dialect: roles, media, and what belongs to other vendors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from integrations.providers.base import ChatRequest, Media
+from integrations.providers.errors import UnsupportedParameterError
+from integrations.registry import adapter_for
+from tests.integrations.exchanges import chat_request, credentials
+
+PNG = Media("image/png", b"\x89PNG")
+PDF = Media("application/pdf", b"%PDF-")
+PDF_DATA = "data:application/pdf;base64,JVBERi0="
+IMAGE = "https://files.test/a.png"
+REPORT = "https://files.test/r/report.pdf?x=1"
+USER = {"role": "user", "content": "Hi"}
+CLAUDE = {"type": "reasoning.text", "text": "t", "signature": "s", "format": "anthropic-claude-v1", "index": 0}
+GEMINI = {"type": "reasoning.encrypted", "data": "d", "format": "google-gemini-v1", "index": 1}
+CALL = {
+    "id": "call_1",
+    "type": "function",
+    "function": {"name": "weather", "arguments": "{}"},
+    "extra_content": {"google": {"thought_signature": "x"}},
+}
+PLAIN_CALL = {name: value for name, value in CALL.items() if name != "extra_content"}
+STRICT = ("openai", "azure_openai", "groq", "deepseek", "xai", "together", "fireworks", "cerebras", "zai", "ollama")
+
+
+def request_of(*messages: Mapping[str, Any], model: str = "m-1", **more: Any) -> ChatRequest:
+    return replace(chat_request(model, messages=list(messages)), **more)
+
+
+def sent(provider: str, *messages: Mapping[str, Any], model: str = "m-1", **more: Any) -> list[Any]:
+    upstream = adapter_for(provider).build_request(
+        request_of(*messages, model=model, **more), credentials(provider, "https://upstream.test/v1")
+    )
+    assert not upstream.warnings
+    messages_sent: list[Any] = json.loads(upstream.body)["messages"]
+    return messages_sent
+
+
+def fetched(provider: str, *messages: Mapping[str, Any]) -> tuple[str, ...]:
+    return adapter_for(provider).needs(request_of(*messages), credentials(provider, "https://upstream.test/v1")).media
+
+
+def user(*parts: Mapping[str, Any]) -> dict[str, Any]:
+    return {"role": "user", "content": list(parts)}
+
+
+def image(url: str, **more: Any) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": url, **more}}
+
+
+def document(url: str, **more: Any) -> dict[str, Any]:
+    return {"type": "document_url", "document_url": {"url": url}, **more}
+
+
+def answer(**fields: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": "Hello", **fields}
+
+
+@pytest.mark.parametrize("provider", STRICT)
+def test_history__vendor_state__never_reaches_another_vendor(provider: str) -> None:
+    history = answer(reasoning_details=[CLAUDE, GEMINI], thinking_blocks=[{"type": "thinking"}], tool_calls=[CALL])
+    result = {"role": "tool", "tool_call_id": "call_1", "content": "no", "is_error": True}
+    assert sent(provider, USER, history, result) == [
+        USER,
+        answer(tool_calls=[PLAIN_CALL]),
+        {"role": "tool", "tool_call_id": "call_1", "content": "no"},
+    ]
+
+
+def test_history__reasoning_details__to_those_that_gave_them() -> None:
+    history = answer(reasoning_details=[CLAUDE, GEMINI])
+    assert sent("openrouter", USER, history)[1] == history
+    assert sent("openrouter", USER, history, is_fallback=True)[1] == history
+    assert sent("snowflake", USER, history)[1] == answer(reasoning_details=[CLAUDE])
+    joined = {**CLAUDE, "format": "anthropic-claude-v1" * 2}
+    assert sent("snowflake", USER, answer(reasoning_details=[joined]))[1] == answer(reasoning_details=[joined])
+
+
+@pytest.mark.parametrize("provider", ["vllm", "openai_compatible", "sandbox"])
+def test_history__at_a_server_that_may_be_anything__untouched_but_on_a_fallback(provider: str) -> None:
+    history = answer(reasoning_details=[CLAUDE], thinking_blocks=[{}], tool_calls=[CALL], reasoning_content="r")
+    assert sent(provider, USER, history)[1] == history
+    assert sent(provider, USER, history, is_fallback=True)[1] == answer(tool_calls=[PLAIN_CALL])
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "expected"),
+    [
+        ("openai", "gpt-5", {}),
+        ("groq", "openai/gpt-oss-20b", {"reasoning": "r"}),
+        ("groq", "moonshotai/kimi-k2-instruct", {}),
+        ("cerebras", "gpt-oss-120b", {"reasoning": "r"}),
+        ("deepseek", "deepseek-reasoner", {}),
+        ("xai", "grok-4", {"reasoning_content": "r"}),
+        ("zai", "glm-4.6", {"reasoning_content": "r"}),
+        ("perplexity", "sonar", {}),
+    ],
+)
+@pytest.mark.parametrize("is_fallback", [False, True])
+def test_history__reasoning_text__where_and_how_it_is_taken(
+    provider: str, model: str, expected: dict[str, Any], is_fallback: bool
+) -> None:
+    made = sent(provider, USER, answer(reasoning_content="r"), model=model, is_fallback=is_fallback)
+    assert made[1] == answer(**expected)
+
+
+def test_history__reasoning_of_a_tool_call_at_deepseek__goes_back() -> None:
+    history = answer(reasoning_content="r", reasoning="r", tool_calls=[PLAIN_CALL])
+    assert sent("deepseek", USER, history)[1] == answer(reasoning_content="r", tool_calls=[PLAIN_CALL])
+
+
+def test_cache_control__direct_untouched__on_a_fallback_only_where_it_is_known() -> None:
+    marked = {"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}}
+    message = {**user(marked), "cache_control": {"type": "ephemeral"}}
+    for provider in ("openai", "groq", "openrouter"):
+        assert sent(provider, message) == [message]
+    assert sent("openrouter", message, is_fallback=True) == [message]
+    assert sent("openai", message, is_fallback=True) == [user({"type": "text", "text": "a"})]
+
+
+def test_fallback__fields_of_a_message__only_the_common_ones() -> None:
+    history = answer(annotations=[], audio={"id": "a"}, provider_specific_fields={}, refusal=None, name="n")
+    assert sent("groq", USER, history, is_fallback=True)[1] == answer(refusal=None, name="n")
+    assert sent("openai", USER, history)[1] == history
+
+
+@pytest.mark.parametrize("provider", ["groq", "deepseek", "perplexity", "zai", "together", "cerebras", "ollama"])
+def test_developer__where_the_role_is_unknown__system(provider: str) -> None:
+    assert sent(provider, {"role": "developer", "content": "x"}, USER)[0] == {"role": "system", "content": "x"}
+
+
+@pytest.mark.parametrize("provider", ["openai", "azure_openai", "openrouter", "xai", "vllm"])
+def test_developer__where_the_role_is_known__itself_but_on_a_fallback(provider: str) -> None:
+    message = {"role": "developer", "content": "x"}
+    assert sent(provider, message, USER)[0] == message
+    assert sent(provider, message, USER, is_fallback=True)[0]["role"] == "system"
+
+
+@pytest.mark.parametrize("provider", ["openai", "groq", "xai", "openrouter", "together", "perplexity", "vllm"])
+def test_image__of_any_kind__as_it_came(provider: str) -> None:
+    message = user(image(IMAGE, detail="low"), image("data:image/png;base64,iVBO"))
+    assert sent(provider, message) == [message]
+    assert fetched(provider, message) == ()
+
+
+def test_image__where_data_is_taken_only__fetched() -> None:
+    message = user(image(IMAGE, detail="low"), image(IMAGE), image("data:image/png;base64,iVBO"))
+    assert fetched("ollama", message) == (IMAGE,)
+    (made,) = sent("ollama", message, media={IMAGE: PNG})
+    data = "data:image/png;base64,iVBORw=="
+    assert made == user(image(data, detail="low"), image(data), image("data:image/png;base64,iVBO"))
+    with pytest.raises(UnsupportedParameterError, match="by address"):
+        sent("ollama", message)
+
+
+def test_image__where_there_are_none__refused() -> None:
+    with pytest.raises(UnsupportedParameterError, match="deepseek does not take images") as caught:
+        sent("deepseek", user(image(IMAGE)))
+    assert caught.value.parameter == "messages"
+
+
+@pytest.mark.parametrize("provider", ["openai", "azure_openai"])
+def test_document__by_address_where_data_is_taken_only__fetched_and_named(provider: str) -> None:
+    message = user(document(REPORT), document(PDF_DATA, name="mine.pdf"))
+    assert fetched(provider, message) == (REPORT,)
+    (made,) = sent(provider, message, media={REPORT: PDF})
+    assert made["content"] == [
+        {"type": "file", "file": {"filename": "report.pdf", "file_data": PDF_DATA}},
+        {"type": "file", "file": {"filename": "mine.pdf", "file_data": PDF_DATA}},
+    ]
+    assert fetched(provider, user(document(PDF_DATA))) == ()
+
+
+def test_document__at_openrouter__file_with_address_and_cache_marker() -> None:
+    marker = {"cache_control": {"type": "ephemeral"}}
+    (made,) = sent("openrouter", user(document(REPORT, **marker)))
+    assert made["content"] == [{"type": "file", "file": {"filename": "report.pdf", "file_data": REPORT}, **marker}]
+
+
+def test_document__at_perplexity__address_or_bare_base64() -> None:
+    file = {"type": "file", "file": {"filename": "f.pdf", "file_data": PDF_DATA}}
+    (made,) = sent("perplexity", user(document(REPORT), document(PDF_DATA), file))
+    assert made["content"] == [
+        {"type": "file_url", "file_url": {"url": REPORT}, "file_name": "report.pdf"},
+        {"type": "file_url", "file_url": {"url": "JVBERi0="}, "file_name": "document.pdf"},
+        {"type": "file_url", "file_url": {"url": "JVBERi0="}, "file_name": "f.pdf"},
+    ]
+
+
+@pytest.mark.parametrize("part", [document(REPORT), {"type": "file", "file": {"file_data": PDF_DATA}}])
+def test_document__where_there_are_none__refused(part: dict[str, Any]) -> None:
+    for provider in ("groq", "deepseek", "xai", "together", "cerebras", "zai", "ollama", "snowflake"):
+        with pytest.raises(UnsupportedParameterError, match="documents"):
+            sent(provider, user(part))
+
+
+@pytest.mark.parametrize("part", [{"type": "document_url"}, {"type": "document_url", "document_url": {"url": 3}}])
+def test_document__without_an_address__refused(part: dict[str, Any]) -> None:
+    with pytest.raises(UnsupportedParameterError, match="needs an object with a url"):
+        sent("openai", user(part))
+
+
+def test_tool_result__with_media__text_stays_and_the_media_follow_the_last_result() -> None:
+    picture = image("data:image/png;base64,iVBO")
+    calls = answer(content=None, tool_calls=[PLAIN_CALL, {**PLAIN_CALL, "id": "call_2"}])
+    first = {"role": "tool", "tool_call_id": "call_1", "content": [{"type": "text", "text": "see"}, picture]}
+    second = {"role": "tool", "tool_call_id": "call_2", "content": [picture]}
+    text = {"type": "text", "text": "see"}
+    for tail in ([], [USER]):
+        made = sent("openai", USER, calls, first, second, *tail)
+        assert made == [
+            USER,
+            calls,
+            {**first, "content": [text]},
+            {**second, "content": "Attached: the result of tool call call_2 follows."},
+            user(
+                {"type": "text", "text": "Attached: the result of tool call call_1."},
+                picture,
+                {"type": "text", "text": "Attached: the result of tool call call_2."},
+                picture,
+            ),
+            *tail,
+        ]
+    assert sent("openrouter", USER, calls, first, second) == [USER, calls, first, second]
+
+
+TEXTS = st.text(max_size=20)
+PARTS = st.lists(st.builds(lambda text: {"type": "text", "text": text}, TEXTS), max_size=3)
+CONTENTS = st.one_of(TEXTS, PARTS)
+MESSAGES = st.lists(
+    st.one_of(
+        st.builds(lambda content: {"role": "user", "content": content}, CONTENTS),
+        st.builds(lambda content: {"role": "system", "content": content}, CONTENTS),
+        st.builds(lambda content: {"role": "assistant", "content": content, "tool_calls": [PLAIN_CALL]}, CONTENTS),
+        st.builds(lambda content: {"role": "tool", "tool_call_id": "call_1", "content": content}, CONTENTS),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(messages=MESSAGES, provider=st.sampled_from([*STRICT, "openrouter", "snowflake", "vllm"]))
+def test_conversation__of_the_dialects_own_parts__the_same_bytes(messages: list[dict[str, Any]], provider: str) -> None:
+    """Also on a fallback nothing of it is lost."""
+    request = request_of(*messages)
+    upstream = adapter_for(provider).build_request(request, credentials(provider, "https://upstream.test/v1"))
+    assert upstream.body is request.body
+    assert sent(provider, *messages, is_fallback=True) == messages

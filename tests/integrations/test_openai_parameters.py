@@ -1,0 +1,220 @@
+"""Top-level fields at providers of the OpenAI dialect: what changes, what is dropped and named, what is refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from integrations.providers.base import UpstreamRequest
+from integrations.providers.errors import UnsupportedParameterError
+from integrations.registry import adapter_for
+from tests.integrations.exchanges import chat_request, credentials
+
+TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+SCHEMA = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
+THINKING = {"type": "enabled", "budget_tokens": 2048}
+OFF = {"type": "disabled"}
+
+
+def made(provider: str, model: str = "m-1", *, is_fallback: bool = False, **fields: Any) -> UpstreamRequest:
+    request = replace(chat_request(model, **fields), is_fallback=is_fallback)
+    return adapter_for(provider).build_request(request, credentials(provider, "https://upstream.test/v1"))
+
+
+def sent(upstream: UpstreamRequest) -> dict[str, Any]:
+    body = json.loads(upstream.body)
+    return {name: value for name, value in body.items() if name not in ("model", "messages")}
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "thinking", "expected"),
+    [
+        ("openai", "o3-mini", THINKING, {"reasoning_effort": "low"}),
+        ("azure_openai", "gpt-5", {"type": "adaptive"}, {"reasoning_effort": "medium"}),
+        ("openai", "gpt-4o", OFF, {}),
+        ("openrouter", "a/b", THINKING, {"reasoning": {"max_tokens": 2048}}),
+        ("openrouter", "a/b", {"type": "adaptive"}, {"reasoning": {"enabled": True}}),
+        ("openrouter", "a/b", OFF, {"reasoning": {"enabled": False}}),
+        ("snowflake", "claude-sonnet-4-5", THINKING, {"reasoning": {"effort": "low"}}),
+        ("snowflake", "claude-sonnet-4-5", OFF, {"reasoning": {"effort": "none"}}),
+        ("together", "zai-org/GLM-5", THINKING, {"reasoning": {"enabled": True}}),
+        ("together", "zai-org/GLM-5", OFF, {"reasoning": {"enabled": False}}),
+        ("together", "openai/gpt-oss-120b", THINKING, {"reasoning_effort": "low"}),
+        ("groq", "openai/gpt-oss-20b", THINKING, {"reasoning_effort": "low"}),
+        ("groq", "llama-3.3-70b-versatile", OFF, {}),
+        ("cerebras", "gpt-oss-120b", THINKING, {"reasoning_effort": "low"}),
+        ("xai", "grok-3-mini", THINKING, {"reasoning_effort": "low"}),
+        ("perplexity", "sonar-reasoning-pro", THINKING, {"reasoning_effort": "low"}),
+        ("ollama", "gpt-oss:20b", THINKING, {"reasoning_effort": "low"}),
+        ("deepseek", "deepseek-chat", THINKING, {"thinking": THINKING}),
+        ("zai", "glm-4.6", OFF, {"thinking": OFF}),
+        ("fireworks", "accounts/fireworks/models/x", THINKING, {"thinking": THINKING}),
+    ],
+)
+def test_thinking__in_each_providers_words__nothing_named(
+    provider: str, model: str, thinking: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    upstream = made(provider, model, thinking=thinking)
+    assert sent(upstream) == expected
+    assert not upstream.warnings
+
+
+@pytest.mark.parametrize(
+    ("provider", "model"),
+    [
+        ("openai", "gpt-4o"),
+        ("groq", "llama-3.3-70b-versatile"),
+        ("xai", "grok-4"),
+        ("together", "meta-llama/Llama-3.3"),
+    ],
+)
+def test_thinking__at_a_model_that_cannot__dropped_and_named(provider: str, model: str) -> None:
+    upstream = made(provider, model, thinking=THINKING)
+    assert sent(upstream) == {}
+    assert upstream.warnings == (f"thinking: dropped, {model} has no counterpart",)
+
+
+def test_thinking__beside_the_providers_own_word__that_one_counts() -> None:
+    upstream = made("openai", "o3", thinking=THINKING, reasoning_effort="high")
+    assert sent(upstream) == {"reasoning_effort": "high"}
+    assert not upstream.warnings
+    upstream = made("openrouter", "a/b", thinking=THINKING, reasoning={"effort": "high"})
+    assert sent(upstream) == {"reasoning": {"effort": "high"}}
+    assert upstream.warnings[0].startswith("thinking: dropped")
+
+
+def test_thinking__switched_off_where_it_always_is_on__named() -> None:
+    upstream = made("openai", "o3", thinking=OFF)
+    assert sent(upstream) == {}
+    assert upstream.warnings == ("thinking: dropped, the model always reasons",)
+
+
+@pytest.mark.parametrize("provider", ["groq", "deepseek", "perplexity", "cerebras", "zai", "ollama"])
+def test_n__where_there_is_one_answer__refused(provider: str) -> None:
+    with pytest.raises(UnsupportedParameterError, match="n: ") as caught:
+        made(provider, n=2)
+    assert caught.value.parameter == "n"
+    assert sent(made(provider, n=1)) == {"n": 1}
+    assert not made(provider, n=1).warnings
+
+
+@pytest.mark.parametrize("provider", ["deepseek", "zai"])
+def test_schema__where_there_is_none__refused(provider: str) -> None:
+    with pytest.raises(UnsupportedParameterError, match="response_format"):
+        made(provider, response_format=SCHEMA)
+    plain: dict[str, Any] = {"type": "json_object"}
+    assert sent(made(provider, response_format=plain)) == {"response_format": plain}
+
+
+@pytest.mark.parametrize("provider", ["zai", "ollama"])
+def test_tool_choice__where_the_model_chooses__dropped_or_acted_on(provider: str) -> None:
+    tools: dict[str, Any] = {"tools": [TOOL]}
+    assert sent(made(provider, **tools, tool_choice="auto")) == {**tools, "tool_choice": "auto"}
+    none = made(provider, **tools, tool_choice="none", parallel_tool_calls=False)
+    assert (sent(none), none.warnings) == ({}, ())
+    required = made(provider, **tools, tool_choice="required")
+    assert sent(required) == tools
+    assert required.warnings == (f"tool_choice: dropped, {provider} lets the model choose",)
+
+
+@pytest.mark.parametrize("provider", ["deepseek", "perplexity", "zai", "ollama"])
+def test_limit__where_only_the_old_name_is_known__renamed(provider: str) -> None:
+    assert sent(made(provider, max_completion_tokens=5)) == {"max_tokens": 5}
+    assert sent(made(provider, max_tokens=5)) == {"max_tokens": 5}
+
+
+@pytest.mark.parametrize(
+    ("provider", "fields"),
+    [
+        ("groq", {"logprobs": True, "top_logprobs": 2, "logit_bias": {"1": 1}}),
+        ("cerebras", {"frequency_penalty": 0.5, "presence_penalty": 0.5, "logit_bias": {"1": 1}}),
+        ("ollama", {"logit_bias": {"1": 1}, "user": "u"}),
+        ("zai", {"logprobs": True, "frequency_penalty": 0.5, "reasoning_effort": "low"}),
+    ],
+)
+def test_parameters__that_a_provider_refuses__dropped_and_named(provider: str, fields: dict[str, Any]) -> None:
+    upstream = made(provider, **fields)
+    assert sent(upstream) == {}
+    assert sorted(warning.partition(":")[0] for warning in upstream.warnings) == sorted(fields)
+
+
+def test_parameters__that_ask_for_nothing__dropped_in_silence() -> None:
+    upstream = made("groq", logprobs=False, logit_bias={}, top_logprobs=None)
+    assert (sent(upstream), upstream.warnings) == ({}, ())
+
+
+VENDOR_FIELDS: dict[str, Any] = {
+    "safetySettings": [],
+    "top_k": 5,
+    "betas": ["x"],
+    "metadata": {"user_id": "u"},
+    "store": False,
+    "service_tier": "flex",
+    "temperature": 0.5,
+}
+
+
+def test_direct__fields_of_any_vendor__as_they_came() -> None:
+    for provider in ("openai", "groq", "vllm", "openai_compatible"):
+        upstream = made(provider, **VENDOR_FIELDS)
+        assert (sent(upstream), upstream.warnings) == (VENDOR_FIELDS, ())
+
+
+def test_fallback__fields_of_another_vendor__dropped_and_named() -> None:
+    upstream = made("openai", is_fallback=True, **{**VENDOR_FIELDS, "safetySettings": [{"a": 1}]})
+    assert sent(upstream) == {"store": False, "service_tier": "flex", "temperature": 0.5}
+    assert upstream.warnings == (
+        "safetySettings: dropped, openai has no counterpart",
+        "top_k: dropped, openai has no counterpart",
+        "betas: dropped, openai has no counterpart",
+        "metadata: dropped, it needs store",
+    )
+    assert sent(made("vllm", is_fallback=True, **VENDOR_FIELDS)) == {"top_k": 5, "temperature": 0.5}
+
+
+def test_fallback__metadata_of_a_stored_answer__kept() -> None:
+    fields: dict[str, Any] = {"store": True, "metadata": {"a": "b"}}
+    assert sent(made("azure_openai", is_fallback=True, **fields)) == fields
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"functions": [{"name": "f"}]}, {"modalities": ["text", "audio"]}, {"audio": {"voice": "alloy", "format": "wav"}}],
+)
+def test_fallback__what_makes_another_kind_of_answer__refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(UnsupportedParameterError) as caught:
+        made("groq", is_fallback=True, **fields)
+    assert caught.value.parameter in fields
+    assert sent(made("openai", is_fallback=True, **fields)) == fields
+    assert sent(made("groq", is_fallback=True, modalities=["text"])) == {}
+
+
+def test_fallback__to_a_reasoning_model__as_it_wants_it() -> None:
+    fields: dict[str, Any] = {"max_tokens": 9, "temperature": 0.2, "stop": ["a"], "reasoning_effort": "low"}
+    upstream = made("openai", "gpt-5-mini", is_fallback=True, **fields)
+    assert sent(upstream) == {"max_completion_tokens": 9, "reasoning_effort": "low"}
+    assert upstream.warnings == (
+        "temperature: dropped, gpt-5-mini does not take it",
+        "stop: dropped, gpt-5-mini does not take it",
+    )
+    assert sent(made("openai", "gpt-5-mini", **fields)) == fields
+    assert sent(made("openai", "gpt-5-chat-latest", is_fallback=True, temperature=0.2)) == {"temperature": 0.2}
+
+
+def test_fallback__effort_at_a_model_that_does_not_reason__dropped_and_named() -> None:
+    upstream = made("openai", "gpt-4o", is_fallback=True, reasoning_effort="low")
+    assert (sent(upstream), upstream.warnings) == ({}, ("reasoning_effort: dropped, gpt-4o has no counterpart",))
+
+
+def test_fallback__plain_stream__nothing_named() -> None:
+    upstream = made("groq", is_fallback=True, stream=True, temperature=0.5, tools=[TOOL])
+    assert sent(upstream) == {
+        "stream": True,
+        "temperature": 0.5,
+        "tools": [TOOL],
+        "stream_options": {"include_usage": True},
+    }
+    assert not upstream.warnings
