@@ -1,0 +1,44 @@
+"""Mistral's official SDK as a referee: what it would send, and what it reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from mistralai.client.models import (
+    ChatCompletionRequest,
+    ChatCompletionResponse,
+    ChatCompletionStreamRequest,
+    CompletionChunk,
+)
+
+
+def assert_accepted(body: Mapping[str, Any]) -> None:
+    """Every field is one of the typed request's: what the types do not know would not come out of them again."""
+    kind = ChatCompletionStreamRequest if body.get("stream") else ChatCompletionRequest
+    again = kind.model_validate(body).model_dump(mode="json", by_alias=True, exclude_unset=True)
+    assert again == body
+    assert '"UNKNOWN"' not in json.dumps(again)
+
+
+def read_answer(body: bytes) -> ChatCompletionResponse:
+    return ChatCompletionResponse.model_validate_json(body)
+
+
+def read_stream(body: bytes) -> list[CompletionChunk]:
+    lines = body.decode().replace("\r\n", "\n").split("\n")
+    payloads = [line[5:].strip() for line in lines if line.startswith("data:")]
+    return [CompletionChunk.model_validate_json(payload) for payload in payloads if payload != "[DONE]"]
+
+
+def text_of(content: Any) -> str:
+    """The text of a content: Mistral's is a string or a list of parts."""
+    if isinstance(content, list):
+        return "".join(part.text for part in content if part.type == "text")
+    return content if isinstance(content, str) else ""
+
+
+def thinking_of(content: Any) -> str:
+    parts = [part for part in content if part.type == "thinking"] if isinstance(content, list) else []
+    return "".join(piece.text for part in parts for piece in part.thinking if piece.type == "text")

@@ -1,0 +1,103 @@
+"""Every recorded exchange with Mistral next to the vendor's SDK (`test_openai_recordings`: next to OpenAI's)."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+
+import pytest
+from pydantic import ValidationError
+
+from integrations.providers.base import ChatRequest
+from integrations.providers.mistral import ADAPTER
+from tests.integrations.adapters.assembled import assembled
+from tests.integrations.exchanges import credentials, decoded
+from tests.integrations.mistral_sdk import assert_accepted, read_answer, read_stream, text_of, thinking_of
+from tests.integrations.reverse.mistral import as_openai
+from tests.recordings import OPENAI_DIALECT, Recording, recordings_of
+
+pytestmark = pytest.mark.recordings
+
+ALL = [recording for recording in recordings_of(OPENAI_DIALECT) if recording.provider == "mistral"]
+STREAMS = [recording for recording in ALL if recording.stream and recording.status == 200]
+WHOLE = [recording for recording in ALL if not recording.stream and recording.status == 200]
+
+
+def request_of(recording: Recording) -> ChatRequest:
+    fields = as_openai(recording.request)
+    body = json.dumps(fields, ensure_ascii=False).encode()
+    return ChatRequest(recording.model, recording.stream, body, fields)
+
+
+@pytest.mark.parametrize("recording", ALL, ids=str)
+def test_request__recorded__sent_again_as_it_was(recording: Recording) -> None:
+    made = ADAPTER.build_request(request_of(recording), credentials("mistral"))
+    body = json.loads(made.body)
+    assert body == recording.request
+    assert not made.warnings
+    assert made.url == f"https://api.mistral.ai{recording.path}"
+    if recording.status == 422:
+        with pytest.raises(ValidationError):
+            assert_accepted(body)  # the vendor did not take it either
+    else:
+        assert_accepted(body)
+
+
+@pytest.mark.parametrize("recording", ALL, ids=str)
+def test_request__recorded_as_it_is__the_same_bytes(recording: Recording) -> None:
+    """What a client of Mistral's sends is what Mistral gets."""
+    body = json.dumps(recording.request).encode()
+    request = ChatRequest(recording.model, recording.stream, body, recording.request)
+    made = ADAPTER.build_request(request, credentials("mistral"))
+    assert made.body is body or recording.status == 422
+    assert json.loads(made.body) == recording.request
+
+
+@pytest.mark.parametrize("recording", WHOLE, ids=str)
+def test_answer__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
+    answer = ADAPTER.parse_response(request_of(recording), recording.body)
+    expected = read_answer(recording.body)
+    for made, theirs in zip(json.loads(answer.body)["choices"], expected.choices, strict=True):
+        assert theirs.message is not None
+        assert (made["message"]["content"] or "") == text_of(theirs.message.content)
+        assert made["message"].get("reasoning_content", "") == thinking_of(theirs.message.content)
+        assert [
+            (call["id"], call["function"]["name"], call["function"]["arguments"])
+            for call in made["message"].get("tool_calls") or ()
+        ] == [(call.id, call.function.name, call.function.arguments) for call in theirs.message.tool_calls or ()]
+        assert made["finish_reason"] == theirs.finish_reason
+    assert answer.usage is not None
+    assert answer.usage.prompt_tokens == expected.usage.prompt_tokens
+    assert answer.usage.completion_tokens == expected.usage.completion_tokens
+
+
+@pytest.mark.parametrize("recording", STREAMS, ids=str)
+def test_stream__recorded__as_the_sdk_reads_it(recording: Recording) -> None:
+    stream = ADAPTER.stream(request_of(recording))
+    told = assembled(decoded(stream.feed(recording.body) + stream.closing()))
+    text, thinking, finish, usage = "", "", None, None
+    calls: dict[int, list[str]] = defaultdict(lambda: ["", "", ""])
+    for chunk in read_stream(recording.body):
+        usage = chunk.usage or usage
+        for choice in chunk.choices:
+            text += text_of(choice.delta.content)
+            thinking += thinking_of(choice.delta.content)
+            finish = choice.finish_reason or finish
+            for call in choice.delta.tool_calls or ():
+                known = calls[call.index or 0]
+                known[0] = call.id or known[0]
+                known[1] += call.function.name
+                known[2] += str(call.function.arguments)
+    message = told["message"]
+    assert (message["content"] or "") == text
+    assert message.get("reasoning_content", "") == thinking
+    assert [
+        [call["id"], call["function"]["name"], call["function"]["arguments"]] for call in message.get("tool_calls", ())
+    ] == list(calls.values())
+    assert told["finish_reason"] == finish
+    assert usage is not None
+    assert stream.usage is not None
+    assert (stream.usage.prompt_tokens, stream.usage.completion_tokens) == (
+        usage.prompt_tokens,
+        usage.completion_tokens,
+    )
