@@ -120,8 +120,9 @@ class _ModelParts:
     def _remember(self, block: Reasoning) -> None:
         if block.format != FORMAT:
             return
-        if block.text and block.signature:
-            self.parts.append({"text": block.text, "thought": True, "thoughtSignature": block.signature})
+        if block.text:
+            signed = {"thoughtSignature": block.signature} if block.signature else {}
+            self.parts.append({"text": block.text, "thought": True, **signed})
             return
         signature = block.data or block.signature
         if not signature:
