@@ -50,6 +50,13 @@ _STATUSES = {
     "request_quota_exceeded": 429,
     "RateLimitReached": 429,
     "overloaded_error": 529,
+    # Mistral's
+    "invalid_function_call": 400,
+    "invalid_request_message_order": 400,
+    "unauthorized": 401,
+    "invalid_model": 404,
+    "rate_limited": 429,
+    "service_tier_capacity_exceeded": 429,
 }
 
 # Keys as providers write them, and anything in a place where keys travel.
@@ -166,12 +173,13 @@ def failure_in_body(decoded: Any, *, provider: str) -> ProviderError:
 
 
 def _status_in(decoded: Any) -> int | None:
-    """An HTTP status in an error object: OpenRouter's `code`, Groq's `status_code`, others' `status`."""
+    """An HTTP status in an error object: OpenRouter's `code`, Groq's `status_code`, Mistral's `raw_status_code`,
+    others' `status`."""
     if not isinstance(decoded, dict):
         return None
     error = decoded.get("error")
     fields = error if isinstance(error, dict) else decoded
-    for name in ("code", "status_code", "status"):
+    for name in ("code", "raw_status_code", "status_code", "status"):
         value = fields.get(name)
         if isinstance(value, str) and value.isdecimal():
             value = int(value)
