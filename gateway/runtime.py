@@ -14,6 +14,7 @@ from analytics.spool.writer import SpoolWriter
 from core.last_use import flush_last_uses
 from gateway.snapshot.announcements import follow, refresh_regularly
 from gateway.snapshot.store import SnapshotStore
+from integrations.access_tokens import AccessTokens
 from integrations.health.monitor import HealthMonitor
 from integrations.media.fetcher import MediaFetcher
 from integrations.transport.base import Timeouts, Transport
@@ -30,6 +31,7 @@ class Runtime:
     transport: Transport
     health: HealthMonitor
     media: MediaFetcher
+    tokens: AccessTokens
     spool: SpoolWriter
     inflight: InflightTable
     timeouts: Timeouts
@@ -70,9 +72,10 @@ async def stop_runtime() -> None:
 def _start() -> Runtime:
     runtime = Runtime(
         snapshots=SnapshotStore(),
-        transport=create_transport(settings.UPSTREAM_TRANSPORT),
+        transport=create_transport(settings.UPSTREAM_TRANSPORT, allow_private=settings.ALLOW_PRIVATE_UPSTREAMS),
         health=HealthMonitor(settings.REDIS_URL),
         media=MediaFetcher(),
+        tokens=AccessTokens(allow_private=settings.ALLOW_PRIVATE_UPSTREAMS),
         spool=SpoolWriter(settings.SPOOL_DIR, segment_bytes=settings.SPOOL_SEGMENT_BYTES),
         inflight=InflightTable(settings.SPOOL_DIR),
         timeouts=Timeouts(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gateway.pipeline.context import Account, Attempt
 from gateway.runtime import Runtime
-from integrations.errors import MediaError
+from integrations.errors import MediaBusyError, MediaError
 from integrations.providers.base import NOTHING, ChatRequest
 from integrations.providers.errors import UnsupportedParameterError
 
@@ -14,7 +14,8 @@ from integrations.providers.errors import UnsupportedParameterError
 async def prepared(runtime: Runtime, request: ChatRequest, attempt: Attempt, account: Account) -> ChatRequest:
     """The request with what the adapter asked for. A file is fetched once, however many providers are tried.
 
-    Raises MediaError (400) for the first choice; for a fallback a file that cannot be had is a reason to pass it over.
+    Raises MediaError (400) or MediaBusyError (503) for the first choice; for a fallback a file that cannot be had is a
+    reason to pass it over.
     """
     needs = attempt.adapter.needs(request, attempt.credentials)
     if needs is NOTHING:
@@ -23,8 +24,9 @@ async def prepared(runtime: Runtime, request: ChatRequest, attempt: Attempt, acc
     if missing:
         try:
             account.media.update(await runtime.media.fetch(missing))
-        except MediaError as error:
+        except (MediaError, MediaBusyError) as error:
             if attempt.is_fallback:
                 raise UnsupportedParameterError("messages", error.message) from error
             raise
-    return replace(request, media=account.media)
+    token = await runtime.tokens.token_for(attempt.credentials) if needs.access_token else ""
+    return replace(request, media=account.media, access_token=token)
