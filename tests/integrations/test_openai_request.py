@@ -99,22 +99,3 @@ def test_build_request__document_a_provider_cannot_take__refused(provider: str, 
     with pytest.raises(UnsupportedParameterError, match="documents") as caught:
         built(with_document(url), provider)
     assert caught.value.kind is FailureKind.REJECTED
-
-
-@pytest.mark.parametrize(
-    ("provider", "model", "budget", "expected"),
-    [
-        ("openai", "o3-mini", 1024, {"reasoning_effort": "low"}),
-        ("openai", "gpt-5", 8000, {"reasoning_effort": "medium"}),
-        ("openai", "o1", 30000, {"reasoning_effort": "high"}),
-        ("openai", "gpt-4o", 1024, {}),
-        ("openrouter", "anthropic/claude", 1024, {"reasoning": {"max_tokens": 1024}}),
-        ("groq", "llama", 1024, {}),
-        ("zai", "glm-4.6", 1024, {"thinking": {"type": "enabled", "budget_tokens": 1024}}),
-    ],
-)
-def test_build_request__thinking__in_each_providers_way(
-    provider: str, model: str, budget: int, expected: dict[str, Any]
-) -> None:
-    body = built(chat_request(model, thinking={"type": "enabled", "budget_tokens": budget}), provider)
-    assert {name: body[name] for name in body if name not in ("model", "messages")} == expected
