@@ -39,6 +39,7 @@ _OUTPUT_FIELDS = (
     "refusal",
     "audio",
     "images",
+    "annotations",
 )
 
 
@@ -63,6 +64,7 @@ class Delta(msgspec.Struct):
     refusal: Any = None
     audio: Any = None
     images: Any = None
+    annotations: Any = None
 
     def has_output(self) -> bool:
         return bool(
@@ -75,6 +77,7 @@ class Delta(msgspec.Struct):
             or self.audio
             or self.function_call
             or self.images
+            or self.annotations
         )
 
 

@@ -40,6 +40,7 @@ class OpenAIStream:
     """
 
     __slots__ = (
+        "_annotations",
         "_base",
         "_done",
         "_failure",
@@ -69,6 +70,7 @@ class OpenAIStream:
         self._base: dict[str, Any] = {}  # top-level fields of chunks that were held back
         self._last: tuple[str, int, str] | None = None  # id, created, model of the last chunk relayed
         self._tools = ToolIndexes()
+        self._annotations: dict[int, int] = {}  # choice → how many of its annotations have left
         self._failure: ProviderError | None = None
         self._head = b""  # what came before the first event: perhaps not a stream at all
         self._seen = False
@@ -155,7 +157,7 @@ class OpenAIStream:
         if chunk.x_groq is not None and chunk.x_groq.usage is not None:
             return self._rework(data)
         delta = choice.delta
-        if delta.tool_calls and not self._tools.accept(choice.index, delta.tool_calls):
+        if delta.annotations or (delta.tool_calls and not self._tools.accept(choice.index, delta.tool_calls)):
             return self._rework(data)
         if (delta.reasoning or delta.reasoning_details) and not delta.reasoning_content:
             named = _with_reasoning_content(data, delta)
@@ -218,6 +220,7 @@ class OpenAIStream:
         choice.pop("message", None)  # Perplexity repeats the whole answer so far beside each delta
         flatten_content(delta)
         add_reasoning_content(delta)
+        self._number_annotations(index, delta.get("annotations"))
         if isinstance(delta.get("tool_calls"), list):
             self._tools.rewrite(index, delta["tool_calls"])
         reason = choice.get("finish_reason")
@@ -229,6 +232,14 @@ class OpenAIStream:
             held = {"index": index} if output else choice
             self._finished[index] = {**held, "finish_reason": reason}
         return output or index not in self._finished
+
+    def _number_annotations(self, index: int, annotations: Any) -> None:
+        """OpenRouter sends them one by one and unnumbered, at which the official SDK's stream helper raises."""
+        for annotation in annotations if isinstance(annotations, list) else ():
+            if isinstance(annotation, dict):
+                number = self._annotations.get(index, 0)
+                annotation.setdefault("index", number)
+                self._annotations[index] = number + 1
 
     def _take_usage(self, fields: dict[str, Any]) -> None:
         """Removes usage from wherever the vendor puts it and remembers the latest."""
