@@ -273,3 +273,20 @@ def as_call(recording: Recording) -> dict[str, Any]:
     given = request_body(recording)
     call: dict[str, Any] = {name: given.pop(name) for name in ("model", "messages", "stream") if name in given}
     return {**call, "extra_body": given}
+
+
+@named(STREAMS)
+def test_recording__streamed__the_sdks_helper_puts_it_together(project_of: ProjectOf, recording: Recording) -> None:
+    """The helper joins deltas by rules of its own, and raises at what does not follow them."""
+    call = as_call(recording)
+    call.pop("stream")
+    # The helper would parse an answer by the schema.
+    call["extra_body"].pop("response_format", None)
+    with project_of(recording).openai() as client, client.chat.completions.stream(**call) as events:
+        snapshots = [event.snapshot for event in events if event.type == "chunk"]
+
+    for choice in snapshots[-1].choices:
+        wanted = expected(recording).choices[choice.index]
+        assert (choice.message.content or "", choice.finish_reason) == (wanted.text, wanted.finish)
+        calls = [(call.function.name, call.function.arguments) for call in choice.message.tool_calls or ()]
+        assert calls == wanted.calls
