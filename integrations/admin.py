@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from typing_extensions import override
 
 from core.errors import ValidationError
+from integrations.completeness import SECRET_EXTRA
 from integrations.credentials import masked
 from integrations.models import ModelPrice, PriceSource, ProviderIntegration
 from integrations.registry import is_known
@@ -32,10 +33,11 @@ class IntegrationForm(IntegrationModelForm):
         required=False,
         strip=True,
         widget=forms.PasswordInput(render_value=False),
-        help_text="Leave empty to keep the stored key.",
+        help_text="Leave empty to keep the stored key. For Vertex AI an API key or a service account's JSON.",
     )
     access_key_id = forms.CharField(required=False, widget=forms.PasswordInput(render_value=False))
     secret_access_key = forms.CharField(required=False, widget=forms.PasswordInput(render_value=False))
+    session_token = forms.CharField(required=False, widget=forms.PasswordInput(render_value=False))
 
     class Meta:
         model = ProviderIntegration
@@ -48,17 +50,20 @@ class IntegrationForm(IntegrationModelForm):
         if self.errors or not is_known(provider):
             return cleaned
         self.instance.provider = provider
-        extra = {name: cleaned[name] for name in ("access_key_id", "secret_access_key") if cleaned.get(name)}
+        # The form's options are all there are: one that was taken out is gone.
+        self.instance.options = {}
+        options = cleaned.get("options") or {}
         change = IntegrationChange(
             secret=cleaned.get("api_key") or None,
             base_url=cleaned.get("base_url", ""),
-            secret_extra=extra or None,
+            options=options if isinstance(options, dict) else {"options": options},
+            secret_extra={name: cleaned[name] for name in SECRET_EXTRA if cleaned.get(name)} or None,
         )
         try:
             apply_change(self.instance, change, trusted=True)
         except ValidationError as error:
             raise forms.ValidationError(error.message) from error
-        cleaned["base_url"] = self.instance.base_url
+        cleaned["base_url"], cleaned["options"] = self.instance.base_url, self.instance.options
         return cleaned
 
 
@@ -75,8 +80,7 @@ class ProviderIntegrationAdmin(IntegrationModelAdmin):
         "enabled",
         "key",
         "api_key",
-        "access_key_id",
-        "secret_access_key",
+        *SECRET_EXTRA,
         "base_url",
         "options",
     ]

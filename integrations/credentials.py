@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from core.crypto import decrypt, encrypt
+from core.crypto import UndecryptableError, decrypt, encrypt
 from integrations.models import ProviderIntegration
 from integrations.providers.base import Credentials
 
@@ -31,13 +31,36 @@ def credentials_of(row: ProviderIntegration) -> Credentials:
 def store_secret(row: ProviderIntegration, secret: str) -> None:
     """Sets the encrypted key and its visible tail; the row is not saved."""
     row.encrypted_secret = encrypt(secret) if secret else ""
-    row.secret_tail = secret[-4:] if len(secret) >= _SHORTEST_SHOWN else ""
+    shown = len(secret) >= _SHORTEST_SHOWN and not is_service_account(secret)
+    row.secret_tail = secret[-4:] if shown else ""
 
 
 def store_extra(row: ProviderIntegration, extra: Mapping[str, str]) -> None:
-    """Adds secret fields to those stored; the row is not saved."""
+    """Adds secret fields to those stored, an empty one removes its own; the row is not saved."""
+    try:
+        kept = _stored_extra(row)
+    except UndecryptableError:
+        kept = {}  # lost in any case: what is given now takes its place
+    stored = {name: value for name, value in {**kept, **extra}.items() if value}
+    row.encrypted_extra = encrypt(json.dumps(stored)) if stored else ""
+
+
+def extra_names(row: ProviderIntegration) -> tuple[str, ...]:
+    """Which secret fields are stored; none when they cannot be read."""
+    try:
+        return tuple(_stored_extra(row))
+    except UndecryptableError:
+        return ()
+
+
+def is_service_account(secret: str) -> bool:
+    """Whether a Google key is a service account's JSON."""
+    return secret.lstrip()[:1] == "{"
+
+
+def _stored_extra(row: ProviderIntegration) -> dict[str, str]:
     stored: dict[str, str] = json.loads(decrypt(row.encrypted_extra)) if row.encrypted_extra else {}
-    row.encrypted_extra = encrypt(json.dumps({**stored, **extra}))
+    return stored
 
 
 def masked(row: ProviderIntegration) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from uuid import UUID
 
+from core.errors import ValidationError
 from core.models import Project
 from integrations.models import ProviderIntegration
 from integrations.services import IntegrationChange, add_integration
@@ -17,20 +19,53 @@ logger = logging.getLogger("integrations.environment")
 
 @dataclass(frozen=True, slots=True)
 class Variables:
-    """The variables of one provider."""
+    """The variables of one provider. Of several names for one thing the first that is set counts.
+
+    `secret_file` names a variable with the path of a file that holds the secret. `options` and `secret_extra` are
+    field → variables.
+    """
 
     provider: str
-    secret: tuple[str, ...] = ()  # the first that is set counts
+    secret: tuple[str, ...] = ()
     base_url: str = ""
-    api_version: str = ""
     base_url_required: bool = False
+    secret_file: str = ""
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    secret_extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 VARIABLES = (
     Variables("openai", ("OPENAI_API_KEY",), "OPENAI_BASE_URL"),
     Variables(
-        "azure_openai", ("AZURE_OPENAI_API_KEY",), "AZURE_OPENAI_ENDPOINT", "OPENAI_API_VERSION", base_url_required=True
+        "azure_openai",
+        ("AZURE_OPENAI_API_KEY",),
+        "AZURE_OPENAI_ENDPOINT",
+        base_url_required=True,
+        options={"api_version": ("OPENAI_API_VERSION",)},
     ),
+    Variables("anthropic", ("ANTHROPIC_API_KEY",), "ANTHROPIC_BASE_URL"),
+    Variables("google", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "GOOGLE_GEMINI_BASE_URL"),
+    Variables(
+        "google_vertex",
+        secret_file="GOOGLE_APPLICATION_CREDENTIALS",  # noqa: S106  # the name of a variable
+        base_url="GOOGLE_VERTEX_BASE_URL",
+        options={
+            "project": ("GOOGLE_CLOUD_PROJECT",),
+            "location": ("GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_REGION"),
+        },
+    ),
+    Variables(
+        "bedrock",
+        ("AWS_BEARER_TOKEN_BEDROCK",),
+        "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
+        options={"region": ("AWS_REGION", "AWS_DEFAULT_REGION")},
+        secret_extra={
+            "access_key_id": ("AWS_ACCESS_KEY_ID",),
+            "secret_access_key": ("AWS_SECRET_ACCESS_KEY",),
+            "session_token": ("AWS_SESSION_TOKEN",),
+        },
+    ),
+    Variables("cohere", ("CO_API_KEY", "COHERE_API_KEY"), "CO_API_URL"),
     Variables("groq", ("GROQ_API_KEY",), "GROQ_BASE_URL"),
     Variables("deepseek", ("DEEPSEEK_API_KEY",), "DEEPSEEK_BASE_URL"),
     Variables("xai", ("XAI_API_KEY",), "XAI_BASE_URL"),
@@ -63,11 +98,21 @@ def import_from_environment(project_id: UUID, environ: Mapping[str, str] | None 
         if variables.provider in existing:
             continue
         change = _change(variables, source)
-        if change is not None:
-            add_integration(project_id=project_id, provider=variables.provider, change=change, trusted=True)
-            logger.info("integration.imported", extra={"project_id": str(project_id), "provider": variables.provider})
+        if change is not None and _added(project_id, variables.provider, change):
             added.append(variables.provider)
     return added
+
+
+def _added(project_id: UUID, provider: str, change: IntegrationChange) -> bool:
+    """Keys may lie in the environment for other programs: what is not complete keeps nothing from starting."""
+    ids = {"project_id": str(project_id), "provider": provider}
+    try:
+        add_integration(project_id=project_id, provider=provider, change=change, trusted=True)
+    except ValidationError as error:
+        logger.warning("integration.not_imported", extra={**ids, "fields": sorted(error.details or ())})
+        return False
+    logger.info("integration.imported", extra=ids)
+    return True
 
 
 def import_into_first_project(*, project: Project, first: bool, **_: object) -> None:
@@ -77,18 +122,38 @@ def import_into_first_project(*, project: Project, first: bool, **_: object) -> 
 
 
 def _change(variables: Variables, environ: Mapping[str, str]) -> IntegrationChange | None:
-    secret = next(filter(None, (_value(environ, name) for name in variables.secret)), "")
+    secret = _first(environ, variables.secret) or _file(environ, variables.secret_file)
+    extra = _fields(environ, variables.secret_extra)
     base_url = _value(environ, variables.base_url)
     if variables.base_url_required and not base_url:
         return None
-    if not secret and variables.provider not in _KEYLESS:
+    if not secret and not extra and variables.provider not in _KEYLESS:
         return None
-    api_version = _value(environ, variables.api_version)
     return IntegrationChange(
         secret=secret or None,
         base_url=base_url or None,
-        options={"api_version": api_version} if api_version else None,
+        options=_fields(environ, variables.options) or None,
+        secret_extra=extra or None,
     )
+
+
+def _fields(environ: Mapping[str, str], names: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    return {name: value for name, variables in names.items() if (value := _first(environ, variables))}
+
+
+def _first(environ: Mapping[str, str], names: tuple[str, ...]) -> str:
+    return next(filter(None, (_value(environ, name) for name in names)), "")
+
+
+def _file(environ: Mapping[str, str], name: str) -> str:
+    path = _value(environ, name)
+    if not path:
+        return ""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        logger.warning("integration.file_unreadable", extra={"variable": name})
+        return ""
 
 
 def _value(environ: Mapping[str, str], name: str) -> str:

@@ -7,12 +7,13 @@ from typing import Any
 from rest_framework import serializers
 from typing_extensions import override
 
-from integrations.credentials import MASK, masked
+from integrations.completeness import SECRET_LENGTH, SERVICE_ACCOUNT_LENGTH
+from integrations.credentials import MASK, extra_names, masked
 from integrations.models import ProviderIntegration
-from integrations.services import SECRET_LENGTH, IntegrationChange
+from integrations.services import IntegrationChange
 
-OPTIONS = ("api_version", "deployment", "region")
-SECRET_EXTRA = ("access_key_id", "secret_access_key")
+OPTIONS = ("api_version", "deployment", "region", "project", "location")
+SECRET_EXTRA = ("access_key_id", "secret_access_key", "session_token")
 
 
 class IntegrationSerializer(serializers.Serializer[Any]):
@@ -29,18 +30,24 @@ class IntegrationSerializer(serializers.Serializer[Any]):
             "updated_at": serializers.DateTimeField().to_representation(instance.updated_at),
         }
         shown |= {name: instance.options[name] for name in OPTIONS if name in instance.options}
-        if instance.encrypted_extra:
-            shown |= dict.fromkeys(SECRET_EXTRA, MASK)
-        return shown
+        return shown | dict.fromkeys(extra_names(instance), MASK)
 
 
 class IntegrationChangeSerializer(serializers.Serializer[ProviderIntegration]):
-    """What PUT takes: a field left out stays as it is."""
+    """What PUT takes: a field left out stays as it is, an empty one is cleared."""
 
-    api_key = serializers.CharField(required=False, allow_blank=True, max_length=SECRET_LENGTH, write_only=True)
-    access_key_id = serializers.CharField(required=False, max_length=SECRET_LENGTH, write_only=True)
-    secret_access_key = serializers.CharField(required=False, max_length=SECRET_LENGTH, write_only=True)
-    region = serializers.CharField(required=False, max_length=50)
+    # An API key, or a Google service account's JSON.
+    api_key = serializers.CharField(
+        required=False, allow_blank=True, max_length=SERVICE_ACCOUNT_LENGTH, write_only=True
+    )
+    access_key_id = serializers.CharField(required=False, allow_blank=True, max_length=SECRET_LENGTH, write_only=True)
+    secret_access_key = serializers.CharField(
+        required=False, allow_blank=True, max_length=SECRET_LENGTH, write_only=True
+    )
+    session_token = serializers.CharField(required=False, allow_blank=True, max_length=SECRET_LENGTH, write_only=True)
+    region = serializers.CharField(required=False, max_length=40)
+    project = serializers.CharField(required=False, allow_blank=True, max_length=100)
+    location = serializers.CharField(required=False, allow_blank=True, max_length=40)
     api_version = serializers.CharField(required=False, max_length=50)
     deployment = serializers.CharField(required=False, max_length=200)
     base_url = serializers.CharField(required=False, allow_blank=True, max_length=500)

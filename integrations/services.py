@@ -9,15 +9,13 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
-from core.errors import ValidationError
 from integrations.addresses import check_base_url, check_form
-from integrations.credentials import is_masked, store_extra, store_secret
+from integrations.completeness import check_complete, checked_options, checked_secret, checked_service_account
+from integrations.credentials import is_masked, is_service_account, store_extra, store_secret
 from integrations.errors import IntegrationExistsError, IntegrationNotFoundError, UnknownProviderError
 from integrations.models import ProviderIntegration
 from integrations.price_services import load_shipped_prices as load_shipped_prices
 from integrations.registry import is_known, traits_of
-
-SECRET_LENGTH = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,19 +64,17 @@ def apply_change(row: ProviderIntegration, change: IntegrationChange, *, trusted
     if change.base_url is not None:
         row.base_url = change.base_url.strip().rstrip("/")
     if change.options is not None:
-        row.options = {**row.options, **change.options}
+        row.options = {**row.options, **checked_options(change.options)}
     if change.enabled is not None:
         row.enabled = change.enabled
     if change.secret is not None and not is_masked(change.secret):
-        store_secret(row, _checked_secret(change.secret, "api_key"))
+        store_secret(row, _checked_key(row, change.secret, trusted=trusted))
     fresh = {
-        name: _checked_secret(value, name)
-        for name, value in (change.secret_extra or {}).items()
-        if not is_masked(value)
+        name: checked_secret(value, name) for name, value in (change.secret_extra or {}).items() if not is_masked(value)
     }
     if fresh:
         store_extra(row, fresh)
-    _check_complete(row, trusted=trusted)
+    _check_address(row, trusted=trusted)
 
 
 def remove_integration(*, project_id: UUID, provider: str) -> None:
@@ -100,27 +96,15 @@ def _locked(project_id: UUID, provider: str) -> ProviderIntegration:
     return row
 
 
-def _checked_secret(secret: str, name: str) -> str:
-    """Keys travel in headers: visible ASCII only."""
-    secret = secret.strip()
-    if len(secret) > SECRET_LENGTH or any(not "!" <= character <= "~" for character in secret):
-        problem = f"must be at most {SECRET_LENGTH} visible ASCII characters"
-        raise ValidationError(f"{name}: {problem}", details={name: [problem]})
-    return secret
+def _checked_key(row: ProviderIntegration, secret: str, *, trusted: bool) -> str:
+    if traits_of(row.provider).service_account and is_service_account(secret):
+        return checked_service_account(secret, any_token_server=trusted or settings.ALLOW_PRIVATE_UPSTREAMS)
+    return checked_secret(secret, "api_key")
 
 
-def _check_complete(row: ProviderIntegration, *, trusted: bool) -> None:
-    traits = traits_of(row.provider)
-    base_url = row.base_url or traits.base_url
-    if not base_url:
-        raise _missing("base_url", f"{row.provider} needs the address of the service")
-    if not row.encrypted_secret and not (traits.optional_secret or row.encrypted_extra):
-        raise _missing("api_key", f"{row.provider} needs an API key")
+def _check_address(row: ProviderIntegration, *, trusted: bool) -> None:
+    base_url = check_complete(row, traits_of(row.provider))
     if trusted:
         check_form(base_url)
     else:
         check_base_url(base_url, allow_private=settings.ALLOW_PRIVATE_UPSTREAMS)
-
-
-def _missing(name: str, problem: str) -> ValidationError:
-    return ValidationError(f"{name}: {problem}", code="missing_field", details={name: [problem]})

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -57,6 +58,11 @@ def test_post__exists__409(project: Project) -> None:
         ({"provider": "openai", "api_key": 7.5, "enabled": "maybe"}, "enabled"),
         ({"provider": "openai", "api_key": KEY, "base_url": "http://169.254.169.254/v1"}, "base_url"),
         ({"provider": "openai", "api_key": "x" * 5000}, "api_key"),
+        ({"provider": "openai", "api_key": "x" * 50000}, "api_key"),
+        ({"provider": "bedrock", "access_key_id": "AK", "secret_access_key": KEY}, "region"),
+        ({"provider": "bedrock", "access_key_id": "AK", "region": "eu-west-1"}, "secret_access_key"),
+        ({"provider": "bedrock", "api_key": KEY, "region": "a.evil.test/"}, "region"),
+        ({"provider": "google_vertex", "api_key": '{"type": "service_account"}'}, "api_key"),
     ],
 )
 def test_post__invalid__400_naming_the_field(
@@ -91,6 +97,41 @@ def test_put__masked_key_and_toggle__key_kept(project: Project) -> None:
     assert enabled_credentials(project.pk)[0].secret == KEY
     client.put(f"{PATH}/openai", {"api_key": "sk-new-9876543210"})
     assert enabled_credentials(project.pk)[0].secret == "sk-new-9876543210"
+
+
+def test_bedrock__keys_and_region__never_shown_and_kept_when_written_back(project: Project) -> None:
+    client = client_of(project)
+    keys = {"access_key_id": "AKIDEXAMPLE", "secret_access_key": KEY, "session_token": "token/=="}
+    created = client.post(PATH, {"provider": "bedrock", "region": "eu-west-1", **keys})
+    assert created.status_code == 201, created.content
+    (shown,) = client.get(PATH).json()["results"]
+    assert shown["region"] == "eu-west-1"
+    assert {name: shown[name] for name in keys} == dict.fromkeys(keys, "****")
+    for answer in (created, client.get(PATH)):
+        assert not any(secret in answer.content.decode() for secret in keys.values())
+    answer = client.put(f"{PATH}/bedrock", {**shown, "region": "us-east-1"})
+    assert answer.status_code == 200, answer.content
+    assert enabled_credentials(project.pk)[0].extra == {**keys, "region": "us-east-1"}
+    cleared = client.put(f"{PATH}/bedrock", {"session_token": ""})
+    assert "session_token" not in cleared.json()
+
+
+def test_vertex__service_account_of_many_lines__stored_and_masked_without_a_tail(project: Project) -> None:
+    account = {
+        "type": "service_account",
+        "project_id": "my-project",
+        "private_key": "-----BEGIN PRIVATE KEY-----\n" + "MIIE" * 500 + "\n-----END PRIVATE KEY-----\n",
+        "client_email": "gateway@my-project.iam.gserviceaccount.com",
+        "token_uri": "https://oauth2.googleapis.com/token",
+        "padding": "x" * 4096,
+    }
+    client = client_of(project)
+    body = {"provider": "google_vertex", "api_key": json.dumps(account, indent=2), "location": "europe-west4"}
+    created = client.post(PATH, body)
+    assert created.status_code == 201, created.content
+    assert created.json()["api_key"] == "****"
+    assert (created.json()["location"], "MIIE" in created.content.decode()) == ("europe-west4", False)
+    assert json.loads(enabled_credentials(project.pk)[0].secret) == account
 
 
 def test_delete__row__204_then_404(project: Project) -> None:
@@ -145,6 +186,27 @@ def test_admin__integration__key_goes_in_and_never_comes_out(project: Project, s
     assert changed.status_code == 302
     (access,) = enabled_credentials(project.pk)
     assert (access.secret, access.base_url) == (KEY, "http://127.0.0.1:5/v1")
+
+
+def test_admin__bedrock__keys_and_options_go_in(project: Project, staff: Client) -> None:
+    form = {
+        "project": str(project.pk),
+        "provider": "bedrock",
+        "enabled": "on",
+        "access_key_id": "AKIDEXAMPLE",
+        "secret_access_key": KEY,
+        "options": '{"region": "eu-west-1"}',
+        "base_url": "",
+    }
+    page = "/admin/integrations/providerintegration/add/"
+    assert "region: bedrock needs it" in staff.post(page, {**form, "options": "{}"}).content.decode()
+    assert staff.post(page, form).status_code == 302
+    (access,) = enabled_credentials(project.pk)
+    assert access.extra == {"access_key_id": "AKIDEXAMPLE", "secret_access_key": KEY, "region": "eu-west-1"}
+    row = ProviderIntegration.objects.get()
+    change = {"enabled": "on", "options": '{"region": "us-east-1"}', "base_url": ""}
+    assert staff.post(f"/admin/integrations/providerintegration/{row.pk}/change/", change).status_code == 302
+    assert enabled_credentials(project.pk)[0].extra["region"] == "us-east-1"
 
 
 def test_admin__integration_without_key__form_says_so(project: Project, staff: Client) -> None:

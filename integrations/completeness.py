@@ -1,0 +1,129 @@
+"""What an integration has to hold before it is stored, told by the provider's traits. Errors name the field."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from core.crypto import UndecryptableError
+from core.errors import ValidationError
+from integrations.credentials import credentials_of, is_service_account
+from integrations.models import ProviderIntegration
+from integrations.providers.base import Credentials, Traits
+
+# Secret fields beside or instead of the API key, of whatever provider.
+SECRET_EXTRA = ("access_key_id", "secret_access_key", "session_token")
+SECRET_LENGTH = 4096
+# A Google service account's key file: some 2.4 KB as downloaded.
+SERVICE_ACCOUNT_LENGTH = 16 * 1024
+
+_OPTION = {
+    # They become part of a host name or a path.
+    "region": re.compile(r"[a-z0-9-]{1,40}"),
+    "location": re.compile(r"[a-z0-9-]{1,40}"),
+    "project": re.compile(r"[A-Za-z0-9.:_-]{1,100}"),
+    "api_version": re.compile(r"[A-Za-z0-9._-]{1,50}"),
+}
+_SERVICE_ACCOUNT_FIELDS = ("client_email", "private_key", "token_uri")
+
+
+def checked_secret(secret: str, name: str) -> str:
+    """Keys travel in headers: visible ASCII only."""
+    secret = secret.strip()
+    if len(secret) > SECRET_LENGTH or any(not "!" <= character <= "~" for character in secret):
+        raise _invalid(name, f"must be at most {SECRET_LENGTH} visible ASCII characters")
+    return secret
+
+
+def checked_service_account(secret: str, *, any_token_server: bool) -> str:
+    """The JSON in one line. The gateway asks the `token_uri` in it for tokens: through the API it must be Google's."""
+    if len(secret) > SERVICE_ACCOUNT_LENGTH:
+        raise _invalid("api_key", f"must be at most {SERVICE_ACCOUNT_LENGTH} characters")
+    try:
+        account = json.loads(secret)
+    except ValueError:
+        raise _invalid("api_key", "must be an API key or the JSON of a service account") from None
+    if not isinstance(account, dict) or account.get("type", "service_account") != "service_account":
+        raise _invalid("api_key", "must be the JSON of a service account, with type service_account")
+    for name in _SERVICE_ACCOUNT_FIELDS:
+        if not isinstance(account.get(name), str) or not account[name].strip():
+            raise _invalid("api_key", f"lacks {name}, which the JSON of a service account has")
+    if not any_token_server and not _is_googles(account["token_uri"]):
+        raise _invalid("api_key", "names a token_uri that is not Google's")
+    return json.dumps(account, separators=(",", ":"))
+
+
+def checked_options(options: Mapping[str, Any]) -> dict[str, str]:
+    checked = {}
+    for name, value in options.items():
+        if not isinstance(value, str):
+            raise _invalid(name, "must be a text")
+        value = value.strip()
+        form = _OPTION.get(name)
+        if value and form is not None and not form.fullmatch(value):
+            raise _invalid(name, "holds characters that it cannot have")
+        checked[name] = value
+    return checked
+
+
+def check_complete(row: ProviderIntegration, traits: Traits) -> str:
+    """The address that requests will go to. Raises ValidationError that names the first field missing."""
+    base_url = row.base_url or traits.base_url
+    try:
+        credentials = credentials_of(row)
+    except UndecryptableError:
+        if not row.enabled:
+            return base_url  # switching it off must not ask for the key
+        raise _invalid("api_key", "what is stored can no longer be read: enter it again") from None
+    if not base_url:
+        raise _missing("base_url", f"{row.provider} needs the address of the service")
+    _check_secrets(credentials, traits)
+    for name in traits.required_options:
+        if not credentials.extra.get(name) and not _in_key(credentials, traits, name):
+            raise _missing(name, f"{row.provider} needs it")
+    # The one placeholder that a declared address may have.
+    return base_url.replace("{region}", credentials.extra.get("region", ""))
+
+
+def _check_secrets(credentials: Credentials, traits: Traits) -> None:
+    if credentials.secret:
+        return
+    missing = [name for name in traits.secret_extra if not credentials.extra.get(name)]
+    if traits.secret_extra and not missing:
+        return
+    if 0 < len(missing) < len(traits.secret_extra):
+        raise _missing(missing[0], f"{credentials.provider} needs it beside the other access key")
+    if traits.optional_secret:
+        return
+    instead = f", or {' and '.join(traits.secret_extra)}" if traits.secret_extra else ""
+    raise _missing("api_key", f"{credentials.provider} needs an API key{instead}")
+
+
+def _in_key(credentials: Credentials, traits: Traits, name: str) -> bool:
+    """A service account knows its project; a plain API key needs none."""
+    if not traits.service_account:
+        return False
+    if not is_service_account(credentials.secret):
+        return True
+    return name == "project" and bool(json.loads(credentials.secret).get("project_id"))
+
+
+def _is_googles(token_uri: str) -> bool:
+    try:
+        place = urlsplit(token_uri)
+        host, port = (place.hostname or "").lower(), place.port
+    except ValueError:
+        return False
+    googles = host == "accounts.google.com" or host.endswith(".googleapis.com")
+    return place.scheme == "https" and port in (None, 443) and place.username is None and googles
+
+
+def _invalid(name: str, problem: str) -> ValidationError:
+    return ValidationError(f"{name}: {problem}", details={name: [problem]})
+
+
+def _missing(name: str, problem: str) -> ValidationError:
+    return ValidationError(f"{name}: {problem}", code="missing_field", details={name: [problem]})
