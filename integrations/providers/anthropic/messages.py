@@ -32,11 +32,12 @@ Json = dict[str, Any]
 
 @dataclass(slots=True)
 class Messages:
-    """`files`: some block names a file that was uploaded to the vendor."""
+    """`files`: some block names a file uploaded to the vendor; `system_as_user`: there were only instructions."""
 
     system: str | list[Json]
     messages: list[Json]
     files: bool = False
+    system_as_user: bool = False
 
     def ends_with_results_unthought(self) -> bool:
         """The model is in the middle of a tool loop whose call came without (its own) thinking."""
@@ -59,8 +60,8 @@ def read_messages(request: ChatRequest) -> Messages:
     _strip_prefill(messages)
     system = [_text(text) for text in conversation.system if text.text.strip()]
     if not messages and system:
-        # Somebody has to have said something: instructions alone are what the user says.
-        return Messages("", [{"role": "user", "content": _short(system)}])
+        # The vendor wants a message; OpenAI's models answer to instructions alone.
+        return Messages("", [{"role": "user", "content": _short(system)}], system_as_user=True)
     return Messages(_short(system), messages, files)
 
 

@@ -39,6 +39,8 @@ def build(request: ChatRequest, *, provider: str) -> Built:
     rules = rules_of(provider, request.model)
     _refuse_other_kinds(mapped)
     said = read_messages(request)
+    if said.system_as_user:
+        mapped.notes.append("messages: the system message was sent as the user's, anthropic wants one of the user")
     tools, choice = tools_and_choice(mapped, rules)
     plan = plan_thinking(mapped, rules, max_tokens(mapped), choice=choice, unthought=said.ends_with_results_unthought())
     output = _output_config(mapped, rules, plan, said)

@@ -50,8 +50,9 @@ def _answer(message: Message, blocks: list[Block]) -> Answer:
                 thoughts.append(block.thinking or "")
                 answer.reasoning_details.append(reasoning_detail(block, len(answer.reasoning_details)))
             case "tool_use":
-                arguments = bytes(block.input).decode() or "{}"
-                answer.tool_calls.append(tool_call(call_id(block, len(answer.tool_calls)), block.name or "", arguments))
+                answer.tool_calls.append(
+                    tool_call(call_id(block, len(answer.tool_calls)), block.name or "", arguments_of(block))
+                )
     answer.content = None if answer.tool_calls and not texts else "".join(texts)
     answer.reasoning = "".join(thoughts)
     answer.refusal = refusal_text(message.stop_details)
@@ -64,6 +65,12 @@ def reasoning_detail(block: Block, index: int) -> dict[str, object]:
     if block.type == "redacted_thinking":
         return reasoning_encrypted(str(block.data or ""), format=FORMAT, index=index)
     return reasoning_text(block.thinking or "", format=FORMAT, signature=block.signature or "", index=index)
+
+
+def arguments_of(block: Block) -> str:
+    """The input as JSON text, as it came."""
+    text = bytes(block.input).decode()
+    return text if text.startswith("{") else "{}"
 
 
 def call_id(block: Block, position: int) -> str:

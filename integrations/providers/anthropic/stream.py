@@ -10,7 +10,7 @@ import msgspec
 
 from integrations.providers.anthropic.citations import url_citations
 from integrations.providers.anthropic.endings import finish_reason, refusal_text, reported_failure, unusable
-from integrations.providers.anthropic.response import call_id, reasoning_detail
+from integrations.providers.anthropic.response import arguments_of, call_id, reasoning_detail
 from integrations.providers.anthropic.shapes import Block, Counts, Delta, Event, Message, merged, usage_of
 from integrations.providers.base import StreamEvent, Usage
 from integrations.providers.completion import Chunks
@@ -222,7 +222,7 @@ class AnthropicStream:
         if block.type == "tool_use":
             if not opened.sent:
                 # A call without arguments streams none; the wire format wants a JSON object.
-                out.append(self._chunks.arguments(opened.position, bytes(block.input).decode() or "{}"))
+                out.append(self._chunks.arguments(opened.position, arguments_of(block)))
         elif block.type in ("thinking", "redacted_thinking"):
             block.thinking = "".join(opened.thinking)
             block.signature = "".join(opened.signature) or block.signature

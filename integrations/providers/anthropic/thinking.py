@@ -105,6 +105,8 @@ def _wants_budget(wish: ReasoningWish) -> bool:
 
 
 def _off(mapped: Mapped, rules: Rules, native: Any) -> Json | None:
+    if rules.thinking == "none":
+        return None
     if not rules.off:
         mapped.drop(_named(native), "this model always thinks")
         return None
@@ -139,10 +141,10 @@ def _conflict(choice: Json | None, unthought: bool) -> str:
 
 def _manual(mapped: Mapped, rules: Rules, wish: ReasoningWish, native: Any, limit: int, *, is_given: bool) -> Plan:
     wanted = max(_LEAST_BUDGET, budget_of(wish) or _USUAL_BUDGET)
-    if not is_given and limit <= wanted:
-        # The model's own limit is not known.
+    if rules.max_output is None and not is_given:
         limit = wanted + _ROOM_FOR_ANSWER
-    budget = min(wanted, limit - 1)
+    # The client's own limit is its own choice; where it made none, something is left for the answer.
+    budget = min(wanted, limit - (1 if is_given else _ROOM_FOR_ANSWER))
     if budget < _LEAST_BUDGET:
         mapped.drop(_named(native), f"max_tokens leaves no room for the least budget, {_LEAST_BUDGET}")
         return Plan(None, "", limit)
