@@ -116,7 +116,7 @@ DIALECTS = (
         # https://inference-docs.cerebras.ai/resources/openai, https://inference-docs.cerebras.ai/capabilities/reasoning
         "cerebras",
         "https://api.cerebras.ai/v1",
-        default_model="llama-3.3-70b",
+        default_model="gpt-oss-120b",
         thinking=Thinking.EFFORT,
         effort_models=("gpt-oss", "zai-glm", "qwen-3.8"),
         history=History.RENAME,

@@ -1,0 +1,49 @@
+"""The table of `docs/providers/compatible.md` says what the rows say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from integrations.providers.compatible import DIALECTS
+from integrations.providers.openai_dialect import Dialect
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "providers" / "compatible.md"
+HEAD = ("Provider", "Address", "Thinking", "Reasoning sent back", "Documents", "Images", "Not there", "Dropped")
+
+
+def words(value: str) -> str:
+    return {"pass": "as it is"}.get(value, value.replace("_", " "))
+
+
+def missing(row: Dialect) -> str:
+    absent = {
+        "`developer`": row.developer_role,
+        "`n` > 1": row.choices,
+        "`json_schema`": row.json_schema,
+        "`tool_choice`": row.tool_choice,
+        "`max_completion_tokens`": row.max_completion_tokens,
+    }
+    return ", ".join(name for name, is_there in absent.items() if not is_there)
+
+
+def cells(row: Dialect) -> tuple[str, ...]:
+    return (
+        row.provider,
+        row.base_url.removeprefix("https://") or "the integration's",
+        words(row.thinking),
+        words(row.history),
+        words(row.documents),
+        words(row.images),
+        missing(row),
+        ", ".join(f"`{name}`" for name in row.drops),
+    )
+
+
+def table() -> str:
+    lines = [HEAD, tuple("---" for _ in HEAD), *(cells(row) for row in DIALECTS)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def test_docs__table_of_rows__equals_the_data() -> None:
+    told = PAGE.read_text().partition("the rows -->\n")[2].partition("\n<!-- end of table")[0]
+    assert told == table(), f"put this into {PAGE.name}:\n{table()}"
