@@ -59,6 +59,7 @@ def _usage(counts: UsageCounts) -> Usage:
         plain = not (counts.prompt_cache_hit_tokens or counts.cached_tokens or counts.reasoning_tokens)
         if (
             plain
+            and not counts.num_cached_tokens
             and not counts.cache_creation_input_tokens
             and min(counts.prompt_tokens, counts.completion_tokens) >= 0
         ):

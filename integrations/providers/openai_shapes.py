@@ -140,6 +140,7 @@ class UsageCounts(msgspec.Struct):
     completion_tokens_details: dict[str, Any] | None = None
     prompt_cache_hit_tokens: int | None = None
     cached_tokens: int | None = None
+    num_cached_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
     reasoning_tokens: int | None = None
 

@@ -22,7 +22,8 @@ def read_usage(usage: Mapping[str, Any]) -> Usage:
     )
     if reasoning and _count(usage, "total_tokens") == prompt + completion + reasoning:
         completion += reasoning
-    cache_read = min(_first_count(prompt_details, usage, "cached_tokens", "prompt_cache_hit_tokens"), prompt)
+    cached = _first_count(prompt_details, usage, "cached_tokens", "prompt_cache_hit_tokens")
+    cache_read = min(cached or _count(usage, "num_cached_tokens"), prompt)  # the latter is Mistral's older name
     cache_write = _first_count(prompt_details, usage, "cache_write_tokens", "cache_creation_input_tokens")
     return Usage(
         prompt_tokens=prompt,
