@@ -13,7 +13,8 @@ from integrations.providers.cohere.messages import Messages
 from integrations.providers.parameters import FunctionTool, Mapped
 
 # The same on both sides, and Cohere's own under their own names.
-_SAME = ("temperature", "seed", "frequency_penalty", "presence_penalty", "logprobs")
+_SAME = ("temperature", "seed", "logprobs")
+_PENALTIES = ("frequency_penalty", "presence_penalty")
 _NATIVE = ("citation_options", "safety_mode", "priority")
 # Models without reasoning refuse `thinking`; one that is not known gets what was asked for.
 # https://docs.cohere.com/docs/reasoning
@@ -122,12 +123,23 @@ def _response_format(body: dict[str, Any], mapped: Mapped) -> None:
 
 def _sampling(body: dict[str, Any], mapped: Mapped) -> None:
     _set(body, "max_tokens", parameters.max_tokens(mapped))
-    stop = parameters.stop_sequences(mapped) or mapped.take("stop_sequences")
-    _set(body, "stop_sequences", stop or None)
-    mapped.take("stop_sequences")
+    native = mapped.take("stop_sequences")
+    _set(body, "stop_sequences", parameters.stop_sequences(mapped) or native)
+    for name in _PENALTIES:
+        _set(body, name, _penalty(name, mapped))
     for ours, theirs in (("top_p", "p"), ("top_k", "k")):
         value, native = mapped.take(ours), mapped.take(theirs)
         _set(body, theirs, value if native is None else native)
+
+
+def _penalty(name: str, mapped: Mapped) -> float | None:
+    """Cohere's go from 0 to 1, OpenAI's from -2 to 2."""
+    value: float | None = mapped.take(name)
+    if value is None or 0 <= value <= 1:
+        return value
+    nearest = 0.0 if value < 0 else 1.0
+    mapped.notes.append(f"{name}: {value} became {nearest:g}, {mapped.provider} takes 0 to 1")
+    return nearest
 
 
 def _thinking(body: dict[str, Any], mapped: Mapped, model: str, reasons: bool) -> None:

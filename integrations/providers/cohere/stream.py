@@ -16,6 +16,7 @@ from integrations.providers.sse import EventParser, EventTooLargeError, ServerSe
 
 _DONE = b"[DONE]"
 _HEAD_BYTES = 64 * 1024
+_ID = "chatcmpl-cohere"  # for a stream that does not say its own
 
 
 class _Content(msgspec.Struct):
@@ -94,7 +95,7 @@ class CohereStream:
         self.usage: Usage | None = None
         self._redact = redact
         self._parser = EventParser()
-        self._chunks = Chunks(completion_id="", model=model)
+        self._chunks = Chunks(completion_id=_ID, model=model)
         self._calls: dict[int, int] = {}  # Cohere's index → ours
         self._count = 0
         self._silent: set[int] = set()  # our indices of calls that have no arguments yet
@@ -171,13 +172,10 @@ class CohereStream:
         return translated
 
     def _event(self, event: ServerSentEvent) -> list[StreamEvent]:
-        try:
-            decoded = _decode(event.data)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise self._error_event(event.data) from error
+        decoded = self._decoded(event)
+        if decoded is None:
+            return []
         self._seen = True
-        if decoded.type == "error" or event.event == "error":
-            raise self._error_event(event.data)
         handler = self._handlers.get(decoded.type)
         if handler is None:
             return []  # content-end, citation-end, debug, and what may be added
@@ -189,10 +187,23 @@ class CohereStream:
             made.insert(0, self._chunks.role())
         return made
 
+    def _decoded(self, event: ServerSentEvent) -> _Event | None:
+        """None for an event that is of no use here. Raises the error that it carries, UNUSABLE for what is no event."""
+        try:
+            decoded = _decode(event.data)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            failure = self._error_event(event.data)
+            if failure is None:
+                return None
+            raise failure from error
+        if decoded.type == "error" or event.event == "error":
+            raise self._error_event(event.data) or self._unusable("an error without a message")
+        return decoded
+
     def _message_start(self, event: _Event, message: _Message) -> Iterator[StreamEvent]:
         if not self._started:
             self._started = True
-            self._chunks.id = event.id or ""
+            self._chunks.id = event.id or _ID
             yield self._chunks.role()
 
     def _content(self, event: _Event, message: _Message) -> Iterator[StreamEvent]:
@@ -268,13 +279,16 @@ class CohereStream:
             yield self._chunks.arguments(position, "{}")
         self._silent.clear()
 
-    def _error_event(self, data: bytes) -> ProviderError:
+    def _error_event(self, data: bytes) -> ProviderError | None:
+        """The failure that an event of another shape means; None for an event of a type that may be added one day."""
         try:
             decoded = _decode_any(data)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return self._unusable("an event of the stream is not a JSON object")
         if decoded.get("error") or isinstance(decoded.get("message"), str):
             return failure_in_body(decoded, provider=self.provider)
+        if isinstance(decoded.get("type"), str) and decoded["type"] not in self._handlers:
+            return None
         return self._unusable("an event of the stream has an unknown shape")
 
     def _not_a_stream(self) -> ProviderError:

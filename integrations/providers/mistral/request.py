@@ -63,10 +63,7 @@ def build_body(request: ChatRequest, *, provider: str) -> tuple[bytes, tuple[str
     for translate in _TRANSLATIONS:
         translate(raw, request, mapped)
     _unknown(raw, request, mapped)
-    reasons = is_adjustable(request.model) and "reasoning_effort" in raw
-    messages = mistral_messages(
-        raw["messages"], mapped, keep_bare_thinking=reasons or request.model.startswith(_ALWAYS_REASONING)
-    )
+    messages = mistral_messages(raw["messages"], mapped, keep_bare_thinking=_reasons(raw, request.model))
     if messages is not None:
         raw["messages"] = messages
     unchanged = raw.keys() == sent.keys() and all(raw[name] is sent[name] for name in raw)
@@ -77,6 +74,13 @@ def is_adjustable(model: str) -> bool:
     date = model.rpartition("-")[2]
     too_old = len(date) == 4 and date.isdecimal() and int(date) < _ADJUSTABLE_SINCE
     return model.startswith(_ADJUSTABLE) and not too_old
+
+
+def _reasons(raw: Raw, model: str) -> bool:
+    """Whether the model will think about this request."""
+    if model.startswith(_ALWAYS_REASONING):
+        return True
+    return is_adjustable(model) and bytes(raw.get("reasoning_effort", b'"none"')) != b'"none"'
 
 
 def _is_said(name: str, value: msgspec.Raw) -> bool:
@@ -145,6 +149,8 @@ def _tools(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
         return
     tools = msgspec.json.decode(raw["tools"])
     translated = [_tool(tool, mapped) for tool in tools if allowed is None or _name_of(tool) in allowed]
+    if tools and not translated:
+        raise mapped.refuse("tool_choice", "allows only tools that are not there")
     if translated != tools:
         raw["tools"] = msgspec.Raw(_encode(translated))
 
