@@ -7,7 +7,7 @@ from typing import Any
 
 from integrations.providers.google.models import Level, Model, Thinking
 from integrations.providers.google.names import camel, spellings
-from integrations.providers.google.schemas import google_schema
+from integrations.providers.google.schemas import google_schema, is_own
 from integrations.providers.parameters import (
     Mapped,
     ReasoningWish,
@@ -115,7 +115,9 @@ def _format(mapped: Mapped, config: dict[str, Any]) -> None:
     if wish is None:
         return
     config["responseMimeType"] = "application/json"
-    if wish.kind == "json_schema":
+    if wish.kind == "json_schema" and is_own(wish.schema):
+        config["responseSchema"] = wish.schema
+    elif wish.kind == "json_schema":
         schema = google_schema(wish.schema)
         if wish.description and "description" not in schema:
             schema = {"description": wish.description, **schema}
@@ -177,6 +179,7 @@ def _with_native(mapped: Mapped, config: dict[str, Any]) -> dict[str, Any]:
             native |= {camel(key): value for key, value in given.items()}
     if not native.keys().isdisjoint(("responseSchema", "responseJsonSchema")):
         config.pop("responseJsonSchema", None)
+        config.pop("responseSchema", None)
     config |= native
     _refuse_audio(mapped, config.get("responseModalities"))
     return config

@@ -16,6 +16,13 @@ _DATA = frozenset({"enum", "default", "example", "examples", "required", "const"
 _UNKNOWN = frozenset({"$schema", "$comment"})
 
 
+def is_own(schema: Mapping[str, Any]) -> bool:
+    """Whether it is written in Google's older subset of OpenAPI, which has its types in capitals: that has fields of
+    its own (`parameters`, `responseSchema`)."""
+    kind = schema.get("type")
+    return isinstance(kind, str) and kind.isupper()
+
+
 def google_schema(schema: Any) -> Any:
     """The schema in Google's words; the very same object where nothing has to change."""
     if isinstance(schema, list):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from integrations.providers.google.names import camel, spellings
-from integrations.providers.google.schemas import google_schema
+from integrations.providers.google.schemas import google_schema, is_own
 from integrations.providers.parameters import FunctionTool, Mapped, ToolChoice, function_tools, tool_choice
 
 # https://ai.google.dev/api/caching#Tool, https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/Tool
@@ -55,7 +55,10 @@ def _declaration(function: FunctionTool) -> dict[str, Any]:
     declaration: dict[str, Any] = {"name": function.name}
     if function.description:
         declaration["description"] = function.description
-    declaration["parametersJsonSchema"] = google_schema(function.parameters)
+    if is_own(function.parameters):
+        declaration["parameters"] = function.parameters
+    else:
+        declaration["parametersJsonSchema"] = google_schema(function.parameters)
     return declaration
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from integrations.providers.base import Credentials
+from integrations.providers.google.names import camel
 from tests.fakes.dialects.story import Asked, Call, Can, Reply, Story, Streamed
 
 _JSON = "application/json; charset=UTF-8"
@@ -27,7 +28,7 @@ _STATUS = {
     504: "DEADLINE_EXCEEDED",
 }
 _METHOD = r":(?P<method>generateContent|streamGenerateContent)(?:\?(?P<query>.*))?$"
-_GEMINI_PATH = re.compile(r"^(?:/v1beta)?/models/(?P<model>[^/:?]+)" + _METHOD)
+_GEMINI_PATH = re.compile(r"^(?:/v1(?:beta)?)?/models/(?P<model>[^/:?]+)" + _METHOD)
 _VERTEX_PATH = re.compile(
     r"^(?:/v1(?:beta1)?)?(?:/projects/[^/]+/locations/[^/]+)?/publishers/google/models/(?P<model>[^/:?]+)" + _METHOD
 )
@@ -63,8 +64,21 @@ _GENERATION = {
 _CAN = Can(signatures=True)
 _PART = {"text", "inlineData", "fileData", "functionCall", "functionResponse"}
 
+# Fields whose value is data of the client's and has no field names of Google's in it.
+DATA = ("args", "response", "labels", "fileSearch", "googleSearch")
+SCHEMAS = ("parameters", "parametersJsonSchema", "responseSchema", "responseJsonSchema")
 
-@dataclass(frozen=True)
+
+def camelled(value: Any) -> Any:
+    """Google takes either spelling of its field names."""
+    if isinstance(value, list):
+        return [camelled(item) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    return {camel(name): held if camel(name) in (*DATA, *SCHEMAS) else camelled(held) for name, held in value.items()}
+
+
+@dataclass
 class GoogleFake:
     provider: str
     path: re.Pattern[str]
@@ -108,7 +122,10 @@ class GoogleFake:
         assert headers.get("content-type", "").startswith("application/json")
         is_stream = found["method"] == "streamGenerateContent"
         assert not is_stream or found["query"] == "alt=sse", "the fake streams server-sent events only"
-        return _asked(json.loads(body), found["model"], is_stream, self._secret(headers))
+        try:
+            return _asked(camelled(json.loads(body)), found["model"], is_stream, self._secret(headers))
+        except (KeyError, TypeError, ValueError) as problem:
+            raise AssertionError(f"not the shape of a request: {problem!r}") from problem
 
     def _secret(self, headers: Mapping[str, str]) -> str:
         value = headers.get(self.key_header, "")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from integrations.providers.google.names import camel
+from tests.fakes.dialects.google import DATA, SCHEMAS, camelled
 
 _SAME_NAME = ("safetySettings", "cachedContent", "labels", "modelArmorConfig")
 _PLAIN = {
@@ -24,9 +24,6 @@ _PLAIN = {
     "responseLogprobs": "logprobs",
     "logprobs": "top_logprobs",
 }
-# Fields whose value is data of the client's and has no field names of Google's in it.
-_DATA = ("args", "response", "labels", "fileSearch", "googleSearch")
-_SCHEMAS = ("parameters", "parametersJsonSchema", "responseSchema", "responseJsonSchema")
 
 
 def openai_request(recorded: Mapping[str, Any], *, model: str, stream: bool) -> dict[str, Any]:
@@ -41,15 +38,6 @@ def openai_request(recorded: Mapping[str, Any], *, model: str, stream: bool) -> 
         fields["tool_choice"] = choice
     fields |= _config(body.get("generationConfig", {}))
     return fields | {name: body[name] for name in _SAME_NAME if name in body}
-
-
-def camelled(value: Any) -> Any:
-    """Google takes either spelling of its field names."""
-    if isinstance(value, list):
-        return [camelled(item) for item in value]
-    if not isinstance(value, Mapping):
-        return value
-    return {camel(name): held if camel(name) in (*_DATA, *_SCHEMAS) else camelled(held) for name, held in value.items()}
 
 
 @dataclass
@@ -221,7 +209,7 @@ def _comparable(value: Any, *, keep_ids: bool) -> Any:
         return value
     found = {}
     for name, held in value.items():
-        if name in _SCHEMAS:
+        if name in SCHEMAS:
             # OpenAPI's subset, with types in capitals, or JSON Schema: Google takes both.
             found["schema"] = lower_types(held)
         elif name == "thoughtSignature":
@@ -234,7 +222,7 @@ def _comparable(value: Any, *, keep_ids: bool) -> Any:
         elif name == "mediaResolution":
             continue  # the API knows no such field in a part: it is what the recorded 400 is about
         else:
-            found[name] = held if name in _DATA else _comparable(held, keep_ids=keep_ids)
+            found[name] = held if name in DATA else _comparable(held, keep_ids=keep_ids)
     return found
 
 
