@@ -14,7 +14,12 @@ from typing_extensions import override
 from integrations.providers.base import ChatRequest, Credentials, UpstreamRequest
 from integrations.providers.endpoints import USER_AGENT, Endpoint
 from integrations.providers.errors import FailureKind, ProviderError
-from integrations.providers.openai import REASONING_MODELS, REFUSED_BY_REASONING_MODELS, OpenAIAdapter
+from integrations.providers.openai import (
+    OPTIONALLY_REASONING_MODELS,
+    REASONING_MODELS,
+    REFUSED_BY_REASONING_MODELS,
+    OpenAIAdapter,
+)
 from integrations.providers.openai_dialect import OPENAI_PARAMETERS, Dialect, Documents, History, Thinking
 
 DEFAULT_API_VERSION = "2024-10-21"
@@ -32,6 +37,7 @@ AZURE_OPENAI = Dialect(
     documents=Documents.FILE_DATA,
     thinking=Thinking.EFFORT,
     effort_models=REASONING_MODELS,
+    optional_models=OPTIONALLY_REASONING_MODELS,
     history=History.DROP,
     developer_role=True,
     parameters=OPENAI_PARAMETERS | {"data_sources"},

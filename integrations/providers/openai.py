@@ -25,11 +25,20 @@ from integrations.providers.openai_request import BodyBuilder
 from integrations.providers.openai_response import parse_response
 from integrations.providers.openai_stream import OpenAIStream
 
-__all__ = ["ADAPTER", "OPENAI", "REASONING_MODELS", "REFUSED_BY_REASONING_MODELS", "Dialect", "OpenAIAdapter"]
+__all__ = [
+    "ADAPTER",
+    "OPENAI",
+    "OPTIONALLY_REASONING_MODELS",
+    "REASONING_MODELS",
+    "REFUSED_BY_REASONING_MODELS",
+    "Dialect",
+    "OpenAIAdapter",
+]
 
 # Which models reason, and what they refuse: https://platform.openai.com/docs/guides/reasoning and
 # https://platform.openai.com/docs/guides/latest-model (parameter compatibility).
 REASONING_MODELS = ("o1", "o3", "o4", "gpt-5", "gpt-6", "gpt-oss")
+OPTIONALLY_REASONING_MODELS = ("gpt-5.", "gpt-6")
 REFUSED_BY_REASONING_MODELS = (
     "temperature",
     "top_p",
@@ -49,6 +58,7 @@ OPENAI = Dialect(
     documents=Documents.FILE_DATA,
     thinking=Thinking.EFFORT,
     effort_models=REASONING_MODELS,
+    optional_models=OPTIONALLY_REASONING_MODELS,
     history=History.DROP,
     developer_role=True,
     parameters=OPENAI_PARAMETERS,

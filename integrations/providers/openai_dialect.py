@@ -44,7 +44,7 @@ class History(StrEnum):
     PASS = "pass"  # noqa: S105 - not a password: not documented; stays, but is left out of a fallback
     KEEP = "keep"
     WITH_TOOLS = "with_tools"  # wanted beside tool calls, of no use elsewhere
-    RENAME = "rename"  # named `reasoning`, for models of `effort_models`; refused on others
+    RENAME = "rename"  # named `reasoning`, for models of `reasoning_models`; refused on others
     DROP = "drop"  # unknown there and refused when sent
 
 
@@ -72,9 +72,9 @@ class Dialect(Traits):
     """One provider that speaks the dialect: where it listens and where it differs.
 
     `reasoning_formats`: which `reasoning_details` it takes back; None: not documented, they stay but on a fallback;
-    empty: none, as little as any other vendor's state. `effort_models`: prefixes of the models (with or without the
-    vendor's) that take `reasoning_effort`. `drops`: parameters that it refuses or ignores. `parameters`: those that it
-    takes beside the common ones, for the sake of a fallback. `sampling_refused` are what the models of
+    empty: none, as little as any other vendor's state. `effort_models`: prefixes of the models that take a level as
+    `reasoning_effort`; `optional_models` take `none`. `drops`: parameters that it refuses or ignores. `parameters`:
+    those that it takes beside the common ones, for the sake of a fallback. `sampling_refused` are what the models of
     `reasoning_models` refuse.
     """
 
@@ -82,6 +82,7 @@ class Dialect(Traits):
     images: Images = Images.URL
     thinking: Thinking = Thinking.PASS
     effort_models: tuple[str, ...] = ()
+    optional_models: tuple[str, ...] = ()
     toggle_models: tuple[str, ...] = ()
     history: History = History.PASS
     reasoning_formats: tuple[str, ...] | None = ()
@@ -100,5 +101,7 @@ class Dialect(Traits):
 
 
 def is_one_of(model: str, prefixes: tuple[str, ...]) -> bool:
-    """Whether the name, with or without the vendor before the last slash, starts with one of the prefixes."""
-    return model.startswith(prefixes) or model.rpartition("/")[2].startswith(prefixes)
+    """Whether the name, with or without the vendor before the last slash, starts with one of the prefixes, which tell
+    families that reason. OpenAI's `-chat` models are in such families and do not."""
+    matches = model.startswith(prefixes) or model.rpartition("/")[2].startswith(prefixes)
+    return matches and "-chat" not in model

@@ -123,7 +123,7 @@ class MessageRules:
                 made.pop("reasoning", None)
                 return
         text, name = made.pop("reasoning_content", None), made.pop("reasoning", None)
-        renamed = self._dialect.history is History.RENAME and is_one_of(request.model, self._dialect.effort_models)
+        renamed = self._dialect.history is History.RENAME and is_one_of(request.model, self._dialect.reasoning_models)
         if renamed and (name or text):
             made["reasoning"] = name or text
 
@@ -138,7 +138,7 @@ class MessageRules:
             case "document_url":
                 return self._document(part, request)
             case "file":
-                return self._file(part)
+                return self._file(part, request)
         return part
 
     def _image(self, part: Mapping[str, Any], request: ChatRequest) -> Any:
@@ -172,13 +172,18 @@ class MessageRules:
         made = {"type": "file", "file": {"filename": name, "file_data": url}}
         return made if "cache_control" not in part else {**made, "cache_control": part["cache_control"]}
 
-    def _file(self, part: Mapping[str, Any]) -> Any:
-        """OpenAI's own part, which look-alikes do not know."""
+    def _file(self, part: Mapping[str, Any], request: ChatRequest) -> Any:
+        """OpenAI's own part, which look-alikes do not know. One without data names a file that was uploaded to the
+        provider which the client asked for."""
         way, file = self._dialect.documents, part.get("file")
+        data = file.get("file_data") if isinstance(file, Mapping) else None
+        if not isinstance(file, Mapping) or not isinstance(data, str):
+            if request.is_fallback:
+                raise self._refused("files that were uploaded elsewhere")
+            return part
         if way is Documents.REFUSE:
             raise self._refused("documents")
-        data = file.get("file_data") if isinstance(file, Mapping) else None
-        if way is Documents.SONAR and isinstance(file, Mapping) and isinstance(data, str):
+        if way is Documents.SONAR:
             return _sonar_file(data, str(file.get("filename") or "") or _file_name(data))
         return part
 

@@ -112,6 +112,8 @@ def _translate_thinking(account: _Account, model: str) -> None:
     takes_effort = dialect.thinking in (Thinking.EFFORT, Thinking.TOGGLE) and is_one_of(model, dialect.effort_models)
     if (reasoning := _reasoning_object(dialect, wish, model)) is not None:
         _replace(account, "reasoning", reasoning)
+    elif not _is_enabled(wish) and is_one_of(model, dialect.optional_models):
+        _replace(account, "reasoning_effort", "none")
     elif takes_effort:
         _thinking_as_effort(account, wish)
     elif not _is_enabled(wish):
@@ -124,8 +126,8 @@ def _reasoning_object(dialect: Dialect, wish: Mapping[str, Any], model: str) -> 
     """The field `reasoning`; None where there is none."""
     if dialect.thinking is Thinking.REASONING:
         return _openrouter_reasoning(wish)
-    if dialect.thinking is Thinking.REASONING_EFFORT:
-        return {"effort": _effort(wish) or "none"}
+    if dialect.thinking is Thinking.REASONING_EFFORT and _is_enabled(wish):
+        return {"effort": _effort(wish)}
     if dialect.thinking is Thinking.TOGGLE and is_one_of(model, dialect.toggle_models):
         return {"enabled": _is_enabled(wish)}
     return None
@@ -167,7 +169,7 @@ def _fit_reasoning_model(account: _Account, model: str) -> None:
     dialect = account.dialect
     if "reasoning_effort" in account.raw and dialect.effort_models and not is_one_of(model, dialect.effort_models):
         account.drop("reasoning_effort", f"{model} has no counterpart")
-    if is_one_of(model, dialect.reasoning_models) and "-chat" not in model:
+    if is_one_of(model, dialect.reasoning_models):
         for name in dialect.sampling_refused:
             account.drop(name, f"{model} does not take it")
         if "max_tokens" in account.raw and dialect.max_completion_tokens:

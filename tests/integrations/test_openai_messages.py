@@ -205,6 +205,14 @@ def test_document__where_there_are_none__refused(part: dict[str, Any]) -> None:
             sent(provider, user(part))
 
 
+def test_file__uploaded_to_a_provider__goes_to_that_one_only() -> None:
+    message = user({"type": "file", "file": {"file_id": "file-1"}})
+    for provider in ("openai", "xai", "perplexity"):
+        assert sent(provider, message) == [message]
+        with pytest.raises(UnsupportedParameterError, match="uploaded elsewhere"):
+            sent(provider, message, is_fallback=True)
+
+
 @pytest.mark.parametrize("part", [{"type": "document_url"}, {"type": "document_url", "document_url": {"url": 3}}])
 def test_document__without_an_address__refused(part: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedParameterError, match="needs an object with a url"):
