@@ -23,7 +23,7 @@ logger = logging.getLogger("integrations.bedrock")
 _PROVIDER = "bedrock"
 _CONNECT_TIMEOUT = 5  # seconds
 _READ_TIMEOUT = 15
-_ATTEMPTS = 2
+_ATTEMPTS = 1  # somebody waits for the answer and can ask again
 _ON_DEMAND = "ON_DEMAND"
 
 
