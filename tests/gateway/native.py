@@ -84,7 +84,9 @@ def _anthropic_usage(usage: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _anthropic_stream(events: Iterable[dict[str, Any]]) -> Answer:
-    choice, usage, inputs, answer = Choice(), {}, {}, Answer()
+    choice, answer = Choice(), Answer()
+    usage: dict[str, Any] = {}
+    inputs: dict[int, list[str]] = {}
     for event in events:
         match event["type"]:
             case "message_start":
@@ -151,10 +153,12 @@ def _bedrock_usage(usage: Mapping[str, Any]) -> dict[str, Any]:
 def _bedrock_stream(response: Mapping[str, Any]) -> Answer:
     buffer = EventStreamBuffer()
     buffer.add_data(body_of(response))
-    choice, inputs, answer = Choice(), {}, Answer()
+    choice, answer = Choice(), Answer()
+    inputs: dict[int, list[str]] = {}
     for frame in buffer:
+        headers: Any = frame.headers  # botocore's stubs take it for a number
         event = json.loads(frame.payload)
-        match frame.headers[":event-type"]:
+        match headers[":event-type"]:
             case "contentBlockStart" if "toolUse" in event["start"]:
                 # What the service itself runs (grounding) is no call for the client.
                 if event["start"]["toolUse"].get("type") != "server_tool_use":
@@ -189,7 +193,8 @@ def _cohere_usage(usage: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _cohere_stream(events: Iterable[dict[str, Any]]) -> Answer:
-    choice, inputs, answer = Choice(), {}, Answer()
+    choice, answer = Choice(), Answer()
+    inputs: dict[int, list[str]] = {}
     for event in events:
         message = event.get("delta", {}).get("message", {})
         match event["type"]:

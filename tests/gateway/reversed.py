@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from tests.gateway.recorded import Recording
-from tests.integrations.reverse import anthropic, bedrock, cohere
+from tests.integrations.reverse import anthropic, bedrock, cohere, google
 
 
 def openai_request(recording: Recording) -> dict[str, Any]:
@@ -18,6 +18,8 @@ def openai_request(recording: Recording) -> dict[str, Any]:
         return anthropic.openai_fields(body)
     if api.startswith("bedrock."):
         return bedrock.openai_fields(body, model=model, stream=stream)
+    if api.startswith("google."):
+        return google.openai_request(body, model=model, stream=stream)
     if api == "cohere.v2_chat":
         return cohere.as_openai(body)
     raise AssertionError(f"no reverse translator for {api}")

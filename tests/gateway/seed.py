@@ -90,7 +90,7 @@ def set_price(command: dict[str, Any]) -> dict[str, Any]:
 
 
 def _save_integration(project_id: str, given: dict[str, Any]) -> None:
-    from integrations.credentials import store_secret
+    from integrations.credentials import store_extra, store_secret
     from integrations.models import ProviderIntegration
 
     row = ProviderIntegration.objects.filter(project_id=project_id, provider=given["provider"]).first()
@@ -98,6 +98,8 @@ def _save_integration(project_id: str, given: dict[str, Any]) -> None:
     row.base_url = given["base_url"]
     row.options = given.get("options", {})
     store_secret(row, given["api_key"])
+    if secret_extra := given.get("secret_extra"):
+        store_extra(row, secret_extra)
     row.save()
 
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -166,15 +166,17 @@ class GatewayService:
         base_urls: dict[str, str] | None = None,
         secret: str = PROVIDER_SECRET,
         routing: dict[str, Any] | None = None,
+        integrations: Iterable[dict[str, Any]] = (),
     ) -> Gateway:
-        """A project with a key of both scopes and an integration for each provider in `base_urls`."""
-        integrations = [
+        """A project with a key of both scopes, an integration for each provider in `base_urls`, and those given whole
+        (`seed.py` has their fields)."""
+        plain = [
             {"provider": provider, "base_url": url, "api_key": secret} for provider, url in (base_urls or {}).items()
         ]
         made = self.seeder.call(
             "make_project",
             name=f"project {time.monotonic_ns()}",
-            integrations=integrations,
+            integrations=[*plain, *integrations],
             keys=[{"scopes": ["gateway", "manage"]}],
         )
         if routing:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from integrations.providers.base import Credentials
-from integrations.registry import default_model, providers
+from integrations.registry import default_model, providers, traits_of
 from tests.fakes.dialects.registry import FAKES
 from tests.fakes.dialects.server import DialectServer, asked, tells
 from tests.fakes.dialects.story import Asked, FakeDialect, Story
@@ -46,26 +46,17 @@ def staged(service: GatewayService) -> Iterator[Stage]:
         integrations = [
             integration_of(FAKES[provider], server.base_url(provider)) for provider in providers() if provider in FAKES
         ]
-        yield Stage(project_with(service, integrations), server)
+        yield Stage(service.new_project(integrations=integrations), server)
 
 
-def project_with(service: GatewayService, integrations: list[dict[str, object]]) -> Gateway:
-    """A new project with these integrations and a key of both scopes."""
-    made = service.seeder.call(
-        "make_project",
-        name=f"stage {time.monotonic_ns()}",
-        integrations=integrations,
-        keys=[{"scopes": ["gateway", "manage"]}],
-    )
-    return Gateway(service=service, project_id=made["project_id"], key=made["keys"][0])
-
-
-def integration_of(fake: FakeDialect, base_url: str) -> dict[str, object]:
+def integration_of(fake: FakeDialect, base_url: str) -> dict[str, Any]:
     """What `seed.py` stores for the fake's credentials."""
     credentials: Credentials = fake.credentials(base_url)
+    secret = set(traits_of(credentials.provider).secret_extra)
     return {
         "provider": credentials.provider,
         "base_url": credentials.base_url,
         "api_key": credentials.secret,
-        "options": dict(credentials.extra),
+        "options": {name: value for name, value in credentials.extra.items() if name not in secret},
+        "secret_extra": {name: value for name, value in credentials.extra.items() if name in secret},
     }

@@ -17,7 +17,7 @@ from tests.gateway.native import NATIVE, canonical, native_answer
 from tests.gateway.recorded import Answer, Recording, exchanges, upstream_message
 from tests.gateway.reversed import openai_request
 from tests.gateway.service import Gateway, GatewayService
-from tests.gateway.stage import integration_of, project_with
+from tests.gateway.stage import integration_of
 from tests.gateway.test_recordings import STATUSES, assert_headers, named, read_chunks, read_whole
 from tests.gateway.wire import assert_closing_chunk, assert_error, read_stream, without_comments
 
@@ -49,7 +49,7 @@ def project_of(service: GatewayService, replay: ReplayServer) -> ProjectOf:
         name = recording["name"]
         if name not in made:
             fake = FAKES[recording["provider"]]
-            made[name] = project_with(service, [integration_of(fake, replay.base_url(name))])
+            made[name] = service.new_project(integrations=[integration_of(fake, replay.base_url(name))])
         return made[name]
 
     return project
