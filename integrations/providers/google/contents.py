@@ -16,7 +16,8 @@ from integrations.providers.google.models import Model
 FORMAT = "google-gemini-v1"
 # For calls that another vendor's model made: https://ai.google.dev/gemini-api/docs/thought-signatures#faqs
 UNSIGNED = "skip_thought_signature_validator"
-# `reasoning_details` say with this which stretch of the content a signature belongs to, in characters.
+# `reasoning_details` say in their id what a signature belongs to: a stretch of the content, in characters, an image by
+# its number, or a call by its id.
 _STRETCH = "content:"
 
 Part = dict[str, Any]
@@ -24,6 +25,10 @@ Part = dict[str, Any]
 
 def stretch_id(start: int, end: int) -> str:
     return f"{_STRETCH}{start}:{end}"
+
+
+def image_id(number: int) -> str:
+    return f"image:{number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +103,9 @@ class _ModelParts:
     writer: Writer
     parts: list[Part] = field(default_factory=list)
     for_text: list[tuple[int, int, str]] = field(default_factory=list)  # start, end, signature
-    for_calls: dict[str, str] = field(default_factory=dict)
+    by_id: dict[str, str] = field(default_factory=dict)  # for calls and images
     loose: list[str] = field(default_factory=list)  # signatures that name nothing: for the next call, else the text
+    images: int = 0
 
     def write(self, blocks: Iterable[Block]) -> list[Part]:
         calls = sum(isinstance(block, ToolCall) for block in blocks)
@@ -112,7 +118,7 @@ class _ModelParts:
                 case ToolCall():
                     self._call(block)
                 case Attachment():
-                    self.parts.append(self.writer.media(block))
+                    self._image(block)
         self.for_text += [(0, 0, signature) for signature in self.loose]
         self._signed_nothing()
         return self.parts
@@ -131,7 +137,7 @@ class _ModelParts:
         if stretch is not None:
             self.for_text.append((*stretch, signature))
         elif block.id:
-            self.for_calls[block.id] = signature
+            self.by_id[block.id] = signature
         else:
             self.loose.append(signature)
 
@@ -156,12 +162,18 @@ class _ModelParts:
         if call.id:
             function["id"] = call.id
         part: Part = {"functionCall": function}
-        signature = _own_signature(call) or self.for_calls.pop(call.id, "") or (self.loose.pop(0) if self.loose else "")
+        signature = _own_signature(call) or self.by_id.pop(call.id, "") or (self.loose.pop(0) if self.loose else "")
         if not signature and self.writer.model.signed_calls and not self._follows_call():
             signature = UNSIGNED
         if signature:
             part["thoughtSignature"] = signature
         self.parts.append(part)
+
+    def _image(self, attachment: Attachment) -> None:
+        part = self.writer.media(attachment)
+        signature = self.by_id.pop(image_id(self.images), "")
+        self.parts.append({**part, "thoughtSignature": signature} if signature else part)
+        self.images += 1
 
     def _follows_call(self) -> bool:
         """Of parallel calls only the first is signed."""

@@ -10,8 +10,10 @@ from typing import Any
 import msgspec
 
 from integrations.providers.completion import reasoning_encrypted, reasoning_text
-from integrations.providers.google.contents import FORMAT, stretch_id
-from integrations.providers.google.shapes import Candidate, FunctionCall, Part, has
+from integrations.providers.google.contents import FORMAT, image_id, stretch_id
+from integrations.providers.google.shapes import Blob, Candidate, FunctionCall, Part, has
+
+_UNFINISHED = "FINISH_REASON_UNSPECIFIED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Choice:
     citations: list[msgspec.Raw] = field(default_factory=list)
 
     def read(self, candidate: Candidate) -> Iterator[Piece]:
-        if candidate.finish_reason:
+        if candidate.finish_reason and candidate.finish_reason != _UNFINISHED:
             self.finished = candidate.finish_reason
             self.message = candidate.finish_message or self.message
         if candidate.content is not None:
@@ -81,10 +83,8 @@ class Choice:
             yield from self._call(part.function_call, part.thought_signature or "")
         elif part.text is not None:
             yield from self._thought(part) if part.thought else self._text(part.text, part.thought_signature or "")
-        elif part.inline_data is not None and part.inline_data.mime_type.startswith("image/") and not part.thought:
-            url = f"data:{part.inline_data.mime_type};base64,{part.inline_data.data}"
-            yield Image({"type": "image_url", "image_url": {"url": url}, "index": self.images})
-            self.images += 1
+        elif part.inline_data is not None and not part.thought:
+            yield from self._image(part.inline_data, part.thought_signature or "")
 
     def _text(self, text: str, signature: str) -> Iterator[Piece]:
         start = self.length
@@ -115,6 +115,15 @@ class Choice:
         arguments = msgspec.json.format(call.args, indent=-1).decode() if has(call.args) else "{}"
         yield Call(self.calls, call_id, call.name, arguments, extra)
         self.calls += 1
+
+    def _image(self, blob: Blob, signature: str) -> Iterator[Piece]:
+        if not blob.mime_type.startswith("image/"):
+            return
+        url = f"data:{blob.mime_type};base64,{blob.data}"
+        yield Image({"type": "image_url", "image_url": {"url": url}, "index": self.images})
+        if signature:
+            yield Thought("", [self._encrypted(signature, image_id(self.images))])
+        self.images += 1
 
     def _encrypted(self, signature: str, belongs_to: str) -> dict[str, Any]:
         detail = reasoning_encrypted(signature, format=FORMAT, index=self.details, id=belongs_to)

@@ -27,7 +27,7 @@ _DEFAULT_TIERS = ("auto", "default")
 
 def build_body(request: ChatRequest, *, provider: str, vertex: bool) -> tuple[bytes, tuple[str, ...]]:
     """The body and the warnings. Raises UnsupportedParameterError."""
-    fields = _with_google_extras(request.fields)
+    fields = _with_images(_with_google_extras(request.fields))
     mapped = Mapped(provider, fields)
     model = model_named(request.model)
     writer = Writer(model=model, fetched=request.media, vertex=vertex)
@@ -44,10 +44,10 @@ def build_body(request: ChatRequest, *, provider: str, vertex: bool) -> tuple[by
 
 
 def files_to_fetch(request: ChatRequest, *, vertex: bool) -> tuple[str, ...]:
-    messages = request.fields["messages"]
-    if all(isinstance(message.get("content"), str) for message in messages):
+    fields = _with_images(request.fields)
+    if all(isinstance(message.get("content"), str | None) for message in fields["messages"]):
         return ()
-    return to_fetch(read_conversation(request.fields).attachments(), vertex=vertex)
+    return to_fetch(read_conversation(fields).attachments(), vertex=vertex)
 
 
 def _conversation(conversation: Conversation, writer: Writer) -> dict[str, Any]:
@@ -75,3 +75,20 @@ def _with_google_extras(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(google, Mapping):
         return fields
     return {**{name: value for name, value in fields.items() if name != "extra_body"}, **google}
+
+
+def _with_images(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Images that the model made come back in `images`, as they left: here they are content like any other."""
+    messages = fields["messages"]
+    if not any(message.get("images") and message["role"] == "assistant" for message in messages):
+        return fields
+    return {**fields, "messages": [_with_images_in_content(message) for message in messages]}
+
+
+def _with_images_in_content(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    images = message.get("images")
+    if message["role"] != "assistant" or not isinstance(images, list):
+        return message
+    content = message.get("content")
+    told = [{"type": "text", "text": content}] if isinstance(content, str) and content else content or []
+    return {**message, "content": [*told, *images]}

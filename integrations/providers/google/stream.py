@@ -21,6 +21,9 @@ from integrations.providers.google.response import FILTERED, blocked_answer, com
 from integrations.providers.google.shapes import Candidate, Response, decode, has
 from integrations.providers.sse import EventTooLargeError
 
+# Google sends none, but proxies that know OpenAI's streams better do.
+_DONE = b"[DONE]"
+
 
 class GoogleStream:
     """See `StreamTranslator`. A caller that finds `usage` None at the end may set an estimate before `closing()`.
@@ -81,7 +84,7 @@ class GoogleStream:
     def _translate(self, events: list[bytes], *, cut: bool = False) -> list[StreamEvent]:
         translated: list[StreamEvent] = []
         for data in events:
-            if not data.strip():
+            if not data.strip() or data[:6] == _DONE:
                 continue
             try:
                 self._event(data, translated)
@@ -107,7 +110,7 @@ class GoogleStream:
         if candidates:
             for position, candidate in enumerate(candidates):
                 self._candidate(chunks, candidate, index_of(candidate, position), out)
-        elif is_blocked(response.prompt_feedback) and not self._choices:
+        elif is_blocked(response.prompt_feedback):
             self._block(chunks, response, out)
 
     def _begin(self, response: Response, data: bytes) -> Chunks:
@@ -135,6 +138,11 @@ class GoogleStream:
                 out.append(_written(chunks, piece, index))
 
     def _block(self, chunks: Chunks, response: Response, out: list[StreamEvent]) -> None:
+        """Mostly before any output, but Vertex checks long prompts while the answer is on its way."""
+        for choice in self._choices.values():
+            choice.finished = choice.finished or "PROHIBITED_CONTENT"
+        if self._choices or self._blocked:
+            return
         out.append(chunks.role())
         self._blocked = True
         refusal = blocked_answer(response).refusal
