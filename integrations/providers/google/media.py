@@ -7,6 +7,7 @@ https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference#
 from __future__ import annotations
 
 import base64
+import binascii
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -91,14 +92,20 @@ def _inline(media_type: str, data: str) -> dict[str, Any]:
 
 
 def _from_data_url(url: str) -> tuple[str, str]:
-    """Media type and base64. Megabytes that are plain base64 already are not decoded only to be encoded again."""
-    head, comma, body = url.partition(",")
-    if comma and head[-7:].lower() == ";base64" and "%" not in body and body.isascii() and body[-1:].strip():
-        media_type = head[5:].partition(";")[0].strip().lower()
-        if media_type:
-            return media_type, body
+    """Media type and base64. Megabytes that are proper base64 already are not encoded again."""
+    head, _, body = url.partition(",")
+    media_type = head[5:].partition(";")[0].strip().lower()
+    if media_type and head[-7:].lower() == ";base64" and _is_base64(body):
+        return media_type, body
     media_type, data = data_url(url)
     return media_type, base64.b64encode(data).decode("ascii")
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        return bool(binascii.a2b_base64(text, strict_mode=True))
+    except ValueError:
+        return False
 
 
 def _by_address(attachment: Attachment, *, vertex: bool) -> dict[str, str] | None:
