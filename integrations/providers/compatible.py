@@ -43,7 +43,7 @@ DIALECTS = (
         json_schema=False,
         choices=False,
         max_completion_tokens=False,
-        drops=("logit_bias",),
+        ignores=("logit_bias",),
         reasoning_models=("deepseek-reasoner",),
         sampling_refused=("logprobs", "top_logprobs"),
     ),
@@ -109,7 +109,7 @@ DIALECTS = (
         history=History.DROP,
         choices=False,
         max_completion_tokens=False,
-        drops=("logprobs", "top_logprobs", "logit_bias"),
+        ignores=("logprobs", "top_logprobs", "logit_bias"),
         parameters=frozenset(
             {"top_k", "search_mode", "search_domain_filter", "search_recency_filter", "return_images"}
             | {"return_related_questions", "web_search_options", "disable_search", "language_preference"}
@@ -146,7 +146,7 @@ DIALECTS = (
         tool_choice=False,
         choices=False,
         max_completion_tokens=False,
-        drops=("logprobs", "top_logprobs", "logit_bias", "frequency_penalty", "presence_penalty", "reasoning_effort"),
+        ignores=("logprobs", "top_logprobs", "logit_bias", "frequency_penalty", "presence_penalty"),
         parameters=frozenset({"do_sample", "tool_stream", "request_id", "user_id"}),
     ),
     Dialect(
@@ -155,7 +155,7 @@ DIALECTS = (
         "",
         default_model="claude-sonnet-4-5",
         thinking=Thinking.REASONING_EFFORT,
-        reasoning_formats=("anthropic-claude-v1",),
+        reasoning_formats=("anthropic-claude-v1", "openai-"),
         cache_control=True,
         parameters=frozenset({"reasoning"}),
     ),
@@ -172,7 +172,7 @@ DIALECTS = (
         tool_choice=False,
         choices=False,
         max_completion_tokens=False,
-        drops=("logit_bias", "user"),
+        ignores=("logit_bias", "user"),
         parameters=frozenset({"reasoning"}),
     ),
     # A server that may be anything gets what the client sent.

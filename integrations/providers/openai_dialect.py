@@ -43,7 +43,7 @@ class History(StrEnum):
 
     PASS = "pass"  # noqa: S105 - not a password: not documented; stays, but is left out of a fallback
     KEEP = "keep"
-    WITH_TOOLS = "with_tools"  # wanted beside tool calls, of no use elsewhere
+    WITH_TOOLS = "with_tools"  # wanted beside tool calls, ignored elsewhere: a fallback leaves it out there
     RENAME = "rename"  # named `reasoning`, for models of `reasoning_models`; refused on others
     DROP = "drop"  # unknown there and refused when sent
 
@@ -73,9 +73,9 @@ class Dialect(Traits):
 
     `reasoning_formats`: which `reasoning_details` it takes back; None: not documented, they stay but on a fallback;
     empty: none, as little as any other vendor's state. `effort_models`: prefixes of the models that take a level as
-    `reasoning_effort`; `optional_models` take `none`. `drops`: parameters that it refuses or ignores. `parameters`:
-    those that it takes beside the common ones, for the sake of a fallback. `sampling_refused` are what the models of
-    `reasoning_models` refuse.
+    `reasoning_effort`; `optional_models` take `none`. `drops`: parameters that it refuses; `ignores`: those that it
+    takes no notice of, which a direct request keeps. `parameters`: those that it takes beside the common ones, for the
+    sake of a fallback. `sampling_refused` are what the models of `reasoning_models` refuse.
     """
 
     documents: Documents = Documents.REFUSE
@@ -91,10 +91,11 @@ class Dialect(Traits):
     stream_options: bool = True
     developer_role: bool = False  # elsewhere `developer` becomes `system`
     json_schema: bool = True
-    tool_choice: bool = True  # False: only `auto`, and by leaving the tools out `none`
+    tool_choice: bool = True  # False: ignored but for `auto`, and by leaving the tools out `none`
     choices: bool = True  # False: one answer a request
     max_completion_tokens: bool = True  # False: known as `max_tokens` only
     drops: tuple[str, ...] = ()
+    ignores: tuple[str, ...] = ()
     parameters: frozenset[str] = frozenset()
     reasoning_models: tuple[str, ...] = ()
     sampling_refused: tuple[str, ...] = ()

@@ -117,7 +117,7 @@ class MessageRules:
         match self._dialect.history:
             case History.KEEP:
                 return
-            case History.PASS if not request.is_fallback:
+            case History.PASS | History.WITH_TOOLS if not request.is_fallback:
                 return
             case History.WITH_TOOLS if made.get("tool_calls"):
                 made.pop("reasoning", None)

@@ -27,7 +27,7 @@ _encode = msgspec.json.Encoder().encode
 
 def of_interest(dialect: Dialect) -> frozenset[str]:
     """The fields that `adjust` has something to do with on a direct request; without any it need not be called."""
-    names = {*OWN_FIELDS, *dialect.drops}
+    names = {*OWN_FIELDS, *dialect.drops, *dialect.ignores}
     if dialect.thinking is not Thinking.PASS:
         names.add("thinking")
     if not dialect.json_schema:
@@ -50,12 +50,16 @@ def adjust(raw: RawFields, request: ChatRequest, dialect: Dialect) -> tuple[str,
         _keep_known(account)
     for name in dialect.drops:
         account.drop(name)
+    for name in dialect.ignores:
+        account.ignore(name, is_fallback=request.is_fallback)
     if "thinking" in raw:
         _translate_thinking(account, request.model)
     if request.is_fallback:
         _fit_reasoning_model(account, request.model)
     _rename_limit(account, request)
     _check_kind(account)
+    if not dialect.tool_choice and "tool_choice" in raw:
+        _fit_tool_choice(account, request)
     return tuple(account.warnings)
 
 
@@ -71,9 +75,20 @@ class _Account:
 
     def drop(self, name: str, why: str = "") -> None:
         """A value that stands for leaving it out says nothing, and nothing is said about it."""
-        value = self.raw.pop(name, None)
-        if value is not None and bytes(value) not in _AS_IF_ABSENT:
+        if self._asks_for_something(name):
             self.warnings.append(f"{name}: dropped, {why or f'{self.dialect.provider} has no counterpart'}")
+        self.raw.pop(name, None)
+
+    def ignore(self, name: str, *, is_fallback: bool) -> None:
+        """The provider takes no notice: said, and left to it where the client has sent it there."""
+        if is_fallback:
+            self.drop(name)
+        elif self._asks_for_something(name):
+            self.warnings.append(f"{name}: ignored by {self.dialect.provider}")
+
+    def _asks_for_something(self, name: str) -> bool:
+        value = self.raw.get(name)
+        return value is not None and bytes(value) not in _AS_IF_ABSENT
 
     def value(self, name: str) -> Any:
         raw = self.raw.get(name)
@@ -191,14 +206,12 @@ def _check_kind(account: _Account) -> None:
         wish = account.value("response_format")
         if isinstance(wish, Mapping) and wish.get("type") == "json_schema":
             raise account.refuse("response_format", f"{dialect.provider} takes no JSON schema")
-    if not dialect.tool_choice and "tool_choice" in account.raw:
-        _drop_tool_choice(account)
 
 
-def _drop_tool_choice(account: _Account) -> None:
+def _fit_tool_choice(account: _Account, request: ChatRequest) -> None:
     choice = account.value("tool_choice")
     if choice == "none":
         for name in ("tool_choice", "tools", "parallel_tool_calls"):
             account.raw.pop(name, None)
     elif choice != "auto":
-        account.drop("tool_choice", f"{account.dialect.provider} lets the model choose")
+        account.ignore("tool_choice", is_fallback=request.is_fallback)

@@ -8,7 +8,17 @@ from integrations.providers.compatible import DIALECTS
 from integrations.providers.openai_dialect import Dialect
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "providers" / "compatible.md"
-HEAD = ("Provider", "Address", "Thinking", "Reasoning sent back", "Documents", "Images", "Not there", "Dropped")
+HEAD = (
+    "Provider",
+    "Address",
+    "Thinking",
+    "Reasoning sent back",
+    "Documents",
+    "Images",
+    "Not there",
+    "Refused: dropped",
+    "Ignored",
+)
 
 
 def words(value: str) -> str:
@@ -36,6 +46,7 @@ def cells(row: Dialect) -> tuple[str, ...]:
         words(row.images),
         missing(row),
         ", ".join(f"`{name}`" for name in row.drops),
+        ", ".join(f"`{name}`" for name in row.ignores),
     )
 
 

@@ -101,7 +101,6 @@ def test_history__at_a_server_that_may_be_anything__untouched_but_on_a_fallback(
         ("groq", "openai/gpt-oss-20b", {"reasoning": "r"}),
         ("groq", "moonshotai/kimi-k2-instruct", {}),
         ("cerebras", "gpt-oss-120b", {"reasoning": "r"}),
-        ("deepseek", "deepseek-reasoner", {}),
         ("xai", "grok-4", {"reasoning_content": "r"}),
         ("zai", "glm-4.6", {"reasoning_content": "r"}),
         ("perplexity", "sonar", {}),
@@ -115,9 +114,12 @@ def test_history__reasoning_text__where_and_how_it_is_taken(
     assert made[1] == answer(**expected)
 
 
-def test_history__reasoning_of_a_tool_call_at_deepseek__goes_back() -> None:
-    history = answer(reasoning_content="r", reasoning="r", tool_calls=[PLAIN_CALL])
-    assert sent("deepseek", USER, history)[1] == answer(reasoning_content="r", tool_calls=[PLAIN_CALL])
+def test_history__reasoning_at_deepseek__kept_where_it_is_wanted() -> None:
+    called = answer(reasoning_content="r", reasoning="r", tool_calls=[PLAIN_CALL])
+    said = answer(reasoning_content="r")
+    assert sent("deepseek", USER, called, said) == [USER, called, said]
+    kept = answer(reasoning_content="r", tool_calls=[PLAIN_CALL])
+    assert sent("deepseek", USER, called, said, is_fallback=True) == [USER, kept, answer()]
 
 
 def test_cache_control__direct_untouched__on_a_fallback_only_where_it_is_known() -> None:

@@ -114,14 +114,17 @@ def test_schema__where_there_is_none__refused(provider: str) -> None:
 
 
 @pytest.mark.parametrize("provider", ["zai", "ollama"])
-def test_tool_choice__where_the_model_chooses__dropped_or_acted_on(provider: str) -> None:
+def test_tool_choice__where_the_model_chooses__named_or_acted_on(provider: str) -> None:
     tools: dict[str, Any] = {"tools": [TOOL]}
     assert sent(made(provider, **tools, tool_choice="auto")) == {**tools, "tool_choice": "auto"}
     none = made(provider, **tools, tool_choice="none", parallel_tool_calls=False)
     assert (sent(none), none.warnings) == ({}, ())
     required = made(provider, **tools, tool_choice="required")
-    assert sent(required) == tools
-    assert required.warnings == (f"tool_choice: dropped, {provider} lets the model choose",)
+    assert sent(required) == {**tools, "tool_choice": "required"}
+    assert required.warnings == (f"tool_choice: ignored by {provider}",)
+    fallback = made(provider, is_fallback=True, **tools, tool_choice="required")
+    assert sent(fallback) == tools
+    assert fallback.warnings == (f"tool_choice: dropped, {provider} has no counterpart",)
 
 
 @pytest.mark.parametrize("provider", ["deepseek", "perplexity", "zai", "ollama"])
@@ -135,14 +138,30 @@ def test_limit__where_only_the_old_name_is_known__renamed(provider: str) -> None
     [
         ("groq", {"logprobs": True, "top_logprobs": 2, "logit_bias": {"1": 1}}),
         ("cerebras", {"frequency_penalty": 0.5, "presence_penalty": 0.5, "logit_bias": {"1": 1}}),
-        ("ollama", {"logit_bias": {"1": 1}, "user": "u"}),
-        ("zai", {"logprobs": True, "frequency_penalty": 0.5, "reasoning_effort": "low"}),
     ],
 )
 def test_parameters__that_a_provider_refuses__dropped_and_named(provider: str, fields: dict[str, Any]) -> None:
     upstream = made(provider, **fields)
     assert sent(upstream) == {}
     assert sorted(warning.partition(":")[0] for warning in upstream.warnings) == sorted(fields)
+
+
+@pytest.mark.parametrize(
+    ("provider", "fields"),
+    [
+        ("ollama", {"logit_bias": {"1": 1}, "user": "u"}),
+        ("zai", {"logprobs": True, "frequency_penalty": 0.5}),
+        ("deepseek", {"logit_bias": {"1": 1}}),
+        ("perplexity", {"logprobs": True, "top_logprobs": 3}),
+    ],
+)
+def test_parameters__that_a_provider_ignores__named_and_left_out_of_a_fallback(
+    provider: str, fields: dict[str, Any]
+) -> None:
+    for is_fallback, expected in ((False, fields), (True, {})):
+        upstream = made(provider, is_fallback=is_fallback, **fields)
+        assert sent(upstream) == expected
+        assert sorted(warning.partition(":")[0] for warning in upstream.warnings) == sorted(fields)
 
 
 def test_parameters__that_ask_for_nothing__dropped_in_silence() -> None:
