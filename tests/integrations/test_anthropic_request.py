@@ -255,6 +255,22 @@ def test_messages__native_block__in_its_place(part: dict[str, Any]) -> None:
     assert content_of(text, part, text) == [text, part, text]
 
 
+def test_messages__uploaded_file__by_its_id_unless_another_vendor_holds_it() -> None:
+    part = {"type": "file", "file": {"file_id": "file_1", "filename": "a.pdf"}, "cache_control": {"type": "ephemeral"}}
+    assert content_of(part) == [
+        {
+            "type": "document",
+            "source": {"type": "file", "file_id": "file_1"},
+            "title": "a.pdf",
+            "cache_control": {"type": "ephemeral"},
+        }
+    ]
+    direct = chat_request(BUDGETS, messages=[{"role": "user", "content": [part]}])
+    fallback = ChatRequest(direct.model, False, direct.body, direct.fields, is_fallback=True)
+    with pytest.raises(UnsupportedParameterError, match="file_data"):
+        ADAPTER.build_request(fallback, credentials("anthropic"))
+
+
 # --- images and documents
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from integrations.providers.anthropic.attachments import attachment_block
-from integrations.providers.anthropic.native import is_native, native_block, uses_files
+from integrations.providers.anthropic.native import is_block, is_native, native_block, uses_files
 from integrations.providers.anthropic.response import FORMAT
 from integrations.providers.base import ChatRequest, Media
 from integrations.providers.conversation import (
@@ -49,7 +49,8 @@ class Messages:
 
 def read_messages(request: ChatRequest) -> Messages:
     """Raises UnsupportedParameterError for parts that Claude cannot take."""
-    conversation = read_conversation(request.fields, native=is_native)
+    # On a fallback an id in OpenAI's words names a file that another vendor holds.
+    conversation = read_conversation(request.fields, native=is_block if request.is_fallback else is_native)
     messages: list[Json] = []
     files = False
     for turn in conversation.turns:

@@ -52,12 +52,18 @@ _OLD_MCP_BETA = "mcp-client-2025-04-04"
 
 
 def is_native(part: Mapping[str, Any]) -> bool:
+    return is_block(part) or _is_uploaded(part)
+
+
+def is_block(part: Mapping[str, Any]) -> bool:
     kind = part.get("type")
-    if kind == "file":
-        # An uploaded file's id is of use to the vendor that holds it.
-        file = part.get("file")
-        return isinstance(file, Mapping) and isinstance(file.get("file_id"), str) and not file.get("file_data")
     return kind in _BLOCKS or (isinstance(kind, str) and kind.endswith("_tool_result"))
+
+
+def _is_uploaded(part: Mapping[str, Any]) -> bool:
+    """A file by its id, which is of use to the vendor that holds the file."""
+    file = part.get("file") if part.get("type") == "file" else None
+    return isinstance(file, Mapping) and isinstance(file.get("file_id"), str) and not file.get("file_data")
 
 
 def native_block(part: Mapping[str, Any]) -> Mapping[str, Any]:
