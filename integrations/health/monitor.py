@@ -36,17 +36,32 @@ class HealthMonitor:
         draw: Callable[[], float] = random.random,
         max_targets: int = MAX_TARGETS,
     ) -> None:
-        self._clock = clock
+        self.clock = clock
         self._draw = draw
         self._entries = Entries(max_targets)
         sender = secrets.token_hex(8)
         self._sharing = Sharing(HealthStore(redis_url, sender), self._entries, sender, clock=clock, draw=draw)
 
+    @property
+    def watched(self) -> int:
+        """How many targets are in memory."""
+        return len(self._entries)
+
+    @property
+    def shared(self) -> bool:
+        """Whether the other workers hear this one, and it them."""
+        return self._sharing.connected
+
+    @property
+    def unshared(self) -> bool:
+        """Whether there is something that the others have not been told yet."""
+        return self._sharing.busy
+
     def health_of(self, target: Target) -> TargetHealth:
         entry = self._entries.get(target)
         if entry is None:
             return self._health_of_unknown(target)
-        now = self._clock()
+        now = self.clock()
         # The first comparison holds unless the clock was set back.
         if not entry.reviewed_at <= now < entry.stale_at:
             entry.review(now)
@@ -58,7 +73,7 @@ class HealthMonitor:
         """`latency_ms` is the time to the first output of a stream, or to the end of a whole answer."""
         if len(target.model) > LONGEST_MODEL:
             return
-        now = self._clock()
+        now = self.clock()
         entry = self._count(target, now, (bucket_of(latency_ms), OUTCOMES))
         if entry.circuit.note_success(now, started=now - latency_ms / 1000):
             self._announce(target, entry)
@@ -69,7 +84,7 @@ class HealthMonitor:
         """`retry_after` in seconds, as the provider said it. A request that was itself at fault is not counted."""
         if len(target.model) > LONGEST_MODEL:
             return
-        now = self._clock()
+        now = self.clock()
         if kind is FailureKind.REJECTED:
             self._release(target, now)
             return
@@ -88,7 +103,7 @@ class HealthMonitor:
         entry = self._entries.get(target)
         if entry is None or entry.circuit.closed:
             return True
-        now = self._clock()
+        now = self.clock()
         if entry.circuit.state(now) is CircuitState.OPEN or now < entry.claimed_until:
             return False
         # Before anything is waited for, so that this worker's other requests do not ask too.
@@ -104,7 +119,7 @@ class HealthMonitor:
         await self._sharing.close()
 
     def _health_of_unknown(self, target: Target) -> TargetHealth:
-        now = self._clock()
+        now = self.clock()
         if len(target.model) <= LONGEST_MODEL and not self._sharing.knows_all(now):
             self._sharing.entry(target, now)
         return UNKNOWN

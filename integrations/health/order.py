@@ -28,7 +28,8 @@ def order_by_latency(targets: Sequence[Target], health: HealthOf, draw: float) -
     cold = [target for target, found in known if _latency_class(found) == _COLD]
     if not cold or draw >= PROBE_SHARE:
         return ordered
-    probed = cold[floor(draw / PROBE_SHARE * len(cold))]
+    # A draw just below the share may be rounded up to it.
+    probed = cold[min(floor(draw / PROBE_SHARE * len(cold)), len(cold) - 1)]
     return [probed, *(target for target in ordered if target != probed)]
 
 

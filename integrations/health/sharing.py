@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 
 import msgspec
@@ -79,6 +79,10 @@ class Sharing:
     def connected(self) -> bool:
         return self._connected
 
+    @property
+    def busy(self) -> bool:
+        return bool(self._counted or self._wanted or self._circuits or self._untold or self._released)
+
     def entry(self, target: Target, now: float) -> Entry:
         """What is known of the target; what is not is fetched soon, unless it would have been heard of."""
         entry = self._entries.use(target)
@@ -126,13 +130,13 @@ class Sharing:
         while True:
             try:
                 await self._share()
-            except* (redis.RedisError, OSError) as errors:
+            except (redis.RedisError, OSError) as error:
                 pause = _FIRST_PAUSE_SECONDS if not self._away else min(2 * pause, _LONGEST_PAUSE_SECONDS)
-                self._lost(errors)
-            except* Exception as errors:
+                self._lost(error)
+            except Exception:
                 # A defect of ours, or foreign data in Redis: the others are better heard late than never again.
                 pause = _LONGEST_PAUSE_SECONDS
-                logger.error("sharing.failed", exc_info=errors)
+                logger.exception("sharing.failed")
             finally:
                 self._connected = False
                 self._heard_since = None
@@ -152,9 +156,7 @@ class Sharing:
             self._wanted.update(dict.fromkeys(self._entries))
             await self._load_wanted()
             self._found()
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._listen(channel))
-                tasks.create_task(self._ship_regularly())
+            await _until_one_ends(self._listen(channel), self._ship_regularly())
 
     async def _listen(self, channel: PubSub) -> None:
         while True:
@@ -295,10 +297,26 @@ class Sharing:
             self._away = False
             logger.info("redis.back")
 
-    def _lost(self, errors: BaseExceptionGroup[Exception]) -> None:
+    def _lost(self, error: Exception) -> None:
         if not self._away:
             self._away = True
-            logger.warning("redis.away error=%s", type(errors.exceptions[0]).__name__)
+            logger.warning("redis.away error=%s", type(error).__name__)
+
+
+async def _until_one_ends(*work: Coroutine[object, object, None]) -> None:
+    """Raises what that one raised; the others are cancelled.
+
+    No task group: when its tasks fail while it is cancelled itself, it raises their errors instead.
+    """
+    tasks = [asyncio.create_task(one) for one in work]
+    try:
+        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in ended:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _complete(entry: Entry, shared: Shared) -> None:

@@ -65,13 +65,16 @@ class HealthStore:
     def __init__(self, redis_url: str, sender: str) -> None:
         # One more try, at once, for a connection that was closed while nobody used it; never after a time-out.
         retry = Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,))
+        # The time-outs are set here, around each method: redis-py's own for sending is `asyncio.wait_for`, which before
+        # Python 3.12 loses a cancellation now and then (https://github.com/python/cpython/issues/86296).
         self._redis = redis.asyncio.Redis.from_url(
-            redis_url, socket_timeout=ANSWER_SECONDS, socket_connect_timeout=ANSWER_SECONDS, retry=retry
+            redis_url, socket_timeout=None, socket_connect_timeout=ANSWER_SECONDS, retry=retry
         )
         self._sender = sender
 
     async def ping(self) -> None:
-        await self._redis.ping()
+        async with asyncio.timeout(ANSWER_SECONDS):
+            await self._redis.ping()
 
     async def close(self) -> None:
         await self._redis.aclose()
@@ -90,12 +93,14 @@ class HealthStore:
                     )
             behind = len(batch.command_stack)
             self._keep(batch, parcel, now)
-            replies = await batch.execute()
+            async with asyncio.timeout(ANSWER_SECONDS):
+                replies = await batch.execute()
         return _sums(parcel.slices, replies[before:behind])
 
     async def publish(self, slices: list[SliceCounts]) -> int:
         """Tells the other workers; returns how many listen, oneself included."""
-        heard: int = await self._redis.publish(CHANNEL, encode_message(Message(self._sender, slices, [])))
+        async with asyncio.timeout(ANSWER_SECONDS):
+            heard: int = await self._redis.publish(CHANNEL, encode_message(Message(self._sender, slices, [])))
         return heard
 
     async def load(self, targets: Sequence[Target], numbers: Iterable[int]) -> list[Shared]:
@@ -105,7 +110,8 @@ class HealthStore:
                 batch.get(circuit_key(target.integration_id, target.model))
                 for number in wanted:
                     batch.hgetall(slice_key(target.integration_id, target.model, number))
-            replies = await batch.execute()
+            async with asyncio.timeout(ANSWER_SECONDS):
+                replies = await batch.execute()
         width = 1 + len(wanted)
         return [_shared(wanted, replies[at : at + width]) for at in range(0, len(replies), width)]
 
@@ -118,9 +124,9 @@ class HealthStore:
     async def subscription(self) -> AsyncIterator[PubSub]:
         """Stands when the block is entered: whatever is said from then on will be heard."""
         async with self._redis.pubsub() as channel:
-            await channel.subscribe(CHANNEL)
-            if await channel.get_message(timeout=ANSWER_SECONDS) is None:
-                raise redis.TimeoutError("no answer to a subscription")
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await channel.subscribe(CHANNEL)
+                await channel.get_message(timeout=None)
             yield channel
 
     def _add_circuits(self, batch: Pipeline, circuits: list[CircuitChange], now: float) -> None:
@@ -152,11 +158,10 @@ async def next_message(channel: PubSub) -> bytes:
     while True:
         message = await channel.get_message(timeout=QUIET_SECONDS)
         if message is None:
-            await channel.ping()
-            message = await channel.get_message(timeout=ANSWER_SECONDS)
-            if message is None:
-                raise redis.TimeoutError("no answer to a ping")
-        if message["type"] == "message":
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await channel.ping()
+                message = await channel.get_message(timeout=None)
+        if message is not None and message["type"] == "message":
             data: bytes = message["data"]
             return data
 

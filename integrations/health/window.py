@@ -78,6 +78,8 @@ class Window:
 
     def _forget(self, now: float) -> None:
         current = current_slices(now)
+        # Other hosts' clocks may be ahead of this one.
+        kept = range(current.start, current.stop + SLICES)
         for slices in (self._known, self._unshipped):
-            for number in [number for number in slices if number not in current]:
+            for number in [number for number in slices if number not in kept]:
                 del slices[number]

@@ -1,0 +1,205 @@
+"""Several workers over a real Redis: what one sees, all know."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+import redis.asyncio
+from django.conf import settings
+
+from integrations.health.keys import CHANNEL, slice_key
+from integrations.health.monitor import HealthMonitor
+from integrations.health.targets import UNKNOWN, CircuitState, Target
+from integrations.health.window import slice_of
+from integrations.providers.errors import FailureKind
+from tests.integrations.health.workers import connected, following, new_target, until, workers
+
+# Half a second is promised; a machine that runs other tests too may stretch it.
+SOON = 5.0
+
+
+def break_circuit(monitor: HealthMonitor, target: Target, times: int = 5) -> None:
+    for _ in range(times):
+        monitor.note_failure(target, FailureKind.UNAVAILABLE, 10.0)
+
+
+def circuit(monitor: HealthMonitor, target: Target) -> CircuitState:
+    return monitor.health_of(target).circuit
+
+
+async def test_window__noted_by_several_workers__is_the_same_for_all() -> None:
+    chance = random.Random(3)
+    target = new_target()
+    async with workers(settings.REDIS_URL, 3) as made:
+        for _ in range(300):
+            worker = chance.choice(made)
+            if chance.random() < 0.1:
+                worker.note_failure(target, FailureKind.UNAVAILABLE, 10.0)
+            else:
+                worker.note_success(target, chance.uniform(50, 5000))
+            if chance.random() < 0.05:
+                await asyncio.sleep(0.02)
+        # Every failure and every sample arrives exactly once: the figures of all are those of one that saw all.
+        await until(lambda: len({worker.health_of(target) for worker in made}) == 1, seconds=SOON)
+        await until(lambda: made[0].health_of(target).samples > 250, seconds=SOON)
+        first = made[0].health_of(target)
+        assert first.samples == round(300 * (1 - first.error_share))
+
+
+async def test_circuit__opened_and_closed_by_one__is_so_for_the_others() -> None:
+    target = new_target()
+    async with workers(settings.REDIS_URL, 2) as (a, b):
+        break_circuit(a, target)
+        await until(lambda: circuit(b, target) is CircuitState.OPEN, seconds=SOON)
+
+        b.note_success(target, 0.0)
+        await until(lambda: circuit(a, target) is CircuitState.CLOSED, seconds=SOON)
+
+
+async def test_circuit__failures_spread_over_workers__add_up() -> None:
+    target = new_target()
+    async with workers(settings.REDIS_URL, 3) as made:
+        for worker, times in zip(made, (2, 2, 1), strict=True):
+            break_circuit(worker, target, times)
+
+        await until(lambda: all(circuit(worker, target) is CircuitState.OPEN for worker in made), seconds=SOON)
+
+
+async def test_circuit__long_retry_after__rests_for_all() -> None:
+    target = new_target()
+    async with workers(settings.REDIS_URL, 2) as (a, b):
+        a.note_failure(target, FailureKind.RATE_LIMITED, 10.0, retry_after=120.0)
+
+        await until(lambda: circuit(b, target) is CircuitState.OPEN, seconds=SOON)
+
+
+async def test_worker__started_later__learns_what_it_is_asked_for() -> None:
+    warm, broken = new_target(), new_target()
+    async with workers(settings.REDIS_URL, 1) as (a,):
+        for _ in range(20):
+            a.note_success(warm, 100.0)
+        break_circuit(a, broken)
+        await until(lambda: not a.unshared, seconds=SOON)
+
+        async with workers(settings.REDIS_URL, 1) as (b,):
+            assert b.health_of(warm) == UNKNOWN
+            await until(lambda: b.health_of(warm) == a.health_of(warm), seconds=SOON)
+            await until(lambda: circuit(b, broken) is CircuitState.OPEN, seconds=SOON)
+
+
+async def test_worker__started_after_a_circuit_closed__does_not_open_it_for_old_failures() -> None:
+    target = new_target()
+    async with workers(settings.REDIS_URL, 2) as (a, b):
+        break_circuit(a, target)
+        a.note_success(target, 0.0)
+        await until(lambda: circuit(b, target) is CircuitState.CLOSED and not a.unshared, seconds=SOON)
+
+        async with workers(settings.REDIS_URL, 1) as (c,):
+            c.note_failure(target, FailureKind.UNAVAILABLE, 10.0)
+            await until(lambda: c.health_of(target).error_share == pytest.approx(6 / 7), seconds=SOON)
+            assert circuit(c, target) is CircuitState.CLOSED
+
+
+async def test_worker__that_ends__leaves_its_last_words() -> None:
+    target = new_target()
+    async with workers(settings.REDIS_URL, 1) as (a,):
+        async with workers(settings.REDIS_URL, 1) as (b,):
+            b.note_success(target, 100.0)
+        await until(lambda: a.health_of(target).samples == 1, seconds=SOON)
+
+
+async def test_probe__over_all_workers__is_one() -> None:
+    target = new_target()
+    async with workers(settings.REDIS_URL, 4) as made:
+        break_circuit(made[0], target)
+        await until(lambda: all(circuit(w, target) is CircuitState.HALF_OPEN for w in made), seconds=20)
+
+        claims = await asyncio.gather(*(worker.claim_probe(target) for worker in made * 5))
+        assert sorted(claims) == [False] * 19 + [True]
+
+        prober = made[claims.index(True) % 4]
+        prober.note_failure(target, FailureKind.UNAVAILABLE, 0.0)
+        await until(lambda: all(circuit(w, target) is CircuitState.OPEN for w in made), seconds=SOON)
+
+
+async def test_probe__refused_for_its_own_fault__passes_to_any_worker() -> None:
+    target = new_target()
+    async with workers(settings.REDIS_URL, 2) as (a, b):
+        break_circuit(a, target)
+        await until(lambda: circuit(b, target) is CircuitState.HALF_OPEN, seconds=20)
+        assert await a.claim_probe(target)
+        a.note_failure(target, FailureKind.REJECTED, 10.0)
+        await until(lambda: not a.unshared, seconds=SOON)
+
+        assert await b.claim_probe(target)
+
+
+async def test_follow__message_of_another_release__is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+    target = new_target()
+    async with workers(settings.REDIS_URL, 2) as (a, b), redis.asyncio.Redis.from_url(settings.REDIS_URL) as other:
+        await other.publish(CHANNEL, b"\xc1 not ours")
+        a.note_success(target, 100.0)
+
+        await until(lambda: b.health_of(target).samples == 1, seconds=SOON)
+    assert sum("message.unreadable" in line for line in caplog.messages) == 2
+
+
+async def test_redis__idle_workers__say_nothing() -> None:
+    target = new_target()
+    async with workers(settings.REDIS_URL, 2) as made, redis.asyncio.Redis.from_url(settings.REDIS_URL) as other:
+        made[0].note_success(target, 100.0)
+        await until(lambda: made[1].health_of(target).samples == 1, seconds=SOON)
+        await until(lambda: not any(worker.unshared for worker in made), seconds=SOON)
+        await asyncio.sleep(0.6)
+
+        before = (await other.info("stats"))["total_commands_processed"]
+        await asyncio.sleep(1.0)
+        for _ in range(1000):
+            made[0].health_of(target)
+        after = (await other.info("stats"))["total_commands_processed"]
+    # The question itself is one of them.
+    assert after - before <= 1
+
+
+async def test_redis__everything_written__expires() -> None:
+    target = new_target()
+    async with workers(settings.REDIS_URL, 2) as (a, b), redis.asyncio.Redis.from_url(settings.REDIS_URL) as other:
+        break_circuit(a, target)
+        a.note_success(target, 100.0)
+        await until(lambda: circuit(b, target) is not CircuitState.CLOSED and not a.unshared, seconds=SOON)
+        await until(lambda: circuit(b, target) is CircuitState.HALF_OPEN, seconds=20)
+        await b.claim_probe(target)
+
+        keys = [key async for key in other.scan_iter(f"{{health:{target.integration_id}}}:*")]
+        expiries = [await other.ttl(key) for key in keys]
+    assert len(keys) >= 4
+    assert all(0 < expiry <= 1200 for expiry in expiries)
+
+
+async def test_redis__names_that_clients_make_up__are_bounded_in_a_slice() -> None:
+    integration = new_target().integration_id
+    monitor = HealthMonitor(settings.REDIS_URL, max_targets=100)
+    async with following(monitor), redis.asyncio.Redis.from_url(settings.REDIS_URL) as other:
+        await connected(monitor)
+        for i in range(1000):
+            monitor.note_failure(Target(integration, "provider", f"made-up-{i}"), FailureKind.NOT_FOUND, 10.0)
+            if i % 50 == 0:
+                await until(lambda: not monitor.unshared, seconds=SOON)
+        await until(lambda: not monitor.unshared, seconds=SOON)
+
+        keys = [key async for key in other.scan_iter(f"{{health:{integration}}}:*", count=1000)]
+    # Two slices, when the test ran across a border, and the list of the models.
+    assert 100 <= len(keys) <= 201
+
+
+async def test_redis__counts__are_hashes_per_target_and_slice() -> None:
+    target = new_target("vendor/model:1")
+    async with workers(settings.REDIS_URL, 2) as (a, b), redis.asyncio.Redis.from_url(settings.REDIS_URL) as other:
+        a.note_success(target, 100.0)
+        noted_at = a.clock()
+        await until(lambda: b.health_of(target).samples == 1, seconds=SOON)
+
+        found = await other.hgetall(slice_key(target.integration_id, target.model, slice_of(noted_at)))
+    assert sorted(found.values()) == [b"1", b"1"]

@@ -1,0 +1,52 @@
+"""Monitors as web workers have them, each followed in the background."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import count
+
+from integrations.health.monitor import HealthMonitor
+from integrations.health.targets import Target
+
+# Above what the databases of tests give out, and each used once: the suite's Redis remembers.
+_ids = count(1_000_000)
+
+
+def new_target(model: str = "model") -> Target:
+    return Target(next(_ids), "provider", model)
+
+
+@asynccontextmanager
+async def following(monitor: HealthMonitor) -> AsyncIterator[HealthMonitor]:
+    task = asyncio.create_task(monitor.follow())
+    try:
+        yield monitor
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await monitor.close()
+
+
+@asynccontextmanager
+async def workers(redis_url: str, number: int) -> AsyncIterator[list[HealthMonitor]]:
+    """All of them listen to each other already."""
+    async with AsyncExitStack() as stack:
+        made = [await stack.enter_async_context(following(HealthMonitor(redis_url))) for _ in range(number)]
+        await connected(*made)
+        yield made
+
+
+async def connected(*monitors: HealthMonitor) -> None:
+    await until(lambda: all(monitor.shared for monitor in monitors))
+
+
+async def until(condition: Callable[[], bool], *, seconds: float = 10.0) -> float:
+    """Waits for the condition; how many seconds it took. Fails when it takes longer than `seconds`."""
+    started = time.monotonic()
+    while not condition():
+        assert time.monotonic() - started < seconds, "waited in vain"
+        await asyncio.sleep(0.002)
+    return time.monotonic() - started
