@@ -1,0 +1,63 @@
+"""`docs/providers.md` says what the adapters do: its table is made from them and from what the suite holds them to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from integrations.registry import adapter_for, providers
+from tests.fakes.dialects.registry import FAKES
+from tests.integrations.adapters.subject import Subject, subject_of
+from tests.integrations.adapters.test_media import IMAGE_ADDRESS, PDF_ADDRESS, document, fetches, image
+
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+PAGE = DOCS / "providers.md"
+HEAD = "| Provider | Images | Documents | Tools | Schema | Reasoning | Signed reasoning | Cached tokens |"
+
+
+def medium(subject: Subject, able: bool, part: dict[str, object]) -> str:
+    if not able:
+        return "refused"
+    return "fetched" if fetches(subject, part) else "by address"
+
+
+def row(provider: str) -> str:
+    subject, can = subject_of(provider), FAKES[provider].can
+    cells = [
+        f"[{provider}](providers/{page_of(provider)}.md)",
+        medium(subject, can.images, image(IMAGE_ADDRESS)),
+        medium(subject, can.documents, document(PDF_ADDRESS)),
+        "yes" if can.tools else "refused",
+        "yes" if can.schema else "refused",
+        "yes" if can.reasoning else "no",
+        "any vendor's" if can.routes else "round trip" if can.signatures else "no",
+        "yes" if can.cached_usage else "no",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def page_of(provider: str) -> str:
+    """The page of the module that the provider's adapter is in."""
+    module = type(adapter_for(provider)).__module__.split(".")[2]
+    if module == "openai":
+        return "openai" if provider == "openai" else "compatible"
+    return "openai" if module == "azure_openai" else module
+
+
+def table() -> list[str]:
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    start = lines.index(HEAD)
+    return lines[start + 2 : lines.index("", start)]
+
+
+def test_overview__table__is_what_the_adapters_do() -> None:
+    expected = [row(provider) for provider in providers()]
+    assert table() == expected, "\n" + "\n".join(expected)
+
+
+@pytest.mark.parametrize("provider", providers())
+def test_overview__link__leads_to_a_page_that_names_the_provider(provider: str) -> None:
+    page = DOCS / "providers" / f"{page_of(provider)}.md"
+    assert page.is_file(), f"{page} is missing"
+    assert provider in page.read_text(encoding="utf-8")
