@@ -12,7 +12,7 @@ import msgspec
 
 from integrations.providers.base import ChatRequest
 from integrations.providers.errors import UnsupportedParameterError
-from integrations.providers.openai_dialect import COMMON_PARAMETERS, Dialect, Thinking, is_one_of
+from integrations.providers.openai_dialect import COMMON_PARAMETERS, OPENAI_PARAMETERS, Dialect, Thinking, is_one_of
 from integrations.providers.parameters import ReasoningWish, effort_of
 
 RawFields = dict[str, msgspec.Raw]
@@ -111,6 +111,26 @@ def _keep_known(account: _Account) -> None:
     if "metadata" in account.raw and account.value("store") is not True:
         # Refused by OpenAI unless the answer is stored (https://platform.openai.com/docs/api-reference/chat/create).
         account.drop("metadata", "it needs store")
+    _fit_tools(account)
+
+
+def _fit_tools(account: _Account) -> None:
+    """Markers go, and what is no function is a vendor's own: without it the answer would be another."""
+    tools = account.value("tools")
+    if not isinstance(tools, list):
+        return
+    types = ("function", "custom") if OPENAI_PARAMETERS <= account.dialect.parameters else ("function",)
+    for tool in tools:
+        if isinstance(tool, Mapping) and (kind := tool.get("type", "function")) not in types:
+            raise account.refuse("tools", f"{account.dialect.provider} has no tool of type {kind!r}")
+    if not account.dialect.cache_control and any("cache_control" in tool for tool in tools):
+        account.set("tools", [_without_marker(tool) for tool in tools])
+
+
+def _without_marker(tool: Any) -> Any:
+    if not isinstance(tool, Mapping):
+        return tool
+    return {name: value for name, value in tool.items() if name != "cache_control"}
 
 
 def _asks_for_more(name: str, value: Any) -> bool:

@@ -215,6 +215,18 @@ def test_fallback__what_makes_another_kind_of_answer__refused(fields: dict[str, 
     assert sent(made("groq", is_fallback=True, modalities=["text"])) == {}
 
 
+def test_fallback__tools_of_another_vendor__refused_and_markers_left_out() -> None:
+    marked = {**TOOL, "cache_control": {"type": "ephemeral"}}
+    assert sent(made("openai", is_fallback=True, tools=[marked, TOOL])) == {"tools": [TOOL, TOOL]}
+    assert sent(made("openrouter", is_fallback=True, tools=[marked])) == {"tools": [marked]}
+    search = {"type": "web_search_20250305", "name": "web_search"}
+    with pytest.raises(UnsupportedParameterError, match="tools: groq has no tool of type 'web_search_20250305'"):
+        made("groq", is_fallback=True, tools=[TOOL, search])
+    assert sent(made("groq", tools=[TOOL, search])) == {"tools": [TOOL, search]}
+    custom = {"type": "custom", "custom": {"name": "c"}}
+    assert sent(made("azure_openai", is_fallback=True, tools=[custom])) == {"tools": [custom]}
+
+
 def test_fallback__to_a_reasoning_model__as_it_wants_it() -> None:
     fields: dict[str, Any] = {"max_tokens": 9, "temperature": 0.2, "stop": ["a"], "reasoning_effort": "low"}
     upstream = made("openai", "gpt-5-mini", is_fallback=True, **fields)
