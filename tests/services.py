@@ -57,6 +57,9 @@ class Service:
                 raise ServiceError(f"{self.name} did not start:\n{self._log.read_text(errors='replace')[-2000:]}")
             time.sleep(0.01)
 
+    def send(self, sent: signal.Signals) -> None:
+        self._process.send_signal(sent)
+
     def stop(self, by: signal.Signals = signal.SIGTERM) -> None:
         if self._process.poll() is None:
             self._process.send_signal(by)
