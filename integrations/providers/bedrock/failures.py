@@ -58,10 +58,10 @@ def classify(status: int, headers: Mapping[str, str], body: bytes) -> ProviderEr
     return error
 
 
-def exception_in_stream(name: str, payload: bytes) -> ProviderError:
-    """The failure behind an exception frame of an event stream."""
+def exception_in_stream(name: str, payload: bytes, told: str = "") -> ProviderError:
+    """The failure behind an exception or error frame of an event stream; an error frame is `told` by its headers."""
     decoded = _decoded(payload)
-    message = decoded.get("message") or decoded.get("Message") or decoded.get("originalMessage")
+    message = decoded.get("message") or decoded.get("Message") or decoded.get("originalMessage") or told
     name = exception_name(name)
     status = _STREAM_STATUSES.get(name)
     kind = _KINDS.get(name) or (kind_of(status) if status else FailureKind.UNAVAILABLE)

@@ -189,10 +189,7 @@ class BedrockStream:
         if headers.get(":message-type") == "event":
             return self._event(headers.get(":event-type"), message.payload)
         name = headers.get(":exception-type") or headers.get(":error-code") or ""
-        payload, told = message.payload, headers.get(":error-message")
-        if not payload and told:
-            payload = msgspec.json.encode({"message": told})
-        raise exception_in_stream(str(name), payload)
+        raise exception_in_stream(str(name), message.payload, str(headers.get(":error-message") or ""))
 
     def _event(self, kind: object, payload: bytes) -> list[StreamEvent]:
         try:

@@ -1,0 +1,554 @@
+"""Requests to Converse, each checked against the service model that botocore ships."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from botocore.session import Session
+from botocore.validate import ParamValidator
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from integrations.providers.base import NOTHING, ChatRequest, Media, Needs
+from integrations.providers.bedrock import ADAPTER
+from integrations.providers.bedrock.models import model_of
+from integrations.providers.bedrock.request import build_body
+from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
+from tests.integrations.bedrock_exchanges import CLAUDE, KEYS, NOVA, bedrock_request
+
+SHAPE: Any = Session().get_service_model("bedrock-runtime").operation_model("Converse").input_shape
+CLAUDE_3 = "anthropic.claude-3-haiku-20240307-v1:0"
+OPUS_4_6 = "global.anthropic.claude-opus-4-6-v1"
+SONNET_5 = "us.anthropic.claude-sonnet-5"
+NOVA_2 = "global.amazon.nova-2-lite-v1:0"
+LLAMA = "us.meta.llama4-scout-17b-instruct-v1:0"
+GPT_OSS = "openai.gpt-oss-120b-1:0"
+OWN_PROFILE = "arn:aws:bedrock:eu-west-1:123456789012:application-inference-profile/abc123"
+
+USER: dict[str, Any] = {"role": "user", "content": "Hi"}
+TOOL: dict[str, Any] = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+CALL = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": '{"a": 1}'}}
+CALLED = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+RESULT = {"role": "tool", "tool_call_id": "call_1", "content": "found"}
+PNG = "data:image/png;base64," + base64.b64encode(b"\x89PNG").decode()
+PDF = "data:application/pdf;base64," + base64.b64encode(b"%PDF").decode()
+
+SUMMARIZED = {"type": "adaptive", "display": "summarized"}
+
+
+def enabled(budget: int) -> dict[str, Any]:
+    return {"type": "enabled", "budget_tokens": budget}
+
+
+def native(model: str = CLAUDE, **fields: Any) -> dict[str, Any]:
+    return checked(bedrock_request(model, **fields))[0]
+
+
+def warned(model: str = CLAUDE, **fields: Any) -> tuple[str, ...]:
+    return checked(bedrock_request(model, **fields))[1]
+
+
+def checked(request: ChatRequest) -> tuple[dict[str, Any], tuple[str, ...]]:
+    body, warnings = build_body(request)
+    report = ParamValidator().validate({"modelId": request.model, **body}, SHAPE)
+    assert not report.has_errors(), report.generate_report()
+    return body, warnings
+
+
+def contents(*messages: dict[str, Any], model: str = CLAUDE, **fields: Any) -> list[tuple[str, list[dict[str, Any]]]]:
+    return [(m["role"], m["content"]) for m in native(model, messages=list(messages), **fields)["messages"]]
+
+
+@pytest.mark.parametrize(
+    ("model", "vendor", "version"),
+    [
+        (CLAUDE, "anthropic", (4, 5)),
+        (CLAUDE_3, "anthropic", (3, 0)),
+        ("anthropic.claude-3-5-sonnet-20241022-v2:0", "anthropic", (3, 5)),
+        ("us.anthropic.claude-3-7-sonnet-20250219-v1:0", "anthropic", (3, 7)),
+        ("anthropic.claude-sonnet-4-20250514-v1:0", "anthropic", (4, 0)),
+        ("anthropic.claude-opus-4-1-20250805-v1:0", "anthropic", (4, 1)),
+        (OPUS_4_6, "anthropic", (4, 6)),
+        (SONNET_5, "anthropic", (5, 0)),
+        ("anthropic.claude-fable-5-1", "anthropic", (5, 1)),
+        ("anthropic.claude-v2:1", "anthropic", (0, 0)),
+        ("anthropic.claude-instant-v1", "anthropic", (0, 0)),
+        (f"arn:aws:bedrock:us-east-1:1:inference-profile/{CLAUDE}", "anthropic", (4, 5)),
+        ("arn:aws:bedrock:us-east-1::foundation-model/amazon.nova-pro-v1:0", "amazon", (0, 0)),
+        (OWN_PROFILE, "", (0, 0)),
+        (GPT_OSS, "openai", (0, 0)),
+    ],
+)
+def test_model_of__id_profile_or_arn__vendor_and_version(model: str, vendor: str, version: tuple[int, int]) -> None:
+    assert (model_of(model).vendor, model_of(model).version) == (vendor, version)
+
+
+def test_messages__blank_texts_and_neighbours__left_out_and_merged() -> None:
+    assert contents(
+        {"role": "system", "content": "  "},
+        {"role": "user", "content": "one"},
+        {"role": "assistant", "content": " \n"},
+        {"role": "user", "content": [{"type": "text", "text": ""}, {"type": "text", "text": "two"}]},
+    ) == [("user", [{"text": "one"}, {"text": "two"}])]
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [{"role": "assistant", "content": "Welcome!"}, USER],
+        [{"role": "system", "content": "Be brief."}],
+        [{"role": "user", "content": " "}],
+    ],
+)
+def test_messages__not_begun_by_the_user__a_user_turn_stands_first(messages: list[dict[str, Any]]) -> None:
+    roles = [role for role, content in contents(*messages) if content]
+    assert roles[0] == "user"
+    assert all(before != after for before, after in pairwise(roles))
+
+
+def test_messages__prefill__without_white_space_at_its_end() -> None:
+    assert contents(USER, {"role": "assistant", "content": "The answer is \n"})[-1] == (
+        "assistant",
+        [{"text": "The answer is"}],
+    )
+
+
+def test_media__bytes_by_data_url_and_fetched__one_form() -> None:
+    url = "https://files.test/x"
+    request = bedrock_request(
+        messages=[
+            {
+                "role": "user",
+                "content": [
+                    {"type": "image_url", "image_url": {"url": PNG}},
+                    {"type": "image_url", "image_url": {"url": url}},
+                    {"type": "video_url", "video_url": {"url": "data:video/mp4;base64,AAAA"}},
+                    {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
+                ],
+            }
+        ]
+    )
+    assert ADAPTER.needs(request, KEYS) == Needs(media=(url,))
+    body, _ = checked(replace(request, media={url: Media("image/webp", b"RIFF")}))
+    assert body["messages"][0]["content"] == [
+        {"image": {"format": "png", "source": {"bytes": b"\x89PNG"}}},
+        {"image": {"format": "webp", "source": {"bytes": b"RIFF"}}},
+        {"video": {"format": "mp4", "source": {"bytes": b"\x00\x00\x00"}}},
+        {"audio": {"format": "wav", "source": {"bytes": b"RIFF"}}},
+    ]
+    with pytest.raises(ProviderError) as caught:
+        build_body(request)
+    assert caught.value.kind is FailureKind.UNAVAILABLE
+
+
+def test_media__in_s3__native_location() -> None:
+    parts = [
+        {"type": "image_url", "image_url": {"url": "s3://bucket/a/photo.JPG"}},
+        {"type": "document_url", "document_url": {"url": "s3://bucket/report.v2.pdf"}, "name": "report.pdf"},
+        {"type": "video_url", "video_url": {"url": "s3://bucket/film.3gp"}},
+        {"type": "text", "text": "What is in them?"},
+    ]
+    request = bedrock_request(messages=[{"role": "user", "content": parts}])
+    assert ADAPTER.needs(request, KEYS) == NOTHING
+    image, document, video, _ = checked(request)[0]["messages"][0]["content"]
+    assert image == {"image": {"format": "jpeg", "source": {"s3Location": {"uri": "s3://bucket/a/photo.JPG"}}}}
+    assert document["document"]["name"] == "report"
+    assert document["document"]["format"] == "pdf"
+    assert video["video"]["format"] == "three_gp"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3://bucket/no-extension",
+        "ftp://files.test/x.png",
+        "gs://bucket/x.png",
+        "data:image/tiff;base64,AAAA",
+        "data:application/zip;base64,AAAA",
+        "data:image/png;base64,",
+        "data:image/png",
+        "data:image/png;base64,A",
+    ],
+)
+def test_media__of_no_known_form__refused(url: str) -> None:
+    with pytest.raises(UnsupportedParameterError, match="messages"):
+        build_body(bedrock_request(messages=[{"role": "user", "content": [{"type": "image_url", "image_url": url}]}]))
+
+
+def test_documents__names__allowed_characters_unique_and_a_text_beside_them() -> None:
+    def file(name: str) -> dict[str, Any]:
+        return {"type": "file", "file": {"filename": name, "file_data": PDF}}
+
+    names = ["Q3 report (final).pdf", "Q3  report_(final).pdf", "Übersicht/2024.pdf", "", "....", "x" * 300]
+    ((_, blocks),) = contents({"role": "user", "content": [file(name) for name in names]})
+    found = [block["document"]["name"] for block in blocks if "document" in block]
+    assert found[:4] == ["Q3 report (final)", "Q3 report (final) 1", "bersicht 2024", "Document 1"]
+    assert len(set(found)) == len(names)
+    assert all(len(name) <= 200 for name in found)
+    assert blocks[-1] == {"text": "Q3 report (final)"}
+
+
+@pytest.mark.parametrize(
+    ("media_type", "expected"),
+    [
+        ("text/plain", "txt"),
+        ("text/plain;charset=utf-8", "txt"),
+        ("text/x-python", "txt"),
+        ("text/markdown", "md"),
+        ("text/csv", "csv"),
+        ("text/html", "html"),
+        ("application/json", "txt"),
+        ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"),
+    ],
+)
+def test_documents__media_type__bedrocks_format(media_type: str, expected: str) -> None:
+    part = {"type": "document_url", "document_url": {"url": f"data:{media_type};base64,eA=="}}
+    ((_, blocks),) = contents({"role": "user", "content": [part]})
+    assert blocks[0]["document"]["format"] == expected
+
+
+def test_tools__offered_called_answered__native_blocks() -> None:
+    image = [{"type": "text", "text": "a photo"}, {"type": "image_url", "image_url": {"url": PNG}}]
+    messages = [
+        USER,
+        {"role": "assistant", "content": "Wait.", "tool_calls": [CALL, {**CALL, "id": "call 2/ä"}]},
+        {**RESULT, "content": image},
+        {"role": "tool", "tool_call_id": "call 2/ä", "content": "", "is_error": True},
+    ]
+    tool = {"type": "function", "function": {"name": "look", "description": "Looks", "parameters": {"type": "object"}}}
+    body = native(messages=messages, tools=[tool], tool_choice="auto")
+    spec = {"name": "look", "inputSchema": {"json": {"type": "object"}}, "description": "Looks"}
+    assert body["toolConfig"] == {"tools": [{"toolSpec": spec}], "toolChoice": {"auto": {}}}
+    _, made, answered = body["messages"]
+    assert made["content"][:2] == [
+        {"text": "Wait."},
+        {"toolUse": {"toolUseId": "call_1", "name": "look", "input": {"a": 1}}},
+    ]
+    strange = made["content"][2]["toolUse"]["toolUseId"]
+    assert strange != "call 2/ä"
+    photo = {"image": {"format": "png", "source": {"bytes": b"\x89PNG"}}}
+    assert answered["content"] == [
+        {"toolResult": {"toolUseId": "call_1", "content": [{"text": "a photo"}, photo]}},
+        {"toolResult": {"toolUseId": strange, "content": [{"json": {}}], "status": "error"}},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        (None, None),
+        ("auto", {"auto": {}}),
+        ("required", {"any": {}}),
+        ({"type": "function", "function": {"name": "look"}}, {"tool": {"name": "look"}}),
+    ],
+)
+def test_tool_choice__each_form__native(choice: Any, expected: Any) -> None:
+    assert native(tools=[TOOL], tool_choice=choice)["toolConfig"].get("toolChoice") == expected
+
+
+def test_tool_choice__some_tools__only_those_offered() -> None:
+    other = {"type": "function", "function": {"name": "other"}}
+    allowed = {"mode": "required", "tools": [{"type": "function", "function": {"name": "other"}}]}
+    config = native(tools=[TOOL, other], tool_choice={"type": "allowed_tools", "allowed_tools": allowed})["toolConfig"]
+    assert [tool["toolSpec"]["name"] for tool in config["tools"]] == ["other"]
+    assert config["toolChoice"] == {"any": {}}
+
+
+def test_tool_choice__none__no_tools_unless_the_history_holds_calls() -> None:
+    assert "toolConfig" not in native(tools=[TOOL], tool_choice="none")
+    assert not warned(tools=[TOOL], tool_choice="none")
+    history: dict[str, Any] = {"messages": [USER, CALLED, RESULT], "tools": [TOOL], "tool_choice": "none"}
+    body = native(**history)
+    assert [tool["toolSpec"]["name"] for tool in body["toolConfig"]["tools"]] == ["look"]
+    assert body["system"] == [{"text": "Answer without calling a tool."}]
+    (warning,) = warned(**history)
+    assert warning.startswith("tool_choice: dropped")
+
+
+def test_tools__none_offered_beside_a_history_of_calls__declared_by_name() -> None:
+    body = native(messages=[USER, CALLED, RESULT])
+    spec = {"name": "look", "inputSchema": {"json": {"type": "object", "properties": {}}}}
+    assert body["toolConfig"] == {"tools": [{"toolSpec": spec}]}
+
+
+def test_parallel_tool_calls__off__claudes_own_choice_and_a_warning_elsewhere() -> None:
+    choice = {"type": "function", "function": {"name": "look"}}
+    body = native(tools=[TOOL], tool_choice=choice, parallel_tool_calls=False)
+    assert "toolChoice" not in body["toolConfig"]
+    assert body["additionalModelRequestFields"] == {
+        "tool_choice": {"type": "tool", "name": "look", "disable_parallel_tool_use": True}
+    }
+    assert warned(NOVA, tools=[TOOL], parallel_tool_calls=False)
+    assert not warned(NOVA, tools=[TOOL], parallel_tool_calls=True)
+
+
+def test_tools__strict__where_it_is_known() -> None:
+    tool = {"type": "function", "function": {"name": "look", "strict": True}}
+    assert native(tools=[tool])["toolConfig"]["tools"][0]["toolSpec"]["strict"] is True
+    assert "strict" not in native(NOVA, tools=[tool])["toolConfig"]["tools"][0]["toolSpec"]
+    assert warned(NOVA, tools=[tool]) == ("tools.look.strict: dropped, bedrock has no counterpart",)
+
+
+def test_tools__of_the_vendor__passed_on_or_refused() -> None:
+    grounding = {"systemTool": {"name": "nova_grounding"}}
+    assert native(NOVA_2, tools=[grounding, TOOL])["toolConfig"]["tools"][-1] == grounding
+    with pytest.raises(UnsupportedParameterError, match="web_search"):
+        build_body(bedrock_request(tools=[{"type": "web_search"}]))
+
+
+def test_cache_control__marker__cache_point_behind_what_it_marks() -> None:
+    marker = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
+    fields: dict[str, Any] = {
+        "messages": [
+            {"role": "system", "content": [{"type": "text", "text": "Long.", **marker}]},
+            {"role": "user", "content": [{"type": "text", "text": "one", **marker}, {"type": "text", "text": "two"}]},
+        ],
+        "tools": [{**TOOL, **marker}],
+    }
+    point = {"cachePoint": {"type": "default", "ttl": "1h"}}
+    body = native(**fields)
+    assert body["system"] == [{"text": "Long."}, point]
+    assert body["messages"][0]["content"] == [{"text": "one"}, point, {"text": "two"}]
+    assert body["toolConfig"]["tools"][-1] == point
+    nova = native(NOVA, **fields)
+    assert nova["system"][-1] == {"cachePoint": {"type": "default"}}
+    assert len(nova["toolConfig"]["tools"]) == 1
+    for model in (CLAUDE_3, LLAMA):
+        assert "cachePoint" not in json.dumps(native(model, **fields))
+        assert not warned(model, **fields)
+    assert native(OWN_PROFILE, **fields)["system"][-1] == point
+
+
+def signed(signature: str = "c2ln", form: str = "anthropic-claude-v1") -> list[dict[str, Any]]:
+    return [
+        {"type": "reasoning.text", "text": "Hm.", "signature": signature, "format": form},
+        {"type": "reasoning.encrypted", "data": "RXRr+/==", "format": form},
+    ]
+
+
+def test_reasoning__signed_history__unmodified_and_in_order() -> None:
+    message = {"role": "assistant", "content": "Yes.", "reasoning_content": "Hm.", "reasoning_details": signed()}
+    assert contents(USER, message, USER)[1][1] == [
+        {"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": "c2ln"}}},
+        {"reasoningContent": {"redactedContent": b"RXRr+/=="}},
+        {"text": "Yes."},
+    ]
+    body = json.loads(ADAPTER.build_request(bedrock_request(messages=[USER, message, USER]), KEYS).body)
+    redacted = body["messages"][1]["content"][1]["reasoningContent"]["redactedContent"]
+    assert base64.b64decode(redacted) == b"RXRr+/=="
+
+
+@pytest.mark.parametrize("model", [CLAUDE, NOVA, OWN_PROFILE])
+@pytest.mark.parametrize("form", ["google-gemini-v1", "openai-responses-v1", "amazon-bedrock-v1", ""])
+def test_reasoning__of_another_vendor_or_unsigned__left_out(model: str, form: str) -> None:
+    if model == NOVA and form == "amazon-bedrock-v1":
+        form = "anthropic-claude-v1"
+    for more in ({"reasoning_details": signed(form=form)}, {"reasoning_content": "Hm."}):
+        message = {"role": "assistant", "content": "Yes.", **more}
+        assert contents(USER, message, USER, model=model)[1][1] == [{"text": "Yes."}]
+
+
+@pytest.mark.parametrize(
+    ("model", "fields", "expected"),
+    [
+        (CLAUDE, {"reasoning_effort": "low"}, {"thinking": enabled(4096)}),
+        (CLAUDE, {"thinking": enabled(2000)}, {"thinking": enabled(2000)}),
+        (CLAUDE, {"thinking": enabled(7)}, {"thinking": enabled(1024)}),
+        (CLAUDE, {"thinking": {"type": "adaptive"}}, {"thinking": enabled(8192)}),
+        (CLAUDE, {"thinking": {"type": "disabled"}}, {"thinking": {"type": "disabled"}}),
+        (CLAUDE, {"reasoning_effort": "none"}, {"thinking": {"type": "disabled"}}),
+        (CLAUDE_3, {"thinking": {"type": "disabled"}}, {}),
+        (OPUS_4_6, {"thinking": enabled(2000)}, {"thinking": enabled(2000)}),
+        (SONNET_5, {"thinking": SUMMARIZED}, {"thinking": SUMMARIZED}),
+        (NOVA_2, {"reasoning_effort": "high"}, {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": "high"}}),
+        (NOVA_2, {"reasoning_effort": "none"}, {"reasoningConfig": {"type": "disabled"}}),
+        (GPT_OSS, {"reasoning_effort": "minimal"}, {"reasoning_effort": "low"}),
+        (OWN_PROFILE, {"thinking": enabled(7)}, {"thinking": enabled(7)}),
+    ],
+)
+def test_thinking__each_model__in_its_own_words(model: str, fields: dict[str, Any], expected: dict[str, Any]) -> None:
+    body, warnings = checked(bedrock_request(model, **fields))
+    assert body.get("additionalModelRequestFields", {}) == expected
+    assert not warnings
+
+
+@pytest.mark.parametrize(
+    ("model", "fields", "effort"),
+    [
+        (OPUS_4_6, {"reasoning_effort": "medium"}, "medium"),
+        (OPUS_4_6, {"reasoning_effort": "xhigh"}, "max"),
+        (SONNET_5, {"reasoning_effort": "minimal"}, "low"),
+        (SONNET_5, {"reasoning_effort": "xhigh"}, "xhigh"),
+        (SONNET_5, {"thinking": enabled(20000)}, "high"),
+    ],
+)
+def test_thinking__adaptive_claude__effort_instead_of_a_budget(model: str, fields: dict[str, Any], effort: str) -> None:
+    body = native(model, **fields)
+    assert body["additionalModelRequestFields"] == {"thinking": {"type": "adaptive"}}
+    assert body["outputConfig"] == {"effort": effort}
+
+
+@pytest.mark.parametrize(
+    ("model", "fields"),
+    [
+        (LLAMA, {"reasoning_effort": "high"}),
+        (CLAUDE_3, {"thinking": enabled(2000)}),
+        (CLAUDE, {"reasoning_effort": "high", "max_tokens": 500}),
+        (CLAUDE, {"reasoning_effort": "high", "tools": [TOOL], "tool_choice": "required"}),
+        (CLAUDE, {"reasoning_effort": "high", "tools": [TOOL], "messages": [USER, CALLED, RESULT]}),
+        (OWN_PROFILE, {"reasoning_effort": "high"}),
+    ],
+)
+def test_thinking__impossible_here__left_out_and_named(model: str, fields: dict[str, Any]) -> None:
+    body, warnings = checked(bedrock_request(model, **fields))
+    assert "additionalModelRequestFields" not in body
+    assert len(warnings) == 1
+
+
+def test_thinking__beside_limits_and_sampling__within_what_the_models_allow() -> None:
+    fields: dict[str, Any] = {"reasoning_effort": "medium", "max_tokens": 5000, "temperature": 0.2, "top_p": 0.97}
+    body, warnings = checked(bedrock_request(CLAUDE, **fields))
+    assert body["additionalModelRequestFields"]["thinking"]["budget_tokens"] == 4999
+    assert body["inferenceConfig"] == {"maxTokens": 5000, "topP": 0.97}
+    assert len(warnings) == 2
+    nova, warnings = checked(bedrock_request(NOVA_2, reasoning_effort="high", max_tokens=500))
+    assert nova["additionalModelRequestFields"]["reasoningConfig"]["maxReasoningEffort"] == "medium"
+    assert len(warnings) == 1
+    history = {"role": "assistant", "reasoning_details": signed(), "tool_calls": [CALL]}
+    kept = native(reasoning_effort="low", tools=[TOOL], messages=[USER, history, RESULT])
+    assert kept["additionalModelRequestFields"]["thinking"]["type"] == "enabled"
+
+
+def test_sampling__what_a_claude_refuses__left_out_and_named() -> None:
+    both: dict[str, Any] = {"temperature": 0.2, "top_p": 0.5}
+    assert native(**both)["inferenceConfig"] == {"temperature": 0.2}
+    assert len(warned(**both)) == 1
+    assert "inferenceConfig" not in native(SONNET_5, **both)
+    assert len(warned(SONNET_5, **both)) == 2
+    assert native(NOVA, **both)["inferenceConfig"] == {"temperature": 0.2, "topP": 0.5}
+    assert native(NOVA, temperature=1.7)["inferenceConfig"] == {"temperature": 1}
+    assert len(warned(NOVA, temperature=1.7)) == 1
+    assert native(stop=["\n", "END"])["inferenceConfig"] == {"stopSequences": ["END"]}
+    assert native(LLAMA, stop="\n")["inferenceConfig"] == {"stopSequences": ["\n"]}
+
+
+def test_response_format__schema__native_and_closed() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "object", "properties": {}}}}}
+    wish = {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "description": "What to say"}}
+    form = native(response_format=wish)["outputConfig"]["textFormat"]
+    described = form["structure"]["jsonSchema"]
+    assert (form["type"], described["name"], described["description"]) == ("json_schema", "reply", "What to say")
+    sent = json.loads(described["schema"])
+    assert sent["additionalProperties"] is False
+    assert sent["properties"]["a"]["items"]["additionalProperties"] is False
+    assert "additionalProperties" not in schema
+
+
+def test_response_format__json_object__an_instruction_and_named() -> None:
+    body, warnings = checked(bedrock_request(response_format={"type": "json_object"}))
+    assert "JSON" in body["system"][-1]["text"]
+    assert [warning.split(":")[0] for warning in warnings] == ["response_format"]
+
+
+def test_native_fields__under_their_own_names__passed_on() -> None:
+    fields: dict[str, Any] = {
+        "guardrailConfig": {"guardrailIdentifier": "abc", "guardrailVersion": "1"},
+        "performanceConfig": {"latency": "optimized"},
+        "requestMetadata": {"team": "blue"},
+        "promptVariables": {"name": {"text": "x"}},
+        "additionalModelResponseFieldPaths": ["/stop_sequence"],
+        "serviceTier": {"type": "flex"},
+    }
+    more: dict[str, Any] = {
+        "inferenceConfig": {"topP": 0.5},
+        "outputConfig": {"effort": "low"},
+        "additionalModelRequestFields": {"thinking": {"type": "disabled"}, "x": 1},
+        "anthropic_beta": ["context-1m-2025-08-07"],
+        "top_k": 5,
+    }
+    body, warnings = checked(bedrock_request(CLAUDE, max_tokens=9, **fields, **more))
+    assert {name: body[name] for name in fields} == fields
+    assert body["inferenceConfig"] == {"maxTokens": 9, "topP": 0.5}
+    assert body["outputConfig"] == {"effort": "low"}
+    own = {"anthropic_beta": ["context-1m-2025-08-07"], "top_k": 5, "x": 1, "thinking": {"type": "disabled"}}
+    assert body["additionalModelRequestFields"] == own
+    assert not warnings
+    assert native(NOVA, top_k=5)["additionalModelRequestFields"] == {"inferenceConfig": {"topK": 5}}
+    assert native(service_tier="priority")["serviceTier"] == {"type": "priority"}
+    assert not warned(service_tier="auto")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"n": 2}, {"modalities": ["text", "audio"]}, {"audio": {"voice": "x"}}, {"functions": [{"name": "f"}]}],
+)
+def test_parameters__of_another_kind_of_answer__refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(UnsupportedParameterError) as caught:
+        build_body(bedrock_request(**fields))
+    assert caught.value.parameter in (*fields, "modalities")
+
+
+def test_parameters__without_counterpart__each_named() -> None:
+    fields: dict[str, Any] = {
+        "user": "u",
+        "metadata": {"a": "b"},
+        "store": True,
+        "seed": 7,
+        "logprobs": True,
+        "frequency_penalty": 1,
+    }
+    assert [warning.split(":")[0] for warning in warned(**fields)] == list(fields)
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+PARTS = st.one_of(
+    st.builds(lambda text: {"type": "text", "text": text}, st.text(max_size=12)),
+    st.just({"type": "image_url", "image_url": {"url": PNG}}),
+    st.builds(lambda name: {"type": "file", "file": {"filename": name, "file_data": PDF}}, st.text(max_size=12)),
+)
+TURNS = st.one_of(
+    st.builds(lambda parts: {"role": "user", "content": parts}, st.lists(PARTS, max_size=3)),
+    st.builds(lambda text: {"role": "assistant", "content": text}, st.text(max_size=12)),
+    st.builds(
+        lambda call_id, arguments: {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": call_id, "function": {"name": "look", "arguments": json.dumps(arguments)}}],
+        },
+        st.text(max_size=80),
+        st.dictionaries(st.text(max_size=5), JSON_VALUES, max_size=3),
+    ),
+    st.builds(
+        lambda call_id, text: {"role": "tool", "tool_call_id": call_id, "content": text},
+        st.text(max_size=80),
+        st.text(max_size=12),
+    ),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(turns=st.lists(TURNS, min_size=1, max_size=6), model=st.sampled_from([CLAUDE, NOVA, LLAMA, OWN_PROFILE]))
+def test_messages__anything__valid_and_by_the_dialects_rules(turns: list[dict[str, Any]], model: str) -> None:
+    body = native(model, messages=turns, tools=[TOOL])
+    messages = body["messages"]
+    assert messages[0]["role"] == "user"
+    assert all(before["role"] != after["role"] for before, after in pairwise(messages))
+    names = []
+    for message in messages:
+        assert message["content"]
+        for block in message["content"]:
+            assert "text" not in block or block["text"].strip()
+            names += [block["document"]["name"]] if "document" in block else []
+        if any("document" in block for block in message["content"]):
+            assert any("text" in block for block in message["content"])
+    assert len(set(names)) == len(names)
+    json.loads(ADAPTER.build_request(bedrock_request(model, messages=turns, tools=[TOOL]), KEYS).body)
