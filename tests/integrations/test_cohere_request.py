@@ -331,7 +331,7 @@ def test_call__arguments_as_an_object_or_missing__text() -> None:
         (COMMAND_A, {"content": "a", "citations": ["https://x"]}, {"content": "a"}),
         (
             COMMAND_A,
-            {"content": "a", "citations": [{"start": 0, "end": 1, "text": "a"}]},
+            {"content": "a", "citations": [{"start": 0, "end": 1, "text": "a", "index": 0}]},
             {"content": "a", "citations": [{"start": 0, "end": 1, "text": "a"}]},
         ),
     ],

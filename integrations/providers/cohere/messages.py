@@ -12,6 +12,7 @@ from integrations.providers.conversation import data_url
 from integrations.providers.parameters import Mapped
 
 _TEXTS = ("application/json", "application/xml", "application/yaml", "application/x-yaml", "application/csv")
+_CITATION_FIELDS = ("start", "end", "text", "sources", "content_index", "type")
 _IMAGE_FOLLOWS = "The result is the image that follows."
 _SEE_DOCUMENT = "See the document."
 
@@ -124,7 +125,8 @@ class Messages:
             written["content"] = "" if content is None else content
         citations = message.get("citations")
         if citations and all(isinstance(citation, Mapping) for citation in citations):
-            written["citations"] = citations  # its own; other vendors list addresses
+            # Its own; other vendors list addresses. In a stream each carries a number of ours.
+            written["citations"] = [{name: one[name] for name in _CITATION_FIELDS if name in one} for one in citations]
         return written
 
     def _assistant_content(self, message: Mapping[str, Any], place: str) -> Any:
