@@ -119,12 +119,13 @@ def _fit_tools(account: _Account) -> None:
     tools = account.value("tools")
     if not isinstance(tools, list):
         return
-    types = ("function", "custom") if OPENAI_PARAMETERS <= account.dialect.parameters else ("function",)
+    types = ("function", "custom") if account.dialect.parameters >= OPENAI_PARAMETERS else ("function",)
     for tool in tools:
         if isinstance(tool, Mapping) and (kind := tool.get("type", "function")) not in types:
             raise account.refuse("tools", f"{account.dialect.provider} has no tool of type {kind!r}")
-    if not account.dialect.cache_control and any("cache_control" in tool for tool in tools):
-        account.set("tools", [_without_marker(tool) for tool in tools])
+    unmarked = tools if account.dialect.cache_control else [_without_marker(tool) for tool in tools]
+    if unmarked != tools:
+        account.set("tools", unmarked)
 
 
 def _without_marker(tool: Any) -> Any:

@@ -267,3 +267,47 @@ def test_conversation__of_the_dialects_own_parts__the_same_bytes(messages: list[
     upstream = adapter_for(provider).build_request(request, credentials(provider, "https://upstream.test/v1"))
     assert upstream.body is request.body
     assert sent(provider, *messages, is_fallback=True) == messages
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["type", "url", "text"]), inner),
+    max_leaves=5,
+)
+ODD_PARTS = st.builds(
+    lambda kind, value: {"type": kind, kind: value},
+    st.sampled_from(["text", "image_url", "document_url", "file", "input_audio", "refusal"]),
+    JSON,
+)
+ODD_MESSAGES = st.builds(
+    lambda role, content, more: {**more, "role": role, "content": content},
+    st.sampled_from(["system", "developer", "user", "assistant", "tool"]),
+    st.lists(ODD_PARTS | JSON, max_size=3) | JSON,
+    st.dictionaries(
+        st.sampled_from(["tool_calls", "reasoning_details", "reasoning_content", "reasoning", "thinking_blocks"]), JSON
+    ),
+)
+
+
+@given(
+    messages=st.lists(ODD_MESSAGES | JSON, min_size=1, max_size=4),
+    provider=st.sampled_from([*STRICT, "perplexity", "openrouter", "snowflake", "vllm"]),
+    fields=st.dictionaries(
+        st.sampled_from(["thinking", "tools", "tool_choice", "n", "response_format", "reasoning_effort", "metadata"]),
+        JSON,
+    ),
+    is_fallback=st.booleans(),
+)
+def test_request__of_any_json__sent_or_refused(
+    messages: list[Any], provider: str, fields: dict[str, Any], is_fallback: bool
+) -> None:
+    """What makes no sense is the provider's to complain of; nothing breaks here."""
+    request = replace(chat_request("m-1", messages=messages, **fields), is_fallback=is_fallback)
+    access = credentials(provider, "https://upstream.test/v1")
+    try:
+        adapter_for(provider).needs(request, access)
+        made = adapter_for(provider).build_request(request, access)
+    except UnsupportedParameterError as refused:
+        assert refused.parameter in {"messages", *fields}
+    else:
+        assert json.loads(made.body)["model"] == "m-1"
