@@ -5,6 +5,7 @@ https://ai.google.dev/api, https://cloud.google.com/vertex-ai/generative-ai/docs
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -21,6 +22,7 @@ _GLOBAL = "global"
 # How keys of the Gemini API and of Vertex's express mode begin; an access token has no form to rely on.
 _API_KEYS = ("AIza", "AQ.")
 _KINDS = ("models/", "tunedModels/")
+_LOCATION = re.compile(r"[A-Za-z0-9-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +44,12 @@ def gemini_place(credentials: Credentials) -> Place:
 
 
 def vertex_place(credentials: Credentials) -> Place:
-    """Raises ProviderError(CREDENTIALS) when the project is not known."""
+    """Raises ProviderError(CREDENTIALS) when the project or the location is no name of one."""
     secret, project = credentials.secret, credentials.extra.get("project", "").strip()
     if is_service_account(secret):
         project = project or _project_of(secret)
         if not project:
-            raise _no_project()
+            raise _incomplete("the integration names no Google Cloud project")
         return Place(_in_project(credentials, project), _HEADERS, needs_token=True, project=project)
     if secret.startswith(_API_KEYS) or not project:
         return Place((credentials.base_url or VERTEX_URL).rstrip("/"), _with_key(secret))
@@ -88,9 +90,12 @@ def _with_key(secret: str) -> dict[str, str]:
 
 def _in_project(credentials: Credentials, project: str) -> str:
     location = credentials.extra.get("location", "").strip() or _GLOBAL
-    host = "aiplatform.googleapis.com" if location == _GLOBAL else f"{_quoted(location)}-aiplatform.googleapis.com"
+    if not _LOCATION.fullmatch(location):
+        # It becomes part of a host name.
+        raise _incomplete("the integration's location is not the name of one")
+    host = "aiplatform.googleapis.com" if location == _GLOBAL else f"{location}-aiplatform.googleapis.com"
     base_url = (credentials.base_url or f"https://{host}/v1").rstrip("/")
-    return f"{base_url}/projects/{_quoted(project)}/locations/{_quoted(location)}"
+    return f"{base_url}/projects/{quote(project, safe='')}/locations/{location}"
 
 
 def _quoted(name: str) -> str:
@@ -103,13 +108,9 @@ def _project_of(secret: str) -> str:
     try:
         account = msgspec.json.decode(secret)
     except msgspec.DecodeError:
-        raise ProviderError(
-            "the service account is not valid JSON", kind=FailureKind.CREDENTIALS, provider="google_vertex"
-        ) from None
+        raise _incomplete("the service account is not valid JSON") from None
     return str(account.get("project_id") or "") if isinstance(account, dict) else ""
 
 
-def _no_project() -> ProviderError:
-    return ProviderError(
-        "the integration names no Google Cloud project", kind=FailureKind.CREDENTIALS, provider="google_vertex"
-    )
+def _incomplete(problem: str) -> ProviderError:
+    return ProviderError(problem, kind=FailureKind.CREDENTIALS, provider="google_vertex")

@@ -1,0 +1,36 @@
+"""Answers of Gemini of our own writing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+USAGE = {"promptTokenCount": 9, "candidatesTokenCount": 4, "totalTokenCount": 13}
+
+
+def answer(
+    *parts: Mapping[str, Any], finish: Any = "STOP", candidate: Mapping[str, Any] | None = None, **more: Any
+) -> dict[str, Any]:
+    """One response with one candidate; `finish` None for an event before the last."""
+    told: dict[str, Any] = {"content": {"parts": list(parts), "role": "model"}, "index": 0, **(candidate or {})}
+    if finish is not None:
+        told["finishReason"] = finish
+    return {"candidates": [told], "usageMetadata": USAGE, "modelVersion": "gemini-x", "responseId": "resp-1", **more}
+
+
+def call(name: str = "f", **more: Any) -> dict[str, Any]:
+    return {"functionCall": {"name": name, "args": {"a": "ö"}, **more}}
+
+
+def body(response: Any) -> bytes:
+    return json.dumps(response, indent=2, ensure_ascii=False).encode()
+
+
+def sse(*events: Any) -> bytes:
+    return b"".join(b"data: " + json.dumps(event, ensure_ascii=False).encode() + b"\r\n\r\n" for event in events)
+
+
+def array(*events: Any) -> bytes:
+    """As without `alt=sse`: one JSON array, its elements apart by a line with a comma."""
+    return b"[" + b"\n,\n".join(body(event) for event in events) + b"\n]"
