@@ -90,6 +90,7 @@ class Reasoning:
     """One entry of `reasoning_details`, or bare `reasoning_content` (then `format` and `signature` are empty).
 
     `data` is what a provider encrypted. `id` is OpenRouter's: for Gemini the tool call that the signature belongs to.
+    `index` is the entry's place as it was given out, None where the client has not kept it.
     """
 
     text: str = ""
@@ -97,6 +98,7 @@ class Reasoning:
     data: str = ""
     format: str = ""
     id: str = ""
+    index: int | None = None
 
 
 Block = Text | Attachment | ToolCall | ToolResult | Reasoning
@@ -225,6 +227,7 @@ def _detail(detail: Mapping[str, Any]) -> Reasoning:
         data=str(detail.get("data") or ""),
         format=str(detail.get("format") or ("anthropic-claude-v1" if own else "")),
         id=str(detail.get("id") or ""),
+        index=index if isinstance(index := detail.get("index"), int) else None,
     )
 
 
