@@ -220,6 +220,35 @@ def test_messages__own_reasoning__back_unmodified_and_in_order() -> None:
     ]
 
 
+THOUGHT, HIDDEN = {"type": "thinking", "thinking": "hm", "signature": "s1"}, {"type": "redacted_thinking", "data": "d2"}
+FIRST, SECOND = ({"type": "tool_use", "id": f"toolu_{n}", "name": "ping", "input": {}} for n in (1, 2))
+SAID, BLANK = {"type": "text", "text": "Now."}, {"type": "text", "text": "\n\n"}
+
+
+@pytest.mark.parametrize(
+    ("content", "dropped"),
+    [
+        ([THOUGHT, SAID, FIRST, HIDDEN, SECOND], ()),
+        ([THOUGHT, FIRST, HIDDEN, SECOND], ()),
+        ([THOUGHT, BLANK, FIRST, HIDDEN, SECOND], (BLANK,)),
+        ([SAID, THOUGHT, HIDDEN, FIRST], ()),
+        ([THOUGHT, HIDDEN, SAID], ()),
+    ],
+)
+def test_messages__thinking_between_calls__where_it_was(content: list[Any], dropped: tuple[Any, ...]) -> None:
+    """The answer of a model that goes on thinking behind a call, sent back twice as it was given out."""
+    body = json.dumps({"type": "message", "content": content, "stop_reason": "tool_use"}).encode()
+    message = json.loads(ADAPTER.parse_response(chat_request(BUDGETS), body).body)["choices"][0]["message"]
+    results = [
+        {"role": "tool", "tool_call_id": call["id"], "content": "pong"} for call in message.get("tool_calls", ())
+    ]
+    made = messages_of(USER, message, *results, USER, message, *results, USER)
+    expected = [block for block in content if block not in dropped]
+    assert made[1]["content"] == made[3]["content"] == expected
+    # Two answers in a row are one message there.
+    assert messages_of(USER, message, message, USER)[1]["content"] == expected * 2
+
+
 @pytest.mark.parametrize(
     "reasoning",
     [

@@ -167,6 +167,29 @@ def detail(said: str, signature: str, index: int) -> Json:
     return {**fields, "signature": signature}
 
 
+def test_stream__thinking_between_calls__placed_as_in_the_whole_answer() -> None:
+    thought, call = (
+        {"type": "thinking", "thinking": "hm", "signature": "s"},
+        {"type": "tool_use", "name": "p", "input": {}},
+    )
+    content = [
+        thought,
+        {"type": "text", "text": " "},
+        {"type": "redacted_thinking", "data": "d"},
+        {"type": "text", "text": "Now."},
+        {**call, "id": "toolu_1"},
+        thought,
+        {**call, "id": "toolu_2"},
+        thought,
+    ]
+    streamed = deltas_of(head(), *(block(index, part) for index, part in enumerate(content)), tail())
+    told = [entry for delta in streamed for entry in delta.get("reasoning_details", ())]
+    body = json.dumps({"type": "message", "content": content}).encode()
+    answer = json.loads(ADAPTER.parse_response(chat_request("claude-x"), body).body)
+    assert told == answer["choices"][0]["message"]["reasoning_details"]
+    assert [entry["index"] for entry in told] == [0, 1, 4, 6]
+
+
 def test_stream__block_that_starts_with_content__nothing_lost() -> None:
     deltas = deltas_of(
         head(),

@@ -67,11 +67,42 @@ def read_messages(request: ChatRequest) -> Messages:
 
 
 def _blocks(turn: Turn, media: Mapping[str, Media]) -> list[Json]:
+    if turn.role == "assistant" and any(isinstance(part, Reasoning) for part in turn.blocks):
+        return _with_thoughts(turn, media)
     blocks = [block for part in turn.blocks if (block := _block(part, media)) is not None]
     if turn.role == "user" and any(block["type"] == "tool_result" for block in blocks):
         # Results have to stand first: https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/implement-tool-use
         blocks.sort(key=lambda block: block["type"] != "tool_result")
     return blocks
+
+
+def _with_thoughts(turn: Turn, media: Mapping[str, Media]) -> list[Json]:
+    """Thinking blocks where the model had them (see `response.reasoning_detail`), message by message."""
+    done: list[Json] = []
+    thoughts: list[tuple[int, Json]] = []
+    others: list[Json] = []
+    for part in turn.blocks:
+        block = _block(part, media)
+        if block is None:
+            continue
+        if isinstance(part, Reasoning):
+            if others:  # reasoning stands first in a message: here begins the next one
+                done += _in_place(thoughts, others)
+                thoughts, others = [], []
+            thoughts.append((part.index or 0, block))
+        else:
+            others.append(block)
+    return done + _in_place(thoughts, others)
+
+
+def _in_place(thoughts: list[tuple[int, Json]], others: list[Json]) -> list[Json]:
+    placed: list[Json] = []
+    waiting = list(reversed(others))
+    for index, thought in thoughts:
+        while len(placed) < index and waiting:
+            placed.append(waiting.pop())
+        placed.append(thought)
+    return placed + waiting[::-1]
 
 
 def _block(part: Block, media: Mapping[str, Media]) -> Json | None:

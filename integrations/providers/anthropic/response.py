@@ -47,8 +47,9 @@ def _answer(message: Message, blocks: list[Block]) -> Answer:
                 answer.annotations += url_citations(block.citations, length, length + len(block.text))
                 length += len(block.text)
             case "thinking" | "redacted_thinking":
+                place = len(thoughts) + len(answer.tool_calls) + any(text.strip() for text in texts)
                 thoughts.append(block.thinking or "")
-                answer.reasoning_details.append(reasoning_detail(block, len(answer.reasoning_details)))
+                answer.reasoning_details.append(reasoning_detail(block, place))
             case "tool_use":
                 answer.tool_calls.append(
                     tool_call(call_id(block, len(answer.tool_calls)), block.name or "", arguments_of(block))
@@ -61,7 +62,12 @@ def _answer(message: Message, blocks: list[Block]) -> Answer:
 
 
 def reasoning_detail(block: Block, index: int) -> dict[str, object]:
-    """What has to come back unchanged. A thinking block may be signed and empty: its text was left out."""
+    """What has to come back unchanged. A thinking block may be signed and empty: its text was left out.
+
+    `index` is the block's place in the message as it will come back: behind as many thinking blocks, calls and, if
+    there was any, the text, which is one block then. A model may think between its calls, and its blocks must not be
+    moved (https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking#interleaved-thinking).
+    """
     if block.type == "redacted_thinking":
         return reasoning_encrypted(str(block.data or ""), format=FORMAT, index=index)
     return reasoning_text(block.thinking or "", format=FORMAT, signature=block.signature or "", index=index)

@@ -24,8 +24,8 @@ _HEAD_BYTES = 64 * 1024
 
 @dataclass(slots=True)
 class _Open:
-    """A content block under way. `position` is the tool call's, or the reasoning detail's, among its like; `start`
-    is where its text begins in the whole answer; `sent` says that arguments have left."""
+    """A content block under way. `position` is the tool call's among the calls, or the reasoning detail's index;
+    `start` is where its text begins in the whole answer; `sent` says that arguments have left."""
 
     block: Block
     position: int = 0
@@ -55,6 +55,7 @@ class AnthropicStream:
         "_open",
         "_parser",
         "_redact",
+        "_said",
         "_seen",
         "_started",
         "_stop_reason",
@@ -77,6 +78,7 @@ class AnthropicStream:
         self._calls = 0
         self._details = 0
         self._length = 0  # of the text so far, in characters
+        self._said = False  # something that is not blank
         self._stop_reason: str | None = None
         self._failure: ProviderError | None = None
         self._head = b""  # what came before the first event: perhaps not a stream at all
@@ -173,6 +175,7 @@ class AnthropicStream:
             case "text_delta":
                 if delta.text:
                     self._length += len(delta.text)
+                    self._said = self._said or not delta.text.isspace()
                     out.append(self._chunks.text(delta.text))
                 return
             case "input_json_delta":
@@ -205,7 +208,7 @@ class AnthropicStream:
             self._calls += 1
             out.append(self._chunks.tool_call(opened.position, call_id(block, opened.position), block.name or ""))
         elif block.type in ("thinking", "redacted_thinking"):
-            opened.position = self._details
+            opened.position = self._details + self._calls + self._said
             self._details += 1
         if block.type == "text" and block.text:
             self._block_delta(index, Delta("text_delta", text=block.text), out)
