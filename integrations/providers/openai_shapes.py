@@ -198,6 +198,8 @@ def flatten_content(fields: dict[str, Any]) -> None:
     text becomes `content`, thinking `reasoning_content`."""
     content = fields.get("content")
     if not isinstance(content, list):
+        if content is not None and not isinstance(content, str):
+            fields["content"] = None
         return
     text, thinking = [], []
     for part in content:

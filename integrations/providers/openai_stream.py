@@ -147,6 +147,8 @@ class OpenAIStream:
             raise self._error_event(data)
         try:
             chunk = _decode_conforming(data)
+            if not data.isascii():
+                data.decode()  # msgspec looks at the fields it wants only, and what goes out has to be text throughout
         except (msgspec.DecodeError, UnicodeDecodeError):
             return self._rework(data)
         if len(chunk.choices) != 1 or chunk.usage is not None or chunk.error is not None:

@@ -63,7 +63,8 @@ def url_citations(citation: Mapping[str, Any], offset: int) -> Iterator[dict[str
     start, end = citation.get("start"), citation.get("end")
     if not isinstance(start, int) or not isinstance(end, int):
         return
-    for source in citation.get("sources") or ():
+    sources = citation.get("sources")
+    for source in sources if isinstance(sources, list) else ():
         if isinstance(source, Mapping) and (url := _address(source)):
             yield {
                 "type": "url_citation",
@@ -83,7 +84,8 @@ def logprobs_of(items: Any) -> dict[str, Any] | None:
         if not isinstance(item, Mapping):
             continue
         text, values = item.get("text"), item.get("logprobs")
-        if isinstance(text, str) and isinstance(values, list) and values:
+        numbers = isinstance(values, list) and all(isinstance(value, (int, float)) for value in values)
+        if isinstance(text, str) and values and numbers:
             content.append({"token": text, "logprob": sum(values), "bytes": list(text.encode()), "top_logprobs": []})
     return {"content": content} if content else None
 

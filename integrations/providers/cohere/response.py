@@ -48,9 +48,9 @@ def _answer(message: Mapping[str, Any], reason: str, logprobs: Any) -> Answer:
         # "A chain-of-thought style reflection and plan that the model generates when working with tools."
         thinking.append(plan)
     calls: list[Mapping[str, Any]] = [
-        _call(call, number) for number, call in enumerate(message.get("tool_calls") or ())
+        _call(call, number) for number, call in enumerate(_objects(message, "tool_calls"))
     ]
-    citations = [citation for citation in message.get("citations") or () if isinstance(citation, Mapping)]
+    citations = _objects(message, "citations")
     text = "".join(texts)
     return Answer(
         content=text if text or not calls else None,
@@ -71,6 +71,8 @@ def _contents(content: Any) -> tuple[list[str], list[str], dict[int, int]]:
     length = 0
     for index, part in enumerate(content if isinstance(content, list) else []):
         starts[index] = length
+        if not isinstance(part, Mapping):
+            continue
         text, thought = part.get("text"), part.get("thinking")
         if isinstance(text, str):
             texts.append(text)
@@ -85,8 +87,14 @@ def _offset(citation: Mapping[str, Any], starts: Mapping[int, int]) -> int:
     return starts.get(index, 0) if isinstance(index, int) else 0
 
 
-def _call(call: Any, number: int) -> dict[str, Any]:
-    function = call.get("function") or {}
+def _objects(fields: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    items = fields.get(name)
+    return [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
+
+
+def _call(call: Mapping[str, Any], number: int) -> dict[str, Any]:
+    function = call.get("function")
+    function = function if isinstance(function, Mapping) else {}
     return completion.tool_call(
         str(call.get("id") or f"call_{number}"), str(function.get("name") or ""), str(function.get("arguments") or "{}")
     )
