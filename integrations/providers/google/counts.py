@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -65,10 +65,15 @@ def is_blocked(feedback: PromptFeedback | None) -> bool:
     return feedback is not None and bool(feedback.block_reason)
 
 
+def is_counted(counts: UsageMetadata | None) -> TypeGuard[UsageMetadata]:
+    """Vertex names only a traffic type in early events."""
+    return counts is not None and (counts.prompt_token_count is not None or counts.total_token_count is not None)
+
+
 def read_usage(counts: UsageMetadata | None) -> Usage | None:
-    """None when nothing was counted (Vertex names only a traffic type in early events). Thoughts are counted beside
-    the candidates, and what Google's own tools put into the prompt beside the prompt."""
-    if counts is None or (counts.prompt_token_count is None and counts.total_token_count is None):
+    """None when nothing was counted. Thoughts are counted beside the candidates, and what Google's own tools put into
+    the prompt beside the prompt."""
+    if not is_counted(counts):
         return None
     prompt = _count(counts.prompt_token_count) + _count(counts.tool_use_prompt_token_count)
     thoughts = _count(counts.thoughts_token_count)

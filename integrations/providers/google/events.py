@@ -20,6 +20,9 @@ class Events:
 
     def feed(self, data: bytes) -> list[bytes]:
         if self._sse is not None:
+            # Google ends lines with CRLF; the parser is fastest with whole events that end in LF.
+            if data[-2:] == b"\r\n":
+                data = data.replace(b"\r\n", b"\n")
             return [event.data for event in self._sse.feed(data)]
         if self._objects is not None:
             return self._objects.feed(data)

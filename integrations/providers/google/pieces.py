@@ -16,21 +16,18 @@ from integrations.providers.google.shapes import Blob, Candidate, FunctionCall, 
 _UNFINISHED = "FINISH_REASON_UNSPECIFIED"
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(msgspec.Struct, frozen=True):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Thought:
+class Thought(msgspec.Struct, frozen=True):
     """`details` hold what has to come back: `text` may be empty."""
 
     text: str
     details: list[Mapping[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """`arguments` is JSON text."""
 
     position: int
@@ -40,8 +37,7 @@ class Call:
     extra: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(msgspec.Struct, frozen=True):
     """As OpenRouter hands images out: https://openrouter.ai/docs/features/multimodal/image-generation."""
 
     entry: Mapping[str, Any]

@@ -76,4 +76,4 @@ decode = msgspec.json.Decoder(Response).decode
 
 
 def has(raw: msgspec.Raw) -> bool:
-    return bytes(raw) not in (b"null", b"", b"{}")
+    return raw is not _NOTHING and bytes(raw) not in (b"null", b"{}")

@@ -12,13 +12,20 @@ from integrations.providers.completion import Chunks
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.failures import scrub
 from integrations.providers.google.citations import annotations_of
-from integrations.providers.google.counts import finish_reason, is_blocked, read_logprobs, read_usage, seconds_of
+from integrations.providers.google.counts import (
+    finish_reason,
+    is_blocked,
+    is_counted,
+    read_logprobs,
+    read_usage,
+    seconds_of,
+)
 from integrations.providers.google.errors import google_failure_in_body
 from integrations.providers.google.events import Events
 from integrations.providers.google.json_values import NotJsonError
 from integrations.providers.google.pieces import Call, Choice, Piece, Text, Thought
 from integrations.providers.google.response import FILTERED, blocked_answer, completion_id, index_of, seed_of
-from integrations.providers.google.shapes import Candidate, Response, decode, has
+from integrations.providers.google.shapes import Candidate, Response, UsageMetadata, decode, has
 from integrations.providers.sse import EventTooLargeError
 
 # Google sends none, but proxies that know OpenAI's streams better do.
@@ -35,22 +42,24 @@ class GoogleStream:
         "_blocked",
         "_choices",
         "_chunks",
+        "_counts",
         "_created",
         "_events",
         "_failure",
         "_redact",
         "_seed",
+        "_usage",
         "finish_reason",
         "model",
         "provider",
-        "usage",
     )
 
     def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
         self.model = model
         self.provider = provider
         self.finish_reason = ""
-        self.usage: Usage | None = None
+        self._usage: Usage | None = None
+        self._counts: UsageMetadata | None = None  # of the last event: every one counts anew
         self._redact = redact
         self._created = int(time.time())
         self._events = Events()
@@ -59,6 +68,16 @@ class GoogleStream:
         self._choices: dict[int, Choice] = {}
         self._blocked = False
         self._failure: ProviderError | None = None
+
+    @property
+    def usage(self) -> Usage | None:
+        if self._counts is not None:
+            self._usage, self._counts = read_usage(self._counts), None
+        return self._usage
+
+    @usage.setter
+    def usage(self, usage: Usage | None) -> None:
+        self._usage, self._counts = usage, None
 
     def feed(self, data: bytes) -> list[StreamEvent]:
         self._raise_failure()
@@ -100,9 +119,8 @@ class GoogleStream:
             response = decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise self._unusable("an event of the stream is not of the form expected") from error
-        usage = read_usage(response.usage_metadata)
-        if usage is not None:
-            self.usage = usage
+        if is_counted(response.usage_metadata):
+            self._counts = response.usage_metadata
         if has(response.error):
             raise google_failure_in_body(msgspec.json.decode(data), provider=self.provider)
         chunks = self._chunks or self._begin(response, data)
