@@ -689,6 +689,8 @@ SCHEMAS = st.recursive(
     st.sampled_from(
         [
             {"type": "string"},
+            {"type": "string", "format": "date-time"},
+            {"type": "string", "format": "password"},
             {"type": "integer", "minimum": 3},
             {"type": "string", "enum": ["a", "b"]},
             {"type": "number", "multipleOf": 2, "description": "even"},

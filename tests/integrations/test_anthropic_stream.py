@@ -168,11 +168,9 @@ def detail(said: str, signature: str, index: int) -> Json:
 
 
 def test_stream__thinking_between_calls__placed_as_in_the_whole_answer() -> None:
-    thought, call = (
-        {"type": "thinking", "thinking": "hm", "signature": "s"},
-        {"type": "tool_use", "name": "p", "input": {}},
-    )
-    content = [
+    thought: Json = {"type": "thinking", "thinking": "hm", "signature": "s"}
+    call: Json = {"type": "tool_use", "name": "p", "input": {}}
+    content: list[Json] = [
         thought,
         {"type": "text", "text": " "},
         {"type": "redacted_thinking", "data": "d"},

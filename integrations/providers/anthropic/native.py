@@ -45,6 +45,8 @@ _BETAS_OF_TOOLS = {
     "computer_20250124": "computer-use-2025-01-24",
     "computer_20251124": "computer-use-2025-11-24",
 }
+# Whatever needs one stands in one of these.
+_WITH_BETAS = frozenset({*_BETAS_OF_FIELDS, "container", "speed", "tools"})
 _FILES_BETA = "files-api-2025-04-14"
 _SKILLS_BETA = "skills-2025-10-02"
 _FAST_BETA = "fast-mode-2026-02-01"
@@ -84,6 +86,8 @@ def uses_files(block: Mapping[str, Any]) -> bool:
 
 def betas_of(body: Mapping[str, Any], *, files: bool) -> list[str]:
     """The features of `body` that have to be announced."""
+    if not files and body.keys().isdisjoint(_WITH_BETAS):
+        return []
     found = [beta for name, beta in _BETAS_OF_FIELDS.items() if name in body]
     if any("tool_configuration" in server for server in body.get("mcp_servers") or () if isinstance(server, Mapping)):
         # The first form of the connector has the tools' settings in the server and no toolset among the tools.

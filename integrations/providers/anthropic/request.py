@@ -56,7 +56,7 @@ def build(request: ChatRequest, *, provider: str) -> Built:
         "output_config": output or None,
         "metadata": _metadata(mapped) or None,
         "service_tier": _service_tier(mapped) or None,
-        **{name: mapped.take(name) for name in FIELDS},
+        **{name: mapped.take(name) for name in FIELDS if name in request.fields},
     }
     body.update((name, value) for name, value in optional.items() if value is not None)
     betas = dict.fromkeys([*_betas(mapped), *betas_of(body, files=said.files)])

@@ -24,6 +24,10 @@ _BOUNDS = (
     "multipleOf",
     "uniqueItems",
 )
+# https://docs.anthropic.com/en/docs/build-with-claude/structured-outputs#json-schema-limitations
+_FORMATS = frozenset(
+    {"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid", "text"}
+)
 _OF_SCHEMAS = ("anyOf", "allOf", "prefixItems")
 _BY_NAME = ("properties", "$defs", "definitions")
 
@@ -36,7 +40,7 @@ def accepted_schema(schema: Mapping[str, Any]) -> Json:
     made: Json = {}
     unknown: Json = {}
     for name, value in schema.items():
-        if name in _BOUNDS or (name == "minItems" and value not in (0, 1)):
+        if _is_unknown(name, value):
             unknown[name] = value
         elif name == "oneOf" and "anyOf" not in schema:
             made["anyOf"] = _all(value)
@@ -53,6 +57,12 @@ def accepted_schema(schema: Mapping[str, Any]) -> Json:
     if unknown:
         made["description"] = _described(made.get("description"), unknown)
     return made
+
+
+def _is_unknown(name: str, value: Any) -> bool:
+    if name == "minItems":
+        return value not in (0, 1)
+    return name in _BOUNDS or (name == "format" and isinstance(value, str) and value not in _FORMATS)
 
 
 def _is_object(schema: Mapping[str, Any]) -> bool:
