@@ -3,7 +3,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from integrations.health.circuit import (
@@ -104,6 +104,7 @@ def test_circuit__failing_probes__rest_doubles_up_to_a_minute() -> None:
     assert rests[4:] == pytest.approx([LONGEST_REST_SECONDS] * len(rests[4:]))
 
 
+@settings(deadline=None)
 @given(st.floats(0, 1))
 def test_circuit__any_draw__shortens_the_rest_by_up_to_a_fifth(draw: float) -> None:
     circuit = Circuit()
@@ -164,6 +165,7 @@ OUTCOMES = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(OUTCOMES, st.randoms(use_true_random=False))
 def test_circuit__any_history__keeps_its_promises(
     outcomes: list[tuple[float, FailureKind | None, float, float | None]], chance: random.Random
@@ -189,6 +191,7 @@ RECORDS = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(RECORDS, max_size=8), st.randoms(use_true_random=False))
 def test_adopt__records_in_any_order__all_end_with_the_same(
     records: list[CircuitRecord], chance: random.Random

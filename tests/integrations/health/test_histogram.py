@@ -4,7 +4,7 @@ from collections import Counter
 from math import ceil, inf, nan
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from integrations.health.histogram import LARGEST_MS, LAST_BUCKET, RELATIVE_ERROR, SMALLEST_MS, bucket_of, quantiles
@@ -12,6 +12,7 @@ from integrations.health.histogram import LARGEST_MS, LAST_BUCKET, RELATIVE_ERRO
 LATENCIES = st.floats(SMALLEST_MS, LARGEST_MS)
 
 
+@settings(deadline=None)
 @given(LATENCIES)
 def test_bucket__any_latency__stands_for_it_within_five_percent(latency: float) -> None:
     (found,) = quantiles({bucket_of(latency): 1}, [0.5])
@@ -19,6 +20,7 @@ def test_bucket__any_latency__stands_for_it_within_five_percent(latency: float) 
     assert found == pytest.approx(latency, rel=RELATIVE_ERROR + 1e-9)
 
 
+@settings(deadline=None)
 @given(st.lists(LATENCIES, min_size=1, max_size=300), st.lists(st.floats(0, 1), min_size=1, max_size=5).map(sorted))
 def test_quantiles__any_samples__are_those_of_the_sorted_list(latencies: list[float], shares: list[float]) -> None:
     found = quantiles(Counter(map(bucket_of, latencies)), shares)

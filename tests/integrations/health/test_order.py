@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from integrations.health.order import ENOUGH_SAMPLES, PROBE_SHARE, order_by_health, order_by_latency
@@ -55,11 +55,13 @@ def is_warm(health: TargetHealth) -> bool:
     return closed and not health.degraded and health.samples >= ENOUGH_SAMPLES
 
 
+@settings(deadline=None)
 @given(HEALTHS, DRAWS)
 def test_orders__any_healths__keep_every_target_once(healths: list[TargetHealth], draw: float) -> None:
     assert sorted(latency_order(healths, draw)) == sorted(health_order(healths)) == list(range(len(healths)))
 
 
+@settings(deadline=None)
 @given(HEALTHS, DRAWS)
 def test_orders__any_healths__open_circuits_are_last(healths: list[TargetHealth], draw: float) -> None:
     for order in (latency_order(healths, draw), health_order(healths)):
@@ -67,6 +69,7 @@ def test_orders__any_healths__open_circuits_are_last(healths: list[TargetHealth]
         assert broken == sorted(broken)
 
 
+@settings(deadline=None)
 @given(HEALTHS, DRAWS)
 def test_latency_order__any_healths__warm_ones_by_median(healths: list[TargetHealth], draw: float) -> None:
     medians = [healths[i].p50_ms or 0 for i in latency_order(healths, draw) if is_warm(healths[i])]
@@ -74,6 +77,7 @@ def test_latency_order__any_healths__warm_ones_by_median(healths: list[TargetHea
     assert medians == sorted(medians)
 
 
+@settings(deadline=None)
 @given(HEALTHS, DRAWS)
 def test_latency_order__cold_ones__go_first_exactly_on_the_share(healths: list[TargetHealth], draw: float) -> None:
     cold = [i for i, health in enumerate(healths) if is_cold(health)]
@@ -127,11 +131,13 @@ def test_health_order__cases(healths: list[TargetHealth], order: list[int]) -> N
     assert health_order(healths) == order
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(1000, 1900), min_size=1, max_size=6))
 def test_health_order__differences_within_a_doubling__keep_the_given_order(medians: list[float]) -> None:
     assert health_order([warm(median) for median in medians]) == list(range(len(medians)))
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(1, 60_000), min_size=1, max_size=6))
 def test_health_order__first_of_healthy_ones__is_within_a_doubling_of_the_best(medians: list[float]) -> None:
     first = health_order([warm(median) for median in medians])[0]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from integrations.health.window import SLICE_SECONDS, WINDOW_SECONDS, Counts, Window, slice_of
@@ -14,6 +14,7 @@ NOW = 1_700_000_000.0
 NOTED = st.lists(st.tuples(st.integers(0, 9), st.integers(-2, 40)), max_size=12)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2), NOTED), max_size=12), st.randoms(use_true_random=False))
 def test_window__sums_told_in_any_order_and_twice__are_the_same_for_all(
     flushes: list[tuple[int, list[tuple[int, int]]]], chance: random.Random

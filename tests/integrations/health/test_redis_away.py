@@ -1,0 +1,144 @@
+"""A Redis of the test's own that hangs, dies and comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from integrations.health.monitor import HealthMonitor
+from integrations.health.targets import CircuitState, Target
+from integrations.providers.errors import FailureKind
+from tests.integrations.health.workers import following, new_target, until, workers
+from tests.services import Service, start_redis
+
+# Noticing takes a second, coming back up to six.
+LONG = 20.0
+
+
+class Redis:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._starts = 0
+        self._service: Service
+        self.url = ""
+        self.start()
+
+    def start(self) -> None:
+        """The same address, and nothing of what was there before."""
+        self._starts += 1
+        self._service, url = start_redis(self._folder / str(self._starts))
+        socket = Path(url.removeprefix("unix://"))
+        fixed = self._folder / "redis.sock"
+        fixed.unlink(missing_ok=True)
+        fixed.symlink_to(socket)
+        self.url = f"unix://{fixed}"
+
+    def send(self, sent: signal.Signals) -> None:
+        self._service.send(sent)
+
+    def stop(self) -> None:
+        self._service.send(signal.SIGCONT)
+        self._service.stop(signal.SIGKILL)
+
+
+@pytest.fixture
+def server() -> Iterator[Redis]:
+    folder = Path(tempfile.mkdtemp(prefix="gwh-", dir="/tmp"))
+    started = Redis(folder)
+    yield started
+    started.stop()
+    shutil.rmtree(folder)
+
+
+def break_circuit(monitor: HealthMonitor, target: Target) -> None:
+    for _ in range(5):
+        monitor.note_failure(target, FailureKind.UNAVAILABLE, 10.0)
+
+
+async def test_redis_hangs__requests__go_on_from_memory_and_are_told_later(
+    server: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "integrations.health")
+    warm, broken = new_target(), new_target()
+    async with workers(server.url, 2) as (a, b):
+        a.note_success(warm, 100.0)
+        await until(lambda: b.health_of(warm).samples == 1)
+
+        server.send(signal.SIGSTOP)
+        a.note_success(warm, 100.0)
+        break_circuit(a, broken)
+        await until(lambda: not a.shared, seconds=LONG)
+        a.note_success(warm, 100.0)
+        assert a.health_of(warm).samples == 3
+        assert a.health_of(broken).circuit is CircuitState.OPEN
+        await until(lambda: a.health_of(broken).circuit is CircuitState.HALF_OPEN)
+        # Nobody has to be asked now that Redis is known to be away.
+        assert await a.claim_probe(broken)
+        assert not await a.claim_probe(broken)
+
+        server.send(signal.SIGCONT)
+        await until(lambda: a.shared and b.shared, seconds=LONG)
+        await until(lambda: a.health_of(warm) == b.health_of(warm) and b.health_of(warm).samples == 3, seconds=LONG)
+        await until(lambda: b.health_of(broken).circuit is not CircuitState.CLOSED, seconds=LONG)
+    lines = [line for line in caplog.messages if line.startswith("redis.")]
+    # b had nothing to say, and may not have noticed.
+    assert lines.count("redis.away error=TimeoutError") == lines.count("redis.back")
+    assert 1 <= lines.count("redis.back") <= 2
+
+
+async def test_redis_hangs__claim_of_a_probe__does_not_wait_for_it(server: Redis) -> None:
+    target = new_target()
+    async with workers(server.url, 1) as (a,):
+        break_circuit(a, target)
+        await until(lambda: not a.unshared)
+        await until(lambda: a.health_of(target).circuit is CircuitState.HALF_OPEN)
+
+        server.send(signal.SIGSTOP)
+        # They end although Redis does not answer, and before anything else has noticed that.
+        claims = await asyncio.gather(*(a.claim_probe(target) for _ in range(5)))
+        assert sorted(claims) == [False] * 4 + [True]
+        assert not a.shared
+
+        server.send(signal.SIGCONT)
+        await until(lambda: a.shared, seconds=LONG)
+
+
+async def test_redis_dies__and_a_new_empty_one_comes__workers_find_each_other_again(
+    server: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "integrations.health")
+    target = new_target()
+    async with workers(server.url, 2) as made:
+        a, b = made
+        a.note_success(target, 100.0)
+        await until(lambda: b.health_of(target).samples == 1)
+
+        server.stop()
+        await until(lambda: not a.shared and not b.shared, seconds=LONG)
+        for _ in range(10):
+            a.note_success(target, 100.0)
+        server.start()
+        await until(lambda: a.shared and b.shared, seconds=LONG)
+
+        await until(lambda: b.health_of(target).samples >= 10, seconds=LONG)
+    lines = [line.partition(" ")[0] for line in caplog.messages if line.startswith("redis.")]
+    assert sorted(lines) == ["redis.away", "redis.away", "redis.back", "redis.back"]
+
+
+async def test_redis__away_from_the_start__works_from_memory_and_says_so_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    target = new_target()
+    async with following(HealthMonitor("unix:///nowhere/at/all.sock")) as monitor:
+        await until(lambda: any("redis.away" in line for line in caplog.messages))
+        break_circuit(monitor, target)
+        assert monitor.health_of(target).circuit is CircuitState.OPEN
+        await until(lambda: monitor.health_of(target).circuit is CircuitState.HALF_OPEN)
+        assert [await monitor.claim_probe(target) for _ in range(3)] == [True, False, False]
+    assert sum("redis.away" in line for line in caplog.messages) == 1
