@@ -87,6 +87,8 @@ def test_body__another_model_upstream__values_keep_their_bytes() -> None:
         ({"prompt_mode": None}, {"prompt_mode": None}),
         ({"modalities": ["text"]}, {}),
         ({"service_tier": "auto"}, {"service_tier": "auto"}),
+        ({"service_tier": "default", "store": False, "logit_bias": {}, "user": ""}, {}),
+        ({"temperature": 1.9}, {"temperature": 1.9}),
         (
             {
                 "prediction": {
@@ -115,7 +117,7 @@ def test_field__openais_name_or_form__mistrals(fields: dict[str, Any], expected:
         ("verbosity", "low"),
         ("service_tier", "flex"),
         ("safety_identifier", "s"),
-        ("web_search_options", {}),
+        ("web_search_options", {"search_context_size": "low"}),
     ],
 )
 def test_field__unknown_to_mistral__dropped_and_named(name: str, value: Any) -> None:
@@ -226,6 +228,12 @@ def test_reasoning_effort__on_a_fallback_to_a_model_without__dropped_and_named()
     body, warnings = build(replace(chat_request("mistral-large-latest", reasoning_effort="low"), is_fallback=True))
     assert "reasoning_effort" not in body
     assert warnings[0].startswith("reasoning_effort: dropped")
+
+
+def test_temperature__too_hot_on_a_fallback__lowered_and_named() -> None:
+    body, warnings = build(replace(chat_request(SMALL, temperature=1.9), is_fallback=True))
+    assert body["temperature"] == 1.5
+    assert warnings[0].startswith("temperature:")
 
 
 def test_messages__echoes_and_markers__left_out_in_silence() -> None:

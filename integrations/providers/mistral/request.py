@@ -40,6 +40,7 @@ DROPPED = frozenset(
 )  # fmt: skip
 
 _SERVICE_TIERS = ("auto", "standard_only")
+_HOTTEST = 1.5
 _NO_PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
 _FUNCTION_FIELDS = ("name", "description", "parameters", "strict")
 # Models whose reasoning `reasoning_effort` switches; those released before March 2026 (by the date in the name) are
@@ -112,9 +113,18 @@ def _kind_of_answer(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
 
 
 def _service_tier(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
-    if "service_tier" in raw and msgspec.json.decode(raw["service_tier"]) not in _SERVICE_TIERS:
+    tier = msgspec.json.decode(raw["service_tier"]) if "service_tier" in raw else "auto"
+    if tier not in _SERVICE_TIERS:
         del raw["service_tier"]
-        mapped.drop("service_tier", "Mistral knows auto and standard_only")
+        if tier != "default":
+            mapped.drop("service_tier", "Mistral knows auto and standard_only")
+
+
+def _temperature(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
+    """OpenAI's goes to 2. Whoever chose Mistral gets its answer; on a fallback the client could not know."""
+    if request.is_fallback and "temperature" in raw and msgspec.json.decode(raw["temperature"]) > _HOTTEST:
+        raw["temperature"] = msgspec.Raw(_encode(_HOTTEST))
+        mapped.notes.append(f"temperature: lowered to {_HOTTEST}, mistral takes no more")
 
 
 def _thinking(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
@@ -197,14 +207,16 @@ def _prediction(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
 def _unknown(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
     for name in [name for name in raw if name not in NATIVE]:
         if name in DROPPED or request.is_fallback:
-            del raw[name]
-            mapped.drop(name)
+            value = msgspec.json.decode(raw.pop(name))
+            if value:  # `store: false` asks for nothing
+                mapped.drop(name)
 
 
 _TRANSLATIONS: tuple[Callable[[Raw, ChatRequest, Mapped], None], ...] = (
     _renamed,
     _kind_of_answer,
     _service_tier,
+    _temperature,
     _thinking,
     _tools,
     _prediction,
