@@ -10,10 +10,12 @@ import hashlib
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, cast
 
 import msgspec
-from botocore.eventstream import EventStreamBuffer, EventStreamMessage, ParserError
+from botocore.eventstream import EventStreamBuffer, EventStreamHeaderParser, EventStreamMessage, ParserError
+from typing_extensions import override
 
 from integrations.providers.base import ChatRequest, StreamEvent, Usage
 from integrations.providers.bedrock.failures import exception_in_stream
@@ -86,6 +88,29 @@ class Event(Struct):
 _decode = msgspec.json.Decoder(Event).decode
 
 
+@lru_cache(maxsize=256)
+def _headers(data: bytes) -> dict[str, Any]:
+    return dict(EventStreamHeaderParser().parse(data))
+
+
+class _HeaderParser(EventStreamHeaderParser):
+    """A stream's frames have a handful of headers between them, and parsing them is most of a frame's cost."""
+
+    @override
+    def parse(self, data: bytes) -> dict[str, Any]:
+        return _headers(data)
+
+
+_HEADER_PARSER = _HeaderParser()
+
+
+def _frames() -> EventStreamBuffer:
+    buffer = EventStreamBuffer()
+    # Should botocore come to keep its parser elsewhere, it goes on with its own.
+    vars(buffer)["_header_parser"] = _HEADER_PARSER
+    return buffer
+
+
 @dataclass(slots=True)
 class _Block:
     """A content block that is being streamed. `position` is the tool call's among the answer's calls."""
@@ -134,7 +159,7 @@ class BedrockStream:
         self._request = request
         self._redact = redact
         self._no_calls = forbids_calls(request.fields)
-        self._buffer = EventStreamBuffer()
+        self._buffer = _frames()
         self._chunks = Chunks(completion_id="", model=request.model)
         self._opened = False
         self._blocks: dict[int, _Block] = {}
