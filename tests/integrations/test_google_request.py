@@ -294,6 +294,12 @@ class TestMedia:
         if not needed:
             assert self.part(url, vertex=True) == {"fileData": {"fileUri": url, "mimeType": "image/png"}}
 
+    def test_part__in_googles_own_words__as_it_is(self) -> None:
+        native = {"fileData": {"fileUri": "https://youtu.be/1"}, "videoMetadata": {"startOffset": "5s"}}
+        message = {"role": "user", "content": [{"type": "text", "text": "Watch."}, native]}
+        assert parts_of(message) == [("user", [{"text": "Watch."}, native])]
+        assert not GEMINI.needs(chat_request(FLASH, messages=[message]), credentials("google")).media
+
     def test_needs__same_file_twice__once(self) -> None:
         part = {"type": "image_url", "image_url": {"url": "https://example.test/a.png"}}
         request = chat_request(FLASH, messages=[{"role": "user", "content": [part, part]}])
@@ -354,6 +360,12 @@ class TestTools:
     def test_web_search_options__googles_search_once(self) -> None:
         assert body_of(web_search_options={})["tools"] == [{"googleSearch": {}}]
         assert body_of(web_search_options={}, tools=[{"google_search": {}}])["tools"] == [{"google_search": {}}]
+
+    @pytest.mark.parametrize("name", ["functions", "function_call"])
+    def test_functions__of_before_tools__refused(self, name: str) -> None:
+        fields: dict[str, Any] = {name: [FUNCTION]}
+        with pytest.raises(UnsupportedParameterError, match=name):
+            built(**fields)
 
     def test_unknown_tool__refused(self) -> None:
         with pytest.raises(UnsupportedParameterError, match="web_search_20250305"):

@@ -119,6 +119,11 @@ def test_thoughts__apart_from_the_text() -> None:
     ]
 
 
+def test_signature__on_a_part_of_its_own__kept_behind_the_text() -> None:
+    message = message_of(answer({"text": "Hi"}, SIGNED))
+    assert [detail["id"] for detail in message["reasoning_details"]] == ["content:2:2"]
+
+
 @pytest.mark.parametrize(
     "content", [None, {}, {"role": "model"}, {"parts": []}, {"parts": [{"text": ""}]}, {"parts": None}]
 )
@@ -188,7 +193,7 @@ def test_images__made__beside_the_text() -> None:
 def test_google_tools__what_they_did__is_no_call() -> None:
     message = message_of(
         answer(
-            {"executableCode": {"language": "PYTHON", "code": "print(1)"}},
+            {"executableCode": {"language": "PYTHON", "code": "print(1)"}, **SIGNED},
             {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
             {"toolCall": {"toolType": "GOOGLE_SEARCH"}},
             TEXT,

@@ -13,8 +13,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from integrations.providers.base import Media
-from integrations.providers.conversation import Attachment, data_url
+from integrations.providers.conversation import Attachment, Native, data_url
 from integrations.providers.errors import UnsupportedParameterError
+from integrations.providers.google.names import spellings
 
 _YOUTUBE = frozenset({"youtube.com", "www.youtube.com", "m.youtube.com", "youtu.be"})
 _FILES_API = "https://generativelanguage.googleapis.com/"
@@ -55,7 +56,15 @@ _TYPES = {
 _LIKELY = {"document": "application/pdf", "video": "video/mp4"}
 # What a function may return (https://ai.google.dev/gemini-api/docs/function-calling#multimodal).
 _RESULT_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"})
+# Parts in Google's own words (https://ai.google.dev/api/caching#Part), say for `videoMetadata` beside a file.
+_NATIVE = frozenset(
+    spellings(("inlineData", "fileData", "executableCode", "codeExecutionResult", "toolCall", "toolResponse"))
+)
 _MISNAMED = {"image/jpg": "image/jpeg"}
+
+
+def is_native(part: Mapping[str, Any]) -> bool:
+    return "type" not in part and not _NATIVE.isdisjoint(part)
 
 
 def to_fetch(attachments: Iterable[Attachment], *, vertex: bool) -> tuple[str, ...]:
@@ -63,13 +72,17 @@ def to_fetch(attachments: Iterable[Attachment], *, vertex: bool) -> tuple[str, .
     wanted = [
         attachment.url
         for attachment in attachments
-        if not attachment.is_inline and _by_address(attachment, vertex=vertex) is None
+        if not attachment.is_inline
+        and not isinstance(attachment, Native)
+        and _by_address(attachment, vertex=vertex) is None
     ]
     return tuple(dict.fromkeys(wanted))
 
 
 def media_part(attachment: Attachment, fetched: Mapping[str, Media], *, vertex: bool) -> dict[str, Any]:
     """A part with the file. Raises UnsupportedParameterError when its bytes are missing or no data URL."""
+    if isinstance(attachment, Native):
+        return dict(attachment.part)
     if attachment.is_inline:
         return _inline(*_from_data_url(attachment.url))
     by_address = _by_address(attachment, vertex=vertex)

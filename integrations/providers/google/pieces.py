@@ -81,6 +81,8 @@ class Choice:
             yield from self._thought(part) if part.thought else self._text(part.text, part.thought_signature or "")
         elif part.inline_data is not None and not part.thought:
             yield from self._image(part.inline_data, part.thought_signature or "")
+        elif part.thought_signature and not part.is_of_a_tool():
+            yield from self._text("", part.thought_signature)
 
     def _text(self, text: str, signature: str) -> Iterator[Piece]:
         start = self.length

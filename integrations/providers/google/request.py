@@ -11,7 +11,7 @@ from integrations.providers.base import ChatRequest
 from integrations.providers.conversation import Conversation, read_conversation
 from integrations.providers.google.contents import Writer
 from integrations.providers.google.generation import generation_config
-from integrations.providers.google.media import to_fetch
+from integrations.providers.google.media import is_native, to_fetch
 from integrations.providers.google.models import model_named
 from integrations.providers.google.names import spellings
 from integrations.providers.google.tools import write_tools
@@ -24,6 +24,9 @@ _NATIVE = spellings(("safetySettings", "cachedContent", "labels", "modelArmorCon
 _TIERS = ("flex", "priority", "standard")
 _DEFAULT_TIERS = ("auto", "default")
 
+# OpenAI's functions before there were tools.
+_OLDER = ("functions", "function_call")
+
 
 def build_body(request: ChatRequest, *, provider: str, vertex: bool) -> tuple[bytes, tuple[str, ...]]:
     """The body and the warnings. Raises UnsupportedParameterError."""
@@ -31,7 +34,10 @@ def build_body(request: ChatRequest, *, provider: str, vertex: bool) -> tuple[by
     mapped = Mapped(provider, fields)
     model = model_named(request.model)
     writer = Writer(model=model, fetched=request.media, vertex=vertex)
-    body = _conversation(read_conversation(fields), writer)
+    for name in _OLDER:
+        if fields.get(name) is not None:
+            raise mapped.refuse(name, "use tools and tool_choice")
+    body = _conversation(read_conversation(fields, native=is_native), writer)
     write_tools(mapped, body)
     config = generation_config(mapped, model)
     if config:
@@ -47,7 +53,7 @@ def files_to_fetch(request: ChatRequest, *, vertex: bool) -> tuple[str, ...]:
     fields = _with_images(request.fields)
     if all(isinstance(message.get("content"), str | None) for message in fields["messages"]):
         return ()
-    return to_fetch(read_conversation(fields).attachments(), vertex=vertex)
+    return to_fetch(read_conversation(fields, native=is_native).attachments(), vertex=vertex)
 
 
 def _conversation(conversation: Conversation, writer: Writer) -> dict[str, Any]:

@@ -21,13 +21,21 @@ class Blob(msgspec.Struct, rename="camel"):
 
 
 class Part(msgspec.Struct, rename="camel"):
-    """One of text, function call or file; what Google's own tools did (`executableCode`, `toolCall`…) is not read."""
+    """One of text, function call or file. What Google's own tools did stands in the last fields and is not read."""
 
     text: str | None = None
     thought: bool | None = False
     thought_signature: str | None = None
     function_call: FunctionCall | None = None
     inline_data: Blob | None = None
+    executable_code: msgspec.Raw = _NOTHING
+    code_execution_result: msgspec.Raw = _NOTHING
+    tool_call: msgspec.Raw = _NOTHING
+    tool_response: msgspec.Raw = _NOTHING
+
+    def is_of_a_tool(self) -> bool:
+        mine = (self.executable_code, self.code_execution_result, self.tool_call, self.tool_response)
+        return any(held is not _NOTHING for held in mine)
 
 
 class Content(msgspec.Struct):
