@@ -126,12 +126,27 @@ def function_tools(mapped: Mapped) -> tuple[list[FunctionTool], list[Mapping[str
             FunctionTool(
                 name=str(function.get("name") or ""),
                 description=str(function.get("description") or ""),
-                parameters=function.get("parameters") or {"type": "object", "properties": {}},
+                parameters=_schema_of(mapped, function),
                 strict=function.get("strict") is True,
-                extra={name: value for name, value in tool.items() if name not in ("type", "function")},
+                extra=_beside_function(tool, function),
             )
         )
     return functions, others
+
+
+def _beside_function(tool: Mapping[str, Any], function: Mapping[str, Any]) -> dict[str, Any]:
+    extra = {name: value for name, value in tool.items() if name not in ("type", "function")}
+    # Some clients put the cache marker inside.
+    if function.get("cache_control") and "cache_control" not in extra:
+        extra["cache_control"] = function["cache_control"]
+    return extra
+
+
+def _schema_of(mapped: Mapped, function: Mapping[str, Any]) -> Mapping[str, Any]:
+    schema = function.get("parameters") or {"type": "object", "properties": {}}
+    if not isinstance(schema, Mapping):
+        raise mapped.refuse("tools", f"the parameters of {function.get('name')!r} are not a JSON schema")
+    return schema
 
 
 def tool_choice(mapped: Mapped) -> ToolChoice | None:

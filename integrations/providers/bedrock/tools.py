@@ -86,7 +86,7 @@ def _tool(mapped: Mapped, model: Model, function: FunctionTool) -> list[dict[str
         else:
             mapped.drop(f"tools.{function.name}.strict")
     marker = function.extra.get("cache_control")
-    if not marker or not model.caches_tools:
+    if not isinstance(marker, Mapping) or not marker or not model.caches_tools:
         return [{"toolSpec": spec}]
     point: dict[str, Any] = {"type": "default", **({"ttl": marker["ttl"]} if marker.get("ttl") else {})}
     return [{"toolSpec": spec}, {"cachePoint": point}]
