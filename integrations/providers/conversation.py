@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from urllib.parse import unquote_to_bytes
 
@@ -142,10 +142,11 @@ def read_conversation(fields: Mapping[str, Any], *, native: IsNative | None = No
     for index, message in enumerate(fields["messages"]):
         role = message["role"]
         if role in _SYSTEM_ROLES:
-            system += [part for part in _parts(message, index, native) if isinstance(part, Text)]
+            texts: list[Block] = [part for part in _parts(message, index, native) if isinstance(part, Text)]
+            system += [part for part in _marked(texts, message) if isinstance(part, Text)]
             continue
         side: Role = "assistant" if role == "assistant" else "user"
-        blocks = list(_blocks(message, index, names, native))
+        blocks = _marked(list(_blocks(message, index, names, native)), message)
         if not blocks:
             continue
         if turns and turns[-1][0] == side:
@@ -188,8 +189,18 @@ def _blocks(message: Mapping[str, Any], index: int, names: dict[str, str], nativ
             name=name,
             arguments=arguments if isinstance(arguments, str) else msgspec.json.encode(arguments or {}).decode(),
             extra={key: value for key, value in call.items() if key not in ("id", "type", "function", "index")},
-            cache_control=call.get("cache_control"),
+            cache_control=_marker(call),
         )
+
+
+def _marked(blocks: list[Block], message: Mapping[str, Any]) -> list[Block]:
+    """A cache marker on a message stands for one on its last block, where it carries none of its own."""
+    marker = _marker(message)
+    if marker and blocks:
+        last = blocks[-1]
+        if not isinstance(last, Reasoning) and not any(getattr(block, "cache_control", None) for block in blocks):
+            blocks[-1] = replace(last, cache_control=marker)
+    return blocks
 
 
 def _tool_result(
@@ -202,7 +213,7 @@ def _tool_result(
         content=tuple(_parts(message, index, native)),
         # Not of OpenAI's dialect; clients that came from Anthropic's send it.
         is_error=message.get("is_error") is True,
-        cache_control=message.get("cache_control"),
+        cache_control=_marker(message),
     )
 
 
@@ -235,7 +246,7 @@ def _parts(message: Mapping[str, Any], index: int, native: IsNative | None) -> I
     content = message.get("content")
     if isinstance(content, str):
         if content:
-            yield Text(content, message.get("cache_control"))
+            yield Text(content, _marker(message))
     elif isinstance(content, list):
         for number, part in enumerate(content):
             if native is not None and native(part):
@@ -245,7 +256,7 @@ def _parts(message: Mapping[str, Any], index: int, native: IsNative | None) -> I
 
 
 def _part(part: Mapping[str, Any], where: str) -> Text | Attachment:
-    kind, cache_control = part.get("type"), part.get("cache_control")
+    kind, cache_control = part.get("type"), _marker(part)
     match kind:
         case "text" | "refusal":
             return Text(str(part.get("text") or part.get("refusal") or ""), cache_control)
@@ -272,7 +283,12 @@ def _file(part: Mapping[str, Any], where: str) -> Attachment:
     data = file.get("file_data") if isinstance(file, Mapping) else None
     if not isinstance(file, Mapping) or not isinstance(data, str) or not data:
         raise UnsupportedParameterError("messages", f"{where}: a file has to carry its data in file_data")
-    return Attachment("document", data, name=str(file.get("filename") or ""), cache_control=part.get("cache_control"))
+    return Attachment("document", data, name=str(file.get("filename") or ""), cache_control=_marker(part))
+
+
+def _marker(holder: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    marker = holder.get("cache_control")
+    return marker if isinstance(marker, Mapping) else None
 
 
 def _url(holder: Any, where: str) -> str:
