@@ -143,6 +143,32 @@ def test_system__alone__is_what_the_user_says() -> None:
     assert made.warnings == ("messages: the system message was sent as the user's, anthropic wants one of the user",)
 
 
+def test_cache_marker__on_a_message__on_its_last_block() -> None:
+    marker = {"cache_control": {"type": "ephemeral"}}
+    parts = [{"type": "text", "text": "a"}, image("https://i.test/a.png")]
+    call = {"id": "c", "type": "function", "function": {"name": "ping", "arguments": "{}"}}
+    made = body_of(
+        messages=[
+            {"role": "system", "content": [{"type": "text", "text": "s"}], **marker},
+            {"role": "user", "content": parts, **marker},
+            {"role": "assistant", "content": None, "tool_calls": [call], **marker},
+            {"role": "tool", "tool_call_id": "c", "content": [{"type": "text", "text": "r"}], **marker},
+            {"role": "user", "content": [{"type": "text", "text": "own", **marker}, parts[0]], **marker},
+        ],
+        tools=[{"type": "function", "function": {**PING["function"], **marker}}],  # type: ignore[dict-item]  # a mapping
+    )
+    blocks = [block for message in [{"content": made["system"]}, *made["messages"]] for block in message["content"]]
+    assert [block["type"] for block in blocks if "cache_control" in block] == [
+        "text",
+        "image",
+        "tool_use",
+        "tool_result",
+        "text",
+    ]
+    assert blocks[-2]["cache_control"]
+    assert made["tools"] == [{**PING_THERE, **marker}]
+
+
 def test_messages__blank_text__left_out() -> None:
     made = messages_of(
         {"role": "user", "content": [{"type": "text", "text": ""}, {"type": "text", "text": "Hi"}]},

@@ -95,6 +95,12 @@ def test_refusal__explained__in_its_own_field() -> None:
     assert message == {"role": "assistant", "content": "", "refusal": "I will not."}
 
 
+def test_container__of_the_vendors_tools__told() -> None:
+    container = {"id": "container_1", "expires_at": "2026-06-30T23:59:37Z"}
+    assert message_of(TEXT, container=container)["container"] == container
+    assert "container" not in message_of(TEXT, container=None)
+
+
 def test_calls__arguments__as_they_came() -> None:
     body = json.dumps(answer(CALL)).replace('{"n": 1}', '{"n": 1.50, "s": "\\u00e9"}').encode()
     (call,) = json.loads(parsed(body).body)["choices"][0]["message"]["tool_calls"]

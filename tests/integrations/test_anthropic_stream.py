@@ -232,6 +232,12 @@ def test_stream__refusal__content_filter_and_why() -> None:
     assert chunks[-1]["choices"][0]["finish_reason"] == "content_filter"
 
 
+def test_stream__container__told_at_the_end() -> None:
+    assert deltas_of(head(), text(0, "x"), tail(container={"id": "container_1"}))[2] == {
+        "container": {"id": "container_1"}
+    }
+
+
 @pytest.mark.parametrize(
     ("stop_reason", "expected"),
     [("max_tokens", "length"), ("pause_turn", "stop"), ("model_context_window_exceeded", "length"), (None, "stop")],

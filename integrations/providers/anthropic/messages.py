@@ -126,7 +126,7 @@ def _text(part: Text) -> Json:
 
 def _attachment(part: Attachment, media: Mapping[str, Media]) -> Json:
     if isinstance(part, Native):
-        return dict(native_block(part.part))
+        return _marked(dict(native_block(part.part)), part.cache_control)
     return _marked(attachment_block(part, media), part.cache_control)
 
 

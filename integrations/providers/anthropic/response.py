@@ -57,6 +57,8 @@ def _answer(message: Message, blocks: list[Block]) -> Answer:
     answer.content = None if answer.tool_calls and not texts else "".join(texts)
     answer.reasoning = "".join(thoughts)
     answer.refusal = refusal_text(message.stop_details)
+    if isinstance(message.container, dict):
+        answer.extra = {"container": message.container}  # to be named in the next request, with the files in it
     answer.finish_reason = finish_reason(message.stop_reason, called_tools=bool(answer.tool_calls))
     return answer
 

@@ -47,6 +47,7 @@ class Message(msgspec.Struct):
     content: list[Block] | None = None
     stop_reason: str | None = None
     stop_details: Any = None
+    container: Any = None
     usage: Counts | None = None
     error: Any = None
 
@@ -62,6 +63,7 @@ class Delta(msgspec.Struct):
     citation: Any = None
     stop_reason: str | None = None
     stop_details: Any = None
+    container: Any = None
 
 
 class Event(msgspec.Struct):

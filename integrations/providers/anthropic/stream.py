@@ -153,13 +153,18 @@ class AnthropicStream:
             self._count(event.usage)
             if event.delta is not None:
                 self._stop_reason = event.delta.stop_reason or self._stop_reason
-                refusal = refusal_text(event.delta.stop_details)
-                if refusal:
-                    out.append(self._chunks.delta({"refusal": refusal}))
+                self._said_at_the_end(event.delta, out)
         elif event.type == "message_stop":
             self._done = True
         elif event.type == "error" or name == "error":
             raise reported_failure(event.error, provider=self.provider)
+
+    def _said_at_the_end(self, delta: Delta, out: list[StreamEvent]) -> None:
+        refusal = refusal_text(delta.stop_details)
+        if refusal:
+            out.append(self._chunks.delta({"refusal": refusal}))
+        if isinstance(delta.container, dict):
+            out.append(self._chunks.delta({"container": delta.container}))
 
     def _message_start(self, message: Message) -> None:
         self.model = self._chunks.model = message.model or self.model
