@@ -296,6 +296,33 @@ def test_order__user_after_tool__an_answer_comes_between() -> None:
     assert [message["role"] for message in made] == ["user", "assistant", "tool", "assistant", "user"]
 
 
+@pytest.mark.parametrize(
+    ("roles", "expected"),
+    [
+        ("system user", "system user"),
+        ("user system user", "user system user"),
+        ("user assistant system user", "user assistant user user"),
+        ("user assistant developer", "user assistant user"),
+        ("system", "user"),
+        ("system system", "system user"),
+    ],
+)
+def test_order__instructions_behind_an_answer__the_users(roles: str, expected: str) -> None:
+    made = messages_of(*({"role": role, "content": "x"} for role in roles.split()))
+    assert " ".join(message["role"] for message in made) == expected
+    assert all(message["content"] == "x" for message in made)
+
+
+def test_order__instructions_behind_a_result__the_users_behind_an_answer() -> None:
+    made = messages_of(USER, called("aB3dE6gH9"), result("aB3dE6gH9"), {"role": "system", "content": "s"}, USER)
+    assert [message["role"] for message in made] == ["user", "assistant", "tool", "assistant", "user", "user"]
+
+
+def test_order__an_answer_last__gone_on_with() -> None:
+    assert messages_of(USER, {"role": "assistant", "content": "Well"})[1]["prefix"] is True
+    assert "prefix" not in messages_of(USER, called("aB3dE6gH9"))[1]
+
+
 def test_call_ids__foreign__the_same_in_call_and_result_and_next_turn() -> None:
     first = messages_of(USER, called("call_abc"), result("call_abc"))
     made = first[1]["tool_calls"][0]["id"]

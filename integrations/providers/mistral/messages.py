@@ -24,6 +24,9 @@ _FIELDS = {
     "tool": ("role", "content", "tool_call_id", "name"),
 }
 
+# "Unexpected role 'user' after role 'tool'", and so on.
+_REFUSED_ORDERS = frozenset({("tool", "user"), ("tool", "system"), ("assistant", "system")})
+
 
 class _Text(msgspec.Struct, tag_field="type", tag="text", forbid_unknown_fields=True):
     text: str
@@ -96,6 +99,7 @@ class _Tool(msgspec.Struct, tag_field="role", tag="tool", forbid_unknown_fields=
     name: str | None = None
 
 
+_ROLES: Mapping[type, str] = {_System: "system", _User: "user", _Assistant: "assistant", _Tool: "tool"}
 _decode_conforming = msgspec.json.Decoder(list[_System | _User | _Assistant | _Tool]).decode
 
 
@@ -108,12 +112,18 @@ def mistral_messages(raw: msgspec.Raw, mapped: Mapped, *, keep_bare_thinking: bo
         conforming = _decode_conforming(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
         conforming = None
-    if conforming is not None and not any(
-        isinstance(one, _Tool) and isinstance(next_one, _User) for one, next_one in pairwise(conforming)
-    ):
+    if conforming is not None and _in_order(conforming):
         return None
     writer = _Writer(msgspec.json.decode(raw), mapped, keep_bare_thinking)
     return msgspec.Raw(msgspec.json.encode(list(writer.messages())))
+
+
+def _in_order(messages: list[_System | _User | _Assistant | _Tool]) -> bool:
+    if not messages:
+        return True
+    last = messages[-1]
+    answerable = last.prefix if isinstance(last, _Assistant) else not isinstance(last, _System)
+    return answerable and not any((_ROLES[type(a)], _ROLES[type(b)]) in _REFUSED_ORDERS for a, b in pairwise(messages))
 
 
 class CallIds:
@@ -162,12 +172,17 @@ class _Writer:
         self._noted: set[str] = set()
 
     def messages(self) -> Iterator[dict[str, Any]]:
-        previous = ""
+        previous, last = "", len(self._messages) - 1
         for index, message in enumerate(self._messages):
             written = self._message(message, index)
-            if previous == "tool" and written["role"] == "user":
-                # "Unexpected role 'user' after role 'tool'": the model's word is expected in between.
+            if written["role"] == "system" and (index == last or (previous, "system") in _REFUSED_ORDERS):
+                # Instructions stand before the first answer; what comes later is the user's word.
+                written["role"] = "user"
+            if (previous, written["role"]) in _REFUSED_ORDERS:
                 yield {"role": "assistant", "content": "OK"}
+            if written["role"] == "assistant" and index == last and "tool_calls" not in written:
+                # "Expected last role User or Tool (or Assistant with prefix True)": the answer goes on from there.
+                written["prefix"] = True
             previous = written["role"]
             yield written
 

@@ -27,6 +27,13 @@ _MESSAGE_FIELDS = {
     "assistant": {"role", "content", "tool_calls", "prefix"},
     "tool": {"role", "content", "tool_call_id", "name"},
 }
+_AFTER = {
+    "": {"system", "user", "assistant"},
+    "system": {"system", "user", "assistant"},
+    "user": {"system", "user", "assistant"},
+    "assistant": {"assistant", "user", "tool"},
+    "tool": {"assistant", "tool"},
+}
 _PART_FIELDS = {
     "text": {"text"},
     "image_url": {"image_url"},
@@ -177,7 +184,7 @@ def _check(messages: list[dict[str, Any]]) -> None:
     for message in messages:
         role = message["role"]
         assert not set(message) - _MESSAGE_FIELDS[role], f"extra_forbidden: {role} {set(message)}"
-        assert (previous, role) != ("tool", "user"), "Unexpected role 'user' after role 'tool'"
+        assert role in _AFTER[previous], f"Unexpected role '{role}' after role '{previous}'"
         for part in _parts(message):
             kind = part["type"]
             assert set(part) - {"type"} <= _PART_FIELDS[kind], f"extra_forbidden: {part}"
