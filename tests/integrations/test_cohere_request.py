@@ -386,6 +386,10 @@ def test_documents__nothing_beside_them__the_message_says_so() -> None:
     ]
 
 
+def test_user__no_parts__no_text() -> None:
+    assert messages_of({"role": "user", "content": []})[0]["content"] == ""
+
+
 def test_documents__by_address__fetched_and_read_as_what_they_are() -> None:
     url = "https://x/a.txt"
     part = {"type": "document_url", "document_url": {"url": url}}

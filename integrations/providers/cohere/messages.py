@@ -90,7 +90,8 @@ class Messages:
                 self.documents.append(document)
             else:
                 parts.append(self._text(part, place))
-        return parts or [{"type": "text", "text": _SEE_DOCUMENT}]
+        # A document alone would leave nothing of the message.
+        return parts or ([{"type": "text", "text": _SEE_DOCUMENT}] if content else "")
 
     def _tool_content(self, content: Any, place: str) -> Any:
         if not isinstance(content, list):
