@@ -11,12 +11,15 @@ import pytest
 from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
 
 from integrations.providers.base import Usage
+from integrations.providers.errors import UnsupportedParameterError
 from integrations.registry import providers
 from tests.fakes.dialects.registry import FAKES
 from tests.fakes.dialects.server import fails
 from tests.fakes.dialects.story import Call, Story
 from tests.gateway.service import Gateway, GatewayService
 from tests.gateway.stage import Stage, model_of, staged, upstream_model_of
+from tests.integrations.adapters.subject import PDF, data_url, refusal_or_request, subject_of
+from tests.integrations.adapters.test_parameters import JSON_SCHEMA
 
 PROVIDERS = [provider for provider in providers() if provider in FAKES]
 TOOLED = [provider for provider in PROVIDERS if FAKES[provider].can.tools]
@@ -36,6 +39,24 @@ WEATHER: ChatCompletionToolParam = {
         "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
     },
 }
+
+PDF_URL = data_url("application/pdf", PDF)
+# What makes an answer of another kind, and the providers whose adapters say that there is no such thing.
+KINDS: dict[str, dict[str, Any]] = {
+    "choices": {"n": 2},
+    "audio": {"modalities": ["text", "audio"], "audio": {"voice": "alloy", "format": "wav"}},
+    "schema": {"response_format": JSON_SCHEMA},
+    "image": {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": data_url()}}]}]},
+    "document": {
+        "messages": [{"role": "user", "content": [{"type": "document_url", "document_url": {"url": PDF_URL}}]}]
+    },
+}
+LACKING = [
+    (provider, name)
+    for provider in PROVIDERS
+    for name, fields in KINDS.items()
+    if isinstance(refusal_or_request(subject_of(provider), **fields), UnsupportedParameterError)
+]
 
 STORIES = {
     "text": Story(text="Grüße 👋,\nthe weather is fine."),
@@ -167,7 +188,13 @@ def assert_headers(headers: Any, provider: str) -> None:
     assert headers["x-svc-retry-count"] == "0"
     assert "x-svc-fallback-used" not in headers
     assert "x-svc-original-model" not in headers
-    assert "dropped" not in headers.get("x-svc-warning", "")
+    assert not dropped(headers)
+
+
+def dropped(headers: Any) -> list[str]:
+    """What the warning header names as dropped; that a model has no price is another matter."""
+    warnings = headers.get("x-svc-warning", "").split("; ")
+    return [warning for warning in warnings if warning and not warning.startswith("no price is known")]
 
 
 @pytest.mark.parametrize(("provider", "name"), TOLD)
@@ -288,6 +315,40 @@ def test_refusal__of_the_provider__a_400_with_its_words(
 
     assert caught.value.code == "provider_rejected"
     assert "messages: too long by 7 tokens" in caught.value.message
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("stream", [False, True])
+def test_parameters__dropped__named_in_the_warning_header(stage: Stage, provider: str, stream: bool) -> None:
+    fields: dict[str, Any] = {
+        "seed": 7,
+        "logit_bias": {"50256": -100},
+        "user": "user-7",
+        "store": True,
+        "messages": ASK,
+    }
+    expected = subject_of(provider).build(**fields, stream=stream).warnings
+    stage.play(provider, Story(text="Fine."))
+
+    response = stage.gateway.post({"model": model_of(provider), **fields, "stream": stream})
+
+    assert response.status_code == 200, response.text
+    assert dropped(response.headers) == list(expected)
+
+
+@pytest.mark.parametrize(("provider", "parameter"), LACKING)
+def test_parameter__of_another_kind__refused_by_name_and_never_sent(
+    stage: Stage, client: openai.OpenAI, provider: str, parameter: str
+) -> None:
+    script = stage.play(provider, Story(text="never"))
+    arguments: dict[str, Any] = {"model": model_of(provider), "messages": ASK, **KINDS[parameter]}
+
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.chat.completions.create(**arguments)
+
+    assert caught.value.code == "unsupported_parameter"
+    assert next(name for name in KINDS[parameter] if name != "audio") in caught.value.message
+    assert not script.received
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
