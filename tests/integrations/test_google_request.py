@@ -193,6 +193,14 @@ class TestMessages:
         body = body_of(messages=[{"role": "system", "content": "Greet."}])
         assert body == {"contents": [{"role": "user", "parts": [{"text": "Greet."}]}]}
 
+    @pytest.mark.parametrize("first", ["user", "assistant"])
+    def test_system__model_without_instructions__said_first(self, first: str) -> None:
+        messages = [{"role": "system", "content": "Be brief."}, {"role": first, "content": "Hi"}]
+        body = body_of("gemma-3-27b-it", messages=messages)
+        assert "systemInstruction" not in body
+        texts = [part["text"] for content in body["contents"] for part in content["parts"]]
+        assert (body["contents"][0]["role"], texts) == ("user", ["Be brief.", "Hi"])
+
     def test_neighbours__of_one_role__one_content(self) -> None:
         answer = {"role": "assistant", "content": "A"}
         assert parts_of(USER, USER, answer, answer, USER) == [
@@ -333,6 +341,19 @@ class TestTools:
             }
         ]
 
+    def test_function__of_endless_depth__passed_on(self) -> None:
+        schema: dict[str, Any] = {"type": "object"}
+        for _ in range(300):
+            schema = {"type": "object", "properties": {"a": schema}}
+        tool = {"type": "function", "function": {"name": "f", "parameters": schema}}
+        assert body_of(tools=[tool])["tools"][0]["functionDeclarations"][0]["parametersJsonSchema"] == schema
+
+    def test_native_declarations__chosen_among(self) -> None:
+        native = {"function_declarations": [{"name": "f"}]}
+        body = body_of(tools=[native], tool_choice="required")
+        assert body["tools"] == [native]
+        assert body["toolConfig"] == {"functionCallingConfig": {"mode": "ANY"}}
+
     def test_function__in_googles_own_schema__kept_so(self) -> None:
         schema = {"type": "OBJECT", "properties": {"a": {"type": "STRING"}}}
         tool = {"type": "function", "function": {"name": "f", "parameters": schema}}
@@ -434,6 +455,22 @@ class TestResults:
         assert role == "user"
         assert [part["functionResponse"]["response"] for part in results[:2]] == [{"result": "one"}, {"result": "two"}]
         assert results[2] == {"text": "Hi"}
+
+    def test_results__in_another_order__in_that_of_their_calls(self) -> None:
+        _, _, (_, parts) = parts_of(
+            USER, calling(("c1", "f"), ("c2", "f")), answering("c2", "two"), answering("c1", "one"), answering("?", "x")
+        )
+        assert [part["functionResponse"]["response"]["result"] for part in parts] == ["one", "two", "x"]
+
+    @pytest.mark.parametrize(
+        ("model", "vertex", "sent"),
+        [(FLASH, False, True), (FLASH, True, False), (THIRD, False, True), (THIRD, True, True)],
+    )
+    def test_ids__where_google_takes_them__sent(self, model: str, vertex: bool, sent: bool) -> None:
+        _, (_, (call,)), (_, (result,)) = parts_of(
+            USER, calling(("c1", "f")), answering("c1", "x"), model=model, vertex=vertex
+        )
+        assert ("id" in call["functionCall"], "id" in result["functionResponse"]) == (sent, sent)
 
     IMAGE = {"type": "image_url", "image_url": {"url": PNG_URL}}
     INLINE = {"inlineData": {"mimeType": "image/png", "data": PNG}}

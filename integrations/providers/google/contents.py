@@ -41,35 +41,43 @@ class Writer:
 
     def contents(self, conversation: Conversation) -> list[dict[str, Any]]:
         written = []
+        called: list[str] = []  # ids of the calls that the next results answer
         for turn in conversation.turns:
-            is_model = turn.role == "assistant"
-            parts = _ModelParts(self).write(turn.blocks) if is_model else self._user_parts(turn.blocks)
+            if turn.role == "assistant":
+                role, parts = "model", _ModelParts(self).write(turn.blocks)
+                called = [block.id for block in turn.blocks if isinstance(block, ToolCall)]
+            else:
+                role, parts = "user", self._user_parts(turn.blocks, called)
             if parts:
-                written.append({"role": "model" if is_model else "user", "parts": parts})
+                written.append({"role": role, "parts": parts})
         return written
+
+    @property
+    def sends_ids(self) -> bool:
+        """Vertex refuses ids of calls with models before the third generation: it knows results by name and order
+        (https://github.com/vercel/ai/issues/15664)."""
+        return self.model.signed_calls or not self.vertex
 
     def media(self, attachment: Attachment) -> Part:
         return media_part(attachment, self.fetched, vertex=self.vertex)
 
-    def _user_parts(self, blocks: Iterable[Block]) -> list[Part]:
-        """Results stand together, in front of files that they cannot hold themselves."""
-        parts: list[Part] = []
+    def _user_parts(self, blocks: Iterable[Block], called: list[str]) -> list[Part]:
+        """Results come first, in the order of their calls, then files that they cannot hold themselves."""
+        results = [block for block in blocks if isinstance(block, ToolResult)]
+        places = {call_id: place for place, call_id in enumerate(called)}
+        results.sort(key=lambda result: places.get(result.call_id, len(called)))
         beside: list[Part] = []
+        parts = [self._result(result, beside) for result in results] + beside
         for block in blocks:
-            if isinstance(block, ToolResult):
-                parts.append(self._result(block, beside))
-                continue
-            parts += beside
-            beside.clear()
             if isinstance(block, Text) and block.text:
                 parts.append({"text": block.text})
             elif isinstance(block, Attachment):
                 parts.append(self.media(block))
-        return parts + beside
+        return parts
 
     def _result(self, result: ToolResult, beside: list[Part]) -> Part:
         response: dict[str, Any] = {"name": result.name or result.call_id or "function"}
-        if result.call_id:
+        if result.call_id and self.sends_ids:
             response["id"] = result.call_id
         files = [self.media(part) for part in result.content if isinstance(part, Attachment)]
         text = "\n".join(part.text for part in result.content if isinstance(part, Text))
@@ -159,7 +167,7 @@ class _ModelParts:
     def _call(self, call: ToolCall) -> None:
         self._signed_nothing()
         function: dict[str, Any] = {"name": call.name, "args": call.arguments_object()}
-        if call.id:
+        if call.id and self.writer.sends_ids:
             function["id"] = call.id
         part: Part = {"functionCall": function}
         signature = _own_signature(call) or self.by_id.pop(call.id, "") or (self.loose.pop(0) if self.loose else "")

@@ -15,6 +15,7 @@ from integrations.providers.failures import failure, failure_in_body
 _CANCELLED = 499
 # The number of the integration's Cloud project, an account id that Google's messages quote.
 _PROJECT = re.compile(r"\b(projects?[/ ]|project_number:)['\"]?\d{6,}", re.IGNORECASE)
+_TOKEN = re.compile(r"\bya29\.[\w.-]+")
 _WAITING = (FailureKind.RATE_LIMITED, FailureKind.UNAVAILABLE)
 
 
@@ -24,7 +25,7 @@ def google_failure(*, provider: str, status: int, headers: Mapping[str, str], bo
         error.kind = FailureKind.UNAVAILABLE
     if error.retry_after is None and error.kind in _WAITING:
         error.retry_after = _retry_delay(body)
-    _hide_project(error)
+    _hide_accounts(error)
     return error
 
 
@@ -35,12 +36,12 @@ def google_failure_in_body(decoded: Any, *, provider: str) -> ProviderError:
         error.kind = FailureKind.UNAVAILABLE
     if error.kind in _WAITING:
         error.retry_after = _delay_in(decoded)
-    _hide_project(error)
+    _hide_accounts(error)
     return error
 
 
-def _hide_project(error: ProviderError) -> None:
-    error.message = _PROJECT.sub(r"\1[redacted]", error.message)
+def _hide_accounts(error: ProviderError) -> None:
+    error.message = _TOKEN.sub("[redacted]", _PROJECT.sub(r"\1[redacted]", error.message))
     error.args = (error.message,)
 
 

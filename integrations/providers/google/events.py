@@ -11,10 +11,9 @@ _BLANK = b" \t\r\n\xef\xbb\xbf"
 class Events:
     """The first byte that is no blank tells the form. `feed` raises NotJsonError, EventTooLargeError."""
 
-    __slots__ = ("_head", "_objects", "_sse")
+    __slots__ = ("_objects", "_sse")
 
     def __init__(self) -> None:
-        self._head = b""
         self._sse: EventParser | None = None
         self._objects: ObjectParser | None = None
 
@@ -26,8 +25,7 @@ class Events:
             return [event.data for event in self._sse.feed(data)]
         if self._objects is not None:
             return self._objects.feed(data)
-        self._head += data
-        begun = self._head.lstrip(_BLANK)
+        begun = data.lstrip(_BLANK)
         if not begun:
             return []
         if begun[:1] in (b"[", b"{"):

@@ -29,12 +29,14 @@ class Thinking:
 class Model:
     """`signed_calls`: the first function call of a step has to carry a thought signature, else the request is refused
     (https://ai.google.dev/gemini-api/docs/thought-signatures). `media_results`: functions may return files
-    (https://ai.google.dev/gemini-api/docs/function-calling#multimodal).
+    (https://ai.google.dev/gemini-api/docs/function-calling#multimodal). `instructions`: takes a system instruction
+    (https://ai.google.dev/gemma/docs/core/prompt-structure#system-instructions).
     """
 
     thinking: Thinking
     signed_calls: bool = False
     media_results: bool = False
+    instructions: bool = True
 
 
 @lru_cache(maxsize=1024)
@@ -45,7 +47,7 @@ def model_named(name: str) -> Model:
     if generation >= (3, 0):
         return Model(_by_level(generation, is_pro), signed_calls=True, media_results=True)
     if generation < (2, 5):
-        return Model(Thinking("nothing"))
+        return Model(Thinking("nothing"), instructions="gemma-3" not in name)
     if is_pro:
         return Model(Thinking("budget", can_stop=False, budgets=(128, 32768)))
     return Model(Thinking("budget", budgets=(512 if "-lite" in name else 1, 24576)))

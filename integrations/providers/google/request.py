@@ -62,7 +62,14 @@ def _conversation(conversation: Conversation, writer: Writer) -> dict[str, Any]:
     if not contents:
         # Google wants something said; a request may hold a system message alone.
         return {"contents": [{"role": "user", "parts": system or [{"text": ""}]}]}
-    return {"contents": contents, **({"systemInstruction": {"parts": system}} if system else {})}
+    if not system:
+        return {"contents": contents}
+    if writer.model.instructions:
+        return {"contents": contents, "systemInstruction": {"parts": system}}
+    if contents[0]["role"] == "user":
+        contents[0]["parts"] = system + contents[0]["parts"]
+        return {"contents": contents}
+    return {"contents": [{"role": "user", "parts": system}, *contents]}
 
 
 def _tier(mapped: Mapped, body: dict[str, Any]) -> None:

@@ -13,6 +13,8 @@ from typing import Any
 _NAMED_SCHEMAS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 # Keywords whose value is data and no schema.
 _DATA = frozenset({"enum", "default", "example", "examples", "required", "const"})
+# Deeper than any schema that Google takes; what lies below is passed on as it is.
+_DEEPEST = 64
 _UNKNOWN = frozenset({"$schema", "$comment"})
 
 
@@ -23,16 +25,18 @@ def is_own(schema: Mapping[str, Any]) -> bool:
     return isinstance(kind, str) and kind.isupper()
 
 
-def google_schema(schema: Any) -> Any:
+def google_schema(schema: Any, depth: int = 0) -> Any:
     """The schema in Google's words; the very same object where nothing has to change."""
+    if depth > _DEEPEST:
+        return schema
     if isinstance(schema, list):
-        items = [google_schema(item) for item in schema]
+        items = [google_schema(item, depth + 1) for item in schema]
         return items if any(new is not old for new, old in zip(items, schema, strict=True)) else schema
     if not isinstance(schema, Mapping):
         return schema
     if "$ref" in schema and any(not name.startswith("$") for name in schema):
         schema = {name: value for name, value in schema.items() if name.startswith("$")}
-    changed = {name: value for name, old in schema.items() if (value := _value(name, old)) is not old}
+    changed = {name: value for name, old in schema.items() if (value := _value(name, old, depth)) is not old}
     if changed:
         schema = {**schema, **changed}
     if not _UNKNOWN.isdisjoint(schema) or "const" in schema:
@@ -40,13 +44,13 @@ def google_schema(schema: Any) -> Any:
     return schema
 
 
-def _value(name: str, value: Any) -> Any:
+def _value(name: str, value: Any, depth: int) -> Any:
     if name in _DATA:
         return value
     if name in _NAMED_SCHEMAS and isinstance(value, Mapping):
-        changed = {key: new for key, old in value.items() if (new := google_schema(old)) is not old}
+        changed = {key: new for key, old in value.items() if (new := google_schema(old, depth + 1)) is not old}
         return {**value, **changed} if changed else value
-    return google_schema(value)
+    return google_schema(value, depth + 1)
 
 
 def _reworded(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from integrations.providers.google.names import camel, spellings
 from integrations.providers.google.schemas import google_schema, is_own
 from integrations.providers.parameters import FunctionTool, Mapped, ToolChoice, function_tools, tool_choice
 
+_FUNCTIONS = "functionDeclarations"
 # https://ai.google.dev/api/caching#Tool, https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/Tool
 _NATIVE = spellings(
     (
@@ -25,7 +26,7 @@ _NATIVE = spellings(
         "mcpServers",
         "parallelAiSearch",
         "exaAiSearch",
-        "functionDeclarations",
+        _FUNCTIONS,
     )
 )
 _SEARCH: dict[str, Any] = {"googleSearch": {}}
@@ -36,7 +37,7 @@ def write_tools(mapped: Mapped, body: dict[str, Any]) -> None:
     functions, others = function_tools(mapped)
     tools: list[dict[str, Any]] = []
     if functions:
-        tools.append({"functionDeclarations": [_declaration(function) for function in functions]})
+        tools.append({_FUNCTIONS: [_declaration(function) for function in functions]})
         if any(function.strict for function in functions):
             mapped.drop("tools[].function.strict")
     tools += [_native(mapped, tool) for tool in others]
@@ -44,10 +45,11 @@ def write_tools(mapped: Mapped, body: dict[str, Any]) -> None:
         tools.append(dict(_SEARCH))
     if tools:
         body["tools"] = tools
-    config = _tool_config(mapped, tool_choice(mapped), has_functions=bool(functions))
+    has_functions = any(camel(name) == _FUNCTIONS for tool in tools for name in tool)
+    config = _tool_config(mapped, tool_choice(mapped), has_functions=has_functions)
     if config:
         body["toolConfig"] = config
-    if mapped.take("parallel_tool_calls") is False and functions:
+    if mapped.take("parallel_tool_calls") is False and has_functions:
         mapped.drop("parallel_tool_calls")
 
 

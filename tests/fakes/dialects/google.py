@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,6 +83,7 @@ class GoogleFake:
     provider: str
     path: re.Pattern[str]
     key_header: str
+    takes_ids: Callable[[str], bool]
     can: Can = _CAN
 
     def credentials(self, base_url: str) -> Credentials:
@@ -123,9 +124,12 @@ class GoogleFake:
         is_stream = found["method"] == "streamGenerateContent"
         assert not is_stream or found["query"] == "alt=sse", "the fake streams server-sent events only"
         try:
-            return _asked(camelled(json.loads(body)), found["model"], is_stream, self._secret(headers))
+            asked = _asked(camelled(json.loads(body)), found["model"], is_stream, self._secret(headers))
         except (KeyError, TypeError, ValueError) as problem:
             raise AssertionError(f"not the shape of a request: {problem!r}") from problem
+        if not self.takes_ids(asked.model):
+            assert not any(call.id for call in asked.calls), "Unknown name 'id' at 'contents[1].parts[0].function_call'"
+        return asked
 
     def _secret(self, headers: Mapping[str, str]) -> str:
         value = headers.get(self.key_header, "")
@@ -133,8 +137,8 @@ class GoogleFake:
         return value.removeprefix("Bearer ")
 
 
-FAKE = GoogleFake("google", _GEMINI_PATH, "x-goog-api-key")
-VERTEX_FAKE = GoogleFake("google_vertex", _VERTEX_PATH, "authorization")
+FAKE = GoogleFake("google", _GEMINI_PATH, "x-goog-api-key", takes_ids=lambda model: True)
+VERTEX_FAKE = GoogleFake("google_vertex", _VERTEX_PATH, "authorization", takes_ids=lambda model: "gemini-3" in model)
 
 
 def _top(story: Story, *, usage: Mapping[str, Any]) -> dict[str, Any]:
