@@ -178,6 +178,40 @@ def test_reasoning__signed_and_redacted__comes_back_as_it_was(model: str, form: 
     assert "".join(item.get("reasoning_content", "") for item in streamed) == "Hm."
 
 
+def test_reasoning__between_calls__comes_back_in_its_place() -> None:
+    def thought(text: str) -> dict[str, Any]:
+        return {"reasoningContent": {"reasoningText": {"text": text, "signature": f"signed {text}"}}}
+
+    def use(call_id: str) -> dict[str, Any]:
+        return {"toolUse": {"toolUseId": call_id, "name": "look", "input": {}}}
+
+    blocks = [thought("one"), {"text": "Wait."}, thought("two"), use("t1"), thought("three"), use("t2")]
+    message = choice_of(answer(*blocks, stop="tool_use"))["message"]
+    user = {"role": "user", "content": "Hi"}
+    results = [{"role": "tool", "tool_call_id": call_id, "content": "x"} for call_id in ("t1", "t2")]
+    for told in (message, {**message, "reasoning_details": streamed_details(blocks)}):
+        again = ADAPTER.build_request(bedrock_request(messages=[user, told, *results, user]), KEYS)
+        _, assistant, answered = json.loads(again.body)["messages"]
+        assert assistant["content"] == blocks
+        assert [next(iter(block)) for block in answered["content"]] == ["toolResult", "toolResult", "text"]
+
+
+def streamed_details(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    frames: list[bytes] = []
+    for index, block in enumerate(blocks):
+        if "toolUse" in block:
+            use = block["toolUse"]
+            frames.append(started(index, toolUse={"toolUseId": use["toolUseId"], "name": use["name"]}))
+        elif "text" in block:
+            frames.append(delta(index, text=block["text"]))
+        else:
+            thought = block["reasoningContent"]["reasoningText"]
+            frames += [delta(index, reasoningContent={name: thought[name]}) for name in ("text", "signature")]
+        frames.append(ended(index))
+    stop = event("messageStop", stopReason="tool_use")
+    return [detail for item in deltas(START, *frames, stop) for detail in item.get("reasoning_details", ())]
+
+
 def test_reasoning__unsigned__text_alone() -> None:
     message = message_of({"reasoningContent": {"reasoningText": {"text": "Hm."}}}, {"text": "x"})
     assert message["reasoning_content"] == "Hm."
@@ -255,14 +289,15 @@ def test_stream__blocks_side_by_side__each_fragment_at_its_call() -> None:
     assert [call["id"] for item in found for call in item.get("tool_calls", ()) if "id" in call] == ["t1", "call_1"]
 
 
-def test_stream__citations__one_list_at_the_end() -> None:
+def test_stream__citations__numbered_and_placed() -> None:
     def cited(index: int, url: str) -> bytes:
         return delta(index, citation={"location": {"web": {"url": url}}})
 
     found = deltas(
         START, delta(text="one "), delta(1, text="two"), cited(1, "https://b.test"), cited(2, "https://c.test"), STOP
     )
-    (notes,) = [item["annotations"] for item in found if "annotations" in item]
+    notes = [note for item in found for note in item.get("annotations", ())]
+    assert [note["index"] for note in notes] == [0, 1]
     places = [(note["url_citation"]["start_index"], note["url_citation"]["end_index"]) for note in notes]
     assert places == [(4, 7), (4, 7)]
 

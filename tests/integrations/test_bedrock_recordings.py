@@ -66,29 +66,15 @@ def test_request__recorded__valid_by_botocores_service_model(recording: Recordin
 
 
 def as_sent(recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """The recorded body as the dialect's rules and the OpenAI form allow it.
-
-    Neighbours of one role are one message; guarded content arrives as text, for which the OpenAI form has no other
-    word; a JSON result is the same as text.
-    """
+    """The recorded body as the dialect's rules have it: neighbours of one role are one message."""
     body = json.loads(json.dumps(recorded))
     messages: list[dict[str, Any]] = []
     for message in body["messages"]:
-        content = [plain(block) for block in message["content"]]
         if messages and messages[-1]["role"] == message["role"]:
-            messages[-1]["content"] += content
+            messages[-1]["content"] += message["content"]
         else:
-            messages.append({"role": message["role"], "content": content})
+            messages.append(message)
     return {**body, "messages": messages}
-
-
-def plain(block: dict[str, Any]) -> dict[str, Any]:
-    if "guardContent" in block:
-        return {"text": block["guardContent"]["text"]["text"]}
-    for part in block.get("toolResult", {}).get("content", ()):
-        if "json" in part:
-            part["text"] = json.dumps(part.pop("json"))
-    return block
 
 
 def without_defaults(body: dict[str, Any]) -> dict[str, Any]:

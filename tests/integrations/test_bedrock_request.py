@@ -389,7 +389,9 @@ def test_thinking__each_model__in_its_own_words(model: str, fields: dict[str, An
 )
 def test_thinking__adaptive_claude__effort_instead_of_a_budget(model: str, fields: dict[str, Any], effort: str) -> None:
     body = native(model, **fields)
-    assert body["additionalModelRequestFields"] == {"thinking": {"type": "adaptive"}}
+    assert body["additionalModelRequestFields"]["thinking"]["type"] == "adaptive"
+    shown = body["additionalModelRequestFields"]["thinking"].get("display", "")
+    assert shown == ("summarized" if model == SONNET_5 else "")
     assert body["outputConfig"] == {"effort": effort}
 
 
@@ -402,12 +404,40 @@ def test_thinking__adaptive_claude__effort_instead_of_a_budget(model: str, field
         (CLAUDE, {"reasoning_effort": "high", "tools": [TOOL], "tool_choice": "required"}),
         (CLAUDE, {"reasoning_effort": "high", "tools": [TOOL], "messages": [USER, CALLED, RESULT]}),
         (OWN_PROFILE, {"reasoning_effort": "high"}),
+        ("us.anthropic.claude-fable-5", {"reasoning_effort": "none"}),
+        ("us.anthropic.claude-mythos-preview", {"thinking": {"type": "disabled"}}),
+        ("us.anthropic.claude-opus-5-5", {"reasoning_effort": "none"}),
     ],
 )
 def test_thinking__impossible_here__left_out_and_named(model: str, fields: dict[str, Any]) -> None:
     body, warnings = checked(bedrock_request(model, **fields))
     assert "additionalModelRequestFields" not in body
     assert len(warnings) == 1
+
+
+def test_thinking__off_at_a_model_that_thinks_between_tools__its_own_word() -> None:
+    body = native("us.anthropic.claude-sonnet-5-5", reasoning_effort="none")
+    assert body["additionalModelRequestFields"] == {"thinking": {"type": "between_tools"}}
+
+
+def test_tool_choice__forced_at_a_model_that_cannot__refused() -> None:
+    with pytest.raises(UnsupportedParameterError, match="tool_choice"):
+        build_body(bedrock_request("us.anthropic.claude-opus-5-5", tools=[TOOL], tool_choice="required"))
+
+
+def test_messages__parts_in_converses_own_words__passed_on() -> None:
+    guarded = {"guardContent": {"text": {"text": "Tokyo", "qualifiers": ["grounding_source"]}}}
+    point = {"cachePoint": {"type": "default"}}
+    found = {"searchResult": {"source": "s", "title": "t", "content": [{"text": "x"}]}}
+
+    def part(block: dict[str, Any]) -> dict[str, Any]:
+        return {"type": next(iter(block)), **block}
+
+    parts = [part(guarded), part(point), {"type": "text", "text": "?"}]
+    assert contents({"role": "user", "content": parts}) == [("user", [guarded, point, {"text": "?"}])]
+    answered = {**RESULT, "content": [part({"json": {"a": 1}}), part(found)]}
+    _, _, (_, (result,)) = contents(USER, CALLED, answered, tools=[TOOL])
+    assert result["toolResult"]["content"] == [{"json": {"a": 1}}, found]
 
 
 def test_thinking__beside_limits_and_sampling__within_what_the_models_allow() -> None:
@@ -425,6 +455,9 @@ def test_thinking__beside_limits_and_sampling__within_what_the_models_allow() ->
 
 
 def test_sampling__what_a_claude_refuses__left_out_and_named() -> None:
+    thinks: dict[str, Any] = {"reasoning_effort": "low", "top_p": 0.5, "top_k": 5}
+    assert "inferenceConfig" not in native(**thinks)
+    assert len(warned(**thinks)) == 2
     both: dict[str, Any] = {"temperature": 0.2, "top_p": 0.5}
     assert native(**both)["inferenceConfig"] == {"temperature": 0.2}
     assert len(warned(**both)) == 1
@@ -447,6 +480,12 @@ def test_response_format__schema__native_and_closed() -> None:
     assert sent["additionalProperties"] is False
     assert sent["properties"]["a"]["items"]["additionalProperties"] is False
     assert "additionalProperties" not in schema
+
+
+def test_response_format__schema_for_a_claude_before_it__refused() -> None:
+    wish = {"type": "json_schema", "json_schema": {"name": "reply", "schema": {"type": "object"}}}
+    with pytest.raises(UnsupportedParameterError, match="response_format"):
+        build_body(bedrock_request(CLAUDE_3, response_format=wish))
 
 
 def test_response_format__json_object__an_instruction_and_named() -> None:

@@ -19,7 +19,7 @@ from botocore.credentials import ReadOnlyCredentials
 from integrations.providers.base import Credentials, UpstreamRequest
 from integrations.providers.bedrock import ADAPTER
 from integrations.providers.bedrock.request import build_body
-from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
 from integrations.transport.base import Timeouts
 from integrations.transport.pool import PooledTransport
 from tests.fakes.dialects.bedrock import FAKE
@@ -142,6 +142,12 @@ def test_authorization__api_key__bearer_and_unsigned() -> None:
 def test_url__region_and_base__address_of_the_model(base_url: str, region: str, expected: str) -> None:
     request = ADAPTER.build_request(bedrock_request("a:b/c"), credentials(base_url, region=region))
     assert request.url == f"{expected}a%3Ab%2Fc/converse"
+
+
+@pytest.mark.parametrize("model", ["", ".", "..", " "])
+def test_url__name_that_leads_elsewhere__refused(model: str) -> None:
+    with pytest.raises(UnsupportedParameterError, match="model"):
+        ADAPTER.build_request(bedrock_request(model), KEYS)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from integrations.providers.base import (
 )
 from integrations.providers.bedrock.failures import classify, hide_account
 from integrations.providers.bedrock.media import PROVIDER, is_http
+from integrations.providers.bedrock.messages import is_native
 from integrations.providers.bedrock.request import build_body, encode
 from integrations.providers.bedrock.response import parse
 from integrations.providers.bedrock.signing import BASE_URL, SECRET_EXTRA, SESSION_TOKEN, Access
@@ -53,7 +54,11 @@ class BedrockAdapter:
         """Converse takes bytes, or files in S3; it fetches no address."""
         if b"http" not in request.body:
             return NOTHING
-        urls = (found.url for found in read_conversation(request.fields).attachments() if is_http(found.url))
+        urls = (
+            found.url
+            for found in read_conversation(request.fields, native=is_native).attachments()
+            if is_http(found.url)
+        )
         media = tuple(dict.fromkeys(urls))
         return Needs(media=media) if media else NOTHING
 

@@ -17,8 +17,8 @@ from integrations.providers.bedrock.media import MediaBlocks
 from integrations.providers.bedrock.models import CLAUDE_FORMAT, Model
 from integrations.providers.conversation import (
     Attachment,
-    Block,
     Conversation,
+    Native,
     Reasoning,
     Text,
     ToolCall,
@@ -27,6 +27,9 @@ from integrations.providers.conversation import (
 )
 
 NativeBlock = dict[str, Any]
+
+# Content parts in Converse's own words that pass as they are; `json` in tool results only.
+NATIVE_PARTS = ("guardContent", "searchResult", "cachePoint", "json")
 
 # The user has to begin; a client may have begun with a greeting of the assistant's.
 _BEGIN = "(The conversation begins.)"
@@ -74,32 +77,49 @@ class MessageWriter:
         return [{"cachePoint": point}]
 
     def _turn(self, turn: Turn) -> list[NativeBlock]:
-        blocks: list[NativeBlock] = []
+        """Groups of blocks that stay together: a cache point behind what it marks."""
+        thoughts: list[tuple[int, list[NativeBlock]]] = []
+        others: list[list[NativeBlock]] = []
+        placed: list[list[NativeBlock]] = []
         for block in turn.blocks:
-            written = list(self._block(block, turn.role))
-            if written and not isinstance(block, Reasoning):
-                written += self.cache_point(block.cache_control)
-            blocks += written
+            if isinstance(block, Reasoning):
+                if others:  # reasoning stands first in a message: here begins the next one
+                    placed += _in_place(thoughts, others)
+                    thoughts, others = [], []
+                thoughts += [(block.index or 0, [thought]) for thought in self._reasoning(block)]
+            elif written := self._written(block):
+                others.append(written + self.cache_point(block.cache_control))
+        placed += _in_place(thoughts, others)
+        if turn.role == "user":
+            # Claude wants results first: https://docs.claude.com/en/docs/agents-and-tools/tool-use/implement-tool-use
+            placed.sort(key=lambda group: "toolResult" not in group[0])
+        return self._with_text([block for group in placed for block in group])
+
+    def _with_text(self, blocks: list[NativeBlock]) -> list[NativeBlock]:
         documents = [block["document"]["name"] for block in blocks if "document" in block]
         if documents and not any("text" in block for block in blocks):
             # "A document needs a text block beside it" (API_runtime_DocumentBlock).
             blocks.append({"text": documents[0]})
         return blocks
 
-    def _block(self, block: Block, role: str) -> Iterator[NativeBlock]:
+    def _written(self, block: Text | Attachment | ToolCall | ToolResult) -> list[NativeBlock]:
+        """Empty for a blank text."""
         match block:
             case Text():
-                if block.text.strip():
-                    yield {"text": block.text}
+                return [{"text": block.text}] if block.text.strip() else []
             case Attachment():
-                yield self.media.block(block)
-            case Reasoning():
-                yield from self._reasoning(block)
+                return [self._attachment(block)]
             case ToolCall():
                 use = {"toolUseId": tool_use_id(block.id), "name": block.name, "input": block.arguments_object()}
-                yield {"toolUse": use}
+                return [{"toolUse": use}]
             case ToolResult():
-                yield self._result(block)
+                return [self._result(block)]
+
+    def _attachment(self, attachment: Attachment) -> NativeBlock:
+        if isinstance(attachment, Native):
+            name = attachment.part["type"]
+            return {name: attachment.part[name]}
+        return self.media.block(attachment)
 
     def _reasoning(self, block: Reasoning) -> Iterator[NativeBlock]:
         """Only what this model's vendor has signed or encrypted; bare reasoning is refused in a history."""
@@ -113,7 +133,7 @@ class MessageWriter:
 
     def _result(self, result: ToolResult) -> NativeBlock:
         content = [
-            {"text": part.text} if isinstance(part, Text) else self.media.block(part)
+            {"text": part.text} if isinstance(part, Text) else self._attachment(part)
             for part in result.content
             if not isinstance(part, Text) or part.text.strip()
         ]
@@ -122,6 +142,24 @@ class MessageWriter:
         if result.is_error:
             native["status"] = "error"
         return {"toolResult": native}
+
+
+def is_native(part: Mapping[str, Any]) -> bool:
+    """Its `type`, which the wire format wants of every part, is its name."""
+    return part.get("type") in NATIVE_PARTS and part["type"] in part
+
+
+def _in_place(
+    thoughts: list[tuple[int, list[NativeBlock]]], others: list[list[NativeBlock]]
+) -> list[list[NativeBlock]]:
+    """Thoughts where the model had them: a signed one must not be moved (see `shapes.reasoning_detail`)."""
+    placed: list[list[NativeBlock]] = []
+    waiting = list(reversed(others))
+    for index, thought in thoughts:
+        while len(placed) < index and waiting:
+            placed.append(waiting.pop())
+        placed.append(thought)
+    return placed + waiting[::-1]
 
 
 def tool_use_id(call_id: str) -> str:

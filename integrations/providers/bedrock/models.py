@@ -17,17 +17,19 @@ BEDROCK_FORMAT = "amazon-bedrock-v1"
 _VENDOR = re.compile(
     r"(?:^|[./])(ai21|amazon|anthropic|cohere|deepseek|google|meta|minimax|mistral|moonshot|nvidia|openai|qwen|writer|zai)\."
 )
-# `claude-sonnet-4-5-20250929`, `claude-opus-4-7`, `claude-sonnet-5`; older names put the number first.
-_CLAUDE = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:-(\d{1,2}))?(?!\d)")
+_FAMILIES = ("opus", "sonnet", "haiku", "fable", "mythos")
+# These came without a version in their first names, and always think.
+_YOUNG_FAMILIES = ("fable", "mythos")
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """`vendor` is empty where the id does not tell. `version` is that of a Claude model, (0, 0) for any other."""
+    """`vendor` is empty where the id does not tell. `family` and `version` are those of a Claude model."""
 
     name: str
     vendor: str
-    version: tuple[int, int]
+    family: str = ""
+    version: tuple[int, int] = (0, 0)
 
     @property
     def is_claude(self) -> bool:
@@ -36,6 +38,18 @@ class Model:
     @property
     def may_be_claude(self) -> bool:
         return self.vendor in ("anthropic", "")
+
+    @property
+    def thinking_off(self) -> str:
+        """The `type` that turns a Claude's thinking off, empty for one that always thinks
+        (https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5, …/sonnet-5-5/whats-new-sonnet-5-5)."""
+        if self.family in _YOUNG_FAMILIES or (self.family == "opus" and self.version >= (5, 5)):
+            return ""
+        return "between_tools" if self.family == "sonnet" and self.version >= (5, 5) else "disabled"
+
+    @property
+    def takes_forced_tools(self) -> bool:
+        return self.version < (5, 1) or self.family == "haiku"
 
     @property
     def is_nova(self) -> bool:
@@ -63,9 +77,16 @@ class Model:
 def model_of(model_id: str) -> Model:
     found = _VENDOR.search(model_id)
     vendor = found.group(1) if found else ""
-    return Model(model_id, vendor, _claude_version(model_id) if vendor == "anthropic" else (0, 0))
+    family, version = _claude(model_id) if vendor == "anthropic" else ("", (0, 0))
+    return Model(model_id, vendor, family, version)
 
 
-def _claude_version(model_id: str) -> tuple[int, int]:
-    found = _CLAUDE.search(model_id)
-    return (int(found.group(1)), int(found.group(2) or 0)) if found else (0, 0)
+def _claude(model_id: str) -> tuple[str, tuple[int, int]]:
+    """Of `claude-sonnet-4-5-20250929-v1:0`, `claude-3-haiku-20240307-v1:0`, `claude-sonnet-5`, `claude-v2:1`."""
+    words = model_id.rpartition("claude-")[2].split("-")
+    family = next((word for word in words if word in _FAMILIES), "")
+    # Numbers of one or two digits: longer ones are dates.
+    numbers = [int(word) for word in words if word.isdecimal() and len(word) <= 2]
+    if not numbers:
+        return family, (5, 0) if family in _YOUNG_FAMILIES else (0, 0)
+    return family, (numbers[0], numbers[1] if len(numbers) > 1 else 0)

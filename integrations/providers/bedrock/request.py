@@ -12,9 +12,9 @@ import msgspec
 
 from integrations.providers.base import ChatRequest
 from integrations.providers.bedrock.media import PROVIDER, MediaBlocks
-from integrations.providers.bedrock.messages import MessageWriter
+from integrations.providers.bedrock.messages import MessageWriter, is_native
 from integrations.providers.bedrock.models import Model, model_of
-from integrations.providers.bedrock.sampling import inference_config, settle_effort, settle_thinking
+from integrations.providers.bedrock.sampling import inference_config, settle_effort, settle_thinking, top_k
 from integrations.providers.bedrock.thinking import Thinking, thinking_of
 from integrations.providers.bedrock.tools import ToolConfig, additional_tool_choice, forbids_calls, tool_config
 from integrations.providers.conversation import Conversation, ToolCall, ToolResult, read_conversation
@@ -32,6 +32,8 @@ _NATIVE = (
 )
 # The models' own parameters, which travel in `additionalModelRequestFields`.
 _MODELS_OWN = ("anthropic_beta", "output_config", "reasoning_config", "reasoningConfig")
+# Opus 4.1, and then all from 4.5 on.
+_FIRST_SCHEMA = (4, 1)
 _SERVICE_TIERS = ("priority", "default", "flex", "reserved")
 _JSON_ONLY = "Answer with one JSON object and nothing else."
 _NO_CALLS = "Answer without calling a tool."
@@ -44,7 +46,7 @@ def build_body(request: ChatRequest) -> tuple[Body, tuple[str, ...]]:
     mapped = Mapped(PROVIDER, request.fields)
     _refuse_other_kinds(mapped)
     model = model_of(request.model)
-    conversation = read_conversation(request.fields)
+    conversation = read_conversation(request.fields, native=is_native)
     config = tool_config(mapped, model, conversation)
     writer = MessageWriter(model, MediaBlocks(request.media))
     wish = response_format(mapped)
@@ -54,9 +56,9 @@ def build_body(request: ChatRequest) -> tuple[Body, tuple[str, ...]]:
     thinking = _thinking(mapped, model, conversation, body, config.choice)
     if inference := inference_config(mapped, model, thinking):
         body["inferenceConfig"] = inference
-    if output := _output_config(mapped, wish, thinking):
+    if output := _output_config(mapped, model, wish, thinking):
         body["outputConfig"] = output
-    additional = {**thinking.fields, **_own_fields(mapped, model)}
+    additional = {**thinking.fields, **_own_fields(mapped), **top_k(mapped, model, thinking)}
     _add_tools(mapped, model, config, body, additional)
     additional.update(mapped.take("additionalModelRequestFields") or {})
     if additional:
@@ -125,9 +127,11 @@ def _add_tools(mapped: Mapped, model: Model, config: ToolConfig, body: Body, add
         body["toolConfig"]["toolChoice"] = config.choice
 
 
-def _output_config(mapped: Mapped, wish: ResponseFormat | None, thinking: Thinking) -> Body:
+def _output_config(mapped: Mapped, model: Model, wish: ResponseFormat | None, thinking: Thinking) -> Body:
     config: Body = {}
     if wish is not None and wish.kind == "json_schema":
+        if model.is_claude and model.version < _FIRST_SCHEMA:
+            raise mapped.refuse("response_format", f"{model.name} cannot answer after a schema")
         schema = {"schema": msgspec.json.encode(_closed(wish.schema)).decode(), "name": wish.name}
         if wish.description:
             schema["description"] = wish.description
@@ -151,13 +155,8 @@ def _closed(schema: Any) -> Any:
     return closed
 
 
-def _own_fields(mapped: Mapped, model: Model) -> Body:
-    fields = {name: value for name in _MODELS_OWN if (value := mapped.take(name)) is not None}
-    top_k = mapped.take("top_k")
-    if top_k is not None:
-        # https://docs.aws.amazon.com/nova/latest/userguide/using-converse-api.html
-        fields |= {"inferenceConfig": {"topK": top_k}} if model.is_nova else {"top_k": top_k}
-    return fields
+def _own_fields(mapped: Mapped) -> Body:
+    return {name: value for name in _MODELS_OWN if (value := mapped.take(name)) is not None}
 
 
 def _add_native(mapped: Mapped, body: Body) -> None:

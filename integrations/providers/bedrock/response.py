@@ -131,7 +131,11 @@ class _Reader:
         self.reasoning += thought.text or ""
         details = self.answer.reasoning_details
         detail = reasoning_detail(
-            self.model, len(details), thought.text or "", thought.signature or "", content.redacted_content or b""
+            self.model,
+            len(details) + len(self.answer.tool_calls) + bool(self.text),
+            thought.text or "",
+            thought.signature or "",
+            content.redacted_content or b"",
         )
         if detail is not None:
             details.append(detail)

@@ -12,10 +12,12 @@ _SMALLEST_BUDGET = 1024
 # One of temperature and top_p, later neither: https://docs.claude.com/en/docs/about-claude/models/migrating-to-claude-4
 _ONE_OF_TWO = (4, 1)
 _NO_SAMPLING = (4, 7)
+_LEAST_TOP_P = 0.95
 _BOUNDS = ("max_tokens", "max_completion_tokens", "temperature", "top_p")
 
 
 def inference_config(mapped: Mapped, model: Model, thinking: Thinking) -> dict[str, Any]:
+    """Limits and sampling; what is the model's default goes in silence where it may not be said."""
     config: dict[str, Any] = {}
     limit = max_tokens(mapped)
     if limit is not None:
@@ -52,8 +54,12 @@ def _leave_out(mapped: Mapped, model: Model, thinking: Thinking, config: dict[st
             if config.pop(name, 1) != 1:
                 mapped.drop(parameter, f"{model.name} takes none")
         return
-    if thinking.is_on and config.pop("temperature", 1) != 1:
-        mapped.drop("temperature", "it cannot be set while the model thinks")
+    if thinking.is_on:
+        if config.pop("temperature", 1) != 1:
+            mapped.drop("temperature", "it cannot be set while the model thinks")
+        if config.get("topP", 1) < _LEAST_TOP_P:
+            del config["topP"]
+            mapped.drop("top_p", f"beside thinking it is {_LEAST_TOP_P} at least")
     if model.version >= _ONE_OF_TWO and "temperature" in config and config.pop("topP", 1) != 1:
         mapped.drop("top_p", f"{model.name} takes temperature or top_p, not both")
 
@@ -61,10 +67,10 @@ def _leave_out(mapped: Mapped, model: Model, thinking: Thinking, config: dict[st
 def settle_thinking(mapped: Mapped, thinking: Thinking, *, forced: bool, unsigned: bool) -> Thinking:
     """Thinking as Claude allows it in this request, or none with a warning
     (https://docs.claude.com/en/docs/build-with-claude/extended-thinking)."""
-    if forced:
-        return _without(mapped, "a forced tool choice excludes thinking")
     if not thinking.budget:
         return thinking
+    if forced:
+        return _without(mapped, "a forced tool choice excludes thinking")
     if unsigned:
         return _without(mapped, "the tool call that the request continues was made without thinking")
     limit = max_tokens(mapped)
@@ -86,6 +92,17 @@ def settle_effort(mapped: Mapped, thinking: Thinking) -> Thinking:
         return thinking
     mapped.drop("reasoning_effort high", f"lowered to medium, since {bound[0]} is set")
     return Thinking({"reasoningConfig": {**config, "maxReasoningEffort": "medium"}})
+
+
+def top_k(mapped: Mapped, model: Model, thinking: Thinking) -> dict[str, Any]:
+    """`top_k` where the model has it (https://docs.aws.amazon.com/nova/latest/userguide/using-converse-api.html)."""
+    value = mapped.take("top_k")
+    if value is None:
+        return {}
+    if model.is_claude and (thinking.is_on or model.version >= _NO_SAMPLING):
+        mapped.drop("top_k", f"{model.name} takes none here")
+        return {}
+    return {"inferenceConfig": {"topK": value}} if model.is_nova else {"top_k": value}
 
 
 def _without(mapped: Mapped, why: str) -> Thinking:

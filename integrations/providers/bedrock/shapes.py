@@ -95,7 +95,11 @@ def image_part(format_name: str, content: str) -> dict[str, Any]:
 
 
 def reasoning_detail(model: Model, index: int, text: str, signature: str, redacted: bytes) -> dict[str, Any] | None:
-    """What has to come back unchanged; None for reasoning that nobody signed."""
+    """What has to come back unchanged; None for reasoning that nobody signed.
+
+    `index` is the block's place in the message as it will come back: behind as many thoughts, calls and, if there was
+    any, the text, which is one block then. A model may think between its calls.
+    """
     name = model.reasoning_format
     if redacted:
         return reasoning_encrypted(redacted_data(redacted, name), format=name, index=index)

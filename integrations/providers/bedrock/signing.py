@@ -20,7 +20,7 @@ from typing_extensions import override
 
 from integrations.providers.base import Credentials
 from integrations.providers.endpoints import USER_AGENT
-from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
 
 BASE_URL = "https://bedrock-runtime.{region}.amazonaws.com"
 SECRET_EXTRA = ("access_key_id", "secret_access_key")
@@ -96,6 +96,9 @@ def _default_url(region: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _label(model: str) -> str:
+    """Raises UnsupportedParameterError for a name that would lead elsewhere."""
+    if not model.strip(" ."):
+        raise UnsupportedParameterError("model", "the name is empty", provider=_PROVIDER)
     return quote(model, safe="")
 
 

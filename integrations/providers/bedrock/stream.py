@@ -113,9 +113,11 @@ def _frames() -> EventStreamBuffer:
 
 @dataclass(slots=True)
 class _Block:
-    """A content block that is being streamed. `position` is the tool call's among the answer's calls."""
+    """A content block that is being streamed. `position` is the tool call's among the answer's calls, `place` the
+    thought's in the message."""
 
     position: int = -1
+    place: int = -1
     has_arguments: bool = False
     reasoning: str = ""
     signature: str = ""
@@ -128,14 +130,12 @@ class BedrockStream:
     """See `StreamTranslator`. An exception behind good frames is raised by the next call, so that nothing is lost."""
 
     __slots__ = (
-        "_annotations",
         "_blocks",
         "_buffer",
         "_chunks",
         "_details",
         "_failure",
         "_ids",
-        "_images",
         "_last_text",
         "_model",
         "_no_calls",
@@ -164,8 +164,6 @@ class BedrockStream:
         self._opened = False
         self._blocks: dict[int, _Block] = {}
         self._ids: set[str] = set()
-        self._annotations: list[dict[str, Any]] = []
-        self._images = 0
         self._details = 0
         self._text_length = 0
         self._text_start = 0
@@ -272,17 +270,11 @@ class BedrockStream:
             return self._reasoning(self._block(index), delta.reasoning_content)
         if delta.citation is not None:
             found = annotation(delta.citation, self._text_start, self._text_length)
-            self._annotations += [found] if found else []
-        elif delta.image is not None and delta.image.source:
-            return self._image(self._block(index), delta.image.source.bytes)
+            return [self._chunks.listed(annotations=[found])] if found else []
+        if delta.image is not None and delta.image.source and delta.image.source.bytes:
+            image = image_part(self._block(index).image_format, delta.image.source.bytes)
+            return [self._chunks.listed(images=[image])]
         return []
-
-    def _image(self, block: _Block, content: str | None) -> list[StreamEvent]:
-        if not content:
-            return []
-        image = {**image_part(block.image_format, content), "index": self._images}
-        self._images += 1
-        return [self._chunks.delta({"images": [image]})]
 
     def _text(self, index: int, text: str) -> list[StreamEvent]:
         if not text:
@@ -299,6 +291,8 @@ class BedrockStream:
         return [self._chunks.arguments(block.position, fragment)]
 
     def _reasoning(self, block: _Block, delta: ReasoningDelta) -> list[StreamEvent]:
+        if block.place < 0:
+            block.place = self._details + len(self._ids) + bool(self._text_length)
         block.signature += delta.signature or ""
         block.redacted += delta.redacted_content or b""
         if not delta.text:
@@ -313,7 +307,7 @@ class BedrockStream:
         if block.position >= 0 and not block.has_arguments:
             # A function without parameters streams no input at all.
             return [self._chunks.arguments(block.position, "{}")]
-        detail = reasoning_detail(self._model, self._details, block.reasoning, block.signature, block.redacted)
+        detail = reasoning_detail(self._model, block.place, block.reasoning, block.signature, block.redacted)
         if detail is None:
             return []
         self._details += 1
@@ -323,9 +317,6 @@ class BedrockStream:
         events: list[StreamEvent] = []
         for index in sorted(self._blocks):
             events += self._end_block(index)
-        if self._annotations:
-            # All at once: what accumulates deltas refuses a second list whose entries have no index.
-            events.append(self._chunks.delta({"annotations": self._annotations}))
         self._stopped = True
         self._stop_reason = stop_reason
         self.finish_reason = finish_reason(stop_reason, called=bool(self._ids))

@@ -68,11 +68,17 @@ def _claude(mapped: Mapped, model: Model, wish: ReasoningWish, sent: Mapping[str
     if model.version < _FIRST_THINKING:
         return _dropped(mapped, f"{model.name} does not think") if wish.enabled else Thinking()
     if not wish.enabled:
-        return Thinking({"thinking": {"type": "disabled"}})
+        off = model.thinking_off
+        return Thinking({"thinking": {"type": off}}) if off else _dropped(mapped, f"{model.name} always thinks")
     # `display` and what else the vendor adds.
     more = {name: value for name, value in sent.items() if name not in ("type", "budget_tokens")}
-    adaptive = wish.adaptive or "budget_tokens" not in sent
+    adaptive = wish.adaptive or wish.budget_tokens is None
     if model.version >= _ONLY_ADAPTIVE or (adaptive and model.version >= _FIRST_ADAPTIVE):
+        if not adaptive:
+            mapped.drop("thinking.budget_tokens", f"{model.name} decides itself; its effort is set instead")
+        if model.version >= _ONLY_ADAPTIVE and sent.get("type") != "adaptive":
+            # These leave the text out unless asked for, and a client that asks for reasoning expects to see it.
+            more.setdefault("display", "summarized")
         return Thinking({"thinking": {"type": "adaptive", **more}}, _claude_effort(model, wish))
     budget = max(budget_of(wish) or _DEFAULT_BUDGET, _SMALLEST_BUDGET)
     return Thinking({"thinking": {"type": "enabled", "budget_tokens": budget, **more}})

@@ -48,6 +48,8 @@ def tool_config(mapped: Mapped, model: Model, conversation: Conversation) -> Too
     tools: list[dict[str, Any]] = []
     for function in functions:
         tools += _tool(mapped, model, function)
+    if wish is not None and wish.kind in ("required", "function") and not model.takes_forced_tools:
+        raise mapped.refuse("tool_choice", f"{model.name} cannot be made to call a tool")
     return ToolConfig(tools + native, _choice(wish))
 
 

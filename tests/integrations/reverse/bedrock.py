@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import unquote
 
+from integrations.providers.bedrock.messages import NATIVE_PARTS
 from integrations.providers.bedrock.models import model_of
 from tests.recordings import Recording
 
@@ -136,10 +137,9 @@ def _part(block: Mapping[str, Any]) -> dict[str, Any]:
     marker = {"cache_control": block["cache_control"]} if "cache_control" in block else {}
     if "text" in block:
         return {"type": "text", "text": block["text"], **marker}
-    if "json" in block:
-        return {"type": "text", "text": json.dumps(block["json"]), **marker}
-    if "guardContent" in block:
-        return {"type": "text", "text": block["guardContent"]["text"]["text"], **marker}
+    for name in NATIVE_PARTS:
+        if name in block:
+            return {"type": name, name: block[name], **marker}
     (kind,) = (name for name in ("image", "document", "video", "audio") if name in block)
     content = block[kind]
     url = _url(content)
