@@ -272,7 +272,9 @@ def _part(part: Mapping[str, Any], where: str) -> Text | Attachment:
         case "file":
             return _file(part, where)
         case "input_audio":
-            audio = part.get("input_audio") or {}
+            audio = part.get("input_audio")
+            if not isinstance(audio, Mapping):
+                raise UnsupportedParameterError("messages", f"{where}: sound has to carry its data in input_audio")
             return Attachment("audio", f"data:audio/{audio.get('format') or 'wav'};base64,{audio.get('data') or ''}")
     raise UnsupportedParameterError("messages", f"{where}: a part of type {kind!r} has no counterpart")
 
