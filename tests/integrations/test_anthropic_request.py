@@ -815,3 +815,30 @@ def test_parameter__that_would_change_the_kind__refused(fields: dict[str, Any]) 
         upstream(**fields)
     assert caught.value.parameter in fields
     assert caught.value.provider == "anthropic"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"service_tier": ["flex"]},
+        {"stop_sequences": [1, "END"]},
+        {"stop_sequences": "END"},
+        {"mcp_servers": 7},
+        {"mcp_servers": [7]},
+        {"metadata": ["x"]},
+        {"container": 7},
+        {"betas": {"x": 1}},
+        {"output_config": "high"},
+        {"output_format": 7},
+        {"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": "UklGRg=="}]}]},
+        {"messages": [{"role": "user", "content": [{"type": ["image"], "image": {}}]}]},
+        {"messages": [{"role": "user", "content": [{"type": "file", "file": {"file_id": 7}}]}]},
+    ],
+    ids=str,
+)
+def test_parameter__of_an_odd_type__a_request_or_a_refusal(fields: dict[str, Any]) -> None:
+    """The vendor's own fields are not validated before they get here."""
+    try:
+        assert json.loads(upstream(**fields).body)["messages"]
+    except UnsupportedParameterError as refusal:
+        assert refusal.parameter in fields

@@ -59,7 +59,7 @@ def is_native(part: Mapping[str, Any]) -> bool:
 
 def is_block(part: Mapping[str, Any]) -> bool:
     kind = part.get("type")
-    return kind in _BLOCKS or (isinstance(kind, str) and kind.endswith("_tool_result"))
+    return isinstance(kind, str) and (kind in _BLOCKS or kind.endswith("_tool_result"))
 
 
 def _is_uploaded(part: Mapping[str, Any]) -> bool:
@@ -89,7 +89,8 @@ def betas_of(body: Mapping[str, Any], *, files: bool) -> list[str]:
     if not files and body.keys().isdisjoint(_WITH_BETAS):
         return []
     found = [beta for name, beta in _BETAS_OF_FIELDS.items() if name in body]
-    if any("tool_configuration" in server for server in body.get("mcp_servers") or () if isinstance(server, Mapping)):
+    servers = body.get("mcp_servers")
+    if isinstance(servers, list) and any(isinstance(one, Mapping) and "tool_configuration" in one for one in servers):
         # The first form of the connector has the tools' settings in the server and no toolset among the tools.
         found[found.index(_BETAS_OF_FIELDS["mcp_servers"])] = _OLD_MCP_BETA
     found += [_BETAS_OF_TOOLS[tool["type"]] for tool in body.get("tools") or () if tool.get("type") in _BETAS_OF_TOOLS]

@@ -35,7 +35,9 @@ class Built:
 
 def build(request: ChatRequest, *, provider: str) -> Built:
     """Raises UnsupportedParameterError when the answer would differ in kind from what the request asks for."""
-    mapped = Mapped(provider, request.fields)
+    # A plain dictionary: the request's own mapping answers for absent names an order of magnitude slower.
+    fields = dict(request.fields)
+    mapped = Mapped(provider, fields)
     rules = rules_of(provider, request.model)
     _refuse_other_kinds(mapped)
     said = read_messages(request)
@@ -56,7 +58,7 @@ def build(request: ChatRequest, *, provider: str) -> Built:
         "output_config": output or None,
         "metadata": _metadata(mapped) or None,
         "service_tier": _service_tier(mapped) or None,
-        **{name: mapped.take(name) for name in FIELDS if name in request.fields},
+        **{name: mapped.take(name) for name in FIELDS if name in fields},
     }
     body.update((name, value) for name, value in optional.items() if value is not None)
     betas = dict.fromkeys([*_betas(mapped), *betas_of(body, files=said.files)])
@@ -99,7 +101,7 @@ def _with_instruction(system: str | list[Json]) -> str | list[Json]:
 def _stop(mapped: Mapped) -> list[str]:
     native = mapped.take("stop_sequences")
     wanted = stop_sequences(mapped) + (list(native) if isinstance(native, list) else [])
-    kept = [text for text in wanted if text.strip()]
+    kept = [text for text in wanted if isinstance(text, str) and text.strip()]
     if len(kept) < len(wanted):
         # "stop_sequences: each stop sequence must contain non-whitespace"
         mapped.drop("stop", "anthropic takes no sequence of white space alone")
@@ -120,9 +122,10 @@ def _metadata(mapped: Mapped) -> Json:
 
 def _service_tier(mapped: Mapped) -> str:
     tier = mapped.take("service_tier")
-    if tier is not None and tier not in _SERVICE_TIERS:
+    known = _SERVICE_TIERS.get(tier, "") if isinstance(tier, str) else ""
+    if tier is not None and not known:
         mapped.drop("service_tier", f"anthropic has no tier {tier!r}")
-    return _SERVICE_TIERS.get(tier, "") if isinstance(tier, str) else ""
+    return known
 
 
 def _betas(mapped: Mapped) -> list[str]:
