@@ -50,8 +50,11 @@ def staged(service: GatewayService) -> Iterator[Stage]:
 
 
 def integration_of(fake: FakeDialect, base_url: str) -> dict[str, Any]:
-    """What `seed.py` stores for the fake's credentials."""
-    credentials: Credentials = fake.credentials(base_url)
+    return credentials_row(fake.credentials(base_url))
+
+
+def credentials_row(credentials: Credentials) -> dict[str, Any]:
+    """What `seed.py` stores."""
     secret = set(traits_of(credentials.provider).secret_extra)
     return {
         "provider": credentials.provider,
