@@ -43,16 +43,25 @@ class CircuitRecord(NamedTuple):
     open_until: float
 
 
+class Outcomes(NamedTuple):
+    """What one worker counted towards the opening of a circuit from `since` (Unix seconds) on."""
+
+    since: float
+    outcomes: int
+    failures: int
+
+
 CLOSED = CircuitRecord(version=0, trips=0, opened_at=0.0, open_until=0.0)
 
 
 class Circuit:
     """What takes an outcome returns whether the circuit changed, which the other workers then have to hear."""
 
-    __slots__ = ("_cells", "record")
+    __slots__ = ("_cells", "_own", "record")
 
     def __init__(self) -> None:
         self.record = CLOSED
+        self._own: Outcomes | None = None
         self._cells: deque[list[int]] = deque()  # [cell, outcomes, failures], oldest first
 
     @property
@@ -67,7 +76,7 @@ class Circuit:
     def note_success(self, now: float, *, started: float) -> bool:
         """An answer to a request from before the opening proves nothing; a later one closes the circuit."""
         if self.closed:
-            self._count(now, 1, 0)
+            self._count_own(now, failed=False)
             return False
         if started < self.record.opened_at:
             return False
@@ -83,26 +92,31 @@ class Circuit:
         if kind is FailureKind.RATE_LIMITED and retry_after is not None and retry_after > SHORT_RETRY_AFTER:
             return self._rest(now, min(retry_after, LONGEST_RETRY_AFTER))
         if self.closed:
-            self._count(now, 1, 1)
+            self._count_own(now, failed=True)
             return self._open_if_due(now, draw)
         if self.state(now) is CircuitState.OPEN or started < self.record.opened_at:
             return False
         self._open(now, draw)
         return True
 
-    def note_others(self, now: float, *, outcomes: int, failures: int, draw: float) -> bool:
-        """What other workers saw counts like one's own."""
-        if not self.closed:
+    def note_others(self, now: float, seen: Outcomes, *, draw: float) -> bool:
+        """What another worker saw counts like one's own, unless it was before the circuit changed last."""
+        if not self.closed or seen.since * 1000 < self.record.version:
             return False
-        self._count(now, outcomes, failures)
-        return failures > 0 and self._open_if_due(now, draw)
+        self._count(now, seen.outcomes, seen.failures)
+        return seen.failures > 0 and self._open_if_due(now, draw)
+
+    def take_own(self) -> Outcomes | None:
+        """What was counted here since the last call and the last change."""
+        taken, self._own = self._own, None
+        return taken
 
     def adopt(self, record: CircuitRecord) -> bool:
         """Takes over another worker's record if it is later than one's own."""
         if record <= self.record:
             return False
         self.record = record
-        self._cells.clear()
+        self._forget()
         return True
 
     def _rest(self, now: float, seconds: float) -> bool:
@@ -130,7 +144,16 @@ class Circuit:
         version = max(self.record.version + 1, floor(now * 1000))
         opened_at = (now, now + rest) if trips else (0.0, 0.0)
         self.record = CircuitRecord(version, trips, *opened_at)
+        self._forget()
+
+    def _forget(self) -> None:
         self._cells.clear()
+        self._own = None
+
+    def _count_own(self, now: float, *, failed: bool) -> None:
+        since, outcomes, failures = self._own or (now, 0, 0)
+        self._own = Outcomes(since, outcomes + 1, failures + failed)
+        self._count(now, 1, int(failed))
 
     def _count(self, now: float, outcomes: int, failures: int) -> None:
         cell = floor(now / _CELL_SECONDS)

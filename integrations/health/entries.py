@@ -10,8 +10,8 @@ from integrations.health.summary import summarize
 from integrations.health.targets import UNKNOWN, CircuitState, Target
 from integrations.health.window import SLICE_SECONDS, WINDOW_SECONDS, Window
 
-# Clients choose the model names.
-MAX_TARGETS = 2048
+# Clients choose the model names. Full, with every window, this is some 40 MB.
+MAX_TARGETS = 4096
 
 # A window with many samples is not added up again for each of them.
 _FEW_SAMPLES = 50
@@ -21,22 +21,9 @@ _CIRCUIT_SECONDS = 600.0
 
 
 class Entry:
-    """`health` is that of the window, as of the last review; the circuit's state is read apart from it.
+    """`health` is that of the window, as of the last review; the circuit's state is read apart from it."""
 
-    `complete` says whether what the other workers counted before is in the window.
-    """
-
-    __slots__ = (
-        "_changed",
-        "circuit",
-        "claimed_until",
-        "complete",
-        "health",
-        "noted_at",
-        "reviewed_at",
-        "stale_at",
-        "window",
-    )
+    __slots__ = ("_changed", "circuit", "claimed_until", "health", "noted_at", "reviewed_at", "stale_at", "window")
 
     def __init__(self) -> None:
         self.window = Window()
@@ -46,7 +33,6 @@ class Entry:
         self.reviewed_at = 0.0
         self.stale_at = 0.0
         self.claimed_until = 0.0
-        self.complete = False
         self._changed = False
 
     def review(self, now: float) -> None:

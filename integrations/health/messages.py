@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from integrations.health.circuit import CircuitRecord
+from integrations.health.circuit import CircuitRecord, Outcomes
 from integrations.health.targets import Target
 from integrations.health.window import Counts
 
@@ -27,12 +27,18 @@ class CircuitChange(msgspec.Struct, frozen=True, array_like=True):
     record: CircuitRecord
 
 
+class OutcomesSeen(msgspec.Struct, frozen=True, array_like=True):
+    target: Target
+    seen: Outcomes
+
+
 class Message(msgspec.Struct, frozen=True, array_like=True):
     """`sender` is the worker, which ignores its own messages."""
 
     sender: str
-    slices: list[SliceCounts]
-    circuits: list[CircuitChange]
+    slices: list[SliceCounts] = []
+    outcomes: list[OutcomesSeen] = []
+    circuits: list[CircuitChange] = []
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 
 import msgspec
@@ -18,23 +18,19 @@ from redis.asyncio.client import PubSub
 
 from integrations.health.entries import Entries, Entry
 from integrations.health.keys import probe_key
-from integrations.health.messages import CircuitChange, Message, SliceCounts, decode_message
+from integrations.health.messages import CircuitChange, Message, OutcomesSeen, SliceCounts, decode_message
 from integrations.health.store import HealthStore, Parcel, Shared, next_message
 from integrations.health.targets import Target
-from integrations.health.window import (
-    FAILURES,
-    OUTCOMES,
-    SLICE_SECONDS,
-    WINDOW_SECONDS,
-    Counts,
-    current_slices,
-)
+from integrations.health.window import SLICE_SECONDS, WINDOW_SECONDS, current_slices
 
 logger = logging.getLogger("integrations.health")
 
-# One write at most in so many seconds, or fewer where that would be more than 250 messages a second for each worker.
+# A worker writes every quarter of a second at most, and less often where all of them would otherwise hear more than 250
+# messages or 2000 counted slices a second. Circuits do not wait for it.
 INTERVAL_SECONDS = 0.25
 _SECONDS_PER_LISTENER = 0.004
+_SECONDS_PER_SLICE_HEARD = 0.0005
+_LONGEST_INTERVAL_SECONDS = 30.0
 # One write or read at a time covers so many targets: encoding them keeps the loop from everything else.
 _TARGETS_AT_ONCE = 64
 _HOUSEKEEPING_SECONDS = 60.0
@@ -69,7 +65,8 @@ class Sharing:
         # Sent to Redis, and not known to have been told to the others.
         self._untold: dict[Target, None] = {}
         self._released: list[str] = []
-        self._written: dict[tuple[Target, int], None] = {}
+        # By slice, the targets whose counts in it Redis has.
+        self._written: dict[int, set[Target]] = {}
         self._connected = False
         self._away = False
         self._heard_since: float | None = None
@@ -88,8 +85,7 @@ class Sharing:
         entry = self._entries.use(target)
         if entry is None:
             entry = self._entries.add(target, now)
-            entry.complete = self.knows_all(now)
-            if not entry.complete:
+            if not self.knows_all(now):
                 self._queue(self._wanted, target)
                 self._news.set()
         return entry
@@ -153,7 +149,10 @@ class Sharing:
     async def _share(self) -> None:
         async with self._store.subscription() as channel:
             self._heard_since = self._clock()
+            # It may be another Redis, or what was sent last may not have arrived.
+            self._written.clear()
             self._wanted.update(dict.fromkeys(self._entries))
+            self._counted.update(dict.fromkeys(self._entries))
             await self._load_wanted()
             self._found()
             await _until_one_ends(self._listen(channel), self._ship_regularly())
@@ -191,8 +190,8 @@ class Sharing:
         now = self._clock()
         self._entries.drop_idle(now)
         current = current_slices(now)
-        for key in [key for key in self._written if key[1] not in current]:
-            del self._written[key]
+        for number in [number for number in self._written if number not in current]:
+            del self._written[number]
 
     async def _load_wanted(self) -> None:
         while self._wanted:
@@ -203,44 +202,58 @@ class Sharing:
                 entry = self._entries.get(target)
                 if entry is not None:
                     _complete(entry, shared)
-            await self._tell(
+            # What Redis had taken when it no longer answered, the others have not heard of.
+            untold = [
                 SliceCounts(target, number, counts)
                 for target, shared in zip(targets, found, strict=True)
                 if target in self._untold
                 for number, counts in shared.slices.items()
-            )
+            ]
+            await self._tell(untold, [])
+            for target in targets:
+                self._untold.pop(target, None)
 
     async def _ship_all(self) -> None:
-        while parcel := self._pack():
-            for item in parcel.slices:
-                self._queue(self._untold, item.target)
-            sums = await self._store.ship(parcel, self._clock())
-            for target, record in ((change.target, change.record) for change in parcel.circuits):
-                entry = self._entries.get(target)
-                if entry is None or entry.circuit.record == record:
-                    self._circuits.pop(target, None)
-            self._merge(sums)
-            await self._tell(sums)
+        """All that has been noted by now: what is noted meanwhile waits for the next time."""
+        due = INTERVAL_SECONDS
+        waiting = list(self._counted)
+        for at in range(0, max(len(waiting), 1), _TARGETS_AT_ONCE):
+            parcel = self._pack(waiting[at : at + _TARGETS_AT_ONCE])
+            if parcel:
+                listeners, slices = await self._ship(parcel)
+                due = max(due + listeners * slices * _SECONDS_PER_SLICE_HEARD, listeners * _SECONDS_PER_LISTENER)
+        self._interval = min(due, _LONGEST_INTERVAL_SECONDS)
 
-    async def _tell(self, sums: Iterable[SliceCounts]) -> None:
-        told = list(sums)
-        if told:
-            listeners = await self._store.publish(told)
-            self._interval = max(INTERVAL_SECONDS, listeners * _SECONDS_PER_LISTENER)
-            for item in told:
-                self._untold.pop(item.target, None)
+    async def _ship(self, parcel: Parcel) -> tuple[int, int]:
+        """How many workers heard how many counted slices."""
+        for item in parcel.slices:
+            self._queue(self._untold, item.target)
+        sums = await self._store.ship(parcel, self._clock())
+        del self._released[: len(parcel.released)]
+        for target, record in ((change.target, change.record) for change in parcel.circuits):
+            entry = self._entries.get(target)
+            if entry is None or entry.circuit.record == record:
+                self._circuits.pop(target, None)
+        self._merge(sums)
+        return await self._tell(sums, parcel.outcomes), len(sums)
 
-    def _pack(self) -> Parcel:
-        parcel = Parcel(released=self._released)
-        self._released = []
+    async def _tell(self, sums: list[SliceCounts], outcomes: list[OutcomesSeen]) -> int:
+        """How many workers heard it."""
+        listeners = await self._store.publish(sums, outcomes) if sums or outcomes else 0
+        for item in sums:
+            self._untold.pop(item.target, None)
+        return listeners
+
+    def _pack(self, counted: list[Target]) -> Parcel:
+        parcel = Parcel(released=self._released[:])
         for target in list(self._circuits):
             entry = self._entries.get(target)
             if entry is None:
                 del self._circuits[target]
             else:
                 parcel.circuits.append(CircuitChange(target, entry.circuit.record))
-        for target in list(self._counted)[:_TARGETS_AT_ONCE]:
-            del self._counted[target]
+        for target in counted:
+            self._counted.pop(target, None)
             self._pack_counts(parcel, target)
         return parcel
 
@@ -248,14 +261,17 @@ class Sharing:
         entry = self._entries.get(target)
         if entry is None:
             return
+        seen = entry.circuit.take_own()
+        if seen is not None:
+            parcel.outcomes.append(OutcomesSeen(target, seen))
         for number, counts in entry.window.take_unshipped(self._clock()).items():
-            key = (target, number)
-            if key not in self._written:
+            written = self._written.setdefault(number, set())
+            if target not in written:
                 # Names that clients make up do not fill Redis: what is too many stays with this worker.
-                if len(self._written) >= self._entries.max_targets:
+                if len(written) >= self._entries.max_targets:
                     continue
-                self._written[key] = None
-                parcel.first.add(key)
+                written.add(target)
+                parcel.first.add((target, number))
             parcel.slices.append(SliceCounts(target, number, counts))
 
     def _hear(self, message: Message) -> None:
@@ -263,22 +279,18 @@ class Sharing:
             entry = self.entry(change.target, self._clock())
             if entry.circuit.adopt(change.record):
                 entry.claimed_until = 0.0
+        now = self._clock()
+        for target, seen in ((item.target, item.seen) for item in message.outcomes):
+            if self.entry(target, now).circuit.note_others(now, seen, draw=self._draw()):
+                self.note_circuit(target)
         self._merge(message.slices)
 
     def _merge(self, sums: list[SliceCounts]) -> None:
         now = self._clock()
         for item in sums:
             entry = self.entry(item.target, now)
-            fresh = entry.window.merge(item.number, item.counts)
-            if fresh:
+            if entry.window.merge(item.number, item.counts):
                 entry.touch(now)
-            # In an incomplete one it may be what a circuit, closed since, was once opened for.
-            if fresh and entry.complete and self._note_others(entry, fresh, now):
-                self.note_circuit(item.target)
-
-    def _note_others(self, entry: Entry, fresh: Counts, now: float) -> bool:
-        outcomes, failures = fresh.get(OUTCOMES, 0), fresh.get(FAILURES, 0)
-        return entry.circuit.note_others(now, outcomes=outcomes, failures=failures, draw=self._draw())
 
     def _queue(self, queue: dict[Target, None], target: Target) -> None:
         """Queues are as bounded as what is watched; what falls out of one is back with its next outcome."""
@@ -324,5 +336,4 @@ def _complete(entry: Entry, shared: Shared) -> None:
         entry.window.merge(number, counts)
     if shared.circuit is not None:
         entry.circuit.adopt(shared.circuit)
-    entry.complete = True
     entry.touch(entry.noted_at)

@@ -19,6 +19,7 @@ from integrations.health.keys import CHANNEL, circuit_key, models_key, probe_key
 from integrations.health.messages import (
     CircuitChange,
     Message,
+    OutcomesSeen,
     SliceCounts,
     decode_counts,
     decode_record,
@@ -53,6 +54,7 @@ class Parcel:
     """What one worker has to tell. `first` are the slices that it has not written to before."""
 
     slices: list[SliceCounts] = field(default_factory=list)
+    outcomes: list[OutcomesSeen] = field(default_factory=list)
     circuits: list[CircuitChange] = field(default_factory=list)
     released: list[str] = field(default_factory=list)
     first: set[tuple[Target, int]] = field(default_factory=set)
@@ -97,10 +99,10 @@ class HealthStore:
                 replies = await batch.execute()
         return _sums(parcel.slices, replies[before:behind])
 
-    async def publish(self, slices: list[SliceCounts]) -> int:
+    async def publish(self, slices: list[SliceCounts], outcomes: list[OutcomesSeen]) -> int:
         """Tells the other workers; returns how many listen, oneself included."""
         async with asyncio.timeout(ANSWER_SECONDS):
-            heard: int = await self._redis.publish(CHANNEL, encode_message(Message(self._sender, slices, [])))
+            heard: int = await self._redis.publish(CHANNEL, encode_message(Message(self._sender, slices, outcomes)))
         return heard
 
     async def load(self, targets: Sequence[Target], numbers: Iterable[int]) -> list[Shared]:
@@ -135,7 +137,7 @@ class HealthStore:
             batch.set(circuit_key(target.integration_id, target.model), encode_record(record), px=ceil(kept * 1000))
             self._list(batch, target, slice_of(max(record.open_until, now)))
         if circuits:
-            batch.publish(CHANNEL, encode_message(Message(self._sender, [], circuits)))
+            batch.publish(CHANNEL, encode_message(Message(self._sender, circuits=circuits)))
 
     def _keep(self, batch: Pipeline, parcel: Parcel, now: float) -> None:
         """What is written for the first time gets its end, and what has had it leaves the list."""

@@ -68,13 +68,12 @@ class Window:
             self._known[number] = total((self._known.get(number, {}), counts))
         return taken
 
-    def merge(self, number: int, shared: Mapping[int, int]) -> Counts:
-        """Takes over the counts of all workers; returns what of it is new here."""
+    def merge(self, number: int, shared: Mapping[int, int]) -> bool:
+        """Takes over the counts of all workers; returns whether any of it is new here."""
         known = self._known.setdefault(number, {})
-        fresh = {field: count - known.get(field, 0) for field, count in shared.items() if count > known.get(field, 0)}
-        for field in fresh:
-            known[field] = shared[field]
-        return fresh
+        later = {field: count for field, count in shared.items() if count > known.get(field, 0)}
+        known.update(later)
+        return bool(later)
 
     def _forget(self, now: float) -> None:
         current = current_slices(now)

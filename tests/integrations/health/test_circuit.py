@@ -14,6 +14,7 @@ from integrations.health.circuit import (
     OUTCOMES_TO_OPEN,
     Circuit,
     CircuitRecord,
+    Outcomes,
 )
 from integrations.health.targets import CircuitState
 from integrations.providers.errors import FailureKind
@@ -154,9 +155,28 @@ def test_circuit__failures_seen_by_others__count_like_ones_own() -> None:
     fail(circuit, NOW)
     fail(circuit, NOW)
 
-    assert not circuit.note_others(NOW, outcomes=2, failures=2, draw=0)
-    assert circuit.note_others(NOW, outcomes=1, failures=1, draw=0)
-    assert not circuit.note_others(NOW, outcomes=9, failures=9, draw=0)
+    assert not circuit.note_others(NOW, Outcomes(NOW, 2, 2), draw=0)
+    assert circuit.note_others(NOW, Outcomes(NOW, 1, 1), draw=0)
+    assert not circuit.note_others(NOW, Outcomes(NOW, 9, 9), draw=0)
+
+
+def test_circuit__failures_others_saw_before_it_closed__are_passed_over() -> None:
+    circuit = opened()
+    circuit.note_success(NOW + 6, started=NOW + 5.5)
+
+    assert not circuit.note_others(NOW + 6.2, Outcomes(NOW + 5.9, 50, 50), draw=0)
+    assert circuit.note_others(NOW + 6.4, Outcomes(NOW + 6.1, 50, 50), draw=0)
+
+
+def test_take_own__counts_once_what_was_noted_here_since_the_last_change() -> None:
+    circuit = Circuit()
+    fail(circuit, NOW)
+    circuit.note_success(NOW + 1, started=NOW)
+    circuit.note_others(NOW + 1, Outcomes(NOW, 9, 1), draw=0)
+
+    assert circuit.take_own() == (NOW, 2, 1)
+    assert circuit.take_own() is None
+    assert opened().take_own() is None
 
 
 OUTCOMES = st.lists(

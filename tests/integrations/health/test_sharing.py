@@ -11,6 +11,7 @@ from django.conf import settings
 
 from integrations.health.keys import CHANNEL, slice_key
 from integrations.health.monitor import HealthMonitor
+from integrations.health.sharing import INTERVAL_SECONDS
 from integrations.health.targets import UNKNOWN, CircuitState, Target
 from integrations.health.window import slice_of
 from integrations.providers.errors import FailureKind
@@ -160,6 +161,26 @@ async def test_redis__idle_workers__say_nothing() -> None:
         after = (await other.info("stats"))["total_commands_processed"]
     # The question itself is one of them.
     assert after - before <= 1
+
+
+async def test_redis__busy_worker__writes_a_few_times_a_second() -> None:
+    target = new_target()
+    async with workers(settings.REDIS_URL, 2) as (a, b), redis.asyncio.Redis.from_url(settings.REDIS_URL) as other:
+        loop = asyncio.get_running_loop()
+        before, started, noted = await published(other), loop.time(), 0
+        while noted < 100 or loop.time() < started + 1:
+            a.note_success(target, 100.0)
+            noted += 1
+            await asyncio.sleep(0)
+        took = loop.time() - started
+        writes = await published(other) - before
+        await until(lambda: b.health_of(target).samples == noted, seconds=SOON)
+    assert writes <= took / INTERVAL_SECONDS + 2
+
+
+async def published(client: redis.asyncio.Redis) -> int:
+    calls: int = (await client.info("commandstats"))["cmdstat_publish"]["calls"]
+    return calls
 
 
 async def test_redis__everything_written__expires() -> None:

@@ -42,14 +42,15 @@ def test_window__sums_told_in_any_order_and_twice__are_the_same_for_all(
     assert all(window.totals(NOW) == expected for window in workers)
 
 
-def test_merge__sums_beyond_what_is_known__returns_the_difference_once() -> None:
+def test_merge__sums_beyond_what_is_known__are_news_once() -> None:
     window = Window()
     window.note(NOW, [3, 3, -1])
     window.take_unshipped(NOW)
 
-    assert window.merge(slice_of(NOW), {3: 5, -1: 1}) == {3: 3}
-    assert window.merge(slice_of(NOW), {3: 5, -1: 1}) == {}
-    assert window.merge(slice_of(NOW), {3: 4}) == {}
+    assert window.merge(slice_of(NOW), {3: 5, -1: 1})
+    assert not window.merge(slice_of(NOW), {3: 5, -1: 1})
+    assert not window.merge(slice_of(NOW), {3: 4})
+    assert window.totals(NOW) == {3: 5, -1: 1}
 
 
 def test_note__while_earlier_counts_are_on_their_way__all_are_in_the_totals() -> None:
