@@ -10,6 +10,7 @@ from zlib import crc32
 
 import openai
 import pytest
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from tests.fakes.dialects.registry import FAKES
 from tests.fakes.replay import ReplayServer, at_random, body_of, cut_at, single_bytes, whole
@@ -91,6 +92,7 @@ def test_recording__whole__comes_out_as_recorded(project_of: ProjectOf, recordin
     with gateway.openai() as client:
         raw = client.chat.completions.with_raw_response.create(**as_call(recording))
 
+    ChatCompletion.model_validate_json(raw.content)
     assert_same(read_whole(raw.parse()), recording)
     assert_headers(raw.headers, recording)
 
@@ -129,6 +131,8 @@ def test_recording__streamed__is_framed_as_specified(project_of: ProjectOf, reco
     response = gateway.post(request_body(recording))
 
     stream = read_stream(response.content)
+    for chunk in stream.chunks:
+        ChatCompletionChunk.model_validate(chunk)
     usage = assert_closing_chunk(stream)
     assert {chunk["object"] for chunk in stream.chunks} == {"chat.completion.chunk"}
     assert all({"id", "created", "model", "choices"} <= set(chunk) for chunk in stream.chunks)

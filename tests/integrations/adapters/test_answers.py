@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from openai.types.chat import ChatCompletion
 
 from integrations.providers.base import Usage
 from integrations.providers.errors import FailureKind, ProviderError
-from tests.fakes.dialects.story import Finish, Story
+from tests.fakes.dialects.story import Call, Finish, Story
 from tests.integrations.adapters.subject import Subject
 
 COUNTS = Usage(prompt_tokens=100, completion_tokens=20, cache_read_tokens=60, cache_write_tokens=10, reasoning_tokens=8)
@@ -49,6 +50,25 @@ def test_answer__parsed__says_what_the_record_needs(subject: Subject) -> None:
     assert parsed.finish_reason == "stop"
     assert parsed.model in (story.model, subject.model)
     assert_usage(subject, subject.whole(story)["usage"], parsed.usage)
+
+
+def test_answer__with_everything_in_it__valid_for_the_official_types(subject: Subject) -> None:
+    """Validated, which the SDK itself does not do; extra fields are allowed there."""
+    answer = subject.whole(everything(subject))
+    ChatCompletion.model_validate(answer)
+
+
+def everything(subject: Subject) -> Story:
+    """A story with all that the dialect has."""
+    can = subject.fake.can
+    return Story(
+        text="Hello there",
+        reasoning="I greet." if can.reasoning else "",
+        signature="c2lnbmVk" if can.signatures else "",
+        calls=(Call("callAAA01", "get_weather", {"city": "Oslo"}),) if can.tools else (),
+        finish="tool_calls" if can.tools else "stop",
+        usage=COUNTS,
+    )
 
 
 @pytest.mark.parametrize("finish", ["stop", "length", "content_filter"])

@@ -9,27 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from integrations.providers.errors import ProviderError
-from tests.fakes.dialects.story import Call, Story
+from tests.fakes.dialects.story import Story
 from tests.integrations.adapters.hostile import ODD_VALUES, payload_of, places, swapped, with_payload
 from tests.integrations.adapters.subject import Subject, pieces
-from tests.integrations.adapters.test_answers import COUNTS
+from tests.integrations.adapters.test_answers import everything
 
-CALL = Call("callAAA01", "get_weather", {"city": "Oslo"})
-SIGNATURE = "c2lnbmVk"
 quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-def story_of(subject: Subject) -> Story:
-    """With everything in it that the dialect has."""
-    can = subject.fake.can
-    return Story(
-        text="Hello there",
-        reasoning="I greet." if can.reasoning else "",
-        signature=SIGNATURE if can.signatures else "",
-        calls=(CALL,) if can.tools else (),
-        finish="tool_calls" if can.tools else "stop",
-        usage=COUNTS,
-    )
 
 
 def check_chunks(events: list[Any]) -> None:
@@ -46,7 +31,7 @@ def check_chunks(events: list[Any]) -> None:
 @quick
 @given(data=st.data())
 def test_answer__with_an_odd_value__is_read_or_a_provider_error(subject: Subject, data: st.DataObject) -> None:
-    answer = json.loads(subject.fake.whole(story_of(subject)).body)
+    answer = json.loads(subject.fake.whole(everything(subject)).body)
     path = data.draw(st.sampled_from(list(places(answer))))
     drop = bool(path) and data.draw(st.booleans())
     odd = swapped(answer, path, data.draw(st.sampled_from(ODD_VALUES)), drop=drop)
@@ -64,7 +49,7 @@ def test_answer__with_an_odd_value__is_read_or_a_provider_error(subject: Subject
 @quick
 @given(data=st.data())
 def test_stream__with_an_odd_value__is_read_or_a_provider_error(subject: Subject, data: st.DataObject) -> None:
-    events = list(subject.fake.stream(story_of(subject)).events)
+    events = list(subject.fake.stream(everything(subject)).events)
     position = data.draw(st.sampled_from([n for n, event in enumerate(events) if payload_of(event) is not None]))
     payload = payload_of(events[position])
     path = data.draw(st.sampled_from(list(places(payload))))
@@ -88,7 +73,7 @@ def test_stream__with_an_odd_value__is_read_or_a_provider_error(subject: Subject
 def test_stream__with_bytes_swapped__is_read_or_a_provider_error(
     subject: Subject, cut: int, noise: bytes, length: int, cuts: list[int]
 ) -> None:
-    good = b"".join(subject.fake.stream(story_of(subject)).events)
+    good = b"".join(subject.fake.stream(everything(subject)).events)
     start = cut % len(good)
     outcome = subject.translate(pieces(good[:start] + noise + good[start + length :], cuts))
     check_chunks(outcome.events)
@@ -99,7 +84,7 @@ def test_stream__with_bytes_swapped__is_read_or_a_provider_error(
 def test_stream__with_events_lost_doubled_or_moved__is_read_or_a_provider_error(
     subject: Subject, order: Any, drops: int, twice: bool
 ) -> None:
-    events = list(subject.fake.stream(story_of(subject)).events)
+    events = list(subject.fake.stream(everything(subject)).events)
     for _ in range(drops):
         events.pop(order.randrange(len(events)))
     if twice:

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from openai.types.chat import ChatCompletionChunk
 
 from integrations.providers.errors import FailureKind
 from tests.fakes.dialects.story import Call, Finish, Story, Streamed
 from tests.integrations.adapters.assembled import assembled
 from tests.integrations.adapters.subject import Outcome, Subject, pieces, without_created
-from tests.integrations.adapters.test_answers import COUNTS, assert_usage
+from tests.integrations.adapters.test_answers import COUNTS, assert_usage, everything
 
 TEXT = "Grüße 👋 aus dem Norden,\nund “bis bald”"
 TEXTS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=40)
@@ -49,6 +50,13 @@ def test_stream__every_chunk__has_the_fields_of_the_specification(subject: Subje
         assert [choice["index"] for choice in chunk["choices"]] == [0]
     assert all(choice["finish_reason"] is None for chunk in outcome.chunks[:-1] for choice in chunk["choices"])
     assert outcome.chunks[0]["choices"][0]["delta"].get("role") == "assistant"
+
+
+def test_stream__with_everything_in_it__valid_for_the_official_types(subject: Subject) -> None:
+    outcome = subject.streamed(everything(subject))
+    assert outcome.error is None
+    for chunk in outcome.chunks:
+        ChatCompletionChunk.model_validate(chunk)
 
 
 def test_stream__preamble__is_no_output_and_text_is(subject: Subject) -> None:
