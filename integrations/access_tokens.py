@@ -121,7 +121,9 @@ def fetch_token(credentials: Credentials, *, allow_private: bool) -> AccessToken
         raise ProviderError(
             "the token server of the service account did not answer", kind=FailureKind.UNAVAILABLE, provider=provider
         ) from error
-    return AccessToken(account.token, account.expiry.replace(tzinfo=UTC).timestamp())
+    # A server that names no lifetime is asked each time.
+    expires_at = account.expiry.replace(tzinfo=UTC).timestamp() if account.expiry else 0.0
+    return AccessToken(account.token, expires_at)
 
 
 def _account_info(credentials: Credentials, *, allow_private: bool) -> dict[str, Any]:

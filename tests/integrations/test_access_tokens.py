@@ -49,12 +49,13 @@ class TokenServer:
     """Hands out `token-1`, `token-2`… or refuses with `refusal`."""
 
     refusal: tuple[int, dict[str, str]] | None = None
+    lifetime: dict[str, int] = field(default_factory=lambda: {"expires_in": 3600})
     url: str = ""
     asked: list[dict[str, list[str]]] = field(default_factory=list)
 
     async def __call__(self, request: Received, connection: Connection) -> None:
         self.asked.append(parse_qs(request.body.decode()))
-        token = {"access_token": f"ya29.token-{len(self.asked)}", "expires_in": 3600, "token_type": "Bearer"}
+        token = {"access_token": f"ya29.token-{len(self.asked)}", "token_type": "Bearer", **self.lifetime}
         status, answer = self.refusal or (200, token)
         await connection.send_whole(status, json.dumps(answer).encode(), {"content-type": "application/json"})
 
@@ -104,6 +105,13 @@ async def test_token_for__asked_again__kept_until_five_minutes_before_it_expires
     assert await tokens.token_for(service_account(server.url)) == "ya29.token-2"
     clock.now = expires - 290
     assert await tokens.token_for(credentials) == "ya29.token-3"
+
+
+async def test_token_for__no_lifetime_told__asked_each_time(server: TokenServer) -> None:
+    server.lifetime = {}
+    tokens = AccessTokens(allow_private=True)
+    credentials = service_account(server.url)
+    assert [await tokens.token_for(credentials) for _ in range(2)] == ["ya29.token-1", "ya29.token-2"]
 
 
 async def test_token_for__many_at_once__one_request(server: TokenServer) -> None:

@@ -598,6 +598,8 @@ class TestThinking:
             ("gemini-3-pro-preview", "minimal", {"includeThoughts": True, "thinkingLevel": "LOW"}),
             ("gemini-3.1-pro-preview", "medium", {"includeThoughts": True, "thinkingLevel": "MEDIUM"}),
             ("gemini-3.1-pro-preview", "none", {"thinkingLevel": "LOW"}),
+            ("gemini-pro-latest", "low", {"includeThoughts": True, "thinkingLevel": "LOW"}),
+            ("tunedModels/mine", "low", {"includeThoughts": True, "thinkingBudget": 1024}),
         ],
     )
     def test_effort__by_generation__budget_or_level(self, model: str, effort: str, config: dict[str, Any]) -> None:
@@ -624,7 +626,9 @@ class TestThinking:
     ) -> None:
         assert config_of(model, thinking=thinking)["thinkingConfig"] == config
 
-    @pytest.mark.parametrize("model", ["gemini-2.0-flash", "gemini-1.5-pro", "gemma-3-27b-it"])
+    @pytest.mark.parametrize(
+        "model", ["gemini-2.0-flash", "gemini-1.5-pro", "gemma-3-27b-it", "gemini-2.5-flash-image"]
+    )
     def test_effort__model_that_does_not_reason__dropped_and_named(self, model: str) -> None:
         request = built(model, reasoning_effort="high")
         assert "thinkingConfig" not in json.loads(request.body).get("generationConfig", {})

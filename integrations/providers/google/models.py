@@ -46,7 +46,7 @@ def model_named(name: str) -> Model:
     is_pro = "-pro" in name
     if generation >= (3, 0):
         return Model(_by_level(generation, is_pro), signed_calls=True, media_results=True)
-    if generation < (2, 5):
+    if generation < (2, 5) or "-image" in name or "-tts" in name:
         return Model(Thinking("nothing"), instructions="gemma-3" not in name)
     if is_pro:
         return Model(Thinking("budget", can_stop=False, budgets=(128, 32768)))
