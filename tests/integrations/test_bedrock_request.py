@@ -194,6 +194,27 @@ def test_documents__names__allowed_characters_unique_and_a_text_beside_them() ->
 
 
 @pytest.mark.parametrize(
+    ("declared", "data", "name", "expected"),
+    [
+        ("image/png", b"\xff\xd8\xff\xe0", "", ("image", "jpeg")),
+        ("image/jpeg", b"RIFF\x00\x00\x00\x00WEBPVP8 ", "", ("image", "webp")),
+        ("application/octet-stream", b"%PDF-1.7", "", ("document", "pdf")),
+        ("application/octet-stream", b"PK\x03\x04", "Report.DOCX", ("document", "docx")),
+        ("image/png", b"short", "", ("image", "png")),
+    ],
+)
+def test_media__declared_wrongly_or_not_at_all__told_by_bytes_or_name(
+    declared: str, data: bytes, name: str, expected: tuple[str, str]
+) -> None:
+    url = f"data:{declared};base64,{base64.b64encode(data).decode()}"
+    ((_, blocks),) = contents(
+        {"role": "user", "content": [{"type": "document_url", "document_url": url, "name": name}]}
+    )
+    kind, form = expected
+    assert blocks[0][kind]["format"] == form
+
+
+@pytest.mark.parametrize(
     ("media_type", "expected"),
     [
         ("text/plain", "txt"),
@@ -324,6 +345,16 @@ def test_cache_control__marker__cache_point_behind_what_it_marks() -> None:
     assert native(OWN_PROFILE, **fields)["system"][-1] == point
 
 
+def test_cache_control__on_calls_and_results__cache_point_behind_them() -> None:
+    marker = {"cache_control": {"type": "ephemeral"}}
+    made = {**CALLED, "tool_calls": [{**CALL, **marker}]}
+    point = {"cachePoint": {"type": "default"}}
+    _, (_, assistant), (_, results) = contents(USER, made, {**RESULT, **marker}, tools=[TOOL])
+    assert assistant[1:] == results[1:] == [point]
+    assert "toolUse" in assistant[0]
+    assert "toolResult" in results[0]
+
+
 def signed(signature: str = "c2ln", form: str = "anthropic-claude-v1") -> list[dict[str, Any]]:
     return [
         {"type": "reasoning.text", "text": "Hm.", "signature": signature, "format": form},
@@ -341,6 +372,14 @@ def test_reasoning__signed_history__unmodified_and_in_order() -> None:
     body = json.loads(ADAPTER.build_request(bedrock_request(messages=[USER, message, USER]), KEYS).body)
     redacted = body["messages"][1]["content"][1]["reasoningContent"]["redactedContent"]
     assert base64.b64decode(redacted) == b"RXRr+/=="
+
+
+def test_reasoning__unsigned_of_this_dialect__back_to_others_than_claude() -> None:
+    detail = {"type": "reasoning.text", "text": "Hm.", "format": "amazon-bedrock-v1"}
+    message = {"role": "assistant", "content": "Yes.", "reasoning_details": [detail]}
+    thought = {"reasoningContent": {"reasoningText": {"text": "Hm."}}}
+    assert contents(USER, message, USER, model=NOVA)[1][1] == [thought, {"text": "Yes."}]
+    assert contents(USER, message, USER)[1][1] == [{"text": "Yes."}]
 
 
 @pytest.mark.parametrize("model", [CLAUDE, NOVA, OWN_PROFILE])

@@ -68,6 +68,14 @@ _BY_EXTENSION = {
     **{name: ("document", name) for name in ("pdf", "csv", "doc", "docx", "xls", "xlsx", "html", "txt", "md")},
     "htm": ("document", "html"),
 }
+_SIGNATURES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"%PDF-", "application/pdf"),
+)
+_SAYS_NOTHING = ("application/octet-stream", "application/zip", "application/x-zip-compressed")
 _NAME_LENGTH = 200
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9\s\-()\[\]]")
 _BLANKS = re.compile(r"\s+")
@@ -87,7 +95,7 @@ class MediaBlocks:
             source: dict[str, Any] = {"s3Location": {"uri": attachment.url}}
         else:
             media_type, data = self._content(attachment)
-            kind, format_name = kind_of_media(media_type)
+            kind, format_name = kind_of_media(sniffed(data) or media_type, attachment.name)
             source = {"bytes": data}
         block: dict[str, Any] = {"format": format_name, "source": source}
         if kind == "document":
@@ -108,10 +116,10 @@ class MediaBlocks:
         raise ProviderError("a file of the request was not fetched", kind=FailureKind.UNAVAILABLE, provider=PROVIDER)
 
     def _by_extension(self, attachment: Attachment) -> tuple[str, str]:
-        extension = attachment.url.rpartition(".")[2].lower()
-        if extension not in _BY_EXTENSION:
+        known = _BY_EXTENSION.get(_extension(attachment.url))
+        if known is None:
             raise _unsupported("the name of a file in S3 has to end in the extension of its format")
-        return _BY_EXTENSION[extension]
+        return known
 
     def _name(self, wish: str) -> str:
         """Only some characters are allowed, and the name must be unique in the request."""
@@ -133,7 +141,14 @@ def is_http(url: str) -> bool:
     return url[:8].lower().startswith(("http://", "https://"))
 
 
-def kind_of_media(media_type: str) -> tuple[str, str]:
+def sniffed(data: bytes) -> str:
+    """What the bytes say for themselves, empty where they do not: the vendors refuse an image under a wrong name."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((media_type for start, media_type in _SIGNATURES if data.startswith(start)), "")
+
+
+def kind_of_media(media_type: str, name: str = "") -> tuple[str, str]:
     """The block for bytes of this type and Bedrock's name of the format. Raises UnsupportedParameterError."""
     media_type = media_type.partition(";")[0].strip().lower()
     for kind, formats in (("image", _IMAGES), ("video", _VIDEOS), ("audio", _AUDIO), ("document", _DOCUMENTS)):
@@ -141,7 +156,13 @@ def kind_of_media(media_type: str) -> tuple[str, str]:
             return kind, formats[media_type]
     if media_type.startswith("text/"):
         return "document", "txt"
+    if media_type in _SAYS_NOTHING and _extension(name) in _BY_EXTENSION:
+        return _BY_EXTENSION[_extension(name)]
     raise _unsupported(f"Bedrock takes no file of type {media_type!r}")
+
+
+def _extension(name: str) -> str:
+    return name.rpartition(".")[2].lower()
 
 
 def _unsupported(problem: str) -> UnsupportedParameterError:

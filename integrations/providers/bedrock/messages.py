@@ -122,7 +122,7 @@ class MessageWriter:
         return self.media.block(attachment)
 
     def _reasoning(self, block: Reasoning) -> Iterator[NativeBlock]:
-        """Only what this model's vendor has signed or encrypted; bare reasoning is refused in a history."""
+        """Only what this dialect gave out for such a model; Claude refuses thoughts without a signature."""
         if block.format != self.model.reasoning_format:
             return
         if block.data:
@@ -130,6 +130,8 @@ class MessageWriter:
                 yield {"reasoningContent": {"redactedContent": redacted}}
         elif block.signature:
             yield {"reasoningContent": {"reasoningText": {"text": block.text, "signature": block.signature}}}
+        elif block.text and not self.model.may_be_claude:
+            yield {"reasoningContent": {"reasoningText": {"text": block.text}}}
 
     def _result(self, result: ToolResult) -> NativeBlock:
         content = [

@@ -65,12 +65,16 @@ def _marked(blocks: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
     """A cache point becomes the marker of the block before it."""
     found: list[dict[str, Any]] = []
     for block in blocks:
-        if "cachePoint" in block:
+        if "cachePoint" in block and found:
             ttl = block["cachePoint"].get("ttl")
             found[-1]["cache_control"] = {"type": "ephemeral", **({"ttl": ttl} if ttl else {})}
         else:
             found.append(dict(block))
     return found
+
+
+def _marker(block: Mapping[str, Any]) -> dict[str, Any]:
+    return {"cache_control": block["cache_control"]} if "cache_control" in block else {}
 
 
 def _messages(body: Mapping[str, Any], model: str) -> list[dict[str, Any]]:
@@ -88,7 +92,7 @@ def _assistant(blocks: list[dict[str, Any]], model: str) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant"}
     if parts := [_part(block) for block in blocks if "text" in block]:
         message["content"] = parts
-    calls = [_call(block["toolUse"]) for block in blocks if "toolUse" in block]
+    calls = [{**_call(block["toolUse"]), **_marker(block)} for block in blocks if "toolUse" in block]
     if calls:
         message["tool_calls"] = calls
     details = [_detail(block["reasoningContent"], model) for block in blocks if "reasoningContent" in block]
@@ -116,7 +120,7 @@ def _user(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     for block in blocks:
         if "toolResult" in block:
-            messages.append(_result(block["toolResult"]))
+            messages.append({**_result(block["toolResult"]), **_marker(block)})
         elif messages and messages[-1]["role"] == "user":
             messages[-1]["content"].append(_part(block))
         else:
@@ -134,7 +138,7 @@ def _result(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _part(block: Mapping[str, Any]) -> dict[str, Any]:
-    marker = {"cache_control": block["cache_control"]} if "cache_control" in block else {}
+    marker = _marker(block)
     if "text" in block:
         return {"type": "text", "text": block["text"], **marker}
     for name in NATIVE_PARTS:
@@ -184,8 +188,7 @@ def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
     spec = tool["toolSpec"]
     function = {"name": spec["name"], "parameters": spec["inputSchema"]["json"]}
     function |= {name: spec[name] for name in ("description", "strict") if name in spec}
-    marker = {"cache_control": tool["cache_control"]} if "cache_control" in tool else {}
-    return {"type": "function", "function": function, **marker}
+    return {"type": "function", "function": function, **_marker(tool)}
 
 
 def _output(config: Mapping[str, Any]) -> dict[str, Any]:
