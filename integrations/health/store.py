@@ -66,12 +66,9 @@ class Parcel:
 class HealthStore:
     def __init__(self, redis_url: str, sender: str) -> None:
         # One more try, at once, for a connection that was closed while nobody used it; never after a time-out.
-        retry = Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,))
-        # The time-outs are set here, around each method: redis-py's own for sending is `asyncio.wait_for`, which before
-        # Python 3.12 loses a cancellation now and then (https://github.com/python/cpython/issues/86296).
-        self._redis = redis.asyncio.Redis.from_url(
-            redis_url, socket_timeout=None, socket_connect_timeout=ANSWER_SECONDS, retry=retry
-        )
+        self._redis = _connect(redis_url, retries=1)
+        # A subscription that is silently made again would hide what was missed.
+        self._listener = _connect(redis_url, retries=0)
         self._sender = sender
 
     async def ping(self) -> None:
@@ -80,6 +77,7 @@ class HealthStore:
 
     async def close(self) -> None:
         await self._redis.aclose()
+        await self._listener.aclose()
 
     async def ship(self, parcel: Parcel, now: float) -> list[SliceCounts]:
         """Adds the counts and returns the sums of all workers; announces circuits with the same write."""
@@ -125,7 +123,7 @@ class HealthStore:
     @asynccontextmanager
     async def subscription(self) -> AsyncIterator[PubSub]:
         """Stands when the block is entered: whatever is said from then on will be heard."""
-        async with self._redis.pubsub() as channel:
+        async with self._listener.pubsub() as channel:
             async with asyncio.timeout(ANSWER_SECONDS):
                 await channel.subscribe(CHANNEL)
                 await channel.get_message(timeout=None)
@@ -166,6 +164,17 @@ async def next_message(channel: PubSub) -> bytes:
         if message is not None and message["type"] == "message":
             data: bytes = message["data"]
             return data
+
+
+def _connect(redis_url: str, *, retries: int) -> redis.asyncio.Redis:
+    # The time-outs are set around each method: redis-py's own for sending is `asyncio.wait_for`, which before Python
+    # 3.12 loses a cancellation now and then (https://github.com/python/cpython/issues/86296).
+    return redis.asyncio.Redis.from_url(
+        redis_url,
+        socket_timeout=None,
+        socket_connect_timeout=ANSWER_SECONDS,
+        retry=Retry(NoBackoff(), retries, supported_errors=(redis.ConnectionError,)),
+    )
 
 
 def _sums(slices: list[SliceCounts], replies: list[int]) -> list[SliceCounts]:

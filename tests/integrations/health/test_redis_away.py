@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import redis.asyncio
 
 from integrations.health.monitor import HealthMonitor
 from integrations.health.targets import CircuitState, Target
@@ -129,6 +130,21 @@ async def test_redis_dies__and_a_new_empty_one_comes__workers_find_each_other_ag
         await until(lambda: b.health_of(target).samples >= 10, seconds=LONG)
     lines = [line.partition(" ")[0] for line in caplog.messages if line.startswith("redis.")]
     assert sorted(lines) == ["redis.away", "redis.away", "redis.back", "redis.back"]
+
+
+async def test_subscription__cut__is_noticed_and_what_was_missed_is_read(
+    server: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "integrations.health")
+    target = new_target()
+    async with workers(server.url, 2) as (a, b), redis.asyncio.Redis.from_url(server.url) as other:
+        a.note_success(target, 100.0)
+        await until(lambda: b.health_of(target).samples == 1)
+        await other.client_kill_filter(_type="pubsub")
+        a.note_success(target, 100.0)
+        await until(lambda: caplog.messages.count("redis.back") == 2, seconds=LONG)
+
+        await until(lambda: b.health_of(target).samples == 2, seconds=LONG)
 
 
 async def test_redis__away_from_the_start__works_from_memory_and_says_so_once(
