@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from core.errors import ValidationError
@@ -21,14 +22,15 @@ logger = logging.getLogger("integrations.environment")
 class Variables:
     """The variables of one provider. Of several names for one thing the first that is set counts.
 
-    `secret_file` names a variable with the path of a file that holds the secret. `options` and `secret_extra` are
-    field → variables.
+    `secret_file` names a variable with the path of a file that holds the secret. `version_path` is what the vendor's
+    SDK adds to an address that has no path. `options` and `secret_extra` are field → variables.
     """
 
     provider: str
     secret: tuple[str, ...] = ()
     base_url: str = ""
     base_url_required: bool = False
+    version_path: str = ""
     secret_file: str = ""
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     secret_extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -44,11 +46,12 @@ VARIABLES = (
         options={"api_version": ("OPENAI_API_VERSION",)},
     ),
     Variables("anthropic", ("ANTHROPIC_API_KEY",), "ANTHROPIC_BASE_URL"),
-    Variables("google", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "GOOGLE_GEMINI_BASE_URL"),
+    Variables("google", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "GOOGLE_GEMINI_BASE_URL", version_path="/v1beta"),
     Variables(
         "google_vertex",
         secret_file="GOOGLE_APPLICATION_CREDENTIALS",  # noqa: S106  # the name of a variable
         base_url="GOOGLE_VERTEX_BASE_URL",
+        version_path="/v1",
         options={
             "project": ("GOOGLE_CLOUD_PROJECT",),
             "location": ("GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_REGION"),
@@ -124,7 +127,9 @@ def import_into_first_project(*, project: Project, first: bool, **_: object) -> 
 def _change(variables: Variables, environ: Mapping[str, str]) -> IntegrationChange | None:
     secret = _first(environ, variables.secret) or _file(environ, variables.secret_file)
     extra = _fields(environ, variables.secret_extra)
-    base_url = _value(environ, variables.base_url)
+    base_url = _value(environ, variables.base_url).rstrip("/")
+    if base_url and not urlsplit(base_url).path:
+        base_url += variables.version_path
     if variables.base_url_required and not base_url:
         return None
     if not secret and not extra and variables.provider not in _KEYLESS:

@@ -312,6 +312,7 @@ def test_import_from_environment__clouds_and_vendors__all_their_fields(project: 
         "ANTHROPIC_API_KEY": KEY,
         "ANTHROPIC_BASE_URL": "https://proxy.test",
         "GOOGLE_API_KEY": "AIzaSyExample0123456789",
+        "GOOGLE_GEMINI_BASE_URL": "https://gemini.test/",
         "GOOGLE_APPLICATION_CREDENTIALS": str(file),
         "GOOGLE_CLOUD_LOCATION": "europe-west4",
         "AWS_ACCESS_KEY_ID": ACCESS_KEYS["access_key_id"],
@@ -325,6 +326,7 @@ def test_import_from_environment__clouds_and_vendors__all_their_fields(project: 
     found = {access.provider: access for access in enabled_credentials(project.pk)}
     assert (found["anthropic"].secret, found["anthropic"].base_url) == (KEY, "https://proxy.test")
     assert found["google"].secret == "AIzaSyExample0123456789"
+    assert found["google"].base_url == "https://gemini.test/v1beta"
     assert json.loads(found["google_vertex"].secret) == json.loads(service_account())
     assert found["google_vertex"].extra == {"location": "europe-west4"}
     assert found["bedrock"].extra == {**ACCESS_KEYS, "session_token": "token/==", "region": "eu-west-1"}
