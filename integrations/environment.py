@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
 from uuid import UUID
 
 from core.errors import ValidationError
@@ -128,7 +127,7 @@ def _change(variables: Variables, environ: Mapping[str, str]) -> IntegrationChan
     secret = _first(environ, variables.secret) or _file(environ, variables.secret_file)
     extra = _fields(environ, variables.secret_extra)
     base_url = _value(environ, variables.base_url).rstrip("/")
-    if base_url and not urlsplit(base_url).path:
+    if base_url and "/" not in base_url.partition("://")[2]:
         base_url += variables.version_path
     if variables.base_url_required and not base_url:
         return None
