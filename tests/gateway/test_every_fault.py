@@ -1,0 +1,155 @@
+"""Streams of every dialect that break, through a running gateway: before the first output and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from integrations.registry import providers
+from tests.fakes.dialects.registry import FAKES
+from tests.fakes.dialects.server import breaks, fails, stops
+from tests.fakes.dialects.story import Story
+from tests.gateway.service import GatewayService
+from tests.gateway.stage import Stage, model_of, staged
+from tests.gateway.wire import Stream, assert_error, read_stream
+from tests.integrations.adapters.subject import subject_of
+
+PROVIDERS = providers()
+REPORTING = [provider for provider in PROVIDERS if FAKES[provider].can.stream_errors]
+HELLO = Story(text="Hello there, dear reader", pieces=6)
+BUSY = "the model is overloaded"
+
+
+@pytest.fixture(scope="module")
+def stage(service: GatewayService) -> Iterator[Stage]:
+    with staged(service) as made:
+        yield made
+
+
+def ask(stage: Stage, provider: str, *, stream: bool = True) -> httpx2.Response:
+    content: dict[str, Any] = {"model": model_of(provider), "messages": [{"role": "user", "content": "hi"}]}
+    return stage.gateway.post({**content, "stream": stream})
+
+
+def spoken(provider: str) -> int:
+    """How many events of the story it takes until there is output."""
+    subject, events = subject_of(provider), FAKES[provider].stream(HELLO).events
+    return next(n for n in range(len(events)) if any(e.has_output for e in subject.translate(events[:n]).events))
+
+
+def broken(response: httpx2.Response) -> Stream:
+    """A stream with exactly one error, at its end, before the terminator."""
+    assert response.status_code == 200, response.text
+    stream = read_stream(response.content)
+    (error,) = stream.errors
+    assert set(error) == {"message", "type", "code"}
+    assert "error" in stream.chunks[-1]
+    assert not [chunk for chunk in stream.chunks if chunk.get("usage")]
+    return stream
+
+
+@pytest.mark.parametrize("provider", REPORTING)
+def test_stream__error_before_output__asked_again_and_answered(stage: Stage, provider: str) -> None:
+    script = stage.play(provider, breaks(FAKES[provider], Story(), BUSY), HELLO)
+
+    response = ask(stage, provider)
+
+    assert response.status_code == 200, response.text
+    stream = read_stream(response.content)
+    assert (stream.text, stream.errors) == (HELLO.text, [])
+    assert response.headers["x-svc-retry-count"] == "1"
+    assert len(script.received) == 2
+    record = stage.gateway.record(response)
+    assert (record.outcome, len(record.attempts)) == ("success", 2)
+
+
+@pytest.mark.parametrize("provider", REPORTING)
+def test_stream__error_after_output__one_event_at_the_end_and_no_second_answer(stage: Stage, provider: str) -> None:
+    script = stage.play(provider, breaks(FAKES[provider], HELLO, BUSY), HELLO)
+
+    response = ask(stage, provider)
+
+    stream = broken(response)
+    assert stream.text == HELLO.text
+    assert BUSY in stream.errors[0]["message"]
+    assert len(script.received) == 1
+    record = stage.gateway.record(response)
+    assert (record.outcome, record.provider) == ("error", provider)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("end", ["hang_up", "reset", "end"])
+def test_stream__ended_after_output__an_error_and_not_an_answer(stage: Stage, provider: str, end: str) -> None:
+    stage.play(provider, stops(FAKES[provider], HELLO, spoken(provider), end=end), HELLO)
+
+    response = ask(stage, provider)
+
+    stream = broken(response)
+    assert stream.text
+    assert HELLO.text.startswith(stream.text)
+    assert stage.gateway.record(response).outcome == "error"
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_stream__ended_before_output__never_an_empty_answer(stage: Stage, provider: str) -> None:
+    stage.play(provider, stops(FAKES[provider], HELLO, 0, end="end"))
+
+    response = ask(stage, provider)
+
+    assert response.status_code in (500, 503), response.text
+    assert response.json()["error"]["code"] in ("provider_error", "provider_unavailable")
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("status", [500, 503, 529])
+def test_failure__passing__asked_again_and_answered(stage: Stage, provider: str, stream: bool, status: int) -> None:
+    stage.play(provider, fails(FAKES[provider], status, "try again"), HELLO)
+
+    response = ask(stage, provider, stream=stream)
+
+    assert response.status_code == 200, response.text
+    assert response.headers["x-svc-retry-count"] == "1"
+    assert "x-svc-fallback-used" not in response.headers
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_failure__credentials__the_operators_and_not_retried(stage: Stage, provider: str) -> None:
+    script = stage.play(provider, fails(FAKES[provider], 401, "who are you"))
+
+    assert_error(ask(stage, provider), 500, "provider_error")
+    assert len(script.received) == 1
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("stream", [False, True])
+def test_failure__of_one_provider__another_dialect_answers(stage: Stage, provider: str, stream: bool) -> None:
+    """With a history that the first one signed: nothing of it reaches the second."""
+    second = "anthropic" if provider != "anthropic" else "google"
+    signed = {"type": "reasoning.text", "text": "Hm.", "signature": "CANARY", "format": "a-third-vendor-v1", "index": 0}
+    stage.play(provider, fails(FAKES[provider], 404, "no such model"))
+    script = stage.play(second, HELLO)
+
+    response = stage.gateway.post(
+        {
+            "model": model_of(provider),
+            "models": [model_of(second)],
+            "messages": [
+                {"role": "user", "content": "hi"},
+                {"role": "assistant", "content": "ho", "reasoning_details": [signed]},
+                {"role": "user", "content": "again"},
+            ],
+            "stream": stream,
+        }
+    )
+
+    assert response.status_code == 200, response.text
+    assert response.headers["x-svc-provider"] == second
+    assert response.headers["x-svc-fallback-used"] == "true"
+    assert response.headers["x-svc-original-model"] == model_of(provider)
+    assert b"CANARY" not in script.received[0].body
+    (asked,) = stage.asked_of(second)
+    assert [text for _, text in asked.turns] == ["hi", "ho", "again"]
