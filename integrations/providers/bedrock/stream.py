@@ -142,6 +142,7 @@ class BedrockStream:
         "_opened",
         "_redact",
         "_request",
+        "_started",
         "_stop_reason",
         "_stopped",
         "_text_length",
@@ -161,6 +162,7 @@ class BedrockStream:
         self._no_calls = forbids_calls(request.fields)
         self._buffer = _frames()
         self._chunks = Chunks(completion_id="", model=request.model)
+        self._started = b""
         self._opened = False
         self._blocks: dict[int, _Block] = {}
         self._ids: set[str] = set()
@@ -222,7 +224,10 @@ class BedrockStream:
         if kind == "metadata":
             self.usage = event.usage.usage() if event.usage else self.usage
             return []
-        if kind == "messageStart" or self._stopped:
+        if kind == "messageStart":
+            self._started = payload
+            return []
+        if self._stopped:
             return []
         head = [] if self._opened else [self._open(payload)]
         match kind:
@@ -237,9 +242,10 @@ class BedrockStream:
         return head
 
     def _open(self, payload: bytes) -> StreamEvent:
-        """The role. Converse names no id in the stream: one is derived, so that it does not depend on the cuts."""
+        """The role. Converse names no id in the stream: one is derived, so that it does not depend on the cuts. AWS pads
+        each event at random, which tells answers apart that begin alike."""
         self._opened = True
-        seed = self._request.body[-_ID_BYTES:] + payload[:_ID_BYTES]
+        seed = self._request.body[-_ID_BYTES:] + self._started[:_ID_BYTES] + payload[:_ID_BYTES]
         self._chunks.id = f"chatcmpl-{hashlib.sha256(seed).hexdigest()[:24]}"
         return self._chunks.role()
 
