@@ -242,8 +242,8 @@ class BedrockStream:
         return head
 
     def _open(self, payload: bytes) -> StreamEvent:
-        """The role. Converse names no id in the stream: one is derived, so that it does not depend on the cuts. AWS pads
-        each event at random, which tells answers apart that begin alike."""
+        """The role. Converse names no id in the stream: one is derived, so that it does not depend on the cuts. AWS
+        pads each event at random, which tells answers apart that begin alike."""
         self._opened = True
         seed = self._request.body[-_ID_BYTES:] + self._started[:_ID_BYTES] + payload[:_ID_BYTES]
         self._chunks.id = f"chatcmpl-{hashlib.sha256(seed).hexdigest()[:24]}"
