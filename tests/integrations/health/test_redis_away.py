@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import redis.asyncio
 
+from integrations.health import store
 from integrations.health.monitor import HealthMonitor
 from integrations.health.targets import CircuitState, Target
 from integrations.providers.errors import FailureKind
@@ -130,6 +131,32 @@ async def test_redis_dies__and_a_new_empty_one_comes__workers_find_each_other_ag
         await until(lambda: b.health_of(target).samples >= 10, seconds=LONG)
     lines = [line.partition(" ")[0] for line in caplog.messages if line.startswith("redis.")]
     assert sorted(lines) == ["redis.away", "redis.away", "redis.back", "redis.back"]
+
+
+async def test_redis_hangs__worker_with_nothing_to_say__notices_all_the_same(
+    server: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "QUIET_SECONDS", 0.1)
+    async with workers(server.url, 1) as (a,):
+        server.send(signal.SIGSTOP)
+        await until(lambda: not a.shared, seconds=LONG)
+
+        server.send(signal.SIGCONT)
+        await until(lambda: a.shared, seconds=LONG)
+
+
+async def test_subscription__silent_but_alive__stays(
+    server: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(store, "QUIET_SECONDS", 0.05)
+    target = new_target()
+    async with workers(server.url, 2) as (a, b), redis.asyncio.Redis.from_url(server.url) as other:
+        pinged = 0
+        while pinged < 10:
+            pinged = (await other.info("commandstats")).get("cmdstat_ping", {"calls": 0})["calls"]
+        a.note_success(target, 100.0)
+        await until(lambda: b.health_of(target).samples == 1)
+    assert not [line for line in caplog.messages if "redis." in line]
 
 
 async def test_subscription__cut__is_noticed_and_what_was_missed_is_read(
