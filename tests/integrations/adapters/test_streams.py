@@ -201,3 +201,27 @@ def test_stream__error_after_output__raised_behind_all_of_it(reporting: Subject,
     assert "the model is overloaded" in outcome.error.message
     assert "".join(event.text for event in outcome.events) == TEXT
     assert not [chunk for chunk in outcome.chunks if chunk.get("usage")]
+    assert outcome.translator is not None
+    assert outcome.error.usage == outcome.translator.usage
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(end=st.integers(0, 1 << 16))
+def test_stream__ended_anywhere__never_taken_for_a_short_answer(subject: Subject, end: int) -> None:
+    data = b"".join(subject.fake.stream(Story(text=TEXT, pieces=6)).events)
+    outcome = subject.translate([data[: end % len(data)]])
+    if outcome.error is None:
+        assert "".join(event.text for event in outcome.events) == TEXT
+        assert outcome.chunks[-1]["choices"][0]["finish_reason"] == "stop"
+    else:
+        assert outcome.error.kind is FailureKind.UNUSABLE
+
+
+def test_stream__broken_after_usage_was_told__its_error_says_what_will_be_billed(subject: Subject) -> None:
+    """Every event of the story but its last, behind which the connection is gone."""
+    events = subject.fake.stream(Story(text=TEXT, usage=COUNTS)).events
+    for count in range(1, len(events)):
+        outcome = subject.translate(events[:count])
+        assert outcome.translator is not None
+        if outcome.error is not None:
+            assert outcome.error.usage == outcome.translator.usage
