@@ -12,12 +12,13 @@ from django.conf import settings
 from analytics.spool.inflight import InflightTable
 from analytics.spool.writer import SpoolWriter
 from core.last_use import flush_last_uses
+from gateway.pipeline.patience import Patience
 from gateway.snapshot.announcements import follow, refresh_regularly
 from gateway.snapshot.store import SnapshotStore
 from integrations.access_tokens import AccessTokens
 from integrations.health.monitor import HealthMonitor
 from integrations.media.fetcher import MediaFetcher
-from integrations.transport.base import Timeouts, Transport
+from integrations.transport.base import Transport
 from integrations.transport.factory import create_transport
 
 logger = logging.getLogger("gateway.runtime")
@@ -34,7 +35,8 @@ class Runtime:
     tokens: AccessTokens
     spool: SpoolWriter
     inflight: InflightTable
-    timeouts: Timeouts
+    patience: Patience
+    answer_bytes: int  # the largest answer of a provider
     loop: asyncio.AbstractEventLoop
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
@@ -78,11 +80,8 @@ def _start() -> Runtime:
         tokens=AccessTokens(allow_private=settings.ALLOW_PRIVATE_UPSTREAMS),
         spool=SpoolWriter(settings.SPOOL_DIR, segment_bytes=settings.SPOOL_SEGMENT_BYTES),
         inflight=InflightTable(settings.SPOOL_DIR),
-        timeouts=Timeouts(
-            connect=settings.UPSTREAM_CONNECT_SECONDS,
-            first_byte=settings.UPSTREAM_FIRST_BYTE_SECONDS,
-            idle=settings.UPSTREAM_IDLE_SECONDS,
-        ),
+        patience=Patience.from_settings(),
+        answer_bytes=settings.UPSTREAM_RESPONSE_BYTES,
         loop=asyncio.get_running_loop(),
     )
     runtime.tasks = [

@@ -100,7 +100,7 @@ class LazyFields(Mapping[str, Any]):
     def _decoded(self) -> dict[str, Any]:
         if self._fields is None:
             try:
-                self._fields = msgspec.json.decode(self._body, type=dict[str, Any])
+                self._fields = _fields_decoder.decode(self._body)
             except msgspec.ValidationError:
                 # Only a number beyond a double (1e400) in a field that passes through gets here.
                 raise ValidationError("The request body holds a number that is out of range") from None
@@ -109,6 +109,11 @@ class LazyFields(Mapping[str, Any]):
     @override
     def __getitem__(self, key: str) -> Any:
         return self._decoded()[key]
+
+    @override
+    def get(self, key: str, default: Any = None) -> Any:
+        # Mapping's own goes through __getitem__ and an exception, and adapters ask for many fields that are not there.
+        return self._decoded().get(key, default)
 
     @override
     def __iter__(self) -> Iterator[str]:
@@ -123,6 +128,7 @@ class _RawMessages(msgspec.Struct):
     messages: list[dict[str, msgspec.Raw]]
 
 
+_fields_decoder = msgspec.json.Decoder(dict[str, Any])
 _decoder = msgspec.json.Decoder(ChatCompletionRequest)
 _raw_messages_decoder = msgspec.json.Decoder(_RawMessages)
 

@@ -7,14 +7,19 @@ import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from django.conf import settings
-
 from gateway.pipeline.context import Account, Attempt, RequestContext
 from gateway.pipeline.estimate import estimated_tokens
 from gateway.pipeline.prepare import prepared
 from gateway.pipeline.walk import walk
 from gateway.runtime import Runtime
-from integrations.providers.base import ChatRequest, ParsedResponse, StreamEvent, StreamTranslator, Usage
+from integrations.providers.base import (
+    NOTHING,
+    ChatRequest,
+    ParsedResponse,
+    StreamEvent,
+    StreamTranslator,
+    Usage,
+)
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.transport.base import UpstreamResponse
 
@@ -51,65 +56,56 @@ async def open_stream(
     return await walk(runtime, attempts, account, lambda attempt: _open_once(runtime, context, attempt, account))
 
 
-def seconds_left(account: Account) -> float:
-    """Of the time that one request may take, all attempts and the whole stream included."""
-    left: float = settings.UPSTREAM_TOTAL_SECONDS - (time.perf_counter() - account.started)
-    return left
-
-
-def too_slow(usage: Usage | None = None) -> ProviderError:
-    return ProviderError("the provider did not answer in time", kind=FailureKind.TIMEOUT, usage=usage)
-
-
 async def _complete_once(
     runtime: Runtime, context: RequestContext, attempt: Attempt, account: Account
 ) -> ParsedResponse:
-    started = time.perf_counter()
-    request = await prepared(runtime, _request_to(attempt, context, stream=False), attempt, account)
+    request = ChatRequest(attempt.model, False, context.body, context.fields, attempt.is_foreign)
+    needs = attempt.adapter.needs(request, attempt.credentials)
+    if needs is not NOTHING:
+        request = await prepared(runtime, request, needs, attempt, account)
+    left = runtime.patience.left(account.started)
+    # No timer of its own: the phases are watched by the transport, and what drips in is looked at with every piece.
+    response = await _send(runtime, request, attempt, account, left)
     try:
-        async with asyncio.timeout(seconds_left(account)):
-            response = await _send(runtime, request, attempt, account)
-            try:
-                body = await response.read(limit=settings.UPSTREAM_RESPONSE_BYTES)
-            finally:
-                response.close()
-    except TimeoutError:
-        raise too_slow() from None
-    answer = attempt.adapter.parse_response(request, body)
-    runtime.health.note_success(attempt.target, (time.perf_counter() - started) * 1000)
-    return answer
+        body = await response.read(limit=runtime.answer_bytes, until=time.monotonic() + left)
+    finally:
+        response.close()
+    return attempt.adapter.parse_response(request, body)
 
 
 async def _open_once(runtime: Runtime, context: RequestContext, attempt: Attempt, account: Account) -> OpenStream:
-    started = time.perf_counter()
-    request = await prepared(runtime, _request_to(attempt, context, stream=True), attempt, account)
+    request = ChatRequest(attempt.model, True, context.body, context.fields, attempt.is_foreign)
+    needs = attempt.adapter.needs(request, attempt.credentials)
+    if needs is not NOTHING:
+        request = await prepared(runtime, request, needs, attempt, account)
     translator = attempt.adapter.stream(request)
+    left = runtime.patience.left(account.started)
     try:
-        async with asyncio.timeout(min(settings.UPSTREAM_TTFT_SECONDS, seconds_left(account))):
-            response = await _send(runtime, request, attempt, account)
-            stream = await _first_output(response, translator, attempt, len(context.body))
+        async with asyncio.timeout(min(runtime.patience.ttft, left)):
+            response = await _send(runtime, request, attempt, account, left)
+            return await _first_output(response, translator, attempt, len(context.body))
     except TimeoutError:
         raise too_slow(translator.usage) from None
     except ProviderError as failure:
         # What the provider counted before it failed will be on its bill.
         failure.usage = failure.usage or translator.usage
         raise
-    runtime.health.note_success(attempt.target, (time.perf_counter() - started) * 1000)
-    return stream
 
 
-def _request_to(attempt: Attempt, context: RequestContext, *, stream: bool) -> ChatRequest:
-    return ChatRequest(attempt.model, stream, context.body, context.fields, attempt.is_foreign)
+def too_slow(usage: Usage | None = None) -> ProviderError:
+    return ProviderError("the provider did not answer in time", kind=FailureKind.TIMEOUT, usage=usage)
 
 
-async def _send(runtime: Runtime, request: ChatRequest, attempt: Attempt, account: Account) -> UpstreamResponse:
+async def _send(
+    runtime: Runtime, request: ChatRequest, attempt: Attempt, account: Account, seconds: float
+) -> UpstreamResponse:
     upstream = attempt.adapter.build_request(request, attempt.credentials)
     account.warnings = upstream.warnings
-    response = await runtime.transport.send(upstream, runtime.timeouts)
+    response = await runtime.transport.send(upstream, runtime.patience.within(seconds))
     if 200 <= response.status < 300:
         return response
     try:
-        body = await response.read(limit=_ERROR_BODY_BYTES)
+        body = await response.read(limit=_ERROR_BODY_BYTES, until=time.monotonic() + seconds)
     finally:
         response.close()
     raise attempt.adapter.classify_failure(response.status, response.headers, body)

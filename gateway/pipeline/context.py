@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 
 from analytics.contracts import Attempt as AttemptRecord
@@ -74,21 +73,15 @@ class Account:
     first_output: float = 0.0
     output_bytes: int = 0
     response: list[bytes] = field(default_factory=list)
-    attempts: list[AttemptRecord] = field(default_factory=list)
-    served: bool = False  # the last of `attempts` is the one that answers
+    attempts: list[AttemptRecord] = field(default_factory=list)  # those that failed
+    served_seconds: float | None = None  # how long the attempt took that answers; the others are in `attempts`
     spent: list[Cost | None] = field(default_factory=list)  # by failed attempts that are billed; None: unknown
     media: dict[str, Media] = field(default_factory=dict)
     slot: int | None = None
     recorded: bool = False
 
-    def note_success(self, attempt: Attempt, started: float) -> None:
-        self.served = True
-        self.attempts.append(
-            AttemptRecord(attempt.provider, attempt.model, status=200, latency_ms=milliseconds_since(started))
-        )
-
     def note_failure(
-        self, attempt: Attempt, started: float, *, status: int, error: str, usage: Usage | None = None
+        self, attempt: Attempt, seconds: float, *, status: int, error: str, usage: Usage | None = None
     ) -> None:
         """`usage` when the provider had counted before it failed: then the attempt is billed."""
         billed = usage if usage is not None and usage.total_tokens else None
@@ -104,7 +97,7 @@ class Account:
                 model=attempt.model,
                 status=status,
                 error=error,
-                latency_ms=milliseconds_since(started),
+                latency_ms=int(seconds * 1000),
                 prompt_tokens=usage.prompt_tokens,
                 completion_tokens=usage.completion_tokens,
                 cost_usd=f"{cost.total:f}" if cost is not None else "",
@@ -121,7 +114,3 @@ class Account:
         self.outcome = Outcome.ERROR
         self.status_code = error.status
         self.error = error
-
-
-def milliseconds_since(started: float) -> int:
-    return int((time.perf_counter() - started) * 1000)

@@ -7,19 +7,18 @@ from dataclasses import replace
 from gateway.pipeline.context import Account, Attempt
 from gateway.runtime import Runtime
 from integrations.errors import MediaBusyError, MediaError
-from integrations.providers.base import NOTHING, ChatRequest
+from integrations.providers.base import ChatRequest, Needs
 from integrations.providers.errors import UnsupportedParameterError
 
 
-async def prepared(runtime: Runtime, request: ChatRequest, attempt: Attempt, account: Account) -> ChatRequest:
+async def prepared(
+    runtime: Runtime, request: ChatRequest, needs: Needs, attempt: Attempt, account: Account
+) -> ChatRequest:
     """The request with what the adapter asked for. A file is fetched once, however many providers are tried.
 
     Raises MediaError (400) or MediaBusyError (503) for the first choice; for a fallback a file that cannot be had is a
     reason to pass it over.
     """
-    needs = attempt.adapter.needs(request, attempt.credentials)
-    if needs is NOTHING:
-        return request
     missing = [url for url in needs.media if url not in account.media]
     if missing:
         try:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 
-import msgspec
-
 from analytics.contracts import Attempt, Outcome, RequestRecord, SpoolEntry
 from gateway.pipeline.context import Account
 from gateway.pipeline.estimate import estimated_tokens
@@ -78,17 +76,20 @@ def _record_of(account: Account) -> RequestRecord:
 
 
 def _attempts(account: Account, usage: Usage, cost: Cost | None) -> tuple[Attempt, ...]:
-    """The one that answered is billed for what the record says: known only now that the answer has ended."""
-    if not account.served:
+    """The one that answered comes last; it is billed for what the record says."""
+    if account.served_seconds is None:
         return tuple(account.attempts)
-    *failed, last = account.attempts
-    served = msgspec.structs.replace(
-        last,
-        prompt_tokens=usage.prompt_tokens,
-        completion_tokens=usage.completion_tokens,
-        cost_usd=f"{cost.total:f}" if cost is not None else "",
+    served = Attempt(
+        account.provider,
+        account.model,
+        200,
+        "",
+        int(account.served_seconds * 1000),
+        usage.prompt_tokens,
+        usage.completion_tokens,
+        f"{cost.total:f}" if cost is not None else "",
     )
-    return (*failed, served)
+    return (*account.attempts, served) if account.attempts else (served,)
 
 
 def _sum_of(costs: list[Cost | None]) -> Cost | None:

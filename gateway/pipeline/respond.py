@@ -8,7 +8,7 @@ import time
 from core.errors import ApplicationError
 from gateway import headers, sse
 from gateway.errors import from_provider
-from gateway.pipeline.call import OpenStream, complete, open_stream, seconds_left, too_slow
+from gateway.pipeline.call import OpenStream, complete, open_stream, too_slow
 from gateway.pipeline.context import Account, Attempt, RequestContext
 from gateway.pipeline.heartbeat import Heartbeat
 from gateway.pipeline.record import estimated_usage, record
@@ -77,7 +77,7 @@ async def _relay(runtime: Runtime, account: Account, stream: OpenStream, reply: 
             if events:
                 heartbeat.touch()
                 await _pass_on(account, events, reply)
-            if seconds_left(account) <= 0:
+            if runtime.patience.left(account.started) <= 0:
                 raise too_slow()
         if translator.usage is None:
             translator.usage = account.usage = estimated_usage(account)

@@ -11,8 +11,6 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
-from django.conf import settings
-
 from gateway.errors import from_provider
 from gateway.pipeline.backoff import wait_before_retry
 from gateway.pipeline.context import Account, Attempt
@@ -35,7 +33,7 @@ async def walk(runtime: Runtime, attempts: list[Attempt], account: Account, call
     postponed = []
     for attempt in attempts:
         if len(attempts) > 1 and await _rests(runtime, attempt):
-            account.note_failure(attempt, time.perf_counter(), status=0, error=_CIRCUIT_OPEN)
+            account.note_failure(attempt, 0.0, status=0, error=_CIRCUIT_OPEN)
             postponed.append(attempt)
         elif (result := await walker.ask(attempt)) is not None:
             return result
@@ -81,25 +79,27 @@ class _Walker(Generic[T]):
                 if isinstance(failure, UnsupportedParameterError):
                     return None
                 self.last = failure
-                if not self._retries_left or not await _waited(failure, retries, account):
+                if not self._retries_left or not await _waited(self._runtime, failure, retries, account):
                     return None
                 retries += 1
                 self._retries_left -= 1
                 account.retries += 1
             else:
-                account.note_success(attempt, started)
+                took = time.perf_counter() - started
+                account.served_seconds = took
+                self._runtime.health.note_success(attempt.target, took * 1000)
                 return result
 
 
 def _note(runtime: Runtime, account: Account, attempt: Attempt, started: float, failure: ProviderError) -> None:
     failure.provider = failure.provider or attempt.provider
+    took = time.perf_counter() - started
     error = failure.kind.value
     if isinstance(failure, UnsupportedParameterError):
         error = "unsupported_parameter"
     else:
-        latency_ms = (time.perf_counter() - started) * 1000
-        runtime.health.note_failure(attempt.target, failure.kind, latency_ms, failure.retry_after)
-    account.note_failure(attempt, started, status=failure.status or 0, error=error, usage=failure.usage)
+        runtime.health.note_failure(attempt.target, failure.kind, took * 1000, failure.retry_after)
+    account.note_failure(attempt, took, status=failure.status or 0, error=error, usage=failure.usage)
 
 
 def _ends_the_walk(failure: ProviderError, attempt: Attempt) -> bool:
@@ -109,13 +109,11 @@ def _ends_the_walk(failure: ProviderError, attempt: Attempt) -> bool:
     return failure.kind is FailureKind.REJECTED
 
 
-async def _waited(failure: ProviderError, retries: int, account: Account) -> bool:
+async def _waited(runtime: Runtime, failure: ProviderError, retries: int, account: Account) -> bool:
     """Whether the same provider is to be asked again, after the wait that is due."""
     # Jitter protects nothing.
     wait = wait_before_retry(failure, retries, random.random())  # noqa: S311
-    if wait is None:
-        return False
-    if time.perf_counter() + wait - account.started > settings.UPSTREAM_TOTAL_SECONDS:
+    if wait is None or wait > runtime.patience.left(account.started):
         return False
     await asyncio.sleep(wait)
     return True

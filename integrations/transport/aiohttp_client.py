@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import io
 import ssl
+import time
 from collections.abc import AsyncIterator, Mapping
+from math import inf
 from types import SimpleNamespace
 
 import aiohttp
@@ -61,7 +63,7 @@ class AiohttpResponse(AsyncIterator[bytes]):
             self._headers = {name.lower(): value for name, value in self._response.headers.items()}
         return self._headers
 
-    async def read(self, *, limit: int) -> bytes:
+    async def read(self, *, limit: int, until: float = inf) -> bytes:
         if (self._response.content_length or 0) > limit:
             self.close()
             raise failures.too_large(self._host, limit)
@@ -71,6 +73,9 @@ class AiohttpResponse(AsyncIterator[bytes]):
             if len(received) > limit:
                 self.close()
                 raise failures.too_large(self._host, limit)
+            if time.monotonic() > until:
+                self.close()
+                raise failures.too_slow(self._host)
         return bytes(received)
 
     def chunks(self) -> AsyncIterator[bytes]:

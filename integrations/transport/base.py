@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Protocol
 
 from integrations.providers.base import UpstreamRequest
@@ -33,8 +34,9 @@ class UpstreamResponse(Protocol):
         """Names in lower case; of repeated headers the last."""
         ...
 
-    async def read(self, *, limit: int) -> bytes:
-        """The whole body. Raises ProviderError(UNUSABLE) above `limit` bytes, (UNAVAILABLE) when it is cut short."""
+    async def read(self, *, limit: int, until: float = inf) -> bytes:
+        """The whole body. Raises ProviderError(UNUSABLE) above `limit` bytes, (UNAVAILABLE) when it is cut short,
+        (TIMEOUT) when more comes after `until` on the monotonic clock."""
         ...
 
     def chunks(self) -> AsyncIterator[bytes]:

@@ -37,6 +37,10 @@ def idle_timeout(host: str, seconds: float) -> ProviderError:
     return ProviderError(f"{host} stopped sending for {seconds:g} s", kind=FailureKind.TIMEOUT)
 
 
+def too_slow(host: str) -> ProviderError:
+    return ProviderError(f"{host} did not finish its answer in time", kind=FailureKind.TIMEOUT)
+
+
 def no_answer(host: str) -> ProviderError:
     return ProviderError(f"{host} closed the connection before it answered", kind=FailureKind.UNAVAILABLE)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Mapping
+from math import inf
 from typing import Protocol
 
 from typing_extensions import override
@@ -69,7 +71,7 @@ class PooledResponse(AsyncIterator[bytes]):
             }
         return self._headers
 
-    async def read(self, *, limit: int) -> bytes:
+    async def read(self, *, limit: int, until: float = inf) -> bytes:
         self._refuse_announced_size(limit)
         received: list[bytes] = []
         size = 0
@@ -79,6 +81,9 @@ class PooledResponse(AsyncIterator[bytes]):
                 self.close()
                 raise failures.too_large(self.host, limit)
             received.append(piece)
+            if time.monotonic() > until:
+                self.close()
+                raise failures.too_slow(self.host)
         return received[0] if len(received) == 1 else b"".join(received)
 
     def chunks(self) -> AsyncIterator[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 
 import pytest
 
@@ -74,6 +75,15 @@ async def test_body__silent__times_out(transport: Transport, pieces: list[bytes]
         assert caught.value.kind is FailureKind.TIMEOUT
         assert caught.value.message == "127.0.0.1 stopped sending for 0.05 s"
         response.close()
+        await _hang_up(server)
+
+
+async def test_body__still_coming_when_its_time_is_over__times_out(transport: Transport) -> None:
+    async with raw_server(_silent_after(HEAD, b"hello")) as server:
+        response = await transport.send(post(server.url), Timeouts(10, 10, 10))
+        with pytest.raises(ProviderError) as caught:
+            await response.read(limit=LIMIT, until=time.monotonic() - 1)
+        assert caught.value.kind is FailureKind.TIMEOUT
         await _hang_up(server)
 
 
