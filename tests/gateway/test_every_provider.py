@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import openai
@@ -315,6 +316,24 @@ def test_refusal__of_the_provider__a_400_with_its_words(
 
     assert caught.value.code == "provider_rejected"
     assert "messages: too long by 7 tokens" in caught.value.message
+
+
+def test_all_providers__asked_at_once__each_gives_its_own_answer(stage: Stage, client: openai.OpenAI) -> None:
+    """Adapters serve all requests of a worker: nothing of one stream may reach another."""
+    told = {provider: f"I am {provider}. " * 20 for provider in PROVIDERS}
+    for provider, text in told.items():
+        stage.play(provider, Story(text=text, pieces=40))
+
+    def ask(provider: str) -> tuple[str, str]:
+        chunks = client.chat.completions.create(model=model_of(provider), messages=ASK, stream=True)
+        return provider, "".join(choice.delta.content or "" for chunk in chunks for choice in chunk.choices)
+
+    with ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(ask, PROVIDERS * 4))
+
+    assert len(answers) == 4 * len(PROVIDERS)
+    assert dict(answers) == told
+    assert all(told[provider] == text for provider, text in answers)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
