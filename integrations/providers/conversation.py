@@ -21,6 +21,7 @@ Role = Literal["user", "assistant"]
 _SYSTEM_ROLES = ("system", "developer")
 # Data URLs without a media type are plain text (RFC 2397).
 _DEFAULT_MEDIA_TYPE = "text/plain"
+_URL_ALPHABET = bytes.maketrans(b"-_", b"+/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +143,7 @@ def read_conversation(fields: Mapping[str, Any], *, native: IsNative | None = No
     for index, message in enumerate(fields["messages"]):
         role = message["role"]
         if role in _SYSTEM_ROLES:
-            texts: list[Block] = [part for part in _parts(message, index, native) if isinstance(part, Text)]
-            system += [part for part in _marked(texts, message) if isinstance(part, Text)]
+            system += _system(message, index)
             continue
         side: Role = "assistant" if role == "assistant" else "user"
         blocks = _marked(list(_blocks(message, index, names, native)), message)
@@ -156,6 +156,13 @@ def read_conversation(fields: Mapping[str, Any], *, native: IsNative | None = No
     return Conversation(tuple(system), tuple(Turn(role, tuple(blocks)) for role, blocks in turns))
 
 
+def _system(message: Mapping[str, Any], index: int) -> list[Text]:
+    parts: list[Block] = list(_parts(message, index, None))
+    if any(not isinstance(part, Text) for part in parts):
+        raise UnsupportedParameterError("messages", f"messages[{index}]: a system message carries text only")
+    return [part for part in _marked(parts, message) if isinstance(part, Text)]
+
+
 def data_url(url: str) -> tuple[str, bytes]:
     """Media type and bytes of a data URL (RFC 2397). Raises UnsupportedParameterError when it is none."""
     head, comma, body = url[5:].partition(",")
@@ -164,10 +171,16 @@ def data_url(url: str) -> tuple[str, bytes]:
     media_type, _, options = head.partition(";")
     try:
         is_base64 = options.lower().endswith("base64")
-        data = base64.b64decode(unquote_to_bytes(body), validate=False) if is_base64 else unquote_to_bytes(body)
+        data = _decoded(body) if is_base64 else unquote_to_bytes(body)
     except (binascii.Error, ValueError):
         raise UnsupportedParameterError("messages", "a data URL holds no valid base64") from None
     return media_type.strip().lower() or _DEFAULT_MEDIA_TYPE, data
+
+
+def _decoded(body: str) -> bytes:
+    """Broken into lines, with the alphabet for URLs or without padding is still base64; anything else is none."""
+    compact = unquote_to_bytes(body).translate(_URL_ALPHABET, b" \t\r\n").rstrip(b"=")
+    return base64.b64decode(compact + b"=" * (-len(compact) % 4), validate=True)
 
 
 def _blocks(message: Mapping[str, Any], index: int, names: dict[str, str], native: IsNative | None) -> Iterator[Block]:
