@@ -53,7 +53,7 @@ async def test_circuit__opened_and_closed_by_one__is_so_for_the_others() -> None
     target = new_target()
     async with workers(settings.REDIS_URL, 2) as (a, b):
         break_circuit(a, target)
-        await until(lambda: circuit(b, target) is CircuitState.OPEN, seconds=SOON)
+        await until(lambda: circuit(b, target) is not CircuitState.CLOSED, seconds=SOON)
 
         b.note_success(target, 0.0)
         await until(lambda: circuit(a, target) is CircuitState.CLOSED, seconds=SOON)
@@ -65,7 +65,7 @@ async def test_circuit__failures_spread_over_workers__add_up() -> None:
         for worker, times in zip(made, (2, 2, 1), strict=True):
             break_circuit(worker, target, times)
 
-        await until(lambda: all(circuit(worker, target) is CircuitState.OPEN for worker in made), seconds=SOON)
+        await until(lambda: all(circuit(worker, target) is not CircuitState.CLOSED for worker in made), seconds=SOON)
 
 
 async def test_circuit__long_retry_after__rests_for_all() -> None:
@@ -87,7 +87,7 @@ async def test_worker__started_later__learns_what_it_is_asked_for() -> None:
         async with workers(settings.REDIS_URL, 1) as (b,):
             assert b.health_of(warm) == UNKNOWN
             await until(lambda: b.health_of(warm) == a.health_of(warm), seconds=SOON)
-            await until(lambda: circuit(b, broken) is CircuitState.OPEN, seconds=SOON)
+            await until(lambda: circuit(b, broken) is not CircuitState.CLOSED, seconds=SOON)
 
 
 async def test_worker__started_after_a_circuit_closed__does_not_open_it_for_old_failures() -> None:
