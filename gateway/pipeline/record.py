@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from analytics.contracts import Attempt, Outcome, RequestRecord, SpoolEntry
 from gateway.pipeline.context import Account
@@ -105,8 +106,20 @@ def _sum_of(costs: list[Cost | None]) -> Cost | None:
 def _usage_of(account: Account) -> Usage:
     """What the provider said; an estimate for output that was delivered without it; nothing for what never answered."""
     if account.usage is not None:
-        return account.usage
+        return _caught_up(account, account.usage)
     if account.output_bytes or account.outcome is Outcome.SUCCESS:
         account.usage_estimated = True
         return estimated_usage(account)
     return Usage()
+
+
+def _caught_up(account: Account, told: Usage) -> Usage:
+    """Providers that count as they go (Anthropic, Bedrock, Gemini) have not counted the output of a stream that was
+    cut: when it is far behind what was delivered, that is estimated."""
+    if account.outcome is Outcome.SUCCESS:
+        return told
+    delivered = estimated_tokens(account.output_bytes)
+    if told.completion_tokens * 2 >= delivered:
+        return told
+    account.usage_estimated = True
+    return replace(told, completion_tokens=delivered, billed_completion_tokens=None)

@@ -55,6 +55,7 @@ async def answer_stream(
         try:
             await _relay(runtime, account, stream, reply, heartbeat)
         finally:
+            account.usage = stream.translator.usage  # also of a stream that the client has left
             stream.response.close()
         await _finish(runtime, account, stream, reply, heartbeat, watch)
     finally:

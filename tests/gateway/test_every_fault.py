@@ -8,13 +8,14 @@ from typing import Any
 import httpx2
 import pytest
 
+from integrations.providers.base import Usage
 from integrations.registry import providers
 from tests.fakes.dialects.registry import FAKES
 from tests.fakes.dialects.server import breaks, fails, stops
 from tests.fakes.dialects.story import Story
 from tests.gateway.service import GatewayService
 from tests.gateway.stage import Stage, model_of, staged
-from tests.gateway.wire import Stream, assert_error, read_stream
+from tests.gateway.wire import ENDPOINT, Stream, assert_error, read_stream
 from tests.integrations.adapters.subject import subject_of
 
 PROVIDERS = providers()
@@ -38,6 +39,13 @@ def spoken(provider: str) -> int:
     """How many events of the story it takes until there is output."""
     subject, events = subject_of(provider), FAKES[provider].stream(HELLO).events
     return next(n for n in range(len(events)) if any(e.has_output for e in subject.translate(events[:n]).events))
+
+
+def counted(provider: str, events: int) -> Usage | None:
+    """What the provider has told of its tokens after so many events of the story."""
+    translator = subject_of(provider).translate(FAKES[provider].stream(HELLO).events[:events]).translator
+    assert translator is not None
+    return translator.usage
 
 
 def broken(response: httpx2.Response) -> Stream:
@@ -78,6 +86,8 @@ def test_stream__error_after_output__one_event_at_the_end_and_no_second_answer(s
     assert len(script.received) == 1
     record = stage.gateway.record(response)
     assert (record.outcome, record.provider) == ("error", provider)
+    # What was delivered is counted, whether or not the provider had counted it by then.
+    assert record.completion_tokens >= len(HELLO.text) // 8
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -91,6 +101,24 @@ def test_stream__ended_after_output__an_error_and_not_an_answer(stage: Stage, pr
     assert stream.text
     assert HELLO.text.startswith(stream.text)
     assert stage.gateway.record(response).outcome == "error"
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_stream__left_by_the_client__ends_upstream_and_keeps_what_was_counted(stage: Stage, provider: str) -> None:
+    events = spoken(provider)
+    script = stage.play(provider, stops(FAKES[provider], HELLO, events, end="hang"))
+    gateway = stage.gateway
+    content = {"model": model_of(provider), "messages": [{"role": "user", "content": "hi"}], "stream": True}
+
+    with gateway.client.stream("POST", ENDPOINT, json=content, headers=gateway.headers) as response:
+        next(response.iter_raw())
+
+    assert script.received[0].gone.wait(5)
+    record = gateway.record(response.headers["x-request-id"])
+    assert (record.outcome, record.provider) == ("cancelled", provider)
+    told = counted(provider, events)
+    assert record.prompt_tokens == told.prompt_tokens if told else record.prompt_tokens > 0
+    assert record.completion_tokens > 0
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
