@@ -143,6 +143,20 @@ def test_system__alone__is_what_the_user_says() -> None:
     assert made.warnings == ("messages: the system message was sent as the user's, anthropic wants one of the user",)
 
 
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["system", "user", "assistant"]), st.sampled_from(["", " ", "a", "b ", "c\n"])),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_messages__texts__the_same_as_parts_and_as_strings(said: list[tuple[str, str]]) -> None:
+    """Texts in turns take a short way."""
+    strings = [{"role": role, "content": content} for role, content in said]
+    parts = [{"role": role, "content": [{"type": "text", "text": content}]} for role, content in said]
+    assert body_of(messages=strings) == body_of(messages=parts)
+
+
 def test_cache_marker__on_a_message__on_its_last_block() -> None:
     marker = {"cache_control": {"type": "ephemeral"}}
     parts = [{"type": "text", "text": "a"}, image("https://i.test/a.png")]
@@ -175,7 +189,9 @@ def test_messages__blank_text__left_out() -> None:
         {"role": "assistant", "content": "\n"},
         {"role": "user", "content": "there"},
     )
-    assert made == [{"role": "user", "content": "Hi"}, {"role": "user", "content": "there"}]
+    assert made == [
+        {"role": "user", "content": [{"type": "text", "text": "Hi"}, {"type": "text", "text": "there"}]},
+    ]
 
 
 def test_messages__begun_answer__without_white_space_at_its_end() -> None:

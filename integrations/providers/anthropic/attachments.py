@@ -18,6 +18,7 @@ from integrations.providers.errors import UnsupportedParameterError
 
 _IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 _PDF = "application/pdf"
+_BY_ADDRESS = ("image_url", "document_url")
 _TEXTS = frozenset({"application/json", "application/xml", "application/x-yaml", "application/javascript"})
 # The vendor reads PDFs by address; a text is sent along.
 _TEXT_NAMES = (".txt", ".md", ".markdown", ".csv", ".tsv", ".json", ".xml", ".yaml", ".yml", ".log", ".rst", ".html")
@@ -27,7 +28,7 @@ _HEAD_CHARACTERS = 64
 
 def addresses_to_fetch(request: ChatRequest) -> tuple[str, ...]:
     """What the vendor would not fetch itself: addresses without TLS, texts."""
-    if b"_url" not in request.body:
+    if not any(map(_names_an_address, request.fields["messages"])):
         return ()
     try:
         conversation = read_conversation(request.fields, native=is_native)
@@ -52,6 +53,11 @@ def attachment_block(attachment: Attachment, media: Mapping[str, Media]) -> dict
         return _from_bytes(attachment, fetched.media_type, fetched.data)
     source = {"type": "url", "url": attachment.url}
     return _image(source) if attachment.kind == "image" else _document(source, attachment.name)
+
+
+def _names_an_address(message: Mapping[str, Any]) -> bool:
+    content = message.get("content")
+    return isinstance(content, list) and any(part.get("type") in _BY_ADDRESS for part in content)
 
 
 def _is_fetched_there(attachment: Attachment) -> bool:

@@ -49,21 +49,43 @@ class Messages:
 
 def read_messages(request: ChatRequest) -> Messages:
     """Raises UnsupportedParameterError for parts that Claude cannot take."""
+    plain = _plain(request.fields["messages"])
+    if plain is not None:
+        return plain
     # On a fallback an id in OpenAI's words names a file that another vendor holds.
     conversation = read_conversation(request.fields, native=is_block if request.is_fallback else is_native)
-    messages: list[Json] = []
-    files = False
+    said: list[tuple[str, list[Json]]] = []
     for turn in conversation.turns:
         blocks = _blocks(turn, request.media)
-        if blocks:
-            files = files or any(uses_files(block) for block in blocks)
-            messages.append({"role": turn.role, "content": _short(blocks)})
+        if said and said[-1][0] == turn.role:  # what stood between them said nothing
+            said[-1][1].extend(blocks)
+        elif blocks:
+            said.append((turn.role, blocks))
+    files = any(uses_files(block) for _, blocks in said for block in blocks)
+    messages: list[Json] = [{"role": role, "content": _short(blocks)} for role, blocks in said]
     _strip_prefill(messages)
     system = [_text(text) for text in conversation.system if text.text.strip()]
     if not messages and system:
         # The vendor wants a message; OpenAI's models answer to instructions alone.
         return Messages("", [{"role": "user", "content": _short(system)}], system_as_user=True)
     return Messages(_short(system), messages, files)
+
+
+def _plain(messages: Sequence[Mapping[str, Any]]) -> Messages | None:
+    """Most conversations: one system text at most, then texts in turns, the user's last. None for any other."""
+    system, turns, last = "", [], ""
+    for message in messages:
+        role, content = message["role"], message.get("content")
+        if len(message) != 2 or role == last or not isinstance(content, str) or not content or content.isspace():
+            return None
+        if role in ("user", "assistant"):
+            turns.append(dict(message))
+        elif role == "system" and not last:
+            system = content
+        else:
+            return None
+        last = role
+    return Messages(system, turns) if last == "user" else None
 
 
 def _blocks(turn: Turn, media: Mapping[str, Media]) -> list[Json]:

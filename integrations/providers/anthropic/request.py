@@ -12,7 +12,7 @@ from integrations.providers.anthropic.messages import Messages, read_messages
 from integrations.providers.anthropic.models import Rules, rules_of
 from integrations.providers.anthropic.native import FIELDS, betas_of
 from integrations.providers.anthropic.schema import accepted_schema
-from integrations.providers.anthropic.thinking import Plan, plan_thinking, sampling
+from integrations.providers.anthropic.thinking import Plan, output_limit, plan_thinking, sampling
 from integrations.providers.anthropic.tools import tools_and_choice
 from integrations.providers.base import ChatRequest
 from integrations.providers.parameters import Mapped, max_tokens, response_format, stop_sequences
@@ -22,6 +22,11 @@ _encode = msgspec.json.Encoder().encode
 _SERVICE_TIERS = {"auto": "auto", "default": "standard_only", "standard_only": "standard_only"}
 # There is no mode for any JSON, only for JSON after a schema.
 _JSON_INSTRUCTION = "Answer with one valid JSON object and nothing else: no explanation, no code fence."
+
+# Requests with no other field take the short way.
+_PLAIN = frozenset(
+    {"model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens", "temperature", "top_p"}
+)
 
 Json = dict[str, Any]
 
@@ -39,30 +44,43 @@ def build(request: ChatRequest, *, provider: str) -> Built:
     fields = dict(request.fields)
     mapped = Mapped(provider, fields)
     rules = rules_of(provider, request.model)
-    _refuse_other_kinds(mapped)
     said = read_messages(request)
+    if fields.keys() <= _PLAIN:
+        more = sampling(mapped, rules, thinks=False)
+        limit, betas = output_limit(mapped, rules, max_tokens(mapped)), []
+    else:
+        limit, more = _translated(mapped, rules, said)
+        betas = _betas(mapped)
+    body: Json = {"model": request.model, "max_tokens": limit, "messages": said.messages}
+    if said.system:
+        body["system"] = said.system
+    if request.stream:
+        body["stream"] = True
+    body |= more
+    betas += betas_of(body, files=said.files)
     if said.system_as_user:
         mapped.notes.append("messages: the system message was sent as the user's, anthropic wants one of the user")
+    return Built(_encode(body), tuple(dict.fromkeys(betas)), mapped.warnings())
+
+
+def _translated(mapped: Mapped, rules: Rules, said: Messages) -> tuple[int, Json]:
+    """`max_tokens`, and every other field but the messages."""
+    _refuse_other_kinds(mapped)
     tools, choice = tools_and_choice(mapped, rules)
-    plan = plan_thinking(mapped, rules, max_tokens(mapped), choice=choice, unthought=said.ends_with_results_unthought())
-    output = _output_config(mapped, rules, plan, said)
-    body: Json = {"model": request.model, "max_tokens": plan.max_tokens, "messages": said.messages}
+    unthought = said.ends_with_results_unthought()
+    plan = plan_thinking(mapped, rules, max_tokens(mapped), choice=choice, unthought=unthought)
     optional: Json = {
-        "system": said.system or None,
-        "stream": request.stream or None,
         **sampling(mapped, rules, thinks=plan.thinks),
         "stop_sequences": _stop(mapped) or None,
         "tools": tools or None,
         "tool_choice": choice,
         "thinking": plan.thinking,
-        "output_config": output or None,
+        "output_config": _output_config(mapped, rules, plan, said) or None,
         "metadata": _metadata(mapped) or None,
         "service_tier": _service_tier(mapped) or None,
-        **{name: mapped.take(name) for name in FIELDS if name in fields},
+        **{name: mapped.take(name) for name in FIELDS if name in mapped.fields},
     }
-    body.update((name, value) for name, value in optional.items() if value is not None)
-    betas = dict.fromkeys([*_betas(mapped), *betas_of(body, files=said.files)])
-    return Built(_encode(body), tuple(betas), mapped.warnings())
+    return plan.max_tokens, {name: value for name, value in optional.items() if value is not None}
 
 
 def _refuse_other_kinds(mapped: Mapped) -> None:

@@ -51,7 +51,7 @@ def plan_thinking(
     """`max_tokens` None: the client set no limit. `choice` is the tool choice; `unthought`: the model has to go on with
     a tool loop that began without thinking."""
     wish = reasoning_wish(mapped)
-    limit = _limit(mapped, rules, max_tokens)
+    limit = output_limit(mapped, rules, max_tokens)
     if wish.enabled is None:
         return Plan(None, "", limit)
     native = mapped.fields.get("thinking")
@@ -91,7 +91,8 @@ def sampling(mapped: Mapped, rules: Rules, *, thinks: bool) -> Json:
     return {name: value for name, value in chosen.items() if value is not None}
 
 
-def _limit(mapped: Mapped, rules: Rules, max_tokens: int | None) -> int:
+def output_limit(mapped: Mapped, rules: Rules, max_tokens: int | None) -> int:
+    """What the request says, else the most that the model writes."""
     if max_tokens is None:
         return rules.max_output or _ROOM_FOR_ANSWER
     if rules.max_output is not None and max_tokens > rules.max_output:
