@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from decimal import Decimal
 
 from analytics.contracts import Attempt, Outcome, RequestRecord, SpoolEntry
 from gateway.pipeline.context import Account
@@ -13,6 +14,7 @@ from integrations.pricing.cost import Cost, cost_of
 from integrations.providers.base import Usage
 
 _MAX_ERROR_CHARACTERS = 2000
+_NOTHING = f"{Cost().total:f}"
 
 
 def estimated_usage(account: Account) -> Usage:
@@ -64,11 +66,11 @@ def _record_of(account: Account) -> RequestRecord:
         reasoning_tokens=usage.reasoning_tokens,
         tokens_estimated=account.usage_estimated,
         cost_known=cost is not None,
-        cost_input_usd=f"{cost.input:f}" if cost is not None else "",
-        cost_cache_read_usd=f"{cost.cache_read:f}" if cost is not None else "",
-        cost_cache_write_usd=f"{cost.cache_write:f}" if cost is not None else "",
-        cost_output_usd=f"{cost.output:f}" if cost is not None else "",
-        cost_usd=f"{cost.total:f}" if cost is not None else "",
+        cost_input_usd=_text(cost.input) if cost is not None else "",
+        cost_cache_read_usd=_text(cost.cache_read) if cost is not None else "",
+        cost_cache_write_usd=_text(cost.cache_write) if cost is not None else "",
+        cost_output_usd=_text(cost.output) if cost is not None else "",
+        cost_usd=_text(cost.total) if cost is not None else "",
         latency_ms=round((now - account.started) * 1000),
         ttft_ms=round((first_output - account.started) * 1000) if first_output else 0,
         retry_count=account.retries,
@@ -88,9 +90,13 @@ def _attempts(account: Account, usage: Usage, cost: Cost | None) -> tuple[Attemp
         int(account.served_seconds * 1000),
         usage.prompt_tokens,
         usage.completion_tokens,
-        f"{cost.total:f}" if cost is not None else "",
+        _text(cost.total) if cost is not None else "",
     )
     return (*account.attempts, served) if account.attempts else (served,)
+
+
+def _text(amount: Decimal) -> str:
+    return f"{amount:f}" if amount else _NOTHING
 
 
 def _sum_of(costs: list[Cost | None]) -> Cost | None:

@@ -17,6 +17,7 @@ from integrations.health.targets import CircuitState, Target
 from integrations.registry import Candidate, adapter_for, default_model, resolve
 
 AUTO = "auto"
+_REMEMBERED_MODELS = 2000
 _NO_PREFERENCES = ProviderPreferences()
 
 
@@ -27,12 +28,29 @@ def select(context: RequestContext, health: HealthMonitor) -> list[Attempt]:
     Raises ModelNotFoundError (404) when no enabled provider serves any of them.
     """
     request = context.request
-    if request.model != AUTO and request.models is None and request.provider is None:
-        candidates = resolve(request.model, context.snapshot.credentials.keys())
-        if len(candidates) == 1 and not context.snapshot.routing.fallback_order:
-            # Almost every request: one model, one provider, nothing to put in order.
-            return [_attempt(context.snapshot, candidates[0], None)]
+    if request.models is None and request.provider is None:
+        known: list[Attempt] | None = context.snapshot.plain_attempts.get(request.model)
+        if known is not None:
+            return known
+        only = _only_attempt(context)
+        if only is not None:
+            return only
     return _Selection(context, health).attempts()
+
+
+def _only_attempt(context: RequestContext) -> list[Attempt] | None:
+    """Almost every request: one model, one provider, nothing to put in order, the same until the snapshot changes."""
+    snapshot, model = context.snapshot, context.request.model
+    if model == AUTO or snapshot.routing.fallback_order:
+        return None
+    candidates = resolve(model, snapshot.credentials.keys())
+    if len(candidates) != 1:
+        return None
+    # Clients choose the names.
+    if len(snapshot.plain_attempts) >= _REMEMBERED_MODELS:
+        snapshot.plain_attempts.clear()
+    attempts = snapshot.plain_attempts[model] = [_attempt(snapshot, candidates[0], None)]
+    return attempts
 
 
 class _Selection:

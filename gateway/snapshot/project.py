@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from core.keys import KeyRecord
@@ -41,6 +42,8 @@ class ProjectSnapshot:
     prices: PriceTable
     routing: RoutingSettings
     serial: int
+    # What `select` has worked out for models that requests name without any wish.
+    plain_attempts: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     _priced: dict[tuple[str, str], Price | None] = field(default_factory=dict, repr=False, compare=False)
 
     def price_of(self, provider: str, model: str) -> Price | None:

@@ -76,12 +76,17 @@ class Circuit:
     def note_success(self, now: float, *, started: float) -> bool:
         """An answer to a request from before the opening proves nothing; a later one closes the circuit."""
         if self.closed:
-            self._count_own(now, failed=False)
+            self._count_own(now, 1, 0)
             return False
         if started < self.record.opened_at:
             return False
         self._change(now, trips=0, rest=0.0)
         return True
+
+    def note_successes(self, now: float, count: int) -> None:
+        """Those that ended under a closed circuit."""
+        if self.closed:
+            self._count_own(now, count, 0)
 
     def note_failure(
         self, now: float, kind: FailureKind, *, started: float, draw: float, retry_after: float | None = None
@@ -92,7 +97,7 @@ class Circuit:
         if kind is FailureKind.RATE_LIMITED and retry_after is not None and retry_after > SHORT_RETRY_AFTER:
             return self._rest(now, min(retry_after, LONGEST_RETRY_AFTER))
         if self.closed:
-            self._count_own(now, failed=True)
+            self._count_own(now, 1, 1)
             return self._open_if_due(now, draw)
         if self.state(now) is CircuitState.OPEN or started < self.record.opened_at:
             return False
@@ -150,10 +155,10 @@ class Circuit:
         self._cells.clear()
         self._own = None
 
-    def _count_own(self, now: float, *, failed: bool) -> None:
-        since, outcomes, failures = self._own or (now, 0, 0)
-        self._own = Outcomes(since, outcomes + 1, failures + failed)
-        self._count(now, 1, int(failed))
+    def _count_own(self, now: float, outcomes: int, failures: int) -> None:
+        since, outcomes_before, failures_before = self._own or (now, 0, 0)
+        self._own = Outcomes(since, outcomes_before + outcomes, failures_before + failures)
+        self._count(now, outcomes, failures)
 
     def _count(self, now: float, outcomes: int, failures: int) -> None:
         cell = floor(now / _CELL_SECONDS)

@@ -6,9 +6,10 @@ from collections import OrderedDict
 from collections.abc import Iterator
 
 from integrations.health.circuit import Circuit
+from integrations.health.histogram import bucket_of
 from integrations.health.summary import summarize
 from integrations.health.targets import UNKNOWN, CircuitState, Target
-from integrations.health.window import SLICE_SECONDS, WINDOW_SECONDS, Window
+from integrations.health.window import OUTCOMES, SLICE_SECONDS, WINDOW_SECONDS, Window
 
 # Clients choose the model names. Full, with every window, this is some 40 MB.
 MAX_TARGETS = 4096
@@ -18,12 +19,26 @@ _FEW_SAMPLES = 50
 _SETTLED_SECONDS = 0.2
 # How long an open circuit is remembered that nobody tries any more.
 _CIRCUIT_SECONDS = 600.0
+# Successes wait to be counted together, no longer than this and no more than so many.
+_LATER_SECONDS = 0.5
+_LATER_MOST = 256
 
 
 class Entry:
     """`health` is that of the window, as of the last review; the circuit's state is read apart from it."""
 
-    __slots__ = ("_changed", "circuit", "claimed_until", "health", "noted_at", "reviewed_at", "stale_at", "window")
+    __slots__ = (
+        "_changed",
+        "_later",
+        "_later_since",
+        "circuit",
+        "claimed_until",
+        "health",
+        "noted_at",
+        "reviewed_at",
+        "stale_at",
+        "window",
+    )
 
     def __init__(self) -> None:
         self.window = Window()
@@ -34,6 +49,31 @@ class Entry:
         self.stale_at = 0.0
         self.claimed_until = 0.0
         self._changed = False
+        self._later: list[float] = []
+        self._later_since = 0.0
+
+    def note_later(self, now: float, latency_ms: float) -> bool:
+        """A success under a closed circuit changes nothing at once, so that no request pays for its counting. Returns
+        whether it is the first of those that wait."""
+        later = self._later
+        if later and (now - self._later_since > _LATER_SECONDS or len(later) >= _LATER_MOST):
+            self.settle()
+            later = self._later
+        later.append(latency_ms)
+        if len(later) > 1:
+            return False
+        self._later_since = now
+        return True
+
+    def settle(self) -> None:
+        """Counts what has waited."""
+        later, since = self._later, self._later_since
+        if not later:
+            return
+        self._later = []
+        self.window.note(since, [*map(bucket_of, later), *[OUTCOMES] * len(later)])
+        self.circuit.note_successes(since, len(later))
+        self.touch(since)
 
     def review(self, now: float) -> None:
         self.health = summarize(self.window.totals(now), CircuitState.CLOSED)

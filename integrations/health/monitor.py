@@ -61,6 +61,7 @@ class HealthMonitor:
         entry = self._entries.get(target)
         if entry is None:
             return self._health_of_unknown(target)
+        entry.settle()
         now = self.clock()
         # The first comparison holds unless the clock was set back.
         if not entry.reviewed_at <= now < entry.stale_at:
@@ -71,9 +72,14 @@ class HealthMonitor:
 
     def note_success(self, target: Target, latency_ms: float) -> None:
         """`latency_ms` is the time to the first output of a stream, or to the end of a whole answer."""
+        now = self.clock()
+        known = self._entries.use(target)
+        if known is not None and known.circuit.closed:
+            if known.note_later(now, latency_ms):
+                self._sharing.note_counted(target)
+            return
         if len(target.model) > LONGEST_MODEL:
             return
-        now = self.clock()
         entry = self._count(target, now, (bucket_of(latency_ms), OUTCOMES))
         if entry.circuit.note_success(now, started=now - latency_ms / 1000):
             self._announce(target, entry)
@@ -126,6 +132,7 @@ class HealthMonitor:
 
     def _count(self, target: Target, now: float, fields: tuple[int, ...]) -> Entry:
         entry = self._sharing.entry(target, now)
+        entry.settle()
         entry.window.note(now, fields)
         entry.touch(now)
         self._sharing.note_counted(target)

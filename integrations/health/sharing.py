@@ -261,6 +261,7 @@ class Sharing:
         entry = self._entries.get(target)
         if entry is None:
             return
+        entry.settle()
         seen = entry.circuit.take_own()
         if seen is not None:
             parcel.outcomes.append(OutcomesSeen(target, seen))
