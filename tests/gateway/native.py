@@ -158,7 +158,9 @@ def _bedrock_stream(response: Mapping[str, Any]) -> Answer:
     for frame in buffer:
         headers: Any = frame.headers  # botocore's stubs take it for a number
         event = json.loads(frame.payload)
-        match headers[":event-type"]:
+        match headers.get(":event-type", headers[":message-type"]):
+            case "exception":
+                answer.error = event["message"]
             case "contentBlockStart" if "toolUse" in event["start"]:
                 # What the service itself runs (grounding) is no call for the client.
                 if event["start"]["toolUse"].get("type") != "server_tool_use":
@@ -205,6 +207,8 @@ def _cohere_stream(events: Iterable[dict[str, Any]]) -> Answer:
                 inputs[event["index"]] = [function["name"], function.get("arguments", "")]
             case "tool-call-delta":
                 inputs[event["index"]][1] += message["tool_calls"]["function"]["arguments"]
+            case "message-end" if event["delta"].get("error"):
+                answer.error = event["delta"]["error"]
             case "message-end":
                 choice.finish = FINISH[event["delta"]["finish_reason"]]
                 answer.usage = _cohere_usage(event["delta"]["usage"])

@@ -15,6 +15,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from tests.fakes.dialects.registry import FAKES
 from tests.fakes.replay import ReplayServer, at_random, body_of, cut_at, single_bytes, whole
 from tests.gateway.native import NATIVE, canonical, native_answer
+from tests.gateway.own_exchanges import own_exchanges
 from tests.gateway.recorded import Answer, Recording, exchanges, upstream_message
 from tests.gateway.reversed import openai_request
 from tests.gateway.service import Gateway, GatewayService
@@ -24,7 +25,7 @@ from tests.gateway.wire import assert_closing_chunk, assert_error, read_stream, 
 
 pytestmark = pytest.mark.recordings
 
-ALL = exchanges(*NATIVE)
+ALL = [*own_exchanges(), *exchanges(*NATIVE)]
 GOOD = [r for r in ALL if r["response"]["status"] == 200 and "resp:stream_error" not in r["features"]]
 WHOLE = [r for r in GOOD if not r["response"]["stream"]]
 STREAMS = [r for r in GOOD if r["response"]["stream"]]
