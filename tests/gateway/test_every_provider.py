@@ -10,6 +10,7 @@ from typing import Any
 import openai
 import pytest
 from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
+from pydantic import BaseModel
 
 from integrations.providers.base import Usage
 from integrations.providers.errors import UnsupportedParameterError
@@ -316,6 +317,25 @@ def test_refusal__of_the_provider__a_400_with_its_words(
 
     assert caught.value.code == "provider_rejected"
     assert "messages: too long by 7 tokens" in caught.value.message
+
+
+class Report(BaseModel):
+    city: str
+    degrees: int
+
+
+@pytest.mark.parametrize("provider", [provider for provider in PROVIDERS if FAKES[provider].can.schema])
+def test_sdk__parse__schema_goes_out_and_the_object_comes_back(
+    stage: Stage, client: openai.OpenAI, provider: str
+) -> None:
+    stage.play(provider, Story(text='{"city": "Oslo", "degrees": 18}'))
+
+    answer = client.chat.completions.parse(model=model_of(provider), messages=ASK, response_format=Report)
+
+    assert answer.choices[0].message.parsed == Report(city="Oslo", degrees=18)
+    (asked,) = stage.asked_of(provider)
+    assert asked.schema is not None
+    assert set(asked.schema["properties"]) == {"city", "degrees"}
 
 
 def test_all_providers__asked_at_once__each_gives_its_own_answer(stage: Stage, client: openai.OpenAI) -> None:
