@@ -1,0 +1,100 @@
+"""Which arm of a rollout does a request belong to? Pure, and the same in the gateway, a worker and ClickHouse.
+
+The unit is a user, a session or a request. Its number is the first 8 bytes of SHA-256("<rollout id>:<kind>:<unit>"),
+big-endian, and its bucket that number modulo 10,000; it is in the target arm when the bucket is below 100 times the
+weight. The rollout's id is the salt: a unit keeps its bucket through all stages, so that a rising weight only adds
+units, and two rollouts draw independently.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from hashlib import sha256
+from typing import NamedTuple
+
+BUCKETS = 10_000
+_BUCKETS_PER_PERCENT = BUCKETS // 100
+
+
+class AllocationType(StrEnum):
+    RANDOM = "random"
+    USER_STICKY = "user_sticky"
+    SESSION_STICKY = "session_sticky"
+
+
+class Variant(StrEnum):
+    TARGET = "target"
+    BASELINE = "baseline"
+
+
+class UnitKind(StrEnum):
+    USER = "user"
+    SESSION = "session"
+    REQUEST = "request"
+
+
+class Allocation(NamedTuple):
+    """`unit` is the unit's 64-bit number, which records keep; `fallback` says that the kind asked for was missing."""
+
+    variant: Variant
+    unit: int
+    kind: UnitKind
+    fallback: bool
+
+
+def variant_of(
+    rollout_id: str,
+    allocation_type: AllocationType,
+    weight: int,
+    *,
+    user_id: str,
+    session_id: str,
+    request_id: str,
+) -> Allocation:
+    """The arm of one request at `weight` percent, 0 to 100. `rollout_id` is the UUID in its canonical text form.
+
+    A request without the unit its rollout asks for is allocated by the next one: user, session, request.
+    """
+    if allocation_type is AllocationType.USER_STICKY and user_id:
+        kind, value, fallback = UnitKind.USER, user_id, False
+    elif allocation_type is not AllocationType.RANDOM and session_id:
+        kind, value, fallback = UnitKind.SESSION, session_id, allocation_type is AllocationType.USER_STICKY
+    else:
+        kind, value, fallback = UnitKind.REQUEST, request_id, allocation_type is not AllocationType.RANDOM
+    unit = unit_number(rollout_id, kind, value)
+    return Allocation(variant_at(unit, weight), unit, kind, fallback)
+
+
+def unit_number(rollout_id: str, kind: UnitKind, value: str) -> int:
+    # An id that is no valid Unicode is stored with replacement characters as well.
+    return int.from_bytes(sha256(f"{rollout_id}:{kind.value}:{value}".encode(errors="replace")).digest()[:8], "big")
+
+
+def variant_at(unit: int, weight: int) -> Variant:
+    return Variant.TARGET if unit % BUCKETS < weight * _BUCKETS_PER_PERCENT else Variant.BASELINE
+
+
+_ID_COLUMNS = {UnitKind.USER: "user_id", UnitKind.SESSION: "session_id", UnitKind.REQUEST: "toString(request_id)"}
+
+
+def unit_sql(allocation_type: AllocationType) -> str:
+    """A ClickHouse expression for the unit's number, over the request log's columns `rollout_id` (UUID), `user_id`,
+    `session_id` (String) and `request_id` (UUID): what `alloc_unit` of an honest row holds."""
+    by_request = _number_sql(UnitKind.REQUEST)
+    if allocation_type is AllocationType.RANDOM:
+        return by_request
+    by_session = f"if(session_id != '', {_number_sql(UnitKind.SESSION)}, {by_request})"
+    if allocation_type is AllocationType.SESSION_STICKY:
+        return by_session
+    return f"if(user_id != '', {_number_sql(UnitKind.USER)}, {by_session})"
+
+
+def target_sql(unit: str, weight: str) -> str:
+    """A ClickHouse condition: is a unit in the target arm? Takes expressions of its number and of the weight."""
+    return f"({unit}) % {BUCKETS} < ({weight}) * {_BUCKETS_PER_PERCENT}"
+
+
+def _number_sql(kind: UnitKind) -> str:
+    text = f"concat(toString(rollout_id), ':{kind.value}:', {_ID_COLUMNS[kind]})"
+    # reinterpretAsUInt64 reads little-endian; the number is big-endian.
+    return f"reinterpretAsUInt64(reverse(substring(SHA256({text}), 1, 8)))"

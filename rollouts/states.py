@@ -1,0 +1,153 @@
+"""What may follow what: the statuses of a rollout, its transitions and its stages. Pure.
+
+pending ── start ──► running ◄── start / pause ──► paused
+running, paused ── promote ──► the next stage, or completed after the last
+pending, running, paused ── roll_back ──► rolled_back
+pending, running, paused ── complete ──► completed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+MOST_STAGES = 50
+MOST_MINUTES = 525_600  # a year
+MOST_REQUESTS = 1_000_000_000
+
+
+class Status(StrEnum):
+    PENDING = "pending"
+    RUNNING = "running"
+    PAUSED = "paused"
+    COMPLETED = "completed"
+    ROLLED_BACK = "rolled_back"
+
+    @property
+    def is_terminal(self) -> bool:
+        return self in TERMINAL
+
+
+TERMINAL = frozenset({Status.COMPLETED, Status.ROLLED_BACK})
+# Active means that the rollout still has a say in what its config serves: one such rollout per config.
+ACTIVE = frozenset(Status) - TERMINAL
+
+
+class Transition(StrEnum):
+    START = "start"
+    PAUSE = "pause"
+    PROMOTE = "promote"
+    ROLL_BACK = "roll_back"
+    COMPLETE = "complete"
+
+
+ALLOWED: Mapping[Transition, frozenset[Status]] = {
+    Transition.START: frozenset({Status.PENDING, Status.PAUSED}),
+    Transition.PAUSE: frozenset({Status.RUNNING}),
+    Transition.PROMOTE: frozenset({Status.RUNNING, Status.PAUSED}),
+    Transition.ROLL_BACK: ACTIVE,
+    Transition.COMPLETE: ACTIVE,
+}
+_RESULT: Mapping[Transition, Status] = {
+    Transition.START: Status.RUNNING,
+    Transition.PAUSE: Status.PAUSED,
+    Transition.ROLL_BACK: Status.ROLLED_BACK,
+    Transition.COMPLETE: Status.COMPLETED,
+}
+
+
+class TransitionError(Exception):
+    """The status does not allow the transition; `str` is a sentence for the client."""
+
+
+class Position(NamedTuple):
+    """Where a rollout stands. Stages count from 1; 0 before the start."""
+
+    status: Status
+    stage: int
+
+
+def after(transition: Transition, position: Position, stages: int) -> Position:
+    """Where the transition leads from `position` in a rollout of so many stages. Raises TransitionError.
+
+    A paused rollout that is promoted stays paused, at the next stage: whoever paused it decides when it serves again.
+    """
+    status, stage = position
+    if status not in ALLOWED[transition]:
+        allowed = ", ".join(sorted(ALLOWED[transition]))
+        verb = transition.value.replace("_", " ")
+        raise TransitionError(f"Cannot {verb} a rollout that is {status.value}: it has to be {allowed}.")
+    if transition is Transition.PROMOTE:
+        return Position(status, stage + 1) if stage < stages else Position(Status.COMPLETED, stage)
+    if transition is Transition.START:
+        return Position(Status.RUNNING, max(stage, 1))
+    return Position(_RESULT[transition], stage)
+
+
+class Stage(NamedTuple):
+    """`weight` percent of traffic; promoted on its own only after so many minutes and requests of the target arm."""
+
+    weight: int
+    min_duration_minutes: int
+    min_requests: int
+
+
+DEFAULT_STAGES: tuple[Stage, ...] = (
+    Stage(1, 30, 20),
+    Stage(5, 30, 50),
+    Stage(10, 60, 100),
+    Stage(25, 60, 200),
+    Stage(50, 120, 400),
+    Stage(75, 120, 400),
+    Stage(100, 60, 0),
+)
+
+
+class StageError(ValueError):
+    """`field` is the path of what is wrong, as `stages[1].weight`; `message` says how."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}")
+        self.field = field
+        self.message = message
+
+
+def stages_from(items: Sequence[Mapping[str, object]] | None) -> tuple[Stage, ...]:
+    """The stages of a request body, complete; the default ones for none at all. Raises StageError.
+
+    Weights rise strictly from 1 to at most 100. An omitted minimum is that of the last default stage up to the weight.
+    """
+    if items is None:
+        return DEFAULT_STAGES
+    if not 1 <= len(items) <= MOST_STAGES:
+        raise StageError("stages", f"Expected 1 to {MOST_STAGES} stages.")
+    stages: list[Stage] = []
+    for index, item in enumerate(items):
+        stage = _stage_from(f"stages[{index}]", item)
+        if stages and stage.weight <= stages[-1].weight:
+            raise StageError(f"stages[{index}].weight", f"Weights rise: expected more than {stages[-1].weight}.")
+        stages.append(stage)
+    return tuple(stages)
+
+
+def _stage_from(path: str, item: Mapping[str, object]) -> Stage:
+    unknown = sorted(set(item) - set(Stage._fields))
+    if unknown:
+        raise StageError(f"{path}.{unknown[0]}", "Unknown field.")
+    weight = _integer(f"{path}.weight", item.get("weight"), 1, 100)
+    usual = max((stage for stage in DEFAULT_STAGES if stage.weight <= weight), key=lambda stage: stage.weight)
+    minutes, requests = item.get("min_duration_minutes"), item.get("min_requests")
+    return Stage(
+        weight,
+        usual.min_duration_minutes
+        if minutes is None
+        else _integer(f"{path}.min_duration_minutes", minutes, 0, MOST_MINUTES),
+        usual.min_requests if requests is None else _integer(f"{path}.min_requests", requests, 0, MOST_REQUESTS),
+    )
+
+
+def _integer(field: str, value: object, least: int, most: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise StageError(field, f"Expected an integer from {least} to {most}.")
+    return value
