@@ -1,0 +1,97 @@
+"""Failures of the prompts app.
+
+ApplicationError
+├── ValidationError
+│   └── InvalidVersionError          400, `details` by field of the version
+├── NotFoundError
+│   ├── ConfigNotFoundError          404
+│   └── VersionNotFoundError         404
+├── ConflictError
+│   ├── ConfigExistsError            409
+│   ├── RolloutActiveError           409
+│   └── NothingToUndoError           409
+└── VariableError                    422, of one variable of a template
+    ├── MissingVariableError
+    ├── InvalidVariableError
+    └── UnknownVariableError
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from core.errors import ApplicationError, ConflictError, NotFoundError, ValidationError
+
+# Clients choose the names they send: a message quotes no more of one than a name may have.
+_QUOTED_CHARACTERS = 100
+
+
+class InvalidVersionError(ValidationError):
+    """`details` holds field → messages, with paths such as `variables.0.name`."""
+
+    def __init__(self, details: Mapping[str, Sequence[str]]) -> None:
+        field, messages = next(iter(details.items()))
+        super().__init__(f"{field}: {messages[0]}", details=details)
+
+
+class ConfigNotFoundError(NotFoundError):
+    code = "prompt_config_not_found"
+
+    def __init__(self) -> None:
+        super().__init__("The project has no such prompt config.")
+
+
+class VersionNotFoundError(NotFoundError):
+    code = "prompt_version_not_found"
+
+    def __init__(self) -> None:
+        super().__init__("The prompt config has no such version.")
+
+
+class ConfigExistsError(ConflictError):
+    code = "prompt_config_exists"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"The project has a prompt config named {name!r} already.")
+
+
+class RolloutActiveError(ConflictError):
+    """While a rollout is active it alone decides which version is served."""
+
+    code = "rollout_active"
+
+    def __init__(self, refused: str) -> None:
+        super().__init__(
+            f"{refused} while a rollout of the prompt config is active: complete it or roll it back first."
+        )
+
+
+class NothingToUndoError(ConflictError):
+    code = "nothing_to_undo"
+
+    def __init__(self) -> None:
+        super().__init__("There is no activation to undo: the config serves the version it began with.")
+
+
+class VariableError(ApplicationError):
+    """`variable` is the name as the request has it. The message holds the name and never the value."""
+
+    status = 422
+    type = "invalid_request_error"
+
+    def __init__(self, variable: str, problem: str) -> None:
+        quoted = repr(variable[:_QUOTED_CHARACTERS])
+        super().__init__(f"Variable {quoted} {problem}")
+        self.variable = variable
+
+
+class MissingVariableError(VariableError):
+    code = "missing_variable"
+
+
+class InvalidVariableError(VariableError):
+    code = "invalid_variable"
+
+
+class UnknownVariableError(VariableError):
+    code = "unknown_variable"

@@ -1,0 +1,129 @@
+"""Prompt configs, their numbered versions, and which version was active when."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.db import models
+from django.db.models import Q
+from typing_extensions import override
+
+from core.models import Project
+from core.tenancy import ProjectManager
+from prompts.fields import OrderedJSONField
+
+NAME_CHARACTERS = 100
+DESCRIPTION_CHARACTERS = 2000
+MODEL_CHARACTERS = 200
+COMMIT_MESSAGE_CHARACTERS = 1000
+REASON_CHARACTERS = 1000
+ACTOR_CHARACTERS = 200
+
+
+class PromptConfig(models.Model):
+    """A managed prompt. Requests name it in a header or in the body; its active version is what they get."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="prompt_configs")
+    name = models.CharField(max_length=NAME_CHARACTERS)
+    description = models.TextField(blank=True, default="")
+    # Null only until the first version. RESTRICT: versions go with their config, never alone.
+    active_version = models.ForeignKey(
+        "PromptVersion", on_delete=models.RESTRICT, null=True, blank=True, editable=False, related_name="+"
+    )
+    # The highest number ever given. Counted here and not from the versions, so that no number is given twice.
+    last_version_number = models.PositiveIntegerField(default=0, editable=False)
+    # Owned here so that this app can refuse what a rollout forbids; `rollouts` sets it through a service.
+    has_active_rollout = models.BooleanField(default=False, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = ProjectManager()
+
+    class Meta:
+        ordering = ["project_id", "name"]
+        constraints = [models.UniqueConstraint(fields=["project", "name"], name="one_prompt_config_per_name")]
+
+    @override
+    def __str__(self) -> str:
+        return self.name
+
+
+class PromptVersion(models.Model):
+    """What one version of a config says. Written once: a change is a new version.
+
+    `variables` is a list of `{name, type, required}`, `tools` of OpenAI's function tools, `response_format` OpenAI's.
+    An empty `model` and null say nothing about the request.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    config = models.ForeignKey(PromptConfig, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    system_prompt = models.TextField()
+    model = models.CharField(max_length=MODEL_CHARACTERS, blank=True, default="")
+    temperature = models.FloatField(null=True, blank=True)
+    max_tokens = models.PositiveIntegerField(null=True, blank=True)
+    variables = OrderedJSONField(default=list)
+    tools = OrderedJSONField(default=list)
+    response_format = OrderedJSONField(null=True, blank=True)
+    commit_message = models.CharField(max_length=COMMIT_MESSAGE_CHARACTERS, blank=True, default="")
+    created_by = models.CharField(max_length=ACTOR_CHARACTERS, blank=True, default="")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["config_id", "-number"]
+        constraints = [models.UniqueConstraint(fields=["config", "number"], name="one_prompt_version_per_number")]
+
+    @override
+    def __str__(self) -> str:
+        return f"version {self.number}"
+
+    @override
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        _refuse_change(self)
+        super().save(*args, **kwargs)
+
+
+class PromptActivation(models.Model):
+    """One move of a config's active version: who, when, from, to, why. Rows are added and never changed."""
+
+    class Kind(models.TextChoices):
+        CREATED = "created"  # the first version
+        ACTIVATED = "activated"
+        UNDONE = "undone"
+        ROLLOUT = "rollout"  # a rollout completed
+
+    config = models.ForeignKey(PromptConfig, on_delete=models.CASCADE, related_name="activations")
+    from_version = models.ForeignKey(PromptVersion, on_delete=models.RESTRICT, null=True, related_name="+")
+    to_version = models.ForeignKey(PromptVersion, on_delete=models.RESTRICT, related_name="+")
+    kind = models.CharField(max_length=10, choices=Kind)
+    # The move that an undo took back. One to one: a move is taken back once, so two undos at a time go back two moves
+    # or one of them is refused.
+    undoes = models.OneToOneField("self", on_delete=models.CASCADE, null=True, related_name="undone_by")
+    actor = models.CharField(max_length=ACTOR_CHARACTERS)
+    reason = models.CharField(max_length=REASON_CHARACTERS, blank=True, default="")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["config_id", "-id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(kind="undone", undoes__isnull=False) | (~Q(kind="undone") & Q(undoes__isnull=True)),
+                name="only_an_undo_undoes",
+            )
+        ]
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.kind} {self.created_at:%Y-%m-%d %H:%M:%S}"
+
+    @override
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        _refuse_change(self)
+        super().save(*args, **kwargs)
+
+
+def _refuse_change(row: models.Model) -> None:
+    if not row._state.adding:
+        raise TypeError(f"A {type(row).__name__} is never changed once it is stored")

@@ -1,0 +1,129 @@
+"""What the gateway and the management API read of prompts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+from weakref import WeakValueDictionary
+
+from django.db.models import Count, QuerySet
+
+from prompts.errors import ConfigNotFoundError, VersionNotFoundError
+from prompts.models import PromptActivation, PromptConfig, PromptVersion
+from prompts.templating import Template, compile_template
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class PromptVersionRecord:
+    """A version as the hot path needs it: compiled, and with `tools` and `response_format` as the JSON to send.
+
+    Empty `model`, and None elsewhere: the version says nothing about it.
+    """
+
+    id: UUID
+    number: int
+    template: Template
+    model: str
+    temperature: float | None
+    max_tokens: int | None
+    tools: bytes | None
+    response_format: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class PromptConfigRecord:
+    """`active` is None until the config has a version."""
+
+    id: UUID
+    name: str
+    active: PromptVersionRecord | None
+
+
+# Versions never change, so what a snapshot still holds need not be read and compiled again for the next one.
+_records: WeakValueDictionary[UUID, PromptVersionRecord] = WeakValueDictionary()
+
+
+def prompt_configs(project_id: UUID) -> Mapping[str, PromptConfigRecord]:
+    """The project's configs by name. One query, and a second one for versions that are not known yet."""
+    rows = PromptConfig.objects.for_project(project_id).only("id", "name", "active_version_id")
+    active = {row.name: (row.pk, row.active_version_id) for row in rows}
+    records = version_records({version_id for _, version_id in active.values() if version_id is not None})
+    return {
+        name: PromptConfigRecord(config_id, name, None if version_id is None else records.get(version_id))
+        for name, (config_id, version_id) in active.items()
+    }
+
+
+def version_records(version_ids: Collection[UUID]) -> dict[UUID, PromptVersionRecord]:
+    """By id. Those that do not exist are not there."""
+    known = {version_id: _records.get(version_id) for version_id in version_ids}
+    found = {version_id: record for version_id, record in known.items() if record is not None}
+    unknown = known.keys() - found.keys()
+    if unknown:
+        for row in PromptVersion.objects.filter(pk__in=unknown):
+            found[row.pk] = _records[row.pk] = _record(row)
+    return found
+
+
+def version_record(version_id: UUID) -> PromptVersionRecord | None:
+    return version_records([version_id]).get(version_id)
+
+
+def list_configs(project_id: UUID) -> QuerySet[PromptConfig]:
+    """By name, each with its active version and, as `version_count`, the number of its versions."""
+    configs = PromptConfig.objects.for_project(project_id).select_related("active_version")
+    return configs.annotate(version_count=Count("versions")).order_by("name")
+
+
+def get_config(project_id: UUID, config_id: UUID) -> PromptConfig:
+    """With `version_count`. Raises ConfigNotFoundError, also for another project's."""
+    row = list_configs(project_id).filter(pk=config_id).first()
+    if row is None:
+        raise ConfigNotFoundError
+    return row
+
+
+def list_versions(project_id: UUID, config_id: UUID) -> QuerySet[PromptVersion]:
+    """Newest first. Raises ConfigNotFoundError."""
+    _require_config(project_id, config_id)
+    return PromptVersion.objects.filter(config_id=config_id).order_by("-number")
+
+
+def get_version(project_id: UUID, config_id: UUID, version_id: UUID) -> PromptVersion:
+    """Raises ConfigNotFoundError and VersionNotFoundError."""
+    row = list_versions(project_id, config_id).filter(pk=version_id).first()
+    if row is None:
+        raise VersionNotFoundError
+    return row
+
+
+def list_activations(project_id: UUID, config_id: UUID) -> QuerySet[PromptActivation]:
+    """Latest first. Raises ConfigNotFoundError."""
+    _require_config(project_id, config_id)
+    activations = PromptActivation.objects.filter(config_id=config_id).order_by("-id")
+    return activations.select_related("from_version", "to_version")
+
+
+def _require_config(project_id: UUID, config_id: UUID) -> None:
+    if not PromptConfig.objects.for_project(project_id).filter(pk=config_id).exists():
+        raise ConfigNotFoundError
+
+
+def _record(row: PromptVersion) -> PromptVersionRecord:
+    return PromptVersionRecord(
+        id=row.pk,
+        number=row.number,
+        template=compile_template(row.system_prompt, row.variables),
+        model=row.model,
+        temperature=row.temperature,
+        max_tokens=row.max_tokens,
+        tools=_encoded(row.tools) if row.tools else None,
+        response_format=None if row.response_format is None else _encoded(row.response_format),
+    )
+
+
+def _encoded(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

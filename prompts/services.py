@@ -1,0 +1,216 @@
+"""What changes prompts. Whatever moves or numbers something first locks the config's row."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from core.errors import ValidationError
+from prompts.errors import (
+    ConfigExistsError,
+    ConfigNotFoundError,
+    NothingToUndoError,
+    RolloutActiveError,
+    VersionNotFoundError,
+)
+from prompts.models import NAME_CHARACTERS, PromptActivation, PromptConfig, PromptVersion
+from prompts.templating import compile_template
+
+logger = logging.getLogger("prompts")
+
+Kind = PromptActivation.Kind
+
+
+@dataclass(frozen=True, slots=True)
+class VersionContent:
+    """What a version says; see PromptVersion."""
+
+    system_prompt: str
+    model: str = ""
+    temperature: float | None = None
+    max_tokens: int | None = None
+    variables: list[dict[str, Any]] = field(default_factory=list)
+    tools: list[dict[str, Any]] = field(default_factory=list)
+    response_format: dict[str, Any] | None = None
+    commit_message: str = ""
+
+
+def create_config(*, project_id: UUID, name: str, description: str = "", actor: str = "") -> PromptConfig:
+    """Raises ValidationError for a name that no header can carry, and ConfigExistsError when it is taken."""
+    row = PromptConfig(project_id=project_id, name=_checked_name(name), description=description)
+    _save_named(row)
+    _log("prompt_config.created", project_id, row.pk, actor)
+    return row
+
+
+def update_config(
+    *, project_id: UUID, config_id: UUID, name: str | None = None, description: str | None = None, actor: str = ""
+) -> PromptConfig:
+    """None leaves a field as it is. Raises ConfigNotFoundError, ValidationError, ConfigExistsError."""
+    with transaction.atomic():
+        row = _locked(config_id, project_id)
+        if name is not None:
+            row.name = _checked_name(name)
+        if description is not None:
+            row.description = description
+        _save_named(row)
+    _log("prompt_config.updated", project_id, config_id, actor)
+    return row
+
+
+def delete_config(*, project_id: UUID, config_id: UUID, actor: str = "") -> None:
+    """With all its versions. Raises ConfigNotFoundError, and RolloutActiveError while a rollout is active."""
+    with transaction.atomic():
+        row = _locked(config_id, project_id)
+        if row.has_active_rollout:
+            raise RolloutActiveError("A prompt config cannot be deleted")
+        row.delete()
+    _log("prompt_config.deleted", project_id, config_id, actor)
+
+
+def add_version(*, project_id: UUID, config_id: UUID, content: VersionContent, actor: str) -> PromptVersion:
+    """The next number. A config's first version is activated at once. Raises ConfigNotFoundError and
+    InvalidVersionError."""
+    compile_template(content.system_prompt, content.variables)
+    with transaction.atomic():
+        config = _locked(config_id, project_id)
+        config.last_version_number += 1
+        config.save(update_fields=["last_version_number", "updated_at"])
+        version = PromptVersion.objects.create(
+            config=config,
+            number=config.last_version_number,
+            system_prompt=content.system_prompt,
+            model=content.model,
+            temperature=content.temperature,
+            max_tokens=content.max_tokens,
+            variables=content.variables,
+            tools=content.tools,
+            response_format=content.response_format,
+            commit_message=content.commit_message,
+            created_by=actor,
+        )
+        if config.active_version_id is None:
+            _move(config, version, kind=Kind.CREATED, actor=actor)
+    _log("prompt_version.added", project_id, config_id, actor, version.number)
+    return version
+
+
+def activate_version(
+    *, project_id: UUID, config_id: UUID, version_id: UUID, actor: str, reason: str = ""
+) -> PromptConfig:
+    """Serve this version from now on. Activating the active one changes nothing and is not in the history.
+
+    Raises ConfigNotFoundError, VersionNotFoundError, and RolloutActiveError while a rollout decides.
+    """
+    with transaction.atomic():
+        config = _locked(config_id, project_id)
+        if config.has_active_rollout:
+            raise RolloutActiveError("A version cannot be activated")
+        version = _version_of(config, version_id)
+        if version.pk != config.active_version_id:
+            _move(config, version, kind=Kind.ACTIVATED, actor=actor, reason=reason)
+    return config
+
+
+def undo_activation(*, project_id: UUID, config_id: UUID, actor: str, reason: str = "") -> PromptActivation:
+    """Takes back the latest move that was not taken back yet; called again, the one before it.
+
+    Raises ConfigNotFoundError, NothingToUndoError, and RolloutActiveError while a rollout decides.
+    """
+    with transaction.atomic():
+        config = _locked(config_id, project_id)
+        if config.has_active_rollout:
+            raise RolloutActiveError("An activation cannot be undone")
+        moves = PromptActivation.objects.filter(config=config, undone_by=None).exclude(kind=Kind.UNDONE)
+        latest = moves.select_related("from_version").order_by("-id").first()
+        if latest is None or latest.from_version is None:
+            raise NothingToUndoError
+        return _move(config, latest.from_version, kind=Kind.UNDONE, actor=actor, reason=reason, undoes=latest)
+
+
+def set_rollout_active(*, config_id: UUID, active: bool) -> None:
+    """Called by `rollouts` in the transaction that changes a rollout's status. Raises ConfigNotFoundError."""
+    with transaction.atomic():
+        config = _locked(config_id)
+        config.has_active_rollout = active
+        config.save(update_fields=["has_active_rollout", "updated_at"])
+
+
+def activate_for_rollout(*, config_id: UUID, version_id: UUID, actor: str, reason: str = "") -> PromptConfig:
+    """What a completed rollout does, whether or not it still counts as active. Raises ConfigNotFoundError and
+    VersionNotFoundError."""
+    with transaction.atomic():
+        config = _locked(config_id)
+        version = _version_of(config, version_id)
+        if version.pk != config.active_version_id:
+            _move(config, version, kind=Kind.ROLLOUT, actor=actor, reason=reason)
+    return config
+
+
+def _locked(config_id: UUID, project_id: UUID | None = None) -> PromptConfig:
+    configs = PromptConfig.objects.all() if project_id is None else PromptConfig.objects.for_project(project_id)
+    row = configs.select_for_update().filter(pk=config_id).first()
+    if row is None:
+        raise ConfigNotFoundError
+    return row
+
+
+def _version_of(config: PromptConfig, version_id: UUID) -> PromptVersion:
+    version = PromptVersion.objects.filter(config=config, pk=version_id).first()
+    if version is None:
+        raise VersionNotFoundError
+    return version
+
+
+def _move(
+    config: PromptConfig,
+    version: PromptVersion,
+    *,
+    kind: PromptActivation.Kind,
+    actor: str,
+    reason: str = "",
+    undoes: PromptActivation | None = None,
+) -> PromptActivation:
+    row = PromptActivation.objects.create(
+        config=config,
+        from_version_id=config.active_version_id,
+        to_version=version,
+        kind=kind,
+        actor=actor,
+        reason=reason,
+        undoes=undoes,
+    )
+    config.active_version = version
+    # Saved, not updated by query: the gateway listens to the signal and serves the version within a second.
+    config.save(update_fields=["active_version", "updated_at"])
+    _log(f"prompt_version.{kind.value}", config.project_id, config.pk, actor, version.number)
+    return row
+
+
+def _save_named(row: PromptConfig) -> None:
+    try:
+        with transaction.atomic():
+            row.save()
+    except IntegrityError:
+        taken = PromptConfig.objects.for_project(row.project_id).filter(name=row.name).exclude(pk=row.pk).exists()
+        if not taken:
+            raise
+        raise ConfigExistsError(row.name) from None
+
+
+def _checked_name(name: str) -> str:
+    """A header carries it: no control characters, and no blanks at its ends, which HTTP takes away."""
+    name = name.strip()
+    if not name or len(name) > NAME_CHARACTERS or not name.isprintable():
+        problem = f"Must be 1 to {NAME_CHARACTERS} printable characters."
+        raise ValidationError(f"name: {problem}", details={"name": [problem]})
+    return name
+
+
+def _log(event: str, project_id: UUID, config_id: UUID, actor: str, version: int | None = None) -> None:
+    number = "" if version is None else f" version={version}"
+    logger.info("%s project_id=%s config_id=%s%s actor=%s", event, project_id, config_id, number, actor)
