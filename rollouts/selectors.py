@@ -1,0 +1,89 @@
+"""What the gateway, the management API and the evaluation read of rollouts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import F, QuerySet
+
+from rollouts.allocation import AllocationType
+from rollouts.errors import RolloutNotFoundError
+from rollouts.models import Rollout, RolloutStage
+from rollouts.states import Status
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutRecord:
+    """A rollout as the hot path needs it. `salt` is the rollout's id as text, which allocation hashes.
+
+    `status` is running or paused; while it is paused its config serves no managed prompt at all.
+    """
+
+    id: UUID
+    config_id: UUID
+    status: Status
+    weight: int
+    allocation_type: AllocationType
+    salt: str
+    stage: int
+    baseline_version_id: UUID
+    target_version_id: UUID
+
+
+def running_rollouts(project_id: UUID) -> Mapping[UUID, RolloutRecord]:
+    """The project's running and paused rollouts by the config they are of: at most one each. One query."""
+    rows = (
+        RolloutStage.objects.filter(
+            rollout__project_id=project_id,
+            rollout__status__in=[Status.RUNNING.value, Status.PAUSED.value],
+            number=F("rollout__current_stage"),
+        )
+        .order_by()
+        .values_list(
+            "rollout_id",
+            "rollout__config_id",
+            "rollout__status",
+            "weight",
+            "rollout__allocation_type",
+            "number",
+            "rollout__baseline_version_id",
+            "rollout__target_version_id",
+        )
+    )
+    return {
+        config_id: RolloutRecord(
+            id=rollout_id,
+            config_id=config_id,
+            status=Status(status),
+            weight=weight,
+            allocation_type=AllocationType(allocation_type),
+            salt=str(rollout_id),
+            stage=stage,
+            baseline_version_id=baseline,
+            target_version_id=target,
+        )
+        for rollout_id, config_id, status, weight, allocation_type, stage, baseline, target in rows
+    }
+
+
+def list_rollouts(project_id: UUID) -> QuerySet[Rollout]:
+    """Newest first, with everything a list shows."""
+    rollouts = Rollout.objects.for_project(project_id).select_related(
+        "config", "baseline_version", "target_version", "evaluation"
+    )
+    return rollouts.prefetch_related("stages").order_by("-created_at", "-id")
+
+
+def get_rollout(project_id: UUID, rollout_id: UUID) -> Rollout:
+    """With stages and transitions. Raises RolloutNotFoundError, also for another project's."""
+    row = list_rollouts(project_id).prefetch_related("transitions").filter(pk=rollout_id).first()
+    if row is None:
+        raise RolloutNotFoundError
+    return row
+
+
+def current_stage(rollout: Rollout) -> RolloutStage | None:
+    """None before the start."""
+    return next((stage for stage in rollout.stages.all() if stage.number == rollout.current_stage), None)

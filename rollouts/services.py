@@ -1,0 +1,239 @@
+"""What moves rollouts. Every transition locks the config first and the rollout next, and leaves a row that says so."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from prompts.errors import ConfigNotFoundError
+from prompts.models import PromptConfig, PromptVersion
+from prompts.services import activate_for_rollout, set_rollout_active
+from rollouts.allocation import AllocationType
+from rollouts.errors import (
+    InvalidRolloutError,
+    RefusedTransitionError,
+    RolloutExistsError,
+    RolloutMovedError,
+    RolloutNotFoundError,
+)
+from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutStage, RolloutTransition
+from rollouts.states import DEFAULT_STAGES, Position, Stage, Status, Transition, TransitionError, after
+
+AUTOMATIC = "auto"
+"""The actor of moves that the evaluation makes."""
+
+logger = logging.getLogger("rollouts")
+
+
+@dataclass(frozen=True, slots=True)
+class NewRollout:
+    """`policy` holds the fields of `evaluation.Policy` that differ from its defaults."""
+
+    config_id: UUID
+    target_version_id: UUID
+    name: str
+    mode: Mode = Mode.MANUAL
+    allocation_type: AllocationType = AllocationType.RANDOM
+    stages: Sequence[Stage] = DEFAULT_STAGES
+    policy: Mapping[str, Any] = field(default_factory=dict)
+
+
+def create_rollout(*, project_id: UUID, wanted: NewRollout, actor: str) -> Rollout:
+    """A pending rollout from the config's active version to the target.
+
+    Raises ConfigNotFoundError, RolloutExistsError while another one is active, and InvalidRolloutError for a target
+    that is the active version or none of the config's.
+    """
+    with transaction.atomic():
+        config = _locked_config(wanted.config_id, project_id)
+        if config.has_active_rollout:
+            raise RolloutExistsError
+        if config.active_version_id is None:
+            raise InvalidRolloutError("config_id", "The prompt config has no version yet.")
+        row = Rollout.objects.create(
+            project_id=project_id,
+            config=config,
+            baseline_version_id=config.active_version_id,
+            target_version=_target(config, wanted.target_version_id),
+            name=wanted.name,
+            mode=wanted.mode,
+            allocation_type=wanted.allocation_type.value,
+            policy=dict(wanted.policy),
+            created_by=actor,
+        )
+        stages = [RolloutStage(rollout=row, number=i, **s._asdict()) for i, s in enumerate(wanted.stages, start=1)]
+        RolloutStage.objects.bulk_create(stages)
+        RolloutEvaluation.objects.create(rollout=row)
+        RolloutTransition.objects.create(
+            rollout=row, action=RolloutTransition.CREATE, to_status=row.status, actor=actor
+        )
+        set_rollout_active(config_id=config.pk, active=True)
+    logger.info("rollout.created project_id=%s rollout_id=%s actor=%s", project_id, row.pk, actor)
+    return row
+
+
+def start_rollout(*, project_id: UUID, rollout_id: UUID, actor: str, reason: str = "") -> Rollout:
+    """Pending → the first stage; paused → goes on where it was. Raises RolloutNotFoundError, RefusedTransitionError."""
+    return _move(project_id, rollout_id, Transition.START, actor, reason)
+
+
+def pause_rollout(*, project_id: UUID, rollout_id: UUID, actor: str, reason: str = "") -> Rollout:
+    """While it is paused the config serves no managed prompt. Raises RolloutNotFoundError, RefusedTransitionError."""
+    return _move(project_id, rollout_id, Transition.PAUSE, actor, reason)
+
+
+def promote_rollout(
+    *,
+    project_id: UUID,
+    rollout_id: UUID,
+    actor: str,
+    reason: str = "",
+    from_stage: int | None = None,
+    asked_at: datetime | None = None,
+) -> Rollout:
+    """To the next stage; completes at the last one. Raises RolloutNotFoundError and RefusedTransitionError.
+
+    Raises RolloutMovedError when the rollout is not at `from_stage`, or came to its stage after `asked_at`: who asked
+    at that time meant the stage before.
+    """
+
+    def check(row: Rollout) -> None:
+        if from_stage is not None and row.current_stage != from_stage:
+            raise RolloutMovedError
+        if asked_at is not None and row.stage_started_at is not None and row.stage_started_at > asked_at:
+            raise RolloutMovedError
+
+    return _move(project_id, rollout_id, Transition.PROMOTE, actor, reason, check)
+
+
+def roll_back_rollout(*, project_id: UUID, rollout_id: UUID, actor: str, reason: str = "") -> Rollout:
+    """All traffic returns to the baseline. Raises RolloutNotFoundError, RefusedTransitionError."""
+    return _move(project_id, rollout_id, Transition.ROLL_BACK, actor, reason)
+
+
+def complete_rollout(*, project_id: UUID, rollout_id: UUID, actor: str, reason: str = "") -> Rollout:
+    """Skips what stages remain: the target becomes the config's active version. Raises RolloutNotFoundError,
+    RefusedTransitionError."""
+    return _move(project_id, rollout_id, Transition.COMPLETE, actor, reason)
+
+
+def locked_rollout(project_id: UUID, rollout_id: UUID) -> Rollout:
+    """The rollout, its config's row and its own locked until the transaction ends. Raises RolloutNotFoundError.
+
+    Always in this order: creating a rollout holds the config and waits for the rollout that is still active there.
+    """
+    config_id = Rollout.objects.for_project(project_id).filter(pk=rollout_id).values_list("config_id", flat=True)
+    if not PromptConfig.objects.select_for_update().filter(pk__in=list(config_id)).exists():
+        raise RolloutNotFoundError
+    row = Rollout.objects.select_for_update().filter(pk=rollout_id).first()
+    if row is None:
+        raise RolloutNotFoundError
+    return row
+
+
+def apply_transition(
+    row: Rollout, transition: Transition, *, actor: str, reason: str = "", figures: Mapping[str, Any] | None = None
+) -> None:
+    """One transition of a rollout that `locked_rollout` gave. Raises RefusedTransitionError."""
+    stages = {stage.number: stage for stage in RolloutStage.objects.filter(rollout=row)}
+    before = Position(Status(row.status), row.current_stage)
+    try:
+        then = after(transition, before, len(stages))
+    except TransitionError as error:
+        raise RefusedTransitionError(str(error)) from None
+    now = timezone.now()
+    _set_clock(row, before, then, now)
+    row.status, row.current_stage = then.status.value, then.stage
+    row.save()
+    _mark_stages(stages, before, then, now)
+    RolloutTransition.objects.create(
+        rollout=row,
+        action=transition.value,
+        from_status=before.status.value,
+        to_status=then.status.value,
+        from_stage=before.stage,
+        to_stage=then.stage,
+        actor=actor,
+        reason=reason,
+        figures=dict(figures or {}),
+    )
+    if then.status.is_terminal:
+        _release_config(row, then.status, actor)
+    logger.info(
+        "rollout.%s project_id=%s rollout_id=%s status=%s stage=%d actor=%s",
+        transition.value, row.project_id, row.pk, then.status.value, then.stage, actor,
+    )  # fmt: skip
+
+
+def _move(
+    project_id: UUID,
+    rollout_id: UUID,
+    transition: Transition,
+    actor: str,
+    reason: str,
+    check: Callable[[Rollout], None] | None = None,
+) -> Rollout:
+    with transaction.atomic():
+        row = locked_rollout(project_id, rollout_id)
+        if check is not None:
+            check(row)
+        latest = RolloutEvaluation.objects.filter(rollout=row).values_list("verdict", flat=True).first()
+        apply_transition(row, transition, actor=actor, reason=reason, figures=latest)
+    return row
+
+
+def _locked_config(config_id: UUID, project_id: UUID) -> PromptConfig:
+    row = PromptConfig.objects.for_project(project_id).select_for_update().filter(pk=config_id).first()
+    if row is None:
+        raise ConfigNotFoundError
+    return row
+
+
+def _target(config: PromptConfig, version_id: UUID) -> PromptVersion:
+    version = PromptVersion.objects.filter(config=config, pk=version_id).first()
+    if version is None:
+        raise InvalidRolloutError("target_version_id", "The prompt config has no such version.")
+    if version.pk == config.active_version_id:
+        raise InvalidRolloutError("target_version_id", "Is the active version, which is the baseline.")
+    return version
+
+
+def _set_clock(row: Rollout, before: Position, then: Position, now: datetime) -> None:
+    """Times of the rollout, before its status and stage change."""
+    if row.running_since is not None:
+        row.stage_seconds += (now - row.running_since).total_seconds()
+    if then.stage != before.stage:
+        row.stage_started_at, row.stage_seconds = now, 0.0
+    row.running_since = now if then.status is Status.RUNNING else None
+    if row.started_at is None and then.status is Status.RUNNING:
+        row.started_at = now
+    if then.status.is_terminal:
+        row.ended_at = now
+
+
+def _mark_stages(stages: Mapping[int, RolloutStage], before: Position, then: Position, now: datetime) -> None:
+    left = stages.get(before.stage)
+    if left is not None and (then.stage != before.stage or then.status.is_terminal):
+        left.left_at = now
+        left.save(update_fields=["left_at"])
+    if then.stage != before.stage:
+        stages[then.stage].entered_at = now
+        stages[then.stage].save(update_fields=["entered_at"])
+
+
+def _release_config(row: Rollout, status: Status, actor: str) -> None:
+    if status is Status.COMPLETED:
+        activate_for_rollout(
+            config_id=row.config_id,
+            version_id=row.target_version_id,
+            actor=actor,
+            reason=f"Rollout {row.name} ({row.pk}) completed.",
+        )
+    set_rollout_active(config_id=row.config_id, active=False)

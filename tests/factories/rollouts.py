@@ -1,0 +1,31 @@
+"""Rollouts for tests."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+from prompts.models import PromptConfig
+from rollouts.models import Rollout
+from rollouts.services import NewRollout, create_rollout, start_rollout
+from rollouts.states import Stage
+from tests.factories.prompts import make_config
+
+_serial = count(1)
+
+STAGES = (Stage(10, 0, 0), Stage(50, 0, 0), Stage(100, 0, 0))
+
+
+def make_rollout(config: PromptConfig | None = None, *, started: bool = False, **wanted: Any) -> Rollout:
+    """A rollout from the config's active version to its newest, over STAGES. `wanted` are fields of NewRollout."""
+    config = config or make_config(versions=2)
+    newest = config.versions.order_by("-number")[0]
+    defaults: dict[str, Any] = {"name": f"rollout-{next(_serial)}", "stages": STAGES}
+    rollout = create_rollout(
+        project_id=config.project_id,
+        wanted=NewRollout(config_id=config.pk, target_version_id=newest.pk, **{**defaults, **wanted}),
+        actor="test",
+    )
+    if started:
+        return start_rollout(project_id=config.project_id, rollout_id=rollout.pk, actor="test")
+    return rollout
