@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 
 from django.db.models import Count, QuerySet
 
+from prompts.content import VersionContent
 from prompts.errors import ConfigNotFoundError, VersionNotFoundError
 from prompts.models import PromptActivation, PromptConfig, PromptVersion
 from prompts.templating import Template, compile_template
@@ -89,7 +90,7 @@ def get_config(project_id: UUID, config_id: UUID) -> PromptConfig:
 def list_versions(project_id: UUID, config_id: UUID) -> QuerySet[PromptVersion]:
     """Newest first. Raises ConfigNotFoundError."""
     _require_config(project_id, config_id)
-    return PromptVersion.objects.filter(config_id=config_id).order_by("-number")
+    return PromptVersion.objects.filter(config_id=config_id).select_related("config").order_by("-number")
 
 
 def get_version(project_id: UUID, config_id: UUID, version_id: UUID) -> PromptVersion:
@@ -98,6 +99,19 @@ def get_version(project_id: UUID, config_id: UUID, version_id: UUID) -> PromptVe
     if row is None:
         raise VersionNotFoundError
     return row
+
+
+def version_content(version: PromptVersion) -> VersionContent:
+    return VersionContent(
+        system_prompt=version.system_prompt,
+        model=version.model,
+        temperature=version.temperature,
+        max_tokens=version.max_tokens,
+        variables=version.variables,
+        tools=version.tools,
+        response_format=version.response_format,
+        commit_message=version.commit_message,
+    )
 
 
 def list_activations(project_id: UUID, config_id: UUID) -> QuerySet[PromptActivation]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
-from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
 from core.errors import ValidationError
+from prompts.content import VersionContent, check_content
 from prompts.errors import (
     ConfigExistsError,
     ConfigNotFoundError,
@@ -18,25 +17,10 @@ from prompts.errors import (
     VersionNotFoundError,
 )
 from prompts.models import NAME_CHARACTERS, PromptActivation, PromptConfig, PromptVersion
-from prompts.templating import compile_template
 
 logger = logging.getLogger("prompts")
 
 Kind = PromptActivation.Kind
-
-
-@dataclass(frozen=True, slots=True)
-class VersionContent:
-    """What a version says; see PromptVersion."""
-
-    system_prompt: str
-    model: str = ""
-    temperature: float | None = None
-    max_tokens: int | None = None
-    variables: list[dict[str, Any]] = field(default_factory=list)
-    tools: list[dict[str, Any]] = field(default_factory=list)
-    response_format: dict[str, Any] | None = None
-    commit_message: str = ""
 
 
 def create_config(*, project_id: UUID, name: str, description: str = "", actor: str = "") -> PromptConfig:
@@ -75,7 +59,7 @@ def delete_config(*, project_id: UUID, config_id: UUID, actor: str = "") -> None
 def add_version(*, project_id: UUID, config_id: UUID, content: VersionContent, actor: str) -> PromptVersion:
     """The next number. A config's first version is activated at once. Raises ConfigNotFoundError and
     InvalidVersionError."""
-    compile_template(content.system_prompt, content.variables)
+    check_content(content)
     with transaction.atomic():
         config = _locked(config_id, project_id)
         config.last_version_number += 1

@@ -6,8 +6,9 @@ from itertools import count
 from typing import Any
 
 from core.models import Project
+from prompts.content import VersionContent
 from prompts.models import PromptConfig, PromptVersion
-from prompts.services import VersionContent, add_version, create_config
+from prompts.services import add_version, create_config
 from tests.factories.core import make_project
 
 _serial = count(1)

@@ -17,7 +17,7 @@ from tests.factories.prompts import make_config, make_version
 
 pytestmark = pytest.mark.django_db
 
-TOOLS = [{"type": "function", "function": {"name": "grüße", "parameters": {"z": 1, "a": 2}}}]
+TOOLS = [{"type": "function", "function": {"name": "f", "description": "grüße", "parameters": {"z": 1, "a": 2}}}]
 
 
 def test_prompt_configs__active_version__ready_for_the_hot_path() -> None:

@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 
 from core.errors import ConflictError, NotFoundError, ValidationError
+from prompts.content import VersionContent
 from prompts.errors import (
     ConfigExistsError,
     ConfigNotFoundError,
@@ -17,7 +18,6 @@ from prompts.errors import (
 )
 from prompts.models import PromptActivation, PromptConfig, PromptVersion
 from prompts.services import (
-    VersionContent,
     activate_for_rollout,
     activate_version,
     add_version,

@@ -1,0 +1,264 @@
+"""Wire shapes of the prompts API."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+from rest_framework import serializers
+from typing_extensions import override
+
+from prompts.content import MAX_TEMPERATURE, MAX_TOKENS, VersionContent, check_content
+from prompts.diff import Change, VersionDiff
+from prompts.errors import InvalidVersionError
+from prompts.models import (
+    COMMIT_MESSAGE_CHARACTERS,
+    DESCRIPTION_CHARACTERS,
+    MODEL_CHARACTERS,
+    NAME_CHARACTERS,
+    REASON_CHARACTERS,
+    PromptActivation,
+    PromptConfig,
+    PromptVersion,
+)
+from prompts.transfer import FORMAT, FORMAT_VERSION, ConfigOutcome, ImportedConfig, NumberedContent
+
+_MAX_IMPORTED_CONFIGS = 1000
+_MAX_IMPORTED_VERSIONS = 10_000
+
+
+class NumberField(serializers.FloatField):
+    """A JSON number: neither true nor text, and finite."""
+
+    @override
+    def to_internal_value(self, data: Any) -> float:
+        if isinstance(data, bool | str) or (isinstance(data, float) and not math.isfinite(data)):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class ConfigSerializer(serializers.ModelSerializer[PromptConfig]):
+    """Of a config with `version_count`, as the selectors give it."""
+
+    active_version_id = serializers.UUIDField(read_only=True, allow_null=True)
+    active_version_number = serializers.IntegerField(source="active_version.number", default=None, read_only=True)
+    version_count = serializers.IntegerField(read_only=True)
+
+    class Meta:
+        model = PromptConfig
+        fields = [
+            "id",
+            "project_id",
+            "name",
+            "description",
+            "active_version_id",
+            "active_version_number",
+            "version_count",
+            "has_active_rollout",
+            "created_at",
+            "updated_at",
+        ]
+        read_only_fields = fields
+
+
+class ConfigChangeSerializer(serializers.Serializer[PromptConfig]):
+    """What PUT takes: a field left out stays as it is."""
+
+    name = serializers.CharField(max_length=NAME_CHARACTERS, required=False)
+    description = serializers.CharField(max_length=DESCRIPTION_CHARACTERS, allow_blank=True, required=False)
+
+
+class NewConfigSerializer(ConfigChangeSerializer):
+    name = serializers.CharField(max_length=NAME_CHARACTERS)
+
+
+class VersionSerializer(serializers.ModelSerializer[PromptVersion]):
+    version_number = serializers.IntegerField(source="number", read_only=True)
+    is_active = serializers.SerializerMethodField()
+    # JSON columns of their own kind, which DRF has no field for.
+    variables = serializers.ReadOnlyField()
+    tools = serializers.ReadOnlyField()
+    response_format = serializers.ReadOnlyField()
+
+    class Meta:
+        model = PromptVersion
+        fields = [
+            "id",
+            "config_id",
+            "version_number",
+            "is_active",
+            "system_prompt",
+            "model",
+            "temperature",
+            "max_tokens",
+            "variables",
+            "tools",
+            "response_format",
+            "commit_message",
+            "created_by",
+            "created_at",
+        ]
+        read_only_fields = fields
+
+    def get_is_active(self, version: PromptVersion) -> bool:
+        return version.config.active_version_id == version.pk
+
+
+class NewVersionSerializer(serializers.Serializer[PromptVersion]):
+    """`system_prompt` is kept to the last blank; null anywhere else is left out."""
+
+    system_prompt = serializers.CharField(trim_whitespace=False)
+    model = serializers.CharField(max_length=MODEL_CHARACTERS, required=False, allow_blank=True, allow_null=True)
+    temperature = NumberField(min_value=0.0, max_value=MAX_TEMPERATURE, required=False, allow_null=True)
+    max_tokens = serializers.IntegerField(min_value=1, max_value=MAX_TOKENS, required=False, allow_null=True)
+    variables = serializers.ListField(required=False, allow_null=True)
+    tools = serializers.ListField(required=False, allow_null=True)
+    response_format = serializers.DictField(required=False, allow_null=True)
+    commit_message = serializers.CharField(
+        max_length=COMMIT_MESSAGE_CHARACTERS, required=False, allow_blank=True, allow_null=True
+    )
+
+    @override
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        content = content_of(attrs)
+        try:
+            check_content(content)
+        except InvalidVersionError as error:
+            raise serializers.ValidationError(error.details) from error
+        return {**attrs, "content": content}
+
+    def content(self) -> VersionContent:
+        found: VersionContent = self.validated_data["content"]
+        return found
+
+
+class ReasonSerializer(serializers.Serializer[PromptActivation]):
+    reason = serializers.CharField(max_length=REASON_CHARACTERS, required=False, allow_blank=True, default="")
+
+
+class ActivationSerializer(serializers.ModelSerializer[PromptActivation]):
+    """`undoes` is the id of the move that an undo took back."""
+
+    from_version_number = serializers.IntegerField(source="from_version.number", default=None, read_only=True)
+    to_version_number = serializers.IntegerField(source="to_version.number", read_only=True)
+    undoes = serializers.IntegerField(source="undoes_id", read_only=True)
+
+    class Meta:
+        model = PromptActivation
+        fields = [
+            "id",
+            "kind",
+            "from_version_id",
+            "from_version_number",
+            "to_version_id",
+            "to_version_number",
+            "undoes",
+            "actor",
+            "reason",
+            "created_at",
+        ]
+        read_only_fields = fields
+
+
+class ImportedVersionSerializer(NewVersionSerializer):
+    version_number = serializers.IntegerField(min_value=1, max_value=2**31 - 1)
+
+
+class ImportedConfigSerializer(NewConfigSerializer):
+    active_version_number = serializers.IntegerField(required=False, allow_null=True)
+    versions = serializers.ListField(child=ImportedVersionSerializer(), max_length=_MAX_IMPORTED_VERSIONS)
+
+    @override
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        numbers = [version["version_number"] for version in attrs["versions"]]
+        if len(set(numbers)) != len(numbers):
+            raise serializers.ValidationError({"versions": "A version number stands there twice."})
+        active = attrs.get("active_version_number")
+        if active is not None and active not in numbers:
+            raise serializers.ValidationError({"active_version_number": "There is no version of this number."})
+        return attrs
+
+
+class ImportSerializer(serializers.Serializer[Any]):
+    """A document of `transfer.export_prompts`. With `dry_run` nothing is changed."""
+
+    format = serializers.ChoiceField(choices=[FORMAT])
+    format_version = serializers.ChoiceField(choices=[FORMAT_VERSION])
+    configs = serializers.ListField(child=ImportedConfigSerializer(), max_length=_MAX_IMPORTED_CONFIGS)
+    dry_run = serializers.BooleanField(required=False, default=False)
+
+    def validate_configs(self, value: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        names = [config["name"] for config in value]
+        if len(set(names)) != len(names):
+            raise serializers.ValidationError("A name stands there twice.")
+        return value
+
+    def imported(self) -> list[ImportedConfig]:
+        return [
+            ImportedConfig(
+                name=config["name"],
+                description=config.get("description", ""),
+                active=config.get("active_version_number"),
+                versions=[
+                    NumberedContent(version["version_number"], version["content"]) for version in config["versions"]
+                ],
+            )
+            for config in self.validated_data["configs"]
+        ]
+
+
+def import_body(outcomes: list[ConfigOutcome], *, dry_run: bool) -> dict[str, Any]:
+    return {
+        "dry_run": dry_run,
+        "configs_created": sum(outcome.created for outcome in outcomes),
+        "versions_added": sum(len(outcome.added) for outcome in outcomes),
+        "versions_skipped": sum(len(outcome.skipped) for outcome in outcomes),
+        "configs": [
+            {
+                "name": outcome.name,
+                "created": outcome.created,
+                "versions_added": list(outcome.added),
+                "versions_skipped": list(outcome.skipped),
+            }
+            for outcome in outcomes
+        ],
+    }
+
+
+def content_of(data: dict[str, Any]) -> VersionContent:
+    """Of validated fields; what is left out or null says nothing."""
+    return VersionContent(
+        system_prompt=data["system_prompt"],
+        model=data.get("model") or "",
+        temperature=data.get("temperature"),
+        max_tokens=data.get("max_tokens"),
+        variables=data.get("variables") or [],
+        tools=data.get("tools") or [],
+        response_format=data.get("response_format"),
+        commit_message=data.get("commit_message") or "",
+    )
+
+
+def diff_body(before: PromptVersion, after: PromptVersion, diff: VersionDiff) -> dict[str, Any]:
+    """`system_prompt` holds a row a line: `kind` is equal, changed, removed or added; elsewhere only what changed."""
+    return {
+        "from": _head(before),
+        "to": _head(after),
+        "system_prompt": [asdict(row) for row in diff.system_prompt],
+        "variables": [_change(change) for change in diff.variables],
+        "tools": [_change(change) for change in diff.tools],
+        "parameters": [_change(change) for change in diff.parameters],
+    }
+
+
+def _head(version: PromptVersion) -> dict[str, Any]:
+    shown = VersionSerializer(version).data
+    return {
+        name: shown[name]
+        for name in ("id", "version_number", "is_active", "commit_message", "created_by", "created_at")
+    }
+
+
+def _change(change: Change) -> dict[str, Any]:
+    return {"name": change.name, "kind": change.kind, "from": change.before, "to": change.after}

@@ -1,0 +1,155 @@
+"""Prompt configs, their versions, what was active when, and carrying them elsewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
+from rest_framework.viewsets import GenericViewSet
+from typing_extensions import override
+
+from core.views import ProjectAPIView
+from prompts import selectors, services
+from prompts.diff import diff_contents
+from prompts.filters import ActivationFilter, ConfigFilter, VersionFilter
+from prompts.models import PromptActivation, PromptConfig, PromptVersion
+from prompts.serializers import (
+    ActivationSerializer,
+    ConfigChangeSerializer,
+    ConfigSerializer,
+    ImportSerializer,
+    NewConfigSerializer,
+    NewVersionSerializer,
+    ReasonSerializer,
+    VersionSerializer,
+    diff_body,
+    import_body,
+)
+from prompts.transfer import export_prompts, import_prompts
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
+    ConfigViews = GenericViewSet[PromptConfig]
+    VersionViews = GenericViewSet[PromptVersion]
+    ActivationViews = GenericViewSet[PromptActivation]
+else:
+    ConfigViews = VersionViews = ActivationViews = GenericViewSet
+
+
+class ConfigViewSet(ConfigViews, ProjectAPIView):
+    serializer_class = ConfigSerializer
+    filterset_class = ConfigFilter
+
+    @override
+    def get_queryset(self) -> QuerySet[PromptConfig]:
+        return selectors.list_configs(self.project_id)
+
+    def list(self, request: Request) -> Response:
+        return _page(self, self.get_queryset())
+
+    def create(self, request: Request) -> Response:
+        wanted = _valid(NewConfigSerializer(data=request.data))
+        row = services.create_config(project_id=self.project_id, actor=self.actor, **wanted)
+        return Response(self._shown(row.pk), status=status.HTTP_201_CREATED)
+
+    def retrieve(self, request: Request, config_id: UUID) -> Response:
+        return Response(self._shown(config_id))
+
+    def update(self, request: Request, config_id: UUID) -> Response:
+        wanted = _valid(ConfigChangeSerializer(data=request.data))
+        services.update_config(project_id=self.project_id, config_id=config_id, actor=self.actor, **wanted)
+        return Response(self._shown(config_id))
+
+    def destroy(self, request: Request, config_id: UUID) -> Response:
+        services.delete_config(project_id=self.project_id, config_id=config_id, actor=self.actor)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def export(self, request: Request, config_id: UUID) -> Response:
+        selectors.get_config(self.project_id, config_id)
+        return Response(export_prompts(self.project_id, config_id))
+
+    def undo(self, request: Request, config_id: UUID) -> Response:
+        """The config as it is again."""
+        wanted = _valid(ReasonSerializer(data=request.data))
+        services.undo_activation(project_id=self.project_id, config_id=config_id, actor=self.actor, **wanted)
+        return Response(self._shown(config_id))
+
+    def _shown(self, config_id: UUID) -> Any:
+        return ConfigSerializer(selectors.get_config(self.project_id, config_id)).data
+
+
+class VersionViewSet(VersionViews, ProjectAPIView):
+    serializer_class = VersionSerializer
+    filterset_class = VersionFilter
+
+    def list(self, request: Request, config_id: UUID) -> Response:
+        return _page(self, selectors.list_versions(self.project_id, config_id))
+
+    def create(self, request: Request, config_id: UUID) -> Response:
+        # An unknown config is told before anything about the body.
+        selectors.get_config(self.project_id, config_id)
+        wanted = NewVersionSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        row = services.add_version(
+            project_id=self.project_id, config_id=config_id, content=wanted.content(), actor=self.actor
+        )
+        return Response(self._shown(config_id, row.pk), status=status.HTTP_201_CREATED)
+
+    def retrieve(self, request: Request, config_id: UUID, version_id: UUID) -> Response:
+        return Response(self._shown(config_id, version_id))
+
+    def activate(self, request: Request, config_id: UUID, version_id: UUID) -> Response:
+        wanted = _valid(ReasonSerializer(data=request.data))
+        services.activate_version(
+            project_id=self.project_id, config_id=config_id, version_id=version_id, actor=self.actor, **wanted
+        )
+        return Response(self._shown(config_id, version_id))
+
+    def diff(self, request: Request, config_id: UUID, version_id: UUID, other_id: UUID) -> Response:
+        """From the first version in the path to the second."""
+        before = selectors.get_version(self.project_id, config_id, version_id)
+        after = selectors.get_version(self.project_id, config_id, other_id)
+        found = diff_contents(selectors.version_content(before), selectors.version_content(after))
+        return Response(diff_body(before, after, found))
+
+    def _shown(self, config_id: UUID, version_id: UUID) -> Any:
+        return VersionSerializer(selectors.get_version(self.project_id, config_id, version_id)).data
+
+
+class ActivationViewSet(ActivationViews, ProjectAPIView):
+    serializer_class = ActivationSerializer
+    filterset_class = ActivationFilter
+
+    def list(self, request: Request, config_id: UUID) -> Response:
+        return _page(self, selectors.list_activations(self.project_id, config_id))
+
+
+class ExportView(ProjectAPIView):
+    def get(self, request: Request) -> Response:
+        return Response(export_prompts(self.project_id))
+
+
+class ImportView(ProjectAPIView):
+    def post(self, request: Request) -> Response:
+        wanted = ImportSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        dry_run = wanted.validated_data["dry_run"]
+        outcomes = import_prompts(
+            project_id=self.project_id, configs=wanted.imported(), actor=self.actor, dry_run=dry_run
+        )
+        return Response(import_body(outcomes, dry_run=dry_run))
+
+
+def _page(view: GenericViewSet[Any], rows: QuerySet[Any]) -> Response:
+    page = view.paginate_queryset(view.filter_queryset(rows))
+    return view.get_paginated_response(view.get_serializer(page, many=True).data)
+
+
+def _valid(serializer: BaseSerializer[Any]) -> dict[str, Any]:
+    serializer.is_valid(raise_exception=True)
+    return dict(serializer.validated_data)

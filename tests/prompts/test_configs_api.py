@@ -1,0 +1,229 @@
+"""`/api/llm/prompts/configs` over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+from rest_framework.test import APIClient
+
+from core.models import Project
+from prompts.models import PromptConfig
+from prompts.services import set_rollout_active
+from tests.factories.core import make_project
+from tests.factories.prompts import make_config, make_version
+from tests.prompts.conftest import BASE, client_of, config_path
+
+PATH = f"{BASE}/configs"
+
+
+def test_post__new__201_with_version_metadata(api: APIClient, project: Project) -> None:
+    response = api.post(PATH, {"project_id": str(project.pk), "name": "greeter", "description": "says hello"})
+    assert response.status_code == 201
+    body = response.json()
+    assert list(body) == [
+        "id",
+        "project_id",
+        "name",
+        "description",
+        "active_version_id",
+        "active_version_number",
+        "version_count",
+        "has_active_rollout",
+        "created_at",
+        "updated_at",
+    ]
+    assert (body["project_id"], body["name"], body["description"]) == (str(project.pk), "greeter", "says hello")
+    assert (body["active_version_id"], body["active_version_number"], body["version_count"]) == (None, None, 0)
+    assert body["has_active_rollout"] is False
+    assert body["created_at"].endswith("Z")
+
+
+def test_post__name_taken__409(api: APIClient, project: Project) -> None:
+    make_config(make_project(), "greeter")
+    assert api.post(PATH, {"name": "greeter"}).status_code == 201
+    response = api.post(PATH, {"name": " greeter "})
+    assert (response.status_code, response.json()["error"]["code"]) == (409, "prompt_config_exists")
+    assert PromptConfig.objects.for_project(project.pk).count() == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "code"),
+    [
+        ({}, "name", "missing_field"),
+        ({"name": ""}, "name", "invalid_value"),
+        ({"name": "   "}, "name", "invalid_value"),
+        ({"name": None}, "name", "invalid_value"),
+        ({"name": ["x"]}, "name", "invalid_value"),
+        ({"name": "x" * 101}, "name", "invalid_value"),
+        ({"name": "a\nb"}, "name", "invalid_value"),
+        ({"name": "x", "description": "x" * 2001}, "description", "invalid_value"),
+        ({"name": "x", "description": {}}, "description", "invalid_value"),
+        ([], "non_field_errors", "invalid_value"),
+        ({"name": "x", "project_id": "mine"}, "project_id", "invalid_value"),
+    ],
+)
+def test_post__bad_body__400_naming_the_field(api: APIClient, body: Any, field: str, code: str) -> None:
+    response = api.post(PATH, body)
+    error = response.json()["error"]
+    assert (response.status_code, error["type"], error["code"]) == (400, "invalid_request_error", code)
+    assert list(error["details"]) == [field]
+    assert not PromptConfig.objects.exists()
+
+
+def test_every_method__project_id_of_another_project__403(api: APIClient, project: Project) -> None:
+    other = str(make_project().pk)
+    config = make_config(project)
+    for response in (
+        api.post(PATH, {"name": "x", "project_id": other}),
+        api.get(PATH, {"project_id": other}),
+        api.put(config_path(config.pk), {"name": "x", "project_id": other}),
+        api.post(config_path(config.pk, "versions"), {"system_prompt": "x", "project_id": other}),
+        api.post(f"{BASE}/import", {"project_id": other}),
+    ):
+        assert (response.status_code, response.json()["error"]["code"]) == (403, "project_mismatch")
+
+
+def test_no_key__401(db: None) -> None:
+    client = APIClient()
+    for path in (PATH, config_path(uuid4()), config_path(uuid4(), "versions"), f"{BASE}/export"):
+        assert client.get(path).status_code == 401
+
+
+def test_get_list__own_project_only__by_name_with_metadata(api: APIClient, project: Project) -> None:
+    make_config(make_project(), "foreign", versions=1)
+    make_config(project, "b", versions=3)
+    rolling = make_config(project, "a", versions=1)
+    set_rollout_active(config_id=rolling.pk, active=True)
+    body = api.get(PATH, {"project_id": str(project.pk)}).json()
+    assert (body["count"], body["next"], body["previous"]) == (2, None, None)
+    shown = [
+        (row["name"], row["active_version_number"], row["version_count"], row["has_active_rollout"])
+        for row in body["results"]
+    ]
+    assert shown == [("a", 1, 1, True), ("b", 1, 3, False)]
+
+
+def test_get_list__many_configs__as_few_queries_as_one(
+    api: APIClient, project: Project, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    for _ in range(5):
+        make_config(project, versions=2)
+    api.get(PATH)
+    # The key, the page and its count.
+    with django_assert_num_queries(3):
+        assert len(api.get(PATH).json()["results"]) == 5
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ({"name": "greeter"}, ["greeter"]),
+        ({"name": "greet"}, []),
+        ({"search": "GREET"}, ["farewell", "greeter"]),
+        ({"search": "50%"}, ["sales"]),
+        ({"search": "_"}, []),
+        ({"search": ""}, ["farewell", "greeter", "sales"]),
+        ({"has_active_rollout": "true"}, ["sales"]),
+        ({"has_active_rollout": "false", "limit": "1"}, ["farewell"]),
+        ({"limit": "1", "offset": "1"}, ["greeter"]),
+    ],
+)
+def test_get_list__filters(api: APIClient, project: Project, query: dict[str, str], names: list[str]) -> None:
+    make_config(project, "greeter")
+    for name, description in (("farewell", "the greeter's opposite"), ("sales", "50% off")):
+        PromptConfig.objects.create(project=project, name=name, description=description)
+    PromptConfig.objects.filter(name="sales").update(has_active_rollout=True)
+    assert [row["name"] for row in api.get(PATH, query).json()["results"]] == names
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ({"name": "x" * 101}, "name"),
+        ({"name": "a\x00"}, "name"),
+        ({"search": "x" * 201}, "search"),
+        ({"has_active_rollout": "maybe"}, "has_active_rollout"),
+        ({"limit": "0"}, "limit"),
+        ({"limit": "1001"}, "limit"),
+        ({"offset": "-1"}, "offset"),
+        ({"project_id": "mine"}, "project_id"),
+    ],
+)
+def test_get_list__bad_query__400_naming_the_parameter(api: APIClient, query: dict[str, str], field: str) -> None:
+    response = api.get(PATH, query)
+    assert (response.status_code, list(response.json()["error"]["details"])) == (400, [field])
+
+
+def test_get__one__version_metadata_as_in_the_list(api: APIClient, project: Project) -> None:
+    config = make_config(project, versions=2)
+    body = api.get(config_path(config.pk)).json()
+    assert (body["active_version_number"], body["version_count"]) == (1, 2)
+    assert body["active_version_id"] == str(config.active_version_id)
+    assert api.get(PATH).json()["results"] == [body]
+
+
+def test_put__name_or_description__the_other_stays(api: APIClient, project: Project) -> None:
+    config = make_config(project, "old")
+    assert api.put(config_path(config.pk), {"name": "new"}).json()["name"] == "new"
+    response = api.put(config_path(config.pk), {"description": "what for"})
+    assert (response.status_code, response.json()["name"], response.json()["description"]) == (200, "new", "what for")
+    assert api.put(config_path(config.pk), {"description": ""}).json()["description"] == ""
+
+
+def test_put__bad_or_taken_name__400_and_409(api: APIClient, project: Project) -> None:
+    config = make_config(project, "old")
+    make_config(project, "taken")
+    for body in ({"name": ""}, {"name": "a\tb"}, {"name": None}, {"description": 5.5, "name": []}):
+        response = api.put(config_path(config.pk), body)
+        assert (response.status_code, "name" in response.json()["error"]["details"]) == (400, True)
+    assert api.put(config_path(config.pk), {"name": "taken"}).status_code == 409
+    config.refresh_from_db()
+    assert config.name == "old"
+
+
+def test_delete__config__204_with_its_versions_then_404(api: APIClient, project: Project) -> None:
+    config = make_config(project, versions=2)
+    assert api.delete(config_path(config.pk)).status_code == 204
+    response = api.delete(config_path(config.pk))
+    assert (response.status_code, response.json()["error"]["code"]) == (404, "prompt_config_not_found")
+    assert api.post(PATH, {"name": config.name}).status_code == 201
+
+
+def test_delete__active_rollout__409_and_everything_stays(api: APIClient, project: Project) -> None:
+    config = make_config(project, versions=1)
+    set_rollout_active(config_id=config.pk, active=True)
+    response = api.delete(config_path(config.pk))
+    error = response.json()["error"]
+    assert (response.status_code, error["type"], error["code"]) == (409, "conflict_error", "rollout_active")
+    assert api.get(config_path(config.pk)).json()["version_count"] == 1
+
+
+def test_every_path__another_projects_config__404(api: APIClient) -> None:
+    config = make_config(versions=1)
+    version = make_version(config)
+    intruder, path = api, config_path(config.pk)
+    for response in (
+        intruder.get(path),
+        intruder.put(path, {"name": "mine"}),
+        intruder.delete(path),
+        intruder.get(f"{path}/export"),
+        intruder.get(f"{path}/activations"),
+        intruder.post(f"{path}/activations/undo"),
+        intruder.get(f"{path}/versions"),
+        intruder.post(f"{path}/versions", {"system_prompt": "mine"}),
+        intruder.get(f"{path}/versions/{version.pk}"),
+        intruder.post(f"{path}/versions/{version.pk}/activate"),
+        intruder.get(f"{path}/versions/{version.pk}/diff/{version.pk}"),
+    ):
+        assert (response.status_code, response.json()["error"]["code"]) == (404, "prompt_config_not_found")
+    own = client_of(config.project).get(path).json()
+    assert (own["name"], own["version_count"], own["active_version_number"]) == (config.name, 2, 1)
+
+
+@pytest.mark.parametrize("config_id", ["0", "abc", "not-a-uuid"])
+def test_every_path__malformed_id__404_in_the_envelope(api: APIClient, config_id: str) -> None:
+    response = api.get(config_path(config_id))
+    assert (response.status_code, response.json()["error"]["type"]) == (404, "not_found_error")
