@@ -156,6 +156,40 @@ def read_conversation(fields: Mapping[str, Any], *, native: IsNative | None = No
     return Conversation(tuple(system), tuple(Turn(role, tuple(blocks)) for role, blocks in turns))
 
 
+def with_distinct_ids(conversation: Conversation, allowed: Callable[[str], str]) -> Conversation:
+    """The conversation with every call's id as `allowed` has it, and no two alike: some vendors number the calls of
+    each answer anew, or give them no id, and others refuse a history in which an id occurs twice. A result goes with
+    the call before it that it names."""
+    used: set[str] = set()
+    given: dict[str, list[str]] = {}  # of one turn: as the client has it → as it goes out
+    turns = []
+    for turn in conversation.turns:
+        if turn.role == "assistant":
+            given = {}
+            turns.append(replace(turn, blocks=tuple(_called(block, given, used, allowed) for block in turn.blocks)))
+        else:
+            turns.append(replace(turn, blocks=tuple(_answered(block, given, allowed) for block in turn.blocks)))
+    return replace(conversation, turns=tuple(turns))
+
+
+def _called(block: Block, given: dict[str, list[str]], used: set[str], allowed: Callable[[str], str]) -> Block:
+    if not isinstance(block, ToolCall):
+        return block
+    name, number = allowed(block.id), 2
+    while name in used:
+        name, number = allowed(f"{block.id}_{number}"), number + 1
+    used.add(name)
+    given.setdefault(block.id, []).append(name)
+    return replace(block, id=name)
+
+
+def _answered(block: Block, given: dict[str, list[str]], allowed: Callable[[str], str]) -> Block:
+    if not isinstance(block, ToolResult):
+        return block
+    names = given.get(block.call_id) or [allowed(block.call_id)]
+    return replace(block, call_id=names.pop(0) if len(names) > 1 else names[0])
+
+
 def _system(message: Mapping[str, Any], index: int) -> list[Text]:
     parts: list[Block] = list(_parts(message, index, None))
     if any(not isinstance(part, Text) for part in parts):

@@ -110,8 +110,9 @@ def max_tokens(mapped: Mapped) -> int | None:
 
 
 def stop_sequences(mapped: Mapped) -> list[str]:
+    """Without empty ones, which stop nothing and are refused by most."""
     stop = mapped.take("stop")
-    return [stop] if isinstance(stop, str) else list(stop or ())
+    return [sequence for sequence in ([stop] if isinstance(stop, str) else stop or ()) if sequence != ""]
 
 
 def function_tools(mapped: Mapped) -> tuple[list[FunctionTool], list[Mapping[str, Any]]]:

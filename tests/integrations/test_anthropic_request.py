@@ -286,9 +286,41 @@ def test_messages__thinking_between_calls__where_it_was(content: list[Any], drop
     ]
     made = messages_of(USER, message, *results, USER, message, *results, USER)
     expected = [block for block in content if block not in dropped]
-    assert made[1]["content"] == made[3]["content"] == expected
+    again = [{**block, "id": f"{block['id']}_2"} if "id" in block else block for block in expected]
+    assert [made[1]["content"], made[3]["content"]] == [expected, again]
     # Two answers in a row are one message there.
-    assert messages_of(USER, message, message, USER)[1]["content"] == expected * 2
+    assert messages_of(USER, message, message, USER)[1]["content"] == expected + again
+
+
+def test_messages__thinking_and_nothing_behind_it__left_out() -> None:
+    """An answer that was cut off. Refused: "The final block in an assistant message cannot be `thinking`"."""
+    blocks = [{"type": "thinking", "thinking": "hm", "signature": "s1"}, {"type": "redacted_thinking", "data": "d"}]
+    thought = {"role": "assistant", "content": "", "thinking_blocks": blocks}
+    assert [message["role"] for message in messages_of(USER, thought, USER)] == ["user"]
+    details = [
+        {"type": "reasoning.text", "text": "hm", "signature": "s", "format": "anthropic-claude-v1", "index": index}
+        for index in (0, 2)
+    ]
+    made = messages_of(USER, {"role": "assistant", "content": "Hi", "reasoning_details": details}, USER)
+    assert [block["type"] for block in made[1]["content"]] == ["thinking", "text"]
+
+
+def test_messages__ids_of_calls_used_again__distinct_and_answered() -> None:
+    """As from vendors that number the calls of each answer anew."""
+    made = messages_of(USER, *looped("call_0"), *looped("call_0"), *looped("call.0"), *looped(""), *looped(""), USER)
+    called = [message["content"][0]["id"] for message in made if message["role"] == "assistant"]
+    answered = [message["content"][0]["tool_use_id"] for message in made[2::2]]
+    assert called == answered
+    assert len(set(called)) == 5
+    assert called[:2] == ["call_0", "call_0_2"]
+
+
+def looped(call_id: str) -> list[dict[str, Any]]:
+    call = {"id": call_id, "type": "function", "function": {"name": "ping", "arguments": "{}"}}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": call_id, "content": "pong"},
+    ]
 
 
 @pytest.mark.parametrize(
@@ -781,6 +813,10 @@ def test_stop__blank_ones__left_out_and_named() -> None:
         ({"metadata": {"user_id": "m"}, "user": "u"}, {"user_id": "m"}, []),
         ({"metadata": {"team": "blue"}, "user": "u"}, {"user_id": "u"}, ["metadata"]),
         ({"metadata": {}}, None, []),
+        ({"user": "ada@example.com"}, None, ["user"]),
+        ({"metadata": {"user_id": "+49 (0) 30 1234567"}}, None, ["user"]),
+        ({"user": "x" * 257}, None, ["user"]),
+        ({"user": "1234567890"}, {"user_id": "1234567890"}, []),
     ],
 )
 def test_metadata__the_users_id(fields: dict[str, Any], expected: Any, named: list[str]) -> None:

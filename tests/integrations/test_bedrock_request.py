@@ -588,6 +588,50 @@ JSON_VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=8,
 )
+
+
+def test_messages__ids_of_calls_used_again__distinct_and_answered() -> None:
+    def looped(call_id: str) -> list[dict[str, Any]]:
+        call = {"id": call_id, "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        result = {"role": "tool", "tool_call_id": call_id, "content": "ok"}
+        return [{"role": "assistant", "content": None, "tool_calls": [call]}, result]
+
+    turns = [{"role": "user", "content": "hi"}, *looped("call_0"), *looped("call_0"), *looped("x" * 64), *looped("")]
+    messages = native(CLAUDE, messages=[*turns, *looped("x" * 64)], tools=[TOOL])["messages"]
+    called = [message["content"][0]["toolUse"]["toolUseId"] for message in messages[1::2]]
+    assert [message["content"][0]["toolResult"]["toolUseId"] for message in messages[2::2]] == called
+    assert len(set(called)) == 5
+    assert max(len(call_id) for call_id in called) <= 64
+
+
+def test_messages__thinking_and_nothing_behind_it__left_out() -> None:
+    details = [{"type": "reasoning.text", "text": "hm", "signature": "s", "format": "anthropic-claude-v1", "index": 0}]
+    user = {"role": "user", "content": "hi"}
+    thought = {"role": "assistant", "content": "", "reasoning_details": details}
+    assert [message["role"] for message in native(CLAUDE, messages=[user, thought, user])["messages"]] == ["user"]
+
+
+def test_result__with_sound__refused() -> None:
+    sound = {"type": "input_audio", "input_audio": {"format": "wav", "data": "UklGRg=="}}
+    call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    turns = [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": [sound]},
+    ]
+    with pytest.raises(UnsupportedParameterError, match="sound"):
+        native(NOVA, messages=turns, tools=[TOOL])
+
+
+def test_tool__schema_without_a_type__of_an_object() -> None:
+    tool = {"type": "function", "function": {"name": "look", "parameters": {"properties": {"at": {}}}}}
+    made = native(CLAUDE, tools=[tool])["toolConfig"]["tools"][0]["toolSpec"]
+    assert made["inputSchema"]["json"] == {"type": "object", "properties": {"at": {}}}
+
+
+def test_stop__empty__asks_for_nothing() -> None:
+    assert "inferenceConfig" not in native(NOVA, stop="")
+
+
 PARTS = st.one_of(
     st.builds(lambda text: {"type": "text", "text": text}, st.text(max_size=12)),
     st.just({"type": "image_url", "image_url": {"url": PNG}}),

@@ -327,7 +327,6 @@ def test_call__arguments_as_an_object_or_missing__text() -> None:
             {**called(), "tool_plan": "I will ping."},
             {"tool_calls": called()["tool_calls"], "tool_plan": "I will ping."},
         ),
-        (COMMAND_A, {"content": None}, {"content": ""}),
         (COMMAND_A, {"content": "a", "citations": ["https://x"]}, {"content": "a"}),
         (
             COMMAND_A,
@@ -342,6 +341,14 @@ def test_assistant__history__coheres_own_goes_back(
 ) -> None:
     made = messages_of(USER, {"role": "assistant", **message}, USER, model=model)[1]
     assert made == {"role": "assistant", **expected}
+
+
+@pytest.mark.parametrize("content", [None, "", [], [{"type": "text", "text": ""}]])
+def test_messages__one_that_says_nothing__left_out_but_for_the_last(content: Any) -> None:
+    """Cohere: "all elements in history must have a message"."""
+    empty = {"role": "assistant", "content": content}
+    assert messages_of(USER, empty, {"role": "user", "content": content or ""}, USER) == [USER, USER]
+    assert len(messages_of(USER, empty)) == 2
 
 
 def test_images__in_every_form__an_object() -> None:
@@ -450,7 +457,7 @@ def said(messages: list[dict[str, Any]]) -> list[str]:
     for message in messages:
         content = message.get("content")
         told = [part["text"] for part in content if "text" in part] if isinstance(content, list) else [content or ""]
-        found.append("".join(told))
+        found += [text] if (text := "".join(told)) else []
     return found
 
 

@@ -67,6 +67,17 @@ def test_body__all_of_it_mistrals__the_same_bytes() -> None:
     assert ADAPTER.build_request(request, credentials("mistral")).body is request.body
 
 
+@pytest.mark.parametrize("content", [None, "", []])
+def test_messages__answer_that_says_nothing__left_out(content: Any) -> None:
+    """Mistral: "Assistant message must have either content or tool_calls, but not none."."""
+    empty = {"role": "assistant", "content": content}
+    assert messages_of(USER, empty, USER) == [USER, USER]
+    assert messages_of(USER, called("aB3dE6gH9"), result("aB3dE6gH9"), empty, USER)[-2:] == [
+        {"role": "assistant", "content": "OK"},
+        USER,
+    ]
+
+
 def test_body__another_model_upstream__values_keep_their_bytes() -> None:
     body = b'{"model":"mistral/x","messages":[{"role":"user","content":"\\u00fc"}],"temperature":1.0}'
     made = ADAPTER.build_request(ChatRequest("x", False, body, json.loads(body)), credentials("mistral"))

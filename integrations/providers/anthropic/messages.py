@@ -21,6 +21,7 @@ from integrations.providers.conversation import (
     ToolResult,
     Turn,
     read_conversation,
+    with_distinct_ids,
 )
 
 # https://docs.anthropic.com/en/api/messages: ids of tool calls. Other vendors' may hold dots and colons.
@@ -53,7 +54,8 @@ def read_messages(request: ChatRequest) -> Messages:
     if plain is not None:
         return plain
     # On a fallback an id in OpenAI's words names a file that another vendor holds.
-    conversation = read_conversation(request.fields, native=is_block if request.is_fallback else is_native)
+    read = read_conversation(request.fields, native=is_block if request.is_fallback else is_native)
+    conversation = with_distinct_ids(read, _id)  # "`tool_use` ids must be unique"
     said: list[tuple[str, list[Json]]] = []
     for turn in conversation.turns:
         blocks = _blocks(turn, request.media)
@@ -114,15 +116,18 @@ def _with_thoughts(turn: Turn, media: Mapping[str, Media]) -> list[Json]:
             thoughts.append((part.index or 0, block))
         else:
             others.append(block)
-    return done + _in_place(thoughts, others)
+    return done + _in_place(thoughts, others) if others else done
 
 
 def _in_place(thoughts: list[tuple[int, Json]], others: list[Json]) -> list[Json]:
+    """The last block is none of the thoughts, which the vendor refuses there: an answer that was cut off may end so."""
     placed: list[Json] = []
     waiting = list(reversed(others))
     for index, thought in thoughts:
         while len(placed) < index and waiting:
             placed.append(waiting.pop())
+        if not waiting:
+            break
         placed.append(thought)
     return placed + waiting[::-1]
 
@@ -135,7 +140,7 @@ def _block(part: Block, media: Mapping[str, Media]) -> Json | None:
         case Attachment():
             return _attachment(part, media)
         case ToolCall():
-            call = {"type": "tool_use", "id": _id(part.id), "name": part.name, "input": part.arguments_object()}
+            call = {"type": "tool_use", "id": part.id, "name": part.name, "input": part.arguments_object()}
             return _marked(call, part.cache_control)
         case ToolResult():
             return _result(part, media)
@@ -156,7 +161,7 @@ def _result(result: ToolResult, media: Mapping[str, Media]) -> Json:
     content = [made for part in result.content if (made := _block(part, media)) is not None]
     if len(content) == 1 and content[0].get("cache_control") == result.cache_control:
         content[0].pop("cache_control", None)  # the message's own marker, which stands on the result already
-    block: Json = {"type": "tool_result", "tool_use_id": _id(result.call_id)}
+    block: Json = {"type": "tool_result", "tool_use_id": result.call_id}
     if content:
         block["content"] = _short(content)
     if result.is_error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,11 @@ _encode = msgspec.json.Encoder().encode
 _SERVICE_TIERS = {"auto": "auto", "default": "standard_only", "standard_only": "standard_only"}
 # There is no mode for any JSON, only for JSON after a schema.
 _JSON_INSTRUCTION = "Answer with one valid JSON object and nothing else: no explanation, no code fence."
+
+# https://platform.claude.com/docs/en/api/messages/create#create.metadata: "user_id appears to contain an email address"
+# (or a phone number) is refused. A number without a plus may be an id like any other.
+_PERSONAL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+|^\+[\d\s().-]{7,}$")
+_LONGEST_USER_ID = 256
 
 # Requests with no other field take the short way.
 _PLAIN = frozenset(
@@ -134,8 +140,11 @@ def _metadata(mapped: Mapped) -> Json:
     if others:
         mapped.drop("metadata", f"anthropic knows user_id alone, not {', '.join(others[:5])}")
     user, safety = mapped.take("user"), mapped.take("safety_identifier")
-    user_id = given.get("user_id") or user or safety
-    return {"user_id": str(user_id)} if user_id else {}
+    user_id = str(given.get("user_id") or user or safety or "")
+    if _PERSONAL.search(user_id) or len(user_id) > _LONGEST_USER_ID:
+        mapped.drop("user", f"anthropic takes no addresses and numbers of people, nor more than {_LONGEST_USER_ID}")
+        return {}
+    return {"user_id": user_id} if user_id else {}
 
 
 def _service_tier(mapped: Mapped) -> str:

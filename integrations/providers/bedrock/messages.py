@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from integrations.providers.bedrock.media import MediaBlocks
+from integrations.providers.bedrock.media import PROVIDER, MediaBlocks
 from integrations.providers.bedrock.models import CLAUDE_FORMAT, Model
 from integrations.providers.conversation import (
     Attachment,
@@ -25,6 +25,7 @@ from integrations.providers.conversation import (
     ToolResult,
     Turn,
 )
+from integrations.providers.errors import UnsupportedParameterError
 
 NativeBlock = dict[str, Any]
 
@@ -110,7 +111,7 @@ class MessageWriter:
             case Attachment():
                 return [self._attachment(block)]
             case ToolCall():
-                use = {"toolUseId": tool_use_id(block.id), "name": block.name, "input": block.arguments_object()}
+                use = {"toolUseId": block.id, "name": block.name, "input": block.arguments_object()}
                 return [{"toolUse": use}]
             case ToolResult():
                 return [self._result(block)]
@@ -134,13 +135,16 @@ class MessageWriter:
             yield {"reasoningContent": {"reasoningText": {"text": block.text}}}
 
     def _result(self, result: ToolResult) -> NativeBlock:
+        """Raises UnsupportedParameterError for sound, the only file that may not stand in a result."""
         content = [
             {"text": part.text} if isinstance(part, Text) else self._attachment(part)
             for part in result.content
             if not isinstance(part, Text) or part.text.strip()
         ]
+        if any("audio" in block for block in content):
+            raise UnsupportedParameterError("messages", "Bedrock takes no sound in a tool's result", provider=PROVIDER)
         # A blank text is refused here too, an empty object is not.
-        native: dict[str, Any] = {"toolUseId": tool_use_id(result.call_id), "content": content or [{"json": {}}]}
+        native: dict[str, Any] = {"toolUseId": result.call_id, "content": content or [{"json": {}}]}
         if result.is_error:
             native["status"] = "error"
         return {"toolResult": native}
@@ -154,12 +158,15 @@ def is_native(part: Mapping[str, Any]) -> bool:
 def _in_place(
     thoughts: list[tuple[int, list[NativeBlock]]], others: list[list[NativeBlock]]
 ) -> list[list[NativeBlock]]:
-    """Thoughts where the model had them: a signed one must not be moved (see `shapes.reasoning_detail`)."""
+    """Thoughts where the model had them: a signed one must not be moved (see `shapes.reasoning_detail`). None stands
+    last, where Claude refuses it: an answer that was cut off may end so."""
     placed: list[list[NativeBlock]] = []
     waiting = list(reversed(others))
     for index, thought in thoughts:
         while len(placed) < index and waiting:
             placed.append(waiting.pop())
+        if not waiting:
+            break
         placed.append(thought)
     return placed + waiting[::-1]
 

@@ -12,12 +12,12 @@ import msgspec
 
 from integrations.providers.base import ChatRequest
 from integrations.providers.bedrock.media import PROVIDER, MediaBlocks
-from integrations.providers.bedrock.messages import MessageWriter, is_native
+from integrations.providers.bedrock.messages import MessageWriter, is_native, tool_use_id
 from integrations.providers.bedrock.models import Model, model_of
 from integrations.providers.bedrock.sampling import inference_config, settle_effort, settle_thinking, top_k
 from integrations.providers.bedrock.thinking import Thinking, thinking_of
 from integrations.providers.bedrock.tools import ToolConfig, additional_tool_choice, forbids_calls, tool_config
-from integrations.providers.conversation import Conversation, ToolCall, ToolResult, read_conversation
+from integrations.providers.conversation import Conversation, ToolCall, ToolResult, read_conversation, with_distinct_ids
 from integrations.providers.parameters import Mapped, ResponseFormat, response_format
 
 # Converse's own parameters, which a client may send under their own names. `inferenceConfig`, `outputConfig` and
@@ -46,7 +46,7 @@ def build_body(request: ChatRequest) -> tuple[Body, tuple[str, ...]]:
     mapped = Mapped(PROVIDER, request.fields)
     _refuse_other_kinds(mapped)
     model = model_of(request.model)
-    conversation = read_conversation(request.fields, native=is_native)
+    conversation = with_distinct_ids(read_conversation(request.fields, native=is_native), tool_use_id)
     config = tool_config(mapped, model, conversation)
     writer = MessageWriter(model, MediaBlocks(request.media))
     wish = response_format(mapped)

@@ -79,7 +79,8 @@ def additional_tool_choice(mapped: Mapped, model: Model, choice: Choice | None) 
 
 
 def _tool(mapped: Mapped, model: Model, function: FunctionTool) -> list[dict[str, Any]]:
-    spec: dict[str, Any] = {"name": function.name, "inputSchema": {"json": function.parameters}}
+    schema = function.parameters if "type" in function.parameters else {"type": "object", **function.parameters}
+    spec: dict[str, Any] = {"name": function.name, "inputSchema": {"json": schema}}
     if function.description:
         spec["description"] = function.description
     if function.strict:

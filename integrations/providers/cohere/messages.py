@@ -44,7 +44,9 @@ class Messages:
         for index, message in enumerate(messages):
             if message["role"] != "tool":
                 written += self._held_images()
-            written.append(self._message(message, index))
+            made = self._message(message, index)
+            if _says_something(made) or index == len(messages) - 1:
+                written.append(made)
         return written + self._held_images()
 
     def _held_images(self) -> list[dict[str, Any]]:
@@ -178,6 +180,16 @@ class Messages:
         if what not in self._noted:
             self._noted.add(what)
             self._mapped.drop(what)
+
+
+def _says_something(message: Mapping[str, Any]) -> bool:
+    """Cohere refuses what does not: "all elements in history must have a message". An answer may well be empty."""
+    if message["role"] == "tool" or message.get("tool_calls"):
+        return True
+    content = message["content"]
+    if not isinstance(content, list):
+        return bool(content)
+    return any(part["type"] != "text" or part["text"] for part in content)
 
 
 def _parts_of(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

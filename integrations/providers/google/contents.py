@@ -40,7 +40,7 @@ class Writer:
     vertex: bool
 
     def contents(self, conversation: Conversation) -> list[dict[str, Any]]:
-        written = []
+        written: list[dict[str, Any]] = []
         called: list[str] = []  # ids of the calls that the next results answer
         for turn in conversation.turns:
             if turn.role == "assistant":
@@ -48,7 +48,9 @@ class Writer:
                 called = [block.id for block in turn.blocks if isinstance(block, ToolCall)]
             else:
                 role, parts = "user", self._user_parts(turn.blocks, called)
-            if parts:
+            if parts and written and written[-1]["role"] == role:  # what stood between them said nothing
+                written[-1]["parts"] += parts
+            elif parts:
                 written.append({"role": role, "parts": parts})
         return written
 

@@ -123,7 +123,14 @@ def _in_order(messages: list[_System | _User | _Assistant | _Tool]) -> bool:
         return True
     last = messages[-1]
     answerable = last.prefix if isinstance(last, _Assistant) else not isinstance(last, _System)
-    return answerable and not any((_ROLES[type(a)], _ROLES[type(b)]) in _REFUSED_ORDERS for a, b in pairwise(messages))
+    silent = any(isinstance(one, _Assistant) and not (one.content or one.tool_calls) for one in messages)
+    in_order = not any((_ROLES[type(a)], _ROLES[type(b)]) in _REFUSED_ORDERS for a, b in pairwise(messages))
+    return answerable and in_order and not silent
+
+
+def _is_silent(message: Mapping[str, Any]) -> bool:
+    """An empty answer, which Mistral refuses: "Assistant message must have either content or tool_calls"."""
+    return message["role"] == "assistant" and not message.get("content") and not message.get("tool_calls")
 
 
 class CallIds:
@@ -172,9 +179,10 @@ class _Writer:
         self._noted: set[str] = set()
 
     def messages(self) -> Iterator[dict[str, Any]]:
-        previous, last = "", len(self._messages) - 1
-        for index, message in enumerate(self._messages):
-            written = self._message(message, index)
+        made = [self._message(message, index) for index, message in enumerate(self._messages)]
+        spoken = [message for message in made if not _is_silent(message)]
+        previous, last = "", len(spoken) - 1
+        for index, written in enumerate(spoken):
             if written["role"] == "system" and (index == last or (previous, "system") in _REFUSED_ORDERS):
                 # Instructions stand before the first answer; what comes later is the user's word.
                 written["role"] = "user"
