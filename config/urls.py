@@ -13,7 +13,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/llm/", include("core.urls")),
     path("api/llm/", include("integrations.urls")),
     path("api/llm/", include("analytics.urls")),
-    path("api/llm/", include("rollouts.urls")),
     path("api/llm/", include("prompts.urls")),
 ]
 
