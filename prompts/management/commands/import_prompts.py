@@ -1,0 +1,82 @@
+"""`manage.py import_prompts`: adds the prompts of an exported document to a project."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from rest_framework.exceptions import ValidationError as InvalidDocument
+from typing_extensions import override
+
+from core.errors import ApplicationError
+from core.exception_handler import translate
+from core.management.tables import require_tables
+from core.selectors import find_project
+from prompts.serializers import ImportSerializer
+from prompts.transfer import ConfigOutcome, import_prompts
+
+ACTOR = "command:import_prompts"
+_SHOWN_PROBLEMS = 20
+
+
+class Command(BaseCommand):
+    help = (
+        "Add the prompt configs and versions of an exported document that a project does not have. "
+        "Nothing that exists is changed, and importing again changes nothing."
+    )
+
+    @override
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", help="a document of export_prompts; - for standard input")
+        parser.add_argument("--project", required=True, help="id or name of the project")
+        parser.add_argument("--dry-run", action="store_true", help="only say what would be added")
+
+    @override
+    def handle(self, *args: Any, **options: Any) -> None:
+        require_tables()
+        project = find_project(options["project"])
+        if project is None:
+            raise CommandError(f"There is no project with the id or name {options['project']!r}.")
+        document = _checked(_read(options["file"]))
+        try:
+            outcomes = import_prompts(
+                project_id=project.pk, configs=document.imported(), actor=ACTOR, dry_run=options["dry_run"]
+            )
+        except ApplicationError as error:
+            raise CommandError(error.message) from error
+        self._report(outcomes, dry_run=options["dry_run"])
+
+    def _report(self, outcomes: list[ConfigOutcome], *, dry_run: bool) -> None:
+        for outcome in outcomes:
+            made = "new config, " if outcome.created else ""
+            self.stdout.write(
+                f"{outcome.name}: {made}{len(outcome.added)} versions added, {len(outcome.skipped)} there already"
+            )
+        if dry_run:
+            self.stdout.write("Dry run: nothing was changed.")
+
+
+def _read(name: str) -> Any:
+    try:
+        raw = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+        return json.loads(raw)
+    except OSError as error:
+        raise CommandError(f"{name} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise CommandError(f"{name} is not JSON.") from error
+
+
+def _checked(data: Any) -> ImportSerializer:
+    document = ImportSerializer(data=data)
+    try:
+        document.is_valid(raise_exception=True)
+    except InvalidDocument as error:
+        known = translate(error)
+        details = (known.details if known else None) or {}
+        problems = [f"{field}: {messages[0]}" for field, messages in details.items()]
+        raise CommandError("The document cannot be imported:\n" + "\n".join(problems[:_SHOWN_PROBLEMS])) from error
+    return document

@@ -1,0 +1,232 @@
+"""Export and import: as HTTP endpoints and as commands."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from rest_framework.test import APIClient
+
+from core.models import Project
+from prompts.models import PromptActivation, PromptConfig, PromptVersion
+from prompts.services import activate_version
+from prompts.transfer import export_prompts
+from tests.factories.core import make_project
+from tests.factories.prompts import make_config, make_version
+from tests.prompts.conftest import BASE, client_of, config_path
+
+TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"z": 1, "a": [None, 1.5, "é"]}}}]
+
+
+@pytest.fixture
+def config(project: Project) -> PromptConfig:
+    """Three versions, the second active; the third says what the first said."""
+    config = make_config(project, "greeter")
+    make_version(config, "Hello {{ name }}\n", variables=[{"name": "name", "type": "string", "required": True}])
+    second = make_version(
+        config,
+        "Grüße",
+        model="gpt-4o",
+        temperature=1,
+        max_tokens=5,
+        tools=TOOLS,
+        response_format={"type": "json_object"},
+        commit_message="German",
+    )
+    make_version(config, "Hello {{ name }}\n", variables=[{"name": "name", "type": "string", "required": True}])
+    activate_version(project_id=project.pk, config_id=config.pk, version_id=second.pk, actor="ada")
+    config.refresh_from_db()
+    return config
+
+
+def comparable(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """What an import has to bring along: all but who and when."""
+    configs = json.loads(json.dumps(document["configs"]))
+    for config in configs:
+        for version in config["versions"]:
+            del version["created_by"], version["created_at"]
+    return configs  # type: ignore[no-any-return]  # decoded just now
+
+
+def test_export__config__all_versions_and_the_active_marker(api: APIClient, config: PromptConfig) -> None:
+    make_config(config.project, "empty")
+    document = api.get(f"{BASE}/export").json()
+    assert (document["format"], document["format_version"]) == ("prompt-gateway/prompts", 1)
+    assert [(c["name"], c["active_version_number"]) for c in document["configs"]] == [("empty", None), ("greeter", 2)]
+    first, second, third = document["configs"][1]["versions"]
+    assert (first["version_number"], first["system_prompt"]) == (1, "Hello {{ name }}\n")
+    assert {name: second[name] for name in ("model", "temperature", "max_tokens", "commit_message")} == {
+        "model": "gpt-4o",
+        "temperature": 1.0,
+        "max_tokens": 5,
+        "commit_message": "German",
+    }
+    assert str(second["tools"]) == str(TOOLS)
+    assert third["system_prompt"] == first["system_prompt"]
+    alone = api.get(config_path(config.pk, "export")).json()
+    assert [c["name"] for c in alone["configs"]] == ["greeter"]
+
+
+def test_import__into_an_empty_project__the_same_prompts(api: APIClient, config: PromptConfig) -> None:
+    document = api.get(f"{BASE}/export").json()
+    target = make_project()
+    response = client_of(target).post(f"{BASE}/import", document)
+    assert response.status_code == 200, response.content
+    assert response.json() == {
+        "dry_run": False,
+        "configs_created": 1,
+        "versions_added": 3,
+        "versions_skipped": 0,
+        "configs": [{"name": "greeter", "created": True, "versions_added": [1, 2, 3], "versions_skipped": []}],
+    }
+    assert comparable(export_prompts(target.pk)) == comparable(document)
+    latest = PromptActivation.objects.filter(config__project=target).latest("id")
+    assert (latest.kind, latest.reason) == ("activated", "active in the import")
+    assert latest.actor.startswith("key:")
+
+
+def test_import__again__changes_nothing(api: APIClient, config: PromptConfig) -> None:
+    document = api.get(f"{BASE}/export").json()
+    before = (PromptVersion.objects.count(), PromptActivation.objects.count())
+    for _ in range(2):
+        body = api.post(f"{BASE}/import", document).json()
+        assert (body["configs_created"], body["versions_added"], body["versions_skipped"]) == (0, 0, 3)
+    assert (PromptVersion.objects.count(), PromptActivation.objects.count()) == before
+    assert comparable(export_prompts(config.project_id)) == comparable(document)
+
+
+def test_import__existing_config__adds_and_never_overwrites(api: APIClient, config: PromptConfig) -> None:
+    document = api.get(f"{BASE}/export").json()
+    target = make_project()
+    existing = make_config(target, "greeter")
+    make_version(existing, "Mine")
+    make_version(existing, "Grüße", model="gpt-4o", temperature=1, max_tokens=5, tools=TOOLS,
+                 response_format={"type": "json_object"}, commit_message="another message")  # fmt: skip
+    document["configs"][0]["description"] = "Theirs"
+    body = client_of(target).post(f"{BASE}/import", document).json()
+    assert body["configs"][0]["versions_added"] == [1, 3]
+    assert body["configs"][0]["versions_skipped"] == [2]
+    existing.refresh_from_db()
+    assert existing.active_version is not None
+    assert (existing.description, existing.active_version.system_prompt, existing.last_version_number) == (
+        "",
+        "Mine",
+        4,
+    )
+
+
+def test_import__dry_run__says_what_would_happen_and_changes_nothing(api: APIClient, config: PromptConfig) -> None:
+    document = api.get(f"{BASE}/export").json()
+    target = make_project()
+    body = client_of(target).post(f"{BASE}/import", {**document, "dry_run": True}).json()
+    assert (body["dry_run"], body["configs_created"], body["versions_added"]) == (True, 1, 3)
+    assert not PromptConfig.objects.for_project(target.pk).exists()
+
+
+def document_with(version: dict[str, Any] | None = None, **config: Any) -> dict[str, Any]:
+    versions = [{"version_number": 1, "system_prompt": "x", **(version or {})}]
+    configs = [{"name": "a", "versions": versions, **config}]
+    return {"format": "prompt-gateway/prompts", "format_version": 1, "configs": configs}
+
+
+@pytest.mark.parametrize(
+    ("document", "field"),
+    [
+        ({}, "format"),
+        ([], "non_field_errors"),
+        ({**document_with(), "format": "other"}, "format"),
+        ({**document_with(), "format_version": 2}, "format_version"),
+        ({**document_with(), "configs": {}}, "configs"),
+        ({**document_with(), "configs": [1]}, "configs.0"),
+        ({**document_with(), "configs": document_with()["configs"] * 2}, "configs"),
+        ({**document_with(), "dry_run": "perhaps"}, "dry_run"),
+        (document_with(name=""), "configs.0.name"),
+        (document_with(versions=None), "configs.0.versions"),
+        (document_with(versions=document_with()["configs"][0]["versions"] * 2), "configs.0.versions"),
+        (document_with(active_version_number=2), "configs.0.active_version_number"),
+        (document_with({"version_number": 0}), "configs.0.versions.0.version_number"),
+        (document_with({"temperature": 3}), "configs.0.versions.0.temperature"),
+        (document_with({"variables": [{"name": "1"}]}), "configs.0.versions.0.variables.0.name"),
+        (document_with({"tools": [{}]}), "configs.0.versions.0.tools.0.type"),
+    ],
+)
+def test_import__bad_document__400_naming_the_place_and_nothing_made(api: APIClient, document: Any, field: str) -> None:
+    response = api.post(f"{BASE}/import", document)
+    assert response.status_code == 400, response.content
+    assert field in response.json()["error"]["details"]
+    assert not PromptConfig.objects.exists()
+
+
+def test_import__name_refused_late__nothing_made(api: APIClient) -> None:
+    document = document_with()
+    document["configs"].append({"name": "b\u202e", "versions": []})
+    response = api.post(f"{BASE}/import", document)
+    assert (response.status_code, list(response.json()["error"]["details"])) == (400, ["name"])
+    assert not PromptConfig.objects.exists()
+
+
+def run(*command: str) -> str:
+    out = io.StringIO()
+    call_command(*command, stdout=out)
+    return out.getvalue()
+
+
+def test_commands__export_to_a_file_and_import__the_same_prompts(config: PromptConfig, tmp_path: Path) -> None:
+    file, target = tmp_path / "prompts.json", make_project("target")
+    assert run("export_prompts", "--project", str(config.project_id), "--output", str(file)) == ""
+    document = json.loads(file.read_text(encoding="utf-8"))
+
+    said = run("import_prompts", str(file), "--project", "target", "--dry-run")
+    assert said == "greeter: new config, 3 versions added, 0 there already\nDry run: nothing was changed.\n"
+    assert not PromptConfig.objects.for_project(target.pk).exists()
+
+    assert run("import_prompts", str(file), "--project", "target") == said.splitlines()[0] + "\n"
+    assert comparable(export_prompts(target.pk)) == comparable(document)
+    assert "0 versions added, 3 there" in run("import_prompts", str(file), "--project", "target")
+    assert PromptVersion.objects.filter(config__project=target).values_list(
+        "created_by", flat=True
+    ).distinct().get() == ("command:import_prompts")
+
+
+def test_commands__one_config_over_standard_streams(config: PromptConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_config(config.project, "other", versions=1)
+    make_project("target")
+    document = run("export_prompts", "--project", config.project.name, "--config", "greeter")
+    assert [item["name"] for item in json.loads(document)["configs"]] == ["greeter"]
+    monkeypatch.setattr(sys, "stdin", io.StringIO(document))
+    assert "3 versions added" in run("import_prompts", "-", "--project", "target")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("command", "complaint"),
+    [
+        (["export_prompts", "--project", "nobody"], "no project"),
+        (["export_prompts", "--project", "shop", "--config", "none"], "no prompt config named 'none'"),
+        (["export_prompts", "--project", "shop", "--output", "{folder}"], "cannot be written"),
+        (["import_prompts", "{folder}/none.json", "--project", "shop"], "cannot be read"),
+        (["import_prompts", "{folder}/bad.json", "--project", "shop"], "is not JSON"),
+        (["import_prompts", "{folder}/list.json", "--project", "shop"], "cannot be imported"),
+        (["import_prompts", "{folder}/version.json", "--project", "shop"], r"configs\.0\.versions\.0\.system_prompt"),
+        (["import_prompts", "{folder}/name.json", "--project", "shop"], "printable"),
+        (["import_prompts", "{folder}/list.json", "--project", "nobody"], "no project"),
+    ],
+)
+def test_commands__bad_argument__clear_line(tmp_path: Path, command: list[str], complaint: str) -> None:
+    make_project("shop")
+    files = {
+        "bad": "{",
+        "list": "[]",
+        "version": json.dumps(document_with({"system_prompt": ""})),
+        "name": json.dumps(document_with(name="a\nb")),
+    }
+    for name, content in files.items():
+        (tmp_path / f"{name}.json").write_text(content)
+    with pytest.raises(CommandError, match=complaint):
+        run(*[part.format(folder=tmp_path) for part in command])
+    assert not PromptConfig.objects.exists()
