@@ -1,0 +1,64 @@
+"""What an evaluation is told of one closed minute. Frozen, small, and stored as it is, so that it can be replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from rollouts.evaluation.grid import Histogram
+from rollouts.evaluation.policy import Metric
+
+
+@dataclass(frozen=True, slots=True)
+class ArmCounts:
+    """One arm in one minute.
+
+    Left out everywhere: forced variants, allocation fallbacks, requests whose managed prompt was skipped, playground
+    and agent traffic. `requests` are those with an outcome the service answers for: neither the client's own faults
+    (400, 401, 404, 422, 429 of ours) nor cancelled ones; `errors` of them ended with a status of 500 or more, a
+    timeout, a refusal, or a provider's 400 after the prompt was injected. `latency` counts the answered ones in
+    milliseconds and `cost` the answered and priced ones in 10^-10 US dollars, by bin (`grid.bin_of`), both without
+    cache hits. `latency_ms` and `cost_usd` are their exact sums. `units` are allocation units first seen in this
+    rollout in this minute; of random allocation every allocated request is one.
+    """
+
+    requests: int = 0
+    errors: int = 0
+    units: int = 0
+    latency: Histogram = field(default_factory=dict)
+    latency_ms: int = 0
+    cost: Histogram = field(default_factory=dict)
+    cost_usd: Decimal = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSums:
+    """How one metric clusters by unit (u) in the baseline arm, from the rollout's start to the end of this minute.
+
+    With n_u requests of a unit and x_u the sum of their values: Σn_u, Σn_u², Σx_u, Σx_u², Σx_u n_u, and the sum of the
+    squared values of single requests. A value is 1 or 0 for an error or a slow request, else latency or cost, cut at
+    the reference's `cap`.
+    """
+
+    requests: float = 0.0
+    requests_squared: float = 0.0
+    total: float = 0.0
+    total_squared: float = 0.0
+    cross: float = 0.0
+    values_squared: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class MinuteCounts:
+    """One closed minute within one stage. `minute` is Unix time divided by 60; stages count from 1.
+
+    `clusters` is for sticky allocation only, where requests of a unit depend on each other.
+    """
+
+    minute: int
+    stage: int
+    weight: int
+    target: ArmCounts
+    baseline: ArmCounts
+    clusters: Mapping[Metric, ClusterSums] = field(default_factory=dict)

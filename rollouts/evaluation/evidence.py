@@ -1,0 +1,119 @@
+"""The factors of the e-processes: how much one minute speaks for or against the target.
+
+Within a minute, if the arms do not differ, every choice of n of the N requests is as likely to be the target's as any
+other, whatever the load, the provider's state or the weight. Each factor below has a mean of at most 1 over these
+choices, so that their product over the minutes stays below 1/a for ever with probability 1 - a, however often one
+looks (Ville's inequality).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from rollouts.evaluation.grid import Histogram, value_of
+from rollouts.evaluation.reference import Reference
+
+ODDS = tuple(math.log(odds) for odds in (1.5, 2.0, 3.0, 5.0, 10.0))
+"""Logarithms of the odds ratios a bad target is looked for at."""
+LOWER_ODDS = tuple(-odds for odds in ODDS)
+TILTS = (0.1, 0.2, 0.4, 0.8)
+
+RARE_ERRORS = (0.001, 0.01)
+RARELY_SLOW = (0.01, 0.05)
+"""A rate that is safely rare, and the one that a target at its margin has at least."""
+
+
+def odds_factors(*, events: int, drawn: int, all_events: int, total: int, odds: tuple[float, ...]) -> tuple[float, ...]:
+    """ln( psi^x / h(psi) ) for each ln(psi) of `odds`: x of `drawn` target requests and M of all `total` are events.
+
+    h is the mean of psi^x over all choices of the target's requests (hypergeometric), so the mean is exactly 1.
+    """
+    means = _log_means(all_events, drawn, total, odds)
+    return tuple(events * log_odds - mean for log_odds, mean in zip(odds, means, strict=True))
+
+
+@lru_cache(maxsize=8192)
+def _log_means(all_events: int, drawn: int, total: int, odds: tuple[float, ...]) -> tuple[float, ...]:
+    fewest, most = max(0, drawn - (total - all_events)), min(all_events, drawn)
+    weights, weight = [0.0], 0.0
+    for count in range(fewest, most):
+        weight += math.log((all_events - count) * (drawn - count)) - math.log(
+            (count + 1) * (total - all_events - drawn + count + 1)
+        )
+        weights.append(weight)
+    whole = log_sum(weights)
+    return tuple(log_sum([w + (fewest + i) * one for i, w in enumerate(weights)]) - whole for one in odds)
+
+
+def rare_factor(*, events: int, requests: int, rates: tuple[float, float]) -> float:
+    """ln of the likelihood ratio of the first rate against the second: safety where there is next to nothing to count.
+
+    Its mean is at most 1 whenever the true rate is at least the second.
+    """
+    rare, margin = rates
+    return events * math.log(rare / margin) + (requests - events) * math.log((1 - rare) / (1 - margin))
+
+
+def tilt_factors(
+    target: Histogram, baseline: Histogram, reference: Reference, *, divisor: float, upwards: bool
+) -> tuple[float, ...]:
+    """l Σ z - n ln( mean of exp(l z) ) for each l of `TILTS`, z the standardised value, the target's divided first.
+
+    Upwards it grows when the target's values are higher than the baseline's, else when they are lower. The mean is at
+    most 1, since drawing without replacement spreads less than with it (Hoeffding 1963, theorem 4).
+    """
+    drawn, others = sum(target.values()), sum(baseline.values())
+    if not drawn or not others:
+        return (0.0,) * len(TILTS)
+    own, theirs = _tilted(reference, divisor, upwards), _tilted(reference, 1.0, upwards)
+    scores = math.fsum(own[number][0] * count for number, count in target.items())
+    sums = [0.0] * len(TILTS)
+    for histogram, table in ((target, own), (baseline, theirs)):
+        for number, count in histogram.items():
+            _, first, second, third, fourth = table[number]
+            sums[0] += count * first
+            sums[1] += count * second
+            sums[2] += count * third
+            sums[3] += count * fourth
+    total = drawn + others
+    return tuple(tilt * scores - drawn * math.log(one / total) for tilt, one in zip(TILTS, sums, strict=True))
+
+
+class _Tilted(dict[int, tuple[float, float, float, float, float]]):
+    """z and exp(l z) by bin, worked out on first use."""
+
+    def __init__(self, reference: Reference, divisor: float, upwards: bool) -> None:
+        super().__init__()
+        self._reference = reference
+        self._divisor = divisor
+        self._sign = 1.0 if upwards else -1.0
+
+    def __missing__(self, number: int) -> tuple[float, float, float, float, float]:
+        cut = min(value_of(number) / self._divisor, self._reference.cap)
+        score = self._sign * (cut - self._reference.mean) / self._reference.deviation
+        first, second, third, fourth = (math.exp(tilt * score) for tilt in TILTS)
+        entry = self[number] = (score, first, second, third, fourth)
+        return entry
+
+
+@lru_cache(maxsize=256)
+def _tilted(reference: Reference, divisor: float, upwards: bool) -> _Tilted:
+    return _Tilted(reference, divisor, upwards)
+
+
+def added(one: Sequence[float], other: Sequence[float]) -> tuple[float, ...]:
+    return tuple(a + b for a, b in zip(one, other, strict=True))
+
+
+def log_sum(logs: Iterable[float]) -> float:
+    """The logarithm of the sum of what these are the logarithms of."""
+    values = list(logs)
+    highest = max(values)
+    return highest + math.log(math.fsum(math.exp(value - highest) for value in values))
+
+
+def log_mean(logs: Sequence[float], design: float = 1.0) -> float:
+    """The logarithm of the mean of several e-values, each to the power 1/design."""
+    return log_sum(value / design for value in logs) - math.log(len(logs))

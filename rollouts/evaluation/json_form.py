@@ -1,0 +1,57 @@
+"""Evaluation's dataclasses as plain JSON and back, without loss: what is read back goes on exactly as before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from decimal import Decimal
+from enum import Enum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+
+
+def to_json(value: Any) -> Any:
+    """Dicts, lists, strings and numbers only. Dataclass fields keep their names, mappings get text keys."""
+    if is_dataclass(value):
+        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [to_json(item) for item in value]
+    if isinstance(value, Decimal):
+        return str(value)
+    return value.value if isinstance(value, Enum) else value
+
+
+def from_json(kind: type[T], data: Any) -> T:
+    """The value of type `kind` that `to_json` gave `data` for. Raises KeyError, TypeError or ValueError."""
+    read: T = _read(kind, data)
+    return read
+
+
+def _read(kind: Any, data: Any) -> Any:
+    origin = get_origin(kind)
+    if origin in (Union, UnionType):
+        [inner] = [option for option in get_args(kind) if option is not NoneType]
+        return None if data is None else _read(inner, data)
+    if origin is tuple:
+        return tuple(_read(get_args(kind)[0], item) for item in data)
+    if origin is not None and issubclass(origin, Mapping):
+        key_kind, value_kind = get_args(kind)
+        return {_read(key_kind, key): _read(value_kind, item) for key, item in data.items()}
+    if is_dataclass(kind):
+        return _dataclass(kind, data)
+    # A database may hand a whole float back as an integer.
+    return kind(data)
+
+
+def _dataclass(kind: Any, data: Any) -> Any:
+    return kind(**{name: _read(hint, data[name]) for name, hint in _hints(kind).items()})
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)

@@ -1,0 +1,23 @@
+"""How many errors are still harmless?"""
+
+from __future__ import annotations
+
+import math
+
+_LEAST_REQUESTS = 100
+_TIMES, _PLUS = 2.0, 0.01
+
+
+def margin_rate(rate: float) -> float:
+    """The error rate below which a target passes: twice the baseline's, or one percentage point more."""
+    # Above one half twice the rate says nothing; halfway to all is then the bound.
+    return min(max(_TIMES * rate, rate + _PLUS), (1 + rate) / 2)
+
+
+def margin_odds(*, errors: int, requests: int) -> float | None:
+    """ln of the odds ratio of the margin against the baseline so far; None while too little is known of it."""
+    if requests < _LEAST_REQUESTS:
+        return None
+    rate = (errors + 0.5) / (requests + 1)
+    bound = margin_rate(rate)
+    return math.log(bound * (1 - rate) / (rate * (1 - bound)))
