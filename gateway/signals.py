@@ -13,13 +13,16 @@ from gateway.models import GatewaySettings
 from gateway.snapshot.announcements import PRICES, announce
 from integrations.models import ModelPrice, ProviderIntegration
 from integrations.signals import prices_changed
+from prompts.models import PromptConfig
 
 
 def _project_changed(instance: Project, **_: Any) -> None:
     transaction.on_commit(partial(announce, str(instance.pk)))
 
 
-def _owned_by_project_changed(instance: ApiKey | ProviderIntegration | GatewaySettings, **_: Any) -> None:
+def _owned_by_project_changed(
+    instance: ApiKey | ProviderIntegration | GatewaySettings | PromptConfig, **_: Any
+) -> None:
     transaction.on_commit(partial(announce, str(instance.project_id)))
 
 
@@ -34,4 +37,6 @@ def connect() -> None:
         signal.connect(_owned_by_project_changed, sender=ApiKey, dispatch_uid="gateway.key")
         signal.connect(_owned_by_project_changed, sender=ProviderIntegration, dispatch_uid="gateway.integration")
         signal.connect(_owned_by_project_changed, sender=GatewaySettings, dispatch_uid="gateway.settings")
+        # A version is served only once its config says so, so the config's own signal is enough.
+        signal.connect(_owned_by_project_changed, sender=PromptConfig, dispatch_uid="gateway.prompt_config")
         signal.connect(_prices_changed, sender=ModelPrice, dispatch_uid="gateway.price")

@@ -43,6 +43,18 @@ class Attempt:
     is_foreign: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class PromptUse:
+    """Which managed prompt a request named, and what it got of it: `version` 0 when the prompt was skipped."""
+
+    config_id: str = ""
+    name: str = ""
+    version: int = 0
+
+
+_NO_PROMPT = PromptUse()
+
+
 @dataclass(slots=True)
 class Account:
     """Of one authenticated request, filled as it goes, written to the spool exactly once. Times from `perf_counter`.
@@ -68,7 +80,10 @@ class Account:
     usage_estimated: bool = False
     fallback_used: bool = False
     retries: int = 0
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()  # of the attempt
+    prompt: PromptUse = _NO_PROMPT
+    prompt_warnings: tuple[str, ...] = ()
+    injected_bytes: int = 0
     price: Price | None = None
     first_output: float = 0.0
     output_bytes: int = 0

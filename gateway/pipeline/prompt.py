@@ -1,13 +1,90 @@
-"""Stage 3: managed prompts. No project can own a prompt config yet, so naming one is always an error, never ignored."""
+"""Stage 3: managed prompts (specification, items 5 and 6; design, section 5, Prompts and Rollouts).
+
+A config is injected only where the request names it and has no system message of its own. Where it is not, the request
+goes on as it came, and `x-svc-warning` says why.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
 from gateway.errors import PromptConfigNotFoundError
-from gateway.pipeline.context import RequestContext
+from gateway.pipeline.context import Account, PromptUse, RequestContext
+from gateway.pipeline.rebuild import rebuilt
+from gateway.snapshot.prompts import ManagedPrompt
+from gateway.wire import ChatCompletionRequest
+from prompts.errors import InvalidVariableError
+
+# Clients choose the names they send.
+_QUOTED_CHARACTERS = 100
+_NONE_NAMED = "explicit mode with no prompt_config sent: no managed prompt was used"
 
 
-def resolve_prompt(context: RequestContext) -> None:
-    """Raises PromptConfigNotFoundError (404) when the request names a prompt config that the project does not have."""
-    name = context.request.prompt_config or context.headers.prompt_config
-    if name:
-        raise PromptConfigNotFoundError(f"The project has no prompt config named {name!r}")
+def with_prompt(context: RequestContext, account: Account) -> RequestContext:
+    """The request with the prompt it names, or as it is. What it got is in `account.prompt`.
+
+    Raises PromptConfigNotFoundError (404), VariableError (422).
+    """
+    request, prompts = context.request, context.snapshot.prompts
+    # As with variables, the body wins.
+    name = request.prompt_config or context.headers.prompt_config
+    if not name:
+        if prompts and not _has_system_message(request):
+            account.prompt_warnings = (_NONE_NAMED,)
+        return context
+    prompt = prompts.get(name)
+    if prompt is None:
+        raise PromptConfigNotFoundError(f"The project has no prompt config named {name[:_QUOTED_CHARACTERS]!r}")
+    reason = _reason_to_skip(prompt, request)
+    if reason:
+        account.prompt = PromptUse(prompt.config_id, prompt.name)
+        account.prompt_warnings = (f"prompt config {prompt.name!r} was skipped: {reason}",)
+        return context
+    return _injected(context, account, prompt)
+
+
+def _reason_to_skip(prompt: ManagedPrompt, request: ChatCompletionRequest) -> str:
+    if _has_system_message(request):
+        return "the request has a system message"
+    if prompt.active is None:
+        return "it has no version yet"
+    return ""
+
+
+def _has_system_message(request: ChatCompletionRequest) -> bool:
+    # A generator would cost more than most conversations are long.
+    for message in request.messages:  # noqa: SIM110
+        if message.role in ("system", "developer"):
+            return True
+    return False
+
+
+def _injected(context: RequestContext, account: Account, prompt: ManagedPrompt) -> RequestContext:
+    version = prompt.active
+    assert version is not None  # noqa: S101 - the reasons to skip
+    account.prompt = PromptUse(prompt.config_id, prompt.name, version.number)
+    text = version.template.render(_values(context), tolerated=prompt.names)
+    changed = rebuilt(context, version, text)
+    account.injected_bytes = len(changed.body) - len(context.body)
+    return changed
+
+
+def _values(context: RequestContext) -> Mapping[str, Any]:
+    """Variables by name; those of the body replace those of the headers.
+
+    Raises InvalidVariableError for a value that is JSON and yet cannot be read: a number beyond a double, half a
+    surrogate pair.
+    """
+    sent = context.request.prompt_variables
+    if not sent:
+        return context.headers.variables
+    values: dict[str, Any] = dict(context.headers.variables)
+    for name, raw in sent.items():
+        try:
+            values[name] = msgspec.json.decode(raw)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            raise InvalidVariableError(name, "cannot be read.") from None
+    return values

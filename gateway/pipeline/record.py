@@ -20,7 +20,7 @@ _NOTHING = f"{Cost().total:f}"
 def estimated_usage(account: Account) -> Usage:
     """Tokens of an answer whose provider did not say, from the bytes that passed."""
     return Usage(
-        prompt_tokens=estimated_tokens(len(account.body)),
+        prompt_tokens=estimated_tokens(len(account.body) + account.injected_bytes),
         completion_tokens=estimated_tokens(account.output_bytes),
     )
 
@@ -38,7 +38,7 @@ def record(runtime: Runtime, account: Account) -> None:
 def _record_of(account: Account) -> RequestRecord:
     now = time.perf_counter()
     usage = _usage_of(account)
-    request, error, first_output = account.request, account.error, account.first_output
+    request, error, first_output, prompt = account.request, account.error, account.first_output, account.prompt
     own_cost = None if account.price is None else cost_of(usage, account.price)
     cost = _sum_of([own_cost if usage.total_tokens else Cost(), *account.spent]) if account.spent else own_cost
     return RequestRecord(
@@ -74,6 +74,8 @@ def _record_of(account: Account) -> RequestRecord:
         latency_ms=round((now - account.started) * 1000),
         ttft_ms=round((first_output - account.started) * 1000) if first_output else 0,
         retry_count=account.retries,
+        prompt_config_id=prompt.config_id,
+        prompt_version=prompt.version,
         attempts=_attempts(account, usage, own_cost),
     )
 

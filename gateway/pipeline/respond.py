@@ -142,13 +142,17 @@ def _served_by(account: Account) -> HeaderList:
     if account.fallback_used and account.request is not None:
         served.append((headers.ORIGINAL_MODEL, headers.header_value(account.request.model)))
         served.append((headers.FALLBACK_USED, b"true"))
-    if account.price is None or account.warnings:
+    prompt = account.prompt
+    if prompt.version:
+        served.append((headers.PROMPT_CONFIG, headers.header_value(prompt.name)))
+        served.append((headers.PROMPT_VERSION, b"%d" % prompt.version))
+    if account.price is None or account.warnings or account.prompt_warnings:
         served.append((headers.WARNING, headers.header_value(_warnings(account)[:_MAX_WARNING_CHARACTERS])))
     return served
 
 
 def _warnings(account: Account) -> str:
-    warnings = list(account.warnings)
+    warnings = [*account.prompt_warnings, *account.warnings]
     if account.price is None:
         warnings.append(f"no price is known for {account.model}: cost unknown")
     return "; ".join(warnings)

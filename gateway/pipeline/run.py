@@ -16,7 +16,7 @@ from gateway.identifiers import new_request_id
 from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.context import Account, RequestContext
 from gateway.pipeline.parse import ClientGoneError, Receive, late_body, parse, read_body
-from gateway.pipeline.prompt import resolve_prompt
+from gateway.pipeline.prompt import with_prompt
 from gateway.pipeline.record import record
 from gateway.pipeline.respond import answer_error, answer_stream, answer_whole
 from gateway.pipeline.select import select
@@ -83,7 +83,7 @@ async def _answer(runtime: Runtime, account: Account, receive: Receive, reply: R
         account.headers.user_id or request.user or "",
     )
     context = RequestContext(account.snapshot, account.headers, account.body, request, LazyFields(account.body))
-    resolve_prompt(context)
+    context = with_prompt(context, account)
     attempts = select(context, runtime.health)
     if request.stream:
         await answer_stream(runtime, context, attempts, account, reply, watch)

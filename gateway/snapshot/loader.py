@@ -10,6 +10,7 @@ from django.db import close_old_connections
 from core.keys import find_key, project_keys
 from gateway.selectors import routing_settings
 from gateway.snapshot.project import PriceTable, ProjectSnapshot
+from gateway.snapshot.prompts import managed_prompts
 from integrations.selectors import enabled_credentials, price_table
 
 _serial = count(1)
@@ -28,6 +29,7 @@ def load_project(project_id: UUID, prices: PriceTable) -> ProjectSnapshot:
         prices=prices,
         routing=routing_settings(project_id),
         serial=serial,
+        prompts=managed_prompts(project_id),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from core.keys import KeyRecord
+from gateway.snapshot.prompts import ManagedPrompt
 from integrations.pricing.cost import Price
 from integrations.pricing.lookup import find_price
 from integrations.providers.base import Credentials
@@ -33,7 +34,8 @@ class RoutingSettings:
 
 @dataclass(frozen=True, slots=True)
 class ProjectSnapshot:
-    """`credentials` by provider name, enabled integrations only; `keys` by hash, revoked ones left out."""
+    """`credentials` by provider name, enabled integrations only; `keys` by hash, revoked ones left out; `prompts` by
+    the name of their config."""
 
     project_id: UUID
     id_text: str
@@ -42,6 +44,7 @@ class ProjectSnapshot:
     prices: PriceTable
     routing: RoutingSettings
     serial: int
+    prompts: Mapping[str, ManagedPrompt] = field(default_factory=dict)
     # What `select` has worked out for models that requests name without any wish.
     plain_attempts: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     _priced: dict[tuple[str, str], Price | None] = field(default_factory=dict, repr=False, compare=False)

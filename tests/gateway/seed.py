@@ -11,6 +11,7 @@ import secrets
 import sys
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.base")
 
@@ -78,6 +79,50 @@ def set_routing(command: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
+def make_prompt(command: dict[str, Any]) -> dict[str, Any]:
+    """A config with its versions, the first of them active."""
+    from prompts.services import create_config
+
+    config = create_config(project_id=UUID(command["project_id"]), name=command["name"])
+    ids = [
+        add_prompt_version({"project_id": command["project_id"], "config_id": str(config.pk), "content": content})["id"]
+        for content in command["versions"]
+    ]
+    return {"config_id": str(config.pk), "version_ids": ids}
+
+
+def add_prompt_version(command: dict[str, Any]) -> dict[str, Any]:
+    from prompts.content import VersionContent
+    from prompts.services import add_version
+
+    version = add_version(
+        project_id=UUID(command["project_id"]),
+        config_id=UUID(command["config_id"]),
+        content=VersionContent(**command["content"]),
+        actor="test",
+    )
+    return {"id": str(version.pk)}
+
+
+def activate_prompt(command: dict[str, Any]) -> dict[str, Any]:
+    from prompts.services import activate_version
+
+    activate_version(
+        project_id=UUID(command["project_id"]),
+        config_id=UUID(command["config_id"]),
+        version_id=UUID(command["version_id"]),
+        actor="test",
+    )
+    return {}
+
+
+def delete_prompt(command: dict[str, Any]) -> dict[str, Any]:
+    from prompts.services import delete_config
+
+    delete_config(project_id=UUID(command["project_id"]), config_id=UUID(command["config_id"]))
+    return {}
+
+
 def set_price(command: dict[str, Any]) -> dict[str, Any]:
     from integrations.models import ModelPrice
 
@@ -105,7 +150,20 @@ def _save_integration(project_id: str, given: dict[str, Any]) -> None:
 
 COMMANDS = {
     f.__name__: f
-    for f in (make_project, make_key, draw_key, make_given_key, revoke_key, save_integration, set_routing, set_price)
+    for f in (
+        make_project,
+        make_key,
+        draw_key,
+        make_given_key,
+        revoke_key,
+        save_integration,
+        set_routing,
+        set_price,
+        make_prompt,
+        add_prompt_version,
+        activate_prompt,
+        delete_prompt,
+    )
 }
 
 

@@ -1,0 +1,69 @@
+"""The request with a managed prompt in it. The messages are copied as bytes and never decoded again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from gateway.pipeline.context import RequestContext
+from gateway.pipeline.select import AUTO
+from gateway.wire import ChatCompletionRequest, JsonObject, LazyFields, Message, ResponseFormat
+from prompts.selectors import PromptVersionRecord
+
+# Any instead of Raw: new values stand beside bytes that stay, and the encoder takes both.
+_decode: Callable[[bytes], dict[str, Any]] = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def rebuilt(context: RequestContext, version: PromptVersionRecord, text: str) -> RequestContext:
+    """`text` as a system message before all others (none when it is empty), and the version's parameters where the
+    request leaves them out. Body, decoded fields and request say the same; what concerns the gateway only is gone.
+    """
+    request = context.request
+    fields = _decode(context.body)
+    fields.pop("prompt_config", None)
+    fields.pop("prompt_variables", None)
+    changes = _defaults(request, version, legacy="functions" in fields)
+    fields.update(changes)
+    for name, stored in (("tools", version.tools), ("response_format", version.response_format)):
+        if name in changes and stored is not None:
+            fields[name] = msgspec.Raw(stored)
+    if text:
+        changes["messages"] = [Message("system", text), *request.messages]
+        system = b'[{"role":"system","content":%b},' % _encode(text)
+        fields["messages"] = msgspec.Raw(system + bytes(fields["messages"])[1:])
+    body = _encode(fields)
+    changed = msgspec.structs.replace(request, **changes) if changes else request
+    return RequestContext(context.snapshot, context.headers, body, changed, LazyFields(body))
+
+
+def _defaults(request: ChatCompletionRequest, version: PromptVersionRecord, *, legacy: bool) -> dict[str, Any]:
+    """What the version adds to the request, by name. JSON null leaves a field out.
+
+    `legacy`: the request has `functions`, which tools were before; providers refuse both at once.
+    """
+    added: dict[str, Any] = {}
+    if version.model and request.model == AUTO:
+        added["model"] = version.model
+    if version.temperature is not None and request.temperature is None:
+        added["temperature"] = version.temperature
+    if version.max_tokens is not None and request.max_tokens is None and request.max_completion_tokens is None:
+        added["max_tokens"] = version.max_tokens
+    if version.tools is not None and request.tools is None and not legacy:
+        added["tools"] = _tools(version.tools)
+    if version.response_format is not None and request.response_format is None:
+        added["response_format"] = _response_format(version.response_format)
+    return added
+
+
+@lru_cache(maxsize=1024)
+def _tools(raw: bytes) -> list[JsonObject]:
+    return msgspec.json.decode(raw, type=list[JsonObject])
+
+
+@lru_cache(maxsize=1024)
+def _response_format(raw: bytes) -> ResponseFormat:
+    return msgspec.json.decode(raw, type=ResponseFormat)
