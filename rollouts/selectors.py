@@ -18,7 +18,9 @@ from rollouts.states import Status
 class RolloutRecord:
     """A rollout as the hot path needs it. `salt` is the rollout's id as text, which allocation hashes.
 
-    `status` is running or paused; while it is paused its config serves no managed prompt at all.
+    `status` is running or paused; while it is paused its config serves no managed prompt at all. The request log keeps
+    the rollout, `stage`, the arm as `variant` and the allocation's `unit` and `fallback`; a request whose arm was
+    forced keeps 0 as its unit, which leaves it out of every comparison.
     """
 
     id: UUID
