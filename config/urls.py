@@ -14,6 +14,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/llm/", include("integrations.urls")),
     path("api/llm/", include("analytics.urls")),
     path("api/llm/", include("prompts.urls")),
+    path("api/llm/", include("rollouts.urls")),
 ]
 
 handler400 = "core.views.bad_request"

@@ -34,7 +34,8 @@ logger = logging.getLogger("rollouts")
 
 @dataclass(frozen=True, slots=True)
 class NewRollout:
-    """`policy` holds the fields of `evaluation.Policy` that differ from its defaults."""
+    """An empty `name` is made from the target's number. `policy` holds the fields of `evaluation.Policy` that differ
+    from its defaults."""
 
     config_id: UUID
     target_version_id: UUID
@@ -57,12 +58,13 @@ def create_rollout(*, project_id: UUID, wanted: NewRollout, actor: str) -> Rollo
             raise RolloutExistsError
         if config.active_version_id is None:
             raise InvalidRolloutError("config_id", "The prompt config has no version yet.")
+        target = _target(config, wanted.target_version_id)
         row = Rollout.objects.create(
             project_id=project_id,
             config=config,
             baseline_version_id=config.active_version_id,
-            target_version=_target(config, wanted.target_version_id),
-            name=wanted.name,
+            target_version=target,
+            name=wanted.name or f"Version {target.number}",
             mode=wanted.mode,
             allocation_type=wanted.allocation_type.value,
             policy=dict(wanted.policy),

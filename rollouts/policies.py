@@ -1,0 +1,13 @@
+"""A rollout's policy, of which the row holds what differs from the defaults."""
+
+from __future__ import annotations
+
+from rollouts.evaluation import Policy, from_json, to_json
+from rollouts.models import Rollout
+
+COST_ALLOWANCE = "cost_allowance"
+MOST_COST_ALLOWANCE = 100.0
+
+
+def policy_of(rollout: Rollout) -> Policy:
+    return from_json(Policy, {**to_json(Policy()), **rollout.policy})

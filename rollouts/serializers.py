@@ -1,0 +1,216 @@
+"""Wire shapes of the rollouts API."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from rest_framework import serializers
+from typing_extensions import override
+
+from rollouts.allocation import AllocationType
+from rollouts.evaluation import Action, Metric, Policy, to_json
+from rollouts.models import (
+    NAME_CHARACTERS,
+    REASON_CHARACTERS,
+    Mode,
+    Rollout,
+    RolloutStage,
+    RolloutTransition,
+    StageStatus,
+)
+from rollouts.policies import COST_ALLOWANCE, MOST_COST_ALLOWANCE, policy_of
+from rollouts.selectors import current_stage
+from rollouts.services import NewRollout
+from rollouts.states import StageError, Status, stages_from
+
+_INDEX = re.compile(r"\[(\d+)\]")
+
+
+class StageSerializer(serializers.ModelSerializer[RolloutStage]):
+    """Of a stage whose rollout is given as the context's `rollout`."""
+
+    status = serializers.SerializerMethodField()
+
+    class Meta:
+        model = RolloutStage
+        fields = ["number", "weight", "min_duration_minutes", "min_requests", "status", "entered_at", "left_at"]
+        read_only_fields = fields
+
+    def get_status(self, stage: RolloutStage) -> str:
+        return stage_status(self.context["rollout"], stage).value
+
+
+class TransitionSerializer(serializers.ModelSerializer[RolloutTransition]):
+    class Meta:
+        model = RolloutTransition
+        fields = [
+            "id",
+            "action",
+            "from_status",
+            "to_status",
+            "from_stage",
+            "to_stage",
+            "actor",
+            "reason",
+            "figures",
+            "created_at",
+        ]
+        read_only_fields = fields
+
+
+class RolloutSerializer(serializers.ModelSerializer[Rollout]):
+    """`current_stage` and `current_weight` are null before the start; `evaluation` is null before the first verdict."""
+
+    config_name = serializers.CharField(source="config.name", read_only=True)
+    baseline_version_number = serializers.IntegerField(source="baseline_version.number", read_only=True)
+    target_version_number = serializers.IntegerField(source="target_version.number", read_only=True)
+    policy = serializers.SerializerMethodField()
+    current_stage = serializers.SerializerMethodField()
+    current_weight = serializers.SerializerMethodField()
+    stages = serializers.SerializerMethodField()
+    evaluation = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Rollout
+        fields = [
+            "id",
+            "project_id",
+            "config_id",
+            "config_name",
+            "baseline_version_id",
+            "baseline_version_number",
+            "target_version_id",
+            "target_version_number",
+            "name",
+            "mode",
+            "allocation_type",
+            "policy",
+            "status",
+            "current_stage",
+            "current_weight",
+            "stages",
+            "evaluation",
+            "created_by",
+            "created_at",
+            "started_at",
+            "stage_started_at",
+            "ended_at",
+        ]
+        read_only_fields = fields
+
+    def get_policy(self, rollout: Rollout) -> dict[str, Any]:
+        shown: dict[str, Any] = to_json(policy_of(rollout))
+        return shown
+
+    def get_current_stage(self, rollout: Rollout) -> int | None:
+        return rollout.current_stage or None
+
+    def get_current_weight(self, rollout: Rollout) -> int | None:
+        stage = current_stage(rollout)
+        return stage.weight if stage else None
+
+    def get_stages(self, rollout: Rollout) -> list[dict[str, Any]]:
+        return [StageSerializer(stage, context={"rollout": rollout}).data for stage in rollout.stages.all()]
+
+    def get_evaluation(self, rollout: Rollout) -> dict[str, Any] | None:
+        """In short; the metrics endpoint has it all."""
+        found = rollout.evaluation
+        if found.decided_at is None:
+            return None
+        short = {name: found.verdict.get(name) for name in ("status", "decision", "reason", "explanation")}
+        return {**short, "decided_at": found.decided_at}
+
+
+class RolloutDetailSerializer(RolloutSerializer):
+    transitions = TransitionSerializer(many=True, read_only=True)
+
+    class Meta(RolloutSerializer.Meta):
+        fields = [*RolloutSerializer.Meta.fields, "transitions"]
+        read_only_fields = fields
+
+
+class AllowanceField(serializers.FloatField):
+    """A JSON number: neither true nor text, and finite."""
+
+    @override
+    def to_internal_value(self, data: Any) -> float:
+        if isinstance(data, bool | str) or (isinstance(data, float) and not math.isfinite(data)):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class PolicySerializer(serializers.Serializer[Policy]):
+    """What a failing metric does to an automatic rollout, and how much dearer the target may be (0.25 is a quarter)."""
+
+    @override
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        actions = [action.value for action in Action]
+        return {
+            **{metric.value: serializers.ChoiceField(choices=actions, required=False) for metric in Metric},
+            COST_ALLOWANCE: AllowanceField(min_value=0.0, max_value=MOST_COST_ALLOWANCE, required=False),
+        }
+
+    @override
+    def to_internal_value(self, data: Any) -> Any:
+        found = super().to_internal_value(data)
+        unknown = sorted(str(name) for name in set(data) - set(self.fields))
+        if unknown:
+            raise serializers.ValidationError({unknown[0]: ["Unknown field."]})
+        return found
+
+
+class NewRolloutSerializer(serializers.Serializer[Rollout]):
+    config_id = serializers.UUIDField()
+    target_version_id = serializers.UUIDField()
+    name = serializers.CharField(max_length=NAME_CHARACTERS, required=False, allow_blank=True, default="")
+    mode = serializers.ChoiceField(choices=Mode.choices, default=Mode.MANUAL.value)
+    allocation_type = serializers.ChoiceField(
+        choices=[item.value for item in AllocationType], default=AllocationType.RANDOM.value
+    )
+    stages = serializers.ListField(child=serializers.DictField(), required=False, allow_null=True, default=None)
+    policy = PolicySerializer(required=False)
+
+    def validate_stages(self, value: list[dict[str, Any]] | None) -> Any:
+        try:
+            return stages_from(value)
+        except StageError as error:
+            path = _INDEX.sub(r".\1", error.field).removeprefix("stages").removeprefix(".")
+            detail: Any = [error.message]
+            for step in reversed(path.split(".") if path else []):
+                detail = {step: detail}
+            raise serializers.ValidationError(detail) from error
+
+    def wanted(self) -> NewRollout:
+        data = self.validated_data
+        return NewRollout(
+            config_id=data["config_id"],
+            target_version_id=data["target_version_id"],
+            name=data["name"],
+            mode=Mode(data["mode"]),
+            allocation_type=AllocationType(data["allocation_type"]),
+            stages=data["stages"],
+            policy=dict(data.get("policy") or {}),
+        )
+
+
+class MoveSerializer(serializers.Serializer[Rollout]):
+    reason = serializers.CharField(max_length=REASON_CHARACTERS, required=False, allow_blank=True, default="")
+
+
+class PromotionSerializer(MoveSerializer):
+    """`from_stage`: promote only if the rollout is at this stage."""
+
+    from_stage = serializers.IntegerField(min_value=1, required=False)
+
+
+def stage_status(rollout: Rollout, stage: RolloutStage) -> StageStatus:
+    ended = Status(rollout.status).is_terminal
+    if stage.entered_at is None:
+        return StageStatus.SKIPPED if ended else StageStatus.PENDING
+    if stage.left_at is None:
+        return StageStatus.ACTIVE
+    if stage.number == rollout.current_stage and rollout.status == Status.ROLLED_BACK:
+        return StageStatus.ROLLED_BACK
+    return StageStatus.COMPLETED

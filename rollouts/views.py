@@ -1,0 +1,88 @@
+"""The rollouts of a project."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from rest_framework import status
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from typing_extensions import override
+
+from core.views import ProjectAPIView
+from rollouts.filters import RolloutFilter
+from rollouts.models import Rollout
+from rollouts.selectors import get_rollout, list_rollouts
+from rollouts.serializers import (
+    MoveSerializer,
+    NewRolloutSerializer,
+    PromotionSerializer,
+    RolloutDetailSerializer,
+    RolloutSerializer,
+)
+from rollouts.services import create_rollout, promote_rollout, start_rollout
+
+
+class RolloutsView(ProjectAPIView, ListAPIView[Rollout]):
+    serializer_class = RolloutSerializer
+    filterset_class = RolloutFilter
+
+    @override
+    def get_queryset(self) -> QuerySet[Rollout]:
+        return list_rollouts(self.project_id)
+
+    def post(self, request: Request) -> Response:
+        wanted = NewRolloutSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        row = create_rollout(project_id=self.project_id, wanted=wanted.wanted(), actor=self.actor)
+        return Response(detail(self.project_id, row.pk), status=status.HTTP_201_CREATED)
+
+
+class RolloutView(ProjectAPIView):
+    def get(self, request: Request, rollout_id: UUID) -> Response:
+        return Response(detail(self.project_id, rollout_id))
+
+
+class MoveView(ProjectAPIView):
+    """POST one transition, which the list of paths names; answers with the rollout as it then is."""
+
+    service: Callable[..., Rollout] = staticmethod(start_rollout)
+
+    def post(self, request: Request, rollout_id: UUID) -> Response:
+        given = MoveSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        self.service(project_id=self.project_id, rollout_id=rollout_id, actor=self.actor, **given.validated_data)
+        return Response(detail(self.project_id, rollout_id))
+
+
+class PromoteView(ProjectAPIView):
+    asked_at: datetime
+
+    @override
+    def setup(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        # Before the key is looked up: of two calls at once, the slower one must not advance another stage.
+        self.asked_at = timezone.now()
+        super().setup(request, *args, **kwargs)
+
+    def post(self, request: Request, rollout_id: UUID) -> Response:
+        given = PromotionSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        promote_rollout(
+            project_id=self.project_id,
+            rollout_id=rollout_id,
+            actor=self.actor,
+            asked_at=self.asked_at,
+            **given.validated_data,
+        )
+        return Response(detail(self.project_id, rollout_id))
+
+
+def detail(project_id: UUID, rollout_id: UUID) -> dict[str, Any]:
+    return dict(RolloutDetailSerializer(get_rollout(project_id, rollout_id)).data)

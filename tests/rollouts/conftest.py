@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from core.models import Project
+from prompts.models import PromptConfig
+from tests.factories.core import make_key, make_project
+from tests.factories.prompts import make_config
+
+PATH = "/api/llm/prompts/rollouts"
+
+
+@dataclass(frozen=True)
+class Api:
+    """A project with one config of two versions, and a client that may manage it."""
+
+    client: APIClient
+    project: Project
+    config: PromptConfig
+
+    @property
+    def target(self) -> str:
+        return str(self.config.versions.get(number=2).pk)
+
+    @property
+    def baseline(self) -> str:
+        return str(self.config.versions.get(number=1).pk)
+
+    def create(self, **fields: Any) -> Any:
+        body = {"config_id": str(self.config.pk), "target_version_id": self.target, "name": "test"}
+        return self.client.post(PATH, {**body, **fields})
+
+    def created(self, **fields: Any) -> dict[str, Any]:
+        response = self.create(**fields)
+        assert response.status_code == 201, response.content
+        found: dict[str, Any] = response.json()
+        return found
+
+    def move(self, rollout_id: str, move: str, **body: Any) -> Any:
+        return self.client.post(f"{PATH}/{rollout_id}/{move}", body)
+
+    def get(self, rollout_id: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.client.get(f"{PATH}/{rollout_id}").json()
+        return found
+
+
+def client_of(project: Project) -> APIClient:
+    client = APIClient(raise_request_exception=False)
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {make_key(project)[1]}", HTTP_X_PROJECT_ID=str(project.pk))
+    return client
+
+
+@pytest.fixture
+def api(db: None) -> Api:
+    return new_api()
+
+
+def new_api() -> Api:
+    project = make_project()
+    return Api(client_of(project), project, make_config(project, versions=2))
