@@ -56,6 +56,14 @@ def calling(*calls: tuple[str, str], content: str | None = None, **more: Any) ->
     return {"role": "assistant", "content": content, "tool_calls": made, **more}
 
 
+def test_messages__nothing_between_two_of_the_users__one_turn() -> None:
+    called = [calling(("c", "f")), {"role": "tool", "tool_call_id": "c", "content": "ok"}]
+    silent = {"role": "assistant", "content": "", "reasoning_content": "hm"}
+    made = parts_of({"role": "user", "content": "a"}, *called, silent, {"role": "user", "content": "b"})
+    assert [role for role, _ in made] == ["user", "model", "user"]
+    assert made[-1][1][-1] == {"text": "b"}
+
+
 def answering(call_id: str, content: Any, **more: Any) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": call_id, "content": content, **more}
 

@@ -190,6 +190,22 @@ def test_images__made__beside_the_text() -> None:
     assert message["reasoning_details"][0]["id"] == "image:1"
 
 
+def test_candidates__the_first_without_its_zero__in_order_of_their_index() -> None:
+    """Protocol buffers leave a zero out, wherever the candidate stands."""
+    response = answer()
+    response["candidates"] = [
+        {"content": {"parts": [{"text": "two"}]}, "index": 1, "finishReason": "STOP"},
+        {"content": {"parts": [{"text": "one"}]}, "finishReason": "STOP"},
+    ]
+    told = json.loads(GEMINI.parse_response(chat_request("gemini-2.5-flash"), body(response)).body)
+    assert [choice["message"]["content"] for choice in told["choices"]] == ["one", "two"]
+
+
+def test_calls__of_one_id__distinct_ids() -> None:
+    message = choice_of(answer(call(id="a"), call(id="a")))["message"]
+    assert len({one["id"] for one in message["tool_calls"]}) == 2
+
+
 def test_google_tools__what_they_did__is_no_call() -> None:
     message = message_of(
         answer(

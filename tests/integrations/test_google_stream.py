@@ -41,6 +41,14 @@ def deltas(chunks: list[dict[str, Any]], index: int = 0) -> list[dict[str, Any]]
     return [choice["delta"] for chunk in chunks for choice in chunk["choices"] if choice["index"] == index]
 
 
+def test_stream__candidates_the_first_without_its_zero__apart() -> None:
+    first = {"content": {"parts": [{"text": "one"}]}, "finishReason": "STOP"}
+    second = {"content": {"parts": [{"text": "two"}]}, "finishReason": "STOP", "index": 1}
+    for candidates in ([second, first], [first, second]):
+        chunks, _ = told({**answer(), "candidates": candidates})
+        assert [deltas(chunks, index)[1] for index in (0, 1)] == [{"content": "one"}, {"content": "two"}]
+
+
 @pytest.mark.parametrize("form", [sse, array])
 def test_stream__text_and_thoughts__deltas_and_one_end(form: Form) -> None:
     chunks, stream = told(

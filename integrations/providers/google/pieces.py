@@ -55,6 +55,7 @@ class Choice:
     text: list[str] = field(default_factory=list)
     length: int = 0  # of the text, in characters
     calls: int = 0
+    ids: set[str] = field(default_factory=set)  # of the calls
     details: int = 0
     images: int = 0
     finished: str | int | None = None
@@ -105,7 +106,8 @@ class Choice:
             yield Thought(text, details)
 
     def _call(self, call: FunctionCall, signature: str) -> Iterator[Piece]:
-        call_id = call.id or self._made_up_id()
+        call_id = call.id if call.id and call.id not in self.ids else self._made_up_id()
+        self.ids.add(call_id)
         extra: dict[str, Any] = {}
         if signature:
             extra["extra_content"] = {"google": {"thought_signature": signature}}

@@ -57,15 +57,18 @@ def blocked_answer(response: Response) -> Answer:
     return Answer(content="", finish_reason=FILTERED, refusal=message)
 
 
-def index_of(candidate: Candidate, position: int) -> int:
-    return position if candidate.index is None else candidate.index
+def indexes_of(candidates: list[Candidate]) -> list[int]:
+    """Their own, where any is told: protocol buffers leave a zero out. Else their places."""
+    if all(candidate.index is None for candidate in candidates):
+        return list(range(len(candidates)))
+    return [candidate.index or 0 for candidate in candidates]
 
 
 def _answers(response: Response, seed: str) -> list[Answer]:
     candidates = response.candidates or []
     if not candidates:
         return [blocked_answer(response)] if is_blocked(response.prompt_feedback) else []
-    ordered = sorted(enumerate(candidates), key=lambda entry: index_of(entry[1], entry[0]))
+    ordered = sorted(zip(indexes_of(candidates), candidates, strict=True), key=lambda entry: entry[0])
     return [_answer(candidate, Choice(position, seed)) for position, (_, candidate) in enumerate(ordered)]
 
 

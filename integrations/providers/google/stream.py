@@ -24,7 +24,7 @@ from integrations.providers.google.errors import google_failure_in_body
 from integrations.providers.google.events import Events
 from integrations.providers.google.json_values import NotJsonError
 from integrations.providers.google.pieces import Call, Choice, Piece, Text, Thought
-from integrations.providers.google.response import FILTERED, blocked_answer, completion_id, index_of, seed_of
+from integrations.providers.google.response import FILTERED, blocked_answer, completion_id, indexes_of, seed_of
 from integrations.providers.google.shapes import Candidate, Response, UsageMetadata, decode, has
 from integrations.providers.sse import EventTooLargeError
 
@@ -126,8 +126,8 @@ class GoogleStream:
         chunks = self._chunks or self._begin(response, data)
         candidates = response.candidates
         if candidates:
-            for position, candidate in enumerate(candidates):
-                self._candidate(chunks, candidate, index_of(candidate, position), out)
+            for index, candidate in zip(indexes_of(candidates), candidates, strict=True):
+                self._candidate(chunks, candidate, index, out)
         elif is_blocked(response.prompt_feedback):
             self._block(chunks, response, out)
 
