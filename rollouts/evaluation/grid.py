@@ -16,22 +16,22 @@ Histogram = Mapping[int, int]
 WeightedHistogram = Mapping[int, float]
 
 BINS_PER_MARGIN = 10
-_LOG_RATIO = math.log(1.25) / BINS_PER_MARGIN
+LOG_RATIO = math.log(1.25) / BINS_PER_MARGIN
 
 
 def bin_of(value: float) -> int:
     """The bin of a value in its unit; what is below one unit and not 0 counts as one unit."""
-    return 0 if value <= 0 else 1 + math.floor(math.log(max(value, 1.0)) / _LOG_RATIO + 0.5)
+    return 0 if value <= 0 else 1 + math.floor(math.log(max(value, 1.0)) / LOG_RATIO + 0.5)
 
 
 @lru_cache(maxsize=4096)
 def value_of(bin_number: int) -> float:
-    return 0.0 if bin_number <= 0 else math.exp((bin_number - 1) * _LOG_RATIO)
+    return 0.0 if bin_number <= 0 else math.exp((bin_number - 1) * LOG_RATIO)
 
 
 def bin_sql(value: str) -> str:
     """A ClickHouse expression for the bin of a value in its unit: `bin_of` for a column."""
-    return f"if(({value}) <= 0, 0, toUInt32(1 + floor(log(greatest(({value}), 1)) / {_LOG_RATIO!r} + 0.5)))"
+    return f"if(({value}) <= 0, 0, toUInt32(1 + floor(log(greatest(({value}), 1)) / {LOG_RATIO!r} + 0.5)))"
 
 
 def quantile(histogram: WeightedHistogram, share: float) -> float | None:
@@ -46,6 +46,6 @@ def quantile(histogram: WeightedHistogram, share: float) -> float | None:
         last = bin_number
         if before + weight >= wanted and weight > 0:
             within = max(0.0, (wanted - before) / weight)
-            return value_of(bin_number) * math.exp((within - 0.5) * _LOG_RATIO)
+            return value_of(bin_number) * math.exp((within - 0.5) * LOG_RATIO)
         before += weight
     return value_of(last)
