@@ -25,7 +25,7 @@ Kind = PromptActivation.Kind
 
 def create_config(*, project_id: UUID, name: str, description: str = "", actor: str = "") -> PromptConfig:
     """Raises ValidationError for a name that no header can carry, and ConfigExistsError when it is taken."""
-    row = PromptConfig(project_id=project_id, name=_checked_name(name), description=description)
+    row = PromptConfig(project_id=project_id, name=checked_name(name), description=description)
     _save_named(row)
     _log("prompt_config.created", project_id, row.pk, actor)
     return row
@@ -38,7 +38,7 @@ def update_config(
     with transaction.atomic():
         row = _locked(config_id, project_id)
         if name is not None:
-            row.name = _checked_name(name)
+            row.name = checked_name(name)
         if description is not None:
             row.description = description
         _save_named(row)
@@ -186,7 +186,7 @@ def _save_named(row: PromptConfig) -> None:
         raise ConfigExistsError(row.name) from None
 
 
-def _checked_name(name: str) -> str:
+def checked_name(name: str) -> str:
     """A header carries it: no control characters, and no blanks at its ends, which HTTP takes away."""
     name = name.strip()
     if not name or len(name) > NAME_CHARACTERS or not name.isprintable():
