@@ -193,7 +193,7 @@ class PromptVersionAdmin(ReadOnlyAdmin):
     list_filter = ["config__project"]
     list_select_related = ["config"]
     search_fields = ["config__name", "commit_message", "system_prompt"]
-    fields = _VERSION_FIELDS
+    fields = [*_VERSION_FIELDS]
     readonly_fields = _VERSION_FIELDS
     actions = ["compare", "activate"]
 
