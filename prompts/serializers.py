@@ -23,6 +23,7 @@ from prompts.models import (
     PromptVersion,
 )
 from prompts.transfer import FORMAT, FORMAT_VERSION, ConfigOutcome, ImportedConfig, NumberedContent
+from prompts.usage import VersionUsage
 
 _MAX_IMPORTED_CONFIGS = 1000
 _MAX_IMPORTED_VERSIONS = 10_000
@@ -249,6 +250,16 @@ def diff_body(before: PromptVersion, after: PromptVersion, diff: VersionDiff) ->
         "variables": [_change(change) for change in diff.variables],
         "tools": [_change(change) for change in diff.tools],
         "parameters": [_change(change) for change in diff.parameters],
+    }
+
+
+def usage_body(usage: VersionUsage | None) -> dict[str, Any] | None:
+    if usage is None:
+        return None
+    at = usage.last_served_at
+    return {
+        "request_count": usage.request_count,
+        "last_served_at": None if at is None else serializers.DateTimeField().to_representation(at),
     }
 
 

@@ -28,8 +28,10 @@ from prompts.serializers import (
     VersionSerializer,
     diff_body,
     import_body,
+    usage_body,
 )
 from prompts.transfer import export_prompts, import_prompts
+from prompts.usage import version_usage
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -101,7 +103,9 @@ class VersionViewSet(VersionViews, ProjectAPIView):
         return Response(self._shown(config_id, row.pk), status=status.HTTP_201_CREATED)
 
     def retrieve(self, request: Request, config_id: UUID, version_id: UUID) -> Response:
-        return Response(self._shown(config_id, version_id))
+        version = selectors.get_version(self.project_id, config_id, version_id)
+        usage = version_usage(self.project_id, config_id, version.number)
+        return Response({**VersionSerializer(version).data, "usage": usage_body(usage)})
 
     def activate(self, request: Request, config_id: UUID, version_id: UUID) -> Response:
         wanted = _valid(ReasonSerializer(data=request.data))
