@@ -18,6 +18,7 @@ FALLBACK_USED = f"{PREFIX}fallback-used".encode()
 RETRY_COUNT = f"{PREFIX}retry-count".encode()
 PROMPT_CONFIG = f"{PREFIX}prompt-config".encode()
 PROMPT_VERSION = f"{PREFIX}prompt-version".encode()
+VARIANT = f"{PREFIX}variant".encode()
 CACHE = f"{PREFIX}cache".encode()
 WARNING = f"{PREFIX}warning".encode()
 

@@ -14,6 +14,7 @@ from gateway.snapshot.announcements import PRICES, announce
 from integrations.models import ModelPrice, ProviderIntegration
 from integrations.signals import prices_changed
 from prompts.models import PromptConfig
+from rollouts.models import Rollout
 
 
 def _project_changed(instance: Project, **_: Any) -> None:
@@ -21,7 +22,7 @@ def _project_changed(instance: Project, **_: Any) -> None:
 
 
 def _owned_by_project_changed(
-    instance: ApiKey | ProviderIntegration | GatewaySettings | PromptConfig, **_: Any
+    instance: ApiKey | ProviderIntegration | GatewaySettings | PromptConfig | Rollout, **_: Any
 ) -> None:
     transaction.on_commit(partial(announce, str(instance.project_id)))
 
@@ -37,6 +38,7 @@ def connect() -> None:
         signal.connect(_owned_by_project_changed, sender=ApiKey, dispatch_uid="gateway.key")
         signal.connect(_owned_by_project_changed, sender=ProviderIntegration, dispatch_uid="gateway.integration")
         signal.connect(_owned_by_project_changed, sender=GatewaySettings, dispatch_uid="gateway.settings")
-        # A version is served only once its config says so, so the config's own signal is enough.
+        # Versions and stages are not listened to: whatever adds or serves one saves its config or its rollout.
         signal.connect(_owned_by_project_changed, sender=PromptConfig, dispatch_uid="gateway.prompt_config")
+        signal.connect(_owned_by_project_changed, sender=Rollout, dispatch_uid="gateway.rollout")
         signal.connect(_prices_changed, sender=ModelPrice, dispatch_uid="gateway.price")

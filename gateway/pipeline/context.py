@@ -45,11 +45,20 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class PromptUse:
-    """Which managed prompt a request named, and what it got of it: `version` 0 when the prompt was skipped."""
+    """Which managed prompt a request named, and what it got of it: `version` 0 when the prompt was skipped.
+
+    What stands from `rollout_id` on is said by a running rollout: `unit` 0 when the variant was forced, `fallback` when
+    the request lacks the unit that the rollout goes by.
+    """
 
     config_id: str = ""
     name: str = ""
     version: int = 0
+    rollout_id: str = ""
+    stage: int = 0
+    variant: str = ""
+    unit: int = 0
+    fallback: bool = False
 
 
 _NO_PROMPT = PromptUse()

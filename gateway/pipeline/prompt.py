@@ -14,6 +14,7 @@ import msgspec
 from gateway.errors import PromptConfigNotFoundError
 from gateway.pipeline.context import Account, PromptUse, RequestContext
 from gateway.pipeline.rebuild import rebuilt
+from gateway.pipeline.variant import version_for
 from gateway.snapshot.prompts import ManagedPrompt
 from gateway.wire import ChatCompletionRequest
 from prompts.errors import InvalidVariableError
@@ -38,20 +39,23 @@ def with_prompt(context: RequestContext, account: Account) -> RequestContext:
     prompt = prompts.get(name)
     if prompt is None:
         raise PromptConfigNotFoundError(f"The project has no prompt config named {name[:_QUOTED_CHARACTERS]!r}")
-    reason = _reason_to_skip(prompt, request)
-    if reason:
-        account.prompt = PromptUse(prompt.config_id, prompt.name)
-        account.prompt_warnings = (f"prompt config {prompt.name!r} was skipped: {reason}",)
-        return context
-    return _injected(context, account, prompt)
-
-
-def _reason_to_skip(prompt: ManagedPrompt, request: ChatCompletionRequest) -> str:
     if _has_system_message(request):
-        return "the request has a system message"
+        return _skipped(context, account, prompt, "the request has a system message")
+    if prompt.rollout is not None and prompt.rollout.paused:
+        return _skipped(context, account, prompt, "its rollout is paused")
     if prompt.active is None:
-        return "it has no version yet"
-    return ""
+        return _skipped(context, account, prompt, "it has no version yet")
+    version = version_for(prompt, prompt.active, context, account)
+    text = version.template.render(_values(context), tolerated=prompt.names)
+    changed = rebuilt(context, version, text)
+    account.injected_bytes = len(changed.body) - len(context.body)
+    return changed
+
+
+def _skipped(context: RequestContext, account: Account, prompt: ManagedPrompt, reason: str) -> RequestContext:
+    account.prompt = PromptUse(prompt.config_id, prompt.name)
+    account.prompt_warnings = (f"prompt config {prompt.name!r} was skipped: {reason}",)
+    return context
 
 
 def _has_system_message(request: ChatCompletionRequest) -> bool:
@@ -60,16 +64,6 @@ def _has_system_message(request: ChatCompletionRequest) -> bool:
         if message.role in ("system", "developer"):
             return True
     return False
-
-
-def _injected(context: RequestContext, account: Account, prompt: ManagedPrompt) -> RequestContext:
-    version = prompt.active
-    assert version is not None  # noqa: S101 - the reasons to skip
-    account.prompt = PromptUse(prompt.config_id, prompt.name, version.number)
-    text = version.template.render(_values(context), tolerated=prompt.names)
-    changed = rebuilt(context, version, text)
-    account.injected_bytes = len(changed.body) - len(context.body)
-    return changed
 
 
 def _values(context: RequestContext) -> Mapping[str, Any]:

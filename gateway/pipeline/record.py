@@ -76,6 +76,11 @@ def _record_of(account: Account) -> RequestRecord:
         retry_count=account.retries,
         prompt_config_id=prompt.config_id,
         prompt_version=prompt.version,
+        rollout_id=prompt.rollout_id,
+        rollout_stage=prompt.stage,
+        variant=prompt.variant,
+        alloc_unit=prompt.unit,
+        alloc_fallback=prompt.fallback,
         attempts=_attempts(account, usage, own_cost),
     )
 

@@ -146,6 +146,8 @@ def _served_by(account: Account) -> HeaderList:
     if prompt.version:
         served.append((headers.PROMPT_CONFIG, headers.header_value(prompt.name)))
         served.append((headers.PROMPT_VERSION, b"%d" % prompt.version))
+        if prompt.variant:
+            served.append((headers.VARIANT, prompt.variant.encode()))
     if account.price is None or account.warnings or account.prompt_warnings:
         served.append((headers.WARNING, headers.header_value(_warnings(account)[:_MAX_WARNING_CHARACTERS])))
     return served

@@ -6,7 +6,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from prompts.selectors import PromptVersionRecord, prompt_configs
+from prompts.selectors import PromptVersionRecord, prompt_configs, version_records
+from prompts.variable_names import variable_names
+from rollouts.allocation import AllocationType
+from rollouts.selectors import RolloutRecord, running_rollouts
+from rollouts.states import Status
+
+
+@dataclass(frozen=True, slots=True)
+class RunningRollout:
+    """Decides between two versions: `weight` percent get the target. Nobody gets any while it is `paused`."""
+
+    id: str
+    stage: int
+    weight: int
+    allocation_type: AllocationType
+    paused: bool
+    baseline: PromptVersionRecord
+    target: PromptVersionRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,17 +36,46 @@ class ManagedPrompt:
     config_id: str
     name: str
     active: PromptVersionRecord | None
-    names: frozenset[str]
+    names: frozenset[str] = frozenset()
+    rollout: RunningRollout | None = None
 
 
 def managed_prompts(project_id: UUID) -> Mapping[str, ManagedPrompt]:
-    """By the config's name. Reads the SQL database."""
+    """By the config's name. Reads the SQL database: one query for a project without configs."""
+    configs = prompt_configs(project_id)
+    if not configs:
+        return {}
+    rollouts = {config_id: _running(record) for config_id, record in running_rollouts(project_id).items()}
+    names = variable_names(project_id)
     return {
         name: ManagedPrompt(
             config_id=str(config.id),
             name=name,
             active=config.active,
-            names=frozenset() if config.active is None else config.active.template.names,
+            names=_names(config.active, rollouts.get(config.id)).union(names.get(config.id, ())),
+            rollout=rollouts.get(config.id),
         )
-        for name, config in prompt_configs(project_id).items()
+        for name, config in configs.items()
     }
+
+
+def _running(record: RolloutRecord) -> RunningRollout | None:
+    versions = version_records({record.baseline_version_id, record.target_version_id})
+    baseline, target = versions.get(record.baseline_version_id), versions.get(record.target_version_id)
+    if baseline is None or target is None:
+        # Deleted with its config since the rollout was read.
+        return None
+    return RunningRollout(
+        id=record.salt,
+        stage=record.stage,
+        weight=record.weight,
+        allocation_type=record.allocation_type,
+        paused=record.status is Status.PAUSED,
+        baseline=baseline,
+        target=target,
+    )
+
+
+def _names(active: PromptVersionRecord | None, rollout: RunningRollout | None) -> frozenset[str]:
+    versions = (active, rollout.baseline, rollout.target) if rollout is not None else (active,)
+    return frozenset().union(*(version.template.names for version in versions if version is not None))

@@ -11,6 +11,17 @@ from tests.gateway.service import Gateway
 
 
 @dataclass
+class Rollout:
+    gateway: Gateway
+    id: str
+
+    def move(self, move: str) -> None:
+        """start, pause, promote, roll_back or complete."""
+        project_id = self.gateway.project_id
+        self.gateway.service.seeder.call("move_rollout", project_id=project_id, rollout_id=self.id, move=move)
+
+
+@dataclass
 class Prompt:
     """A prompt config of a project; `version_ids` in the order of their numbers."""
 
@@ -30,6 +41,11 @@ class Prompt:
 
     def delete(self) -> None:
         self._call("delete_prompt")
+
+    def roll_out(self, version_id: str, *weights: int, allocation_type: str = "random") -> Rollout:
+        """A running rollout to the version, at the first of the weights."""
+        made = self._call("start_rollout", version_id=version_id, weights=weights, allocation_type=allocation_type)
+        return Rollout(self.gateway, made["rollout_id"])
 
     def _call(self, do: str, **command: Any) -> dict[str, Any]:
         seeder = self.gateway.service.seeder

@@ -123,6 +123,35 @@ def delete_prompt(command: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
+def start_rollout(command: dict[str, Any]) -> dict[str, Any]:
+    """A running rollout with one stage for each weight."""
+    from rollouts.allocation import AllocationType
+    from rollouts.services import NewRollout, create_rollout
+    from rollouts.services import start_rollout as start
+    from rollouts.states import Stage
+
+    project_id = UUID(command["project_id"])
+    wanted = NewRollout(
+        config_id=UUID(command["config_id"]),
+        target_version_id=UUID(command["version_id"]),
+        name="test",
+        allocation_type=AllocationType(command["allocation_type"]),
+        stages=[Stage(weight, 0, 0) for weight in command["weights"]],
+    )
+    row = create_rollout(project_id=project_id, wanted=wanted, actor="test")
+    start(project_id=project_id, rollout_id=row.pk, actor="test")
+    return {"rollout_id": str(row.pk)}
+
+
+def move_rollout(command: dict[str, Any]) -> dict[str, Any]:
+    """`move`: start, pause, promote, roll_back or complete."""
+    from rollouts import services
+
+    move = getattr(services, f"{command['move']}_rollout")
+    move(project_id=UUID(command["project_id"]), rollout_id=UUID(command["rollout_id"]), actor="test")
+    return {}
+
+
 def set_price(command: dict[str, Any]) -> dict[str, Any]:
     from integrations.models import ModelPrice
 
@@ -163,6 +192,8 @@ COMMANDS = {
         add_prompt_version,
         activate_prompt,
         delete_prompt,
+        start_rollout,
+        move_rollout,
     )
 }
 

@@ -98,8 +98,8 @@ class GatewayService:
     def _start(self, stack: ExitStack) -> None:
         stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
         self.var.mkdir()
-        redis, redis_url = start_redis(self.folder / "redis")
-        stack.callback(redis.stop)
+        self.redis, redis_url = start_redis(self.folder / "redis")
+        stack.callback(self.redis.stop)
         self.environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder),

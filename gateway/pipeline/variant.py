@@ -1,0 +1,62 @@
+"""Which version of a prompt a request gets (specification, Rollout; design, section 5, Rollouts)."""
+
+from __future__ import annotations
+
+from gateway.headers import PREFIX
+from gateway.pipeline.context import Account, PromptUse, RequestContext
+from gateway.snapshot.prompts import ManagedPrompt, RunningRollout
+from prompts.selectors import PromptVersionRecord
+from rollouts.allocation import Allocation, AllocationType, UnitKind, Variant, variant_of
+
+# A forced request was not allocated: it has no unit, which keeps it out of every comparison.
+_FORCED_UNIT = 0
+_WANTED = {
+    AllocationType.USER_STICKY: f"user ({PREFIX}user-id)",
+    AllocationType.SESSION_STICKY: f"session ({PREFIX}session-id)",
+}
+
+
+def version_for(
+    prompt: ManagedPrompt, active: PromptVersionRecord, context: RequestContext, account: Account
+) -> PromptVersionRecord:
+    """The active version, or the one of the arm that a running rollout gives the request. Noted in the account."""
+    rollout, forced = prompt.rollout, context.headers.force_variant
+    if rollout is None:
+        if forced:
+            account.prompt_warnings = (f"{PREFIX}force-variant: no rollout of {prompt.name!r} is running",)
+        account.prompt = PromptUse(prompt.config_id, prompt.name, active.number)
+        return active
+    if forced:
+        allocation = Allocation(Variant(forced), _FORCED_UNIT, UnitKind.REQUEST, fallback=False)
+    else:
+        allocation = _allocated(rollout, context, account)
+    version = rollout.target if allocation.variant is Variant.TARGET else rollout.baseline
+    account.prompt = PromptUse(
+        prompt.config_id,
+        prompt.name,
+        version.number,
+        rollout.id,
+        rollout.stage,
+        allocation.variant.value,
+        allocation.unit,
+        allocation.fallback,
+    )
+    return version
+
+
+def _allocated(rollout: RunningRollout, context: RequestContext, account: Account) -> Allocation:
+    headers = context.headers
+    allocation = variant_of(
+        rollout.id,
+        rollout.allocation_type,
+        rollout.weight,
+        user_id=headers.user_id or context.request.user or "",
+        session_id=headers.session_id,
+        request_id=account.request_id,
+    )
+    if allocation.fallback:
+        account.prompt_warnings = (
+            f"the rollout goes by {_WANTED[rollout.allocation_type]}, and the request names none: "
+            f"it was allocated by {allocation.kind.value}",
+        )
+    return allocation
