@@ -15,12 +15,14 @@ from integrations.providers.openai_shapes import (
     COMPLETION,
     Choice,
     Completion,
+    ToolCall,
     UsageCounts,
     add_reasoning_content,
     arguments_text,
     finish_reason,
     flatten_content,
     has_given_up,
+    made_up_id,
 )
 from integrations.providers.usage import completed_usage, read_usage
 
@@ -51,7 +53,13 @@ def _conforms(choice: Choice) -> bool:
     reason, message = choice.finish_reason, choice.message
     if (message.reasoning or message.reasoning_details) and not message.reasoning_content:
         return False
+    if message.tool_calls and not _have_ids(message.tool_calls):
+        return False
     return not choice.error and reason == finish_reason(reason, called_tools=bool(message.tool_calls))
+
+
+def _have_ids(calls: list[ToolCall]) -> bool:
+    return all(call.id for call in calls) and len({call.id for call in calls}) == len(calls)
 
 
 def _usage(counts: UsageCounts) -> Usage:
@@ -78,14 +86,16 @@ def _complete(request: ChatRequest, body: bytes, provider: str) -> ParsedRespons
         raise failure_in_body(answer, provider=provider)
     if not isinstance(choices, list) or not choices or not all(isinstance(choice, dict) for choice in choices):
         raise _unusable("the answer holds no choice", provider)
-    try:
-        answer["choices"] = [_completed_choice(choice, index, provider) for index, choice in enumerate(choices)]
-    except ProviderError as error:
-        error.usage = error.usage or _completed_usage(answer)
-        raise
     if not isinstance(answer.get("id"), str):
         # Derived, so that the same bytes give the same answer.
         answer["id"] = f"chatcmpl-{hashlib.sha256(body).hexdigest()[:24]}"
+    try:
+        answer["choices"] = [
+            _completed_choice(choice, index, provider, answer["id"]) for index, choice in enumerate(choices)
+        ]
+    except ProviderError as error:
+        error.usage = error.usage or _completed_usage(answer)
+        raise
     answer["object"] = COMPLETION
     created = answer.get("created")
     if not isinstance(created, int) or isinstance(created, bool):
@@ -110,7 +120,7 @@ def _completed_usage(answer: dict[str, Any]) -> Usage | None:
     return read_usage(usage)
 
 
-def _completed_choice(choice: dict[str, Any], position: int, provider: str) -> dict[str, Any]:
+def _completed_choice(choice: dict[str, Any], position: int, provider: str, answer_id: str) -> dict[str, Any]:
     if choice.get("error"):
         raise failure_in_body(choice, provider=provider)
     if has_given_up(choice.get("finish_reason")):
@@ -126,19 +136,21 @@ def _completed_choice(choice: dict[str, Any], position: int, provider: str) -> d
     flatten_content(message)
     add_reasoning_content(message)
     tool_calls = message.get("tool_calls")
+    ids: set[str] = set()
     for number, call in enumerate(tool_calls if isinstance(tool_calls, list) else []):
-        _complete_tool_call(call, number)
+        if isinstance(call, dict):
+            _complete_tool_call(call, ids, made_up_id(answer_id, position, number))
     if not isinstance(choice.get("index"), int):
         choice["index"] = position
     choice["finish_reason"] = finish_reason(choice.get("finish_reason"), called_tools=bool(tool_calls))
     return choice
 
 
-def _complete_tool_call(call: Any, number: int) -> None:
-    if not isinstance(call, dict):
-        return
-    if not isinstance(call.get("id"), str) or not call["id"]:
-        call["id"] = f"call_{number}"
+def _complete_tool_call(call: dict[str, Any], ids: set[str], made_up: str) -> None:
+    """`ids` are those of the calls before."""
+    if not isinstance(call.get("id"), str) or not call["id"] or call["id"] in ids:
+        call["id"] = made_up
+    ids.add(call["id"])
     call.setdefault("type", "function")
     function = call.get("function")
     if isinstance(function, dict):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Any, Literal
 
 import msgspec
@@ -220,6 +221,11 @@ def _text_of(value: object) -> str:
     if isinstance(value, list):
         return "".join(_text_of(part.get("text")) for part in value if isinstance(part, dict))
     return ""
+
+
+def made_up_id(seed: str, choice: int, number: int) -> str:
+    """For a call without an id of its own: the same for the same answer, which `seed` names, and no other's."""
+    return "call_" + blake2b(f"{seed}/{choice}/{number}".encode("utf-8", "replace"), digest_size=12).hexdigest()
 
 
 def arguments_text(arguments: object) -> str:

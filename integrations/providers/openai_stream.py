@@ -47,6 +47,7 @@ class OpenAIStream:
         "_finished",
         "_head",
         "_last",
+        "_named",
         "_parser",
         "_redact",
         "_seen",
@@ -69,6 +70,7 @@ class OpenAIStream:
         self._finished: dict[int, dict[str, Any]] = {}  # choice index → the choice of its last chunk
         self._base: dict[str, Any] = {}  # top-level fields of chunks that were held back
         self._last: tuple[str, int, str] | None = None  # id, created, model of the last chunk relayed
+        self._named = ""  # the answer's id, as far as reworked chunks told it
         self._tools = ToolIndexes()
         self._annotations: dict[int, int] = {}  # choice → how many of its annotations have left
         self._failure: ProviderError | None = None
@@ -177,6 +179,7 @@ class OpenAIStream:
             return None
         fields = self._decoded(data)
         self._seen = True
+        self._named = self._named or str(fields.get("id") or "")
         self._take_usage(fields)
         choices = fields.pop("choices", None)
         kept = [
@@ -224,7 +227,7 @@ class OpenAIStream:
         add_reasoning_content(delta)
         self._number_annotations(index, delta.get("annotations"))
         if isinstance(delta.get("tool_calls"), list):
-            self._tools.rewrite(index, delta["tool_calls"])
+            self._tools.rewrite(index, delta["tool_calls"], self._named)
         reason = choice.get("finish_reason")
         if has_given_up(reason):
             raise given_up(reason, self.provider)

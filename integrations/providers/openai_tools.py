@@ -1,10 +1,10 @@
-"""Tool calls of a stream: one distinct, stable index per call, also from vendors that repeat or omit it."""
+"""Tool calls of a stream: one distinct, stable index and id per call, also from vendors that repeat or omit them."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from integrations.providers.openai_shapes import ToolCallDelta, arguments_text
+from integrations.providers.openai_shapes import ToolCallDelta, arguments_text, made_up_id
 
 
 class ToolIndexes:
@@ -20,14 +20,18 @@ class ToolIndexes:
         return choice in self._calls
 
     def accept(self, choice: int, deltas: list[ToolCallDelta]) -> bool:
-        """False when the indices cannot stay as they are: a new call under an index that another has."""
+        """False when they cannot stay as they are: a new call under an index that another has, or without an id of its
+        own."""
         if self._repairing:
             return False
         calls = self._calls.setdefault(choice, [])
         known = len(calls)
         for delta in deltas:
             if delta.index == len(calls):
-                calls.append(delta.id or "")
+                if not delta.id or delta.id in calls:
+                    del calls[known:]
+                    return False
+                calls.append(delta.id)
             elif not 0 <= delta.index < len(calls) or self._is_new(
                 calls[delta.index], delta.id, delta.function.name if delta.function else None
             ):
@@ -36,8 +40,9 @@ class ToolIndexes:
                 return False
         return True
 
-    def rewrite(self, choice: int, deltas: list[Any]) -> None:
-        """Gives every delta its index and its arguments as text, in place."""
+    def rewrite(self, choice: int, deltas: list[Any], seed: str) -> None:
+        """Gives every delta its index and its arguments as text, and a call its id, in place. `seed` names the
+        answer."""
         calls = self._calls.setdefault(choice, [])
         for delta in deltas:
             if not isinstance(delta, dict):
@@ -46,13 +51,17 @@ class ToolIndexes:
             name = function.get("name") if isinstance(function, dict) else None
             if isinstance(function, dict) and "arguments" in function:
                 function["arguments"] = arguments_text(function["arguments"])
-            delta["index"] = self._index(calls, delta.get("index"), delta.get("id"), name)
+            known = len(calls)
+            delta["index"] = index = self._index(calls, delta.get("index"), delta.get("id"), name)
+            if index == known and (not calls[index] or calls[index] in calls[:index]):
+                delta["id"] = calls[index] = made_up_id(seed, choice, index)
 
     def _index(self, calls: list[str], index: Any, call_id: Any, name: Any) -> int:
         known = index if isinstance(index, int) and 0 <= index < len(calls) else None
         if not self._repairing and known is not None and not self._is_new(calls[known], call_id, name):
             return known
-        if call_id and call_id in calls:
+        starts = bool(name) and index == len(calls) and not self._repairing
+        if call_id and call_id in calls and not starts:
             return calls.index(call_id)
         if calls and not name:
             # A continuation: of the call it names, or of the one that came last.

@@ -46,7 +46,21 @@ def test_parse_response__tool_call_with_odd_finish_and_object_arguments__put_rig
     assert made["message"]["content"] is None
     tool_call = made["message"]["tool_calls"][0]
     assert json.loads(tool_call["function"]["arguments"]) == {"city": "Köln"}
-    assert (tool_call["id"], tool_call["type"]) == ("call_0", "function")
+    assert tool_call["id"].startswith("call_")
+    assert tool_call["type"] == "function"
+
+
+@pytest.mark.parametrize("given", ["", "call_0", None])
+def test_parse_response__calls_without_an_id_of_their_own__distinct_in_every_answer(given: str | None) -> None:
+    call = {"id": given, "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call, call]}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+    answers = [json.loads(parsed(completion(choices=[choice], id=name)).body) for name in ("a", "b", "a")]
+    ids = [[one["id"] for one in answer["choices"][0]["message"]["tool_calls"]] for answer in answers]
+    assert all(ids[0])
+    assert len(set(ids[0])) == 2
+    assert ids[0] == ids[2]
+    assert ids[0][1] != ids[1][1]
 
 
 @pytest.mark.parametrize(

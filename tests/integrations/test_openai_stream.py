@@ -262,6 +262,23 @@ def test_stream__tool_calls__distinct_indices_text_arguments_and_reason(
     assert stream.finish_reason == chunks[-1]["choices"][0]["finish_reason"] == "tool_calls"
 
 
+@pytest.mark.parametrize("given", ["", "call_0", None])
+def test_stream__calls_without_an_id_of_their_own__distinct(given: str | None) -> None:
+    deltas = [
+        tool_delta(0, given, "one", ""),
+        tool_delta(0, None, None, "{}"),
+        tool_delta(1, given, "two", ""),
+        tool_delta(1, None, None, '{"a":'),
+        tool_delta(1, None, None, "1}"),
+    ]
+    events = [*(chunk(delta) for delta in deltas), chunk({}, finish="tool_calls")]
+    chunks = decoded(run(translator(), [sse(*events)]))
+    told = [call for one in chunks for call in one["choices"][0]["delta"].get("tool_calls", [])]
+    ids = [call["id"] for call in told if call.get("id")]
+    assert len(ids) == len(set(ids)) == 2
+    assert calls_of(chunks) == {0: ("one", "{}"), 1: ("two", '{"a":1}')}
+
+
 def test_stream__finish_reason_error__a_failure() -> None:
     with pytest.raises(ProviderError):
         run(translator("openrouter"), [sse(chunk({}, finish="error"))])
