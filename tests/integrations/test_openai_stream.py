@@ -271,7 +271,7 @@ def test_stream__calls_without_an_id_of_their_own__distinct(given: str | None) -
         tool_delta(1, None, None, '{"a":'),
         tool_delta(1, None, None, "1}"),
     ]
-    events = [*(chunk(delta) for delta in deltas), chunk({}, finish="tool_calls")]
+    events = [*deltas, chunk({}, finish="tool_calls")]
     chunks = decoded(run(translator(), [sse(*events)]))
     told = [call for one in chunks for call in one["choices"][0]["delta"].get("tool_calls", [])]
     ids = [call["id"] for call in told if call.get("id")]
