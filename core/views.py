@@ -19,6 +19,7 @@ from core.authentication import ProjectAccess
 from core.errors import ApplicationError, NotFoundError, ServiceUnavailableError
 from core.exception_handler import error_body, translate
 from core.keys import issue_key, revoke_key
+from core.metadata import PathMetadata
 from core.models import ApiKey, Project
 from core.pagination import LimitOffset
 from core.serializers import ApiKeySerializer, NewApiKeySerializer
@@ -33,6 +34,7 @@ class ProjectAPIView(APIView):
 
     project_id: UUID
     actor: str
+    metadata_class = PathMetadata
 
     @override
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:

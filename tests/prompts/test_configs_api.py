@@ -227,3 +227,12 @@ def test_every_path__another_projects_config__404(api: APIClient) -> None:
 def test_every_path__malformed_id__404_in_the_envelope(api: APIClient, config_id: str) -> None:
     response = api.get(config_path(config_id))
     assert (response.status_code, response.json()["error"]["type"]) == (404, "not_found_error")
+
+
+def test_every_path__options__answered(api: APIClient, project: Project) -> None:
+    config = make_config(project, versions=1)
+    path = config_path(config.pk)
+    version = f"{path}/versions/{config.active_version_id}"
+    for asked in (PATH, path, f"{path}/versions", version, f"{version}/activate", f"{path}/activations"):
+        response = api.options(asked)
+        assert (response.status_code, "actions" in response.json()) == (200, False)

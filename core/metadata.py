@@ -1,0 +1,19 @@
+"""What OPTIONS answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework.metadata import SimpleMetadata
+from rest_framework.request import Request
+from rest_framework.views import APIView
+from typing_extensions import override
+
+
+class PathMetadata(SimpleMetadata):
+    """Name and media types of a path. DRF's own would describe bodies by the serializer that lists are shown with, and
+    look for a record by DRF's own argument names."""
+
+    @override
+    def determine_actions(self, request: Request, view: APIView) -> dict[str, Any]:
+        return {}
