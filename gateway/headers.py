@@ -68,9 +68,13 @@ def read_headers(raw: RawHeaders) -> RequestHeaders:
         elif name in _PLAIN:
             setattr(headers, _PLAIN[name], _text(value))
         elif name.startswith(_VARIABLE_PREFIX):
-            variable = name[len(_VARIABLE_PREFIX) :].decode("ascii", "replace").replace("-", "_")
-            headers.variables[variable] = _text(value)
+            headers.variables[_variable(name)] = _text(value)
     return headers
+
+
+@lru_cache(maxsize=4096)
+def _variable(name: bytes) -> str:
+    return name[len(_VARIABLE_PREFIX) :].decode("ascii", "replace").replace("-", "_")
 
 
 @lru_cache(maxsize=4096)

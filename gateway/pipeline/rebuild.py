@@ -27,10 +27,11 @@ def rebuilt(context: RequestContext, version: PromptVersionRecord, text: str) ->
     fields.pop("prompt_config", None)
     fields.pop("prompt_variables", None)
     changes = _defaults(request, version, legacy="functions" in fields)
-    fields.update(changes)
-    for name, stored in (("tools", version.tools), ("response_format", version.response_format)):
-        if name in changes and stored is not None:
-            fields[name] = msgspec.Raw(stored)
+    if changes:
+        fields.update(changes)
+        for name, stored in (("tools", version.tools), ("response_format", version.response_format)):
+            if name in changes and stored is not None:
+                fields[name] = msgspec.Raw(stored)
     if text:
         changes["messages"] = [Message("system", text), *request.messages]
         system = b'[{"role":"system","content":%b},' % _encode(text)
