@@ -6,8 +6,8 @@ from integrations.providers.errors import FailureKind, ProviderError
 
 
 def refused(reason: str) -> ProviderError:
-    """The request cannot be sent to anyone as it is."""
-    return ProviderError(f"The upstream request was refused: {reason}", kind=FailureKind.REJECTED)
+    """The request cannot be sent as it is. Its address and headers are the integration's, never the client's."""
+    return ProviderError(f"The upstream request was refused: {reason}", kind=FailureKind.CREDENTIALS)
 
 
 def unreachable(host: str) -> ProviderError:

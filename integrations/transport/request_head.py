@@ -52,7 +52,7 @@ class RequestHead:
 
 
 def head_of(request: UpstreamRequest) -> RequestHead:
-    """Raises ProviderError(REJECTED) for a URL or a header that HTTP does not allow."""
+    """Raises ProviderError(CREDENTIALS) for a URL or a header that HTTP does not allow."""
     return _head(request.method, request.url, tuple(request.headers.items()))
 
 

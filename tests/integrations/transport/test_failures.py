@@ -187,7 +187,7 @@ async def test_read__at_its_limit__is_whole(transport: Transport) -> None:
 async def test_url__not_allowed__is_refused_unsent(transport: Transport, url: str) -> None:
     with pytest.raises(ProviderError) as caught:
         await transport.send(post(url), PATIENT)
-    assert caught.value.kind is FailureKind.REJECTED
+    assert caught.value.kind is FailureKind.CREDENTIALS
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ async def test_url__not_allowed__is_refused_unsent(transport: Transport, url: st
 async def test_header__not_allowed__is_refused_unsent(transport: Transport, name: str, value: str) -> None:
     with pytest.raises(ProviderError) as caught:
         await transport.send(post("http://127.0.0.1:1/", headers={name: value}), PATIENT)
-    assert caught.value.kind is FailureKind.REJECTED
+    assert caught.value.kind is FailureKind.CREDENTIALS
     assert value not in caught.value.message
 
 
@@ -216,7 +216,7 @@ async def test_header__not_allowed__is_refused_unsent(transport: Transport, name
 async def test_method__not_supported__is_refused_unsent(transport: Transport, method: str) -> None:
     with pytest.raises(ProviderError) as caught:
         await transport.send(UpstreamRequest(method, "http://127.0.0.1:1/", {}, b""), PATIENT)
-    assert caught.value.kind is FailureKind.REJECTED
+    assert caught.value.kind is FailureKind.CREDENTIALS
 
 
 @pytest.mark.parametrize("reply", [b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx", b""])
