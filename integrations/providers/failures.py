@@ -98,12 +98,13 @@ def redact(error: ProviderError, secrets: tuple[str, ...]) -> None:
 def error_message(body: bytes) -> str:
     """The message in an error body, JSON of any known shape or text; empty when there is none."""
     try:
-        decoded = msgspec.json.decode(body)
+        return message_in(msgspec.json.decode(body))
+    except RecursionError:
+        return ""
     except (msgspec.DecodeError, UnicodeDecodeError):
         text = body[:_MESSAGE_LENGTH].decode("utf-8", "replace").strip()
         # A proxy's HTML page says nothing to the client but its status.
         return "" if text.startswith("<") else text
-    return message_in(decoded)
 
 
 def message_in(decoded: Any) -> str:
@@ -199,7 +200,7 @@ def _number(value: str | None) -> float | None:
 def _http_date(value: str) -> datetime | None:
     try:
         date = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return date if date.tzinfo else date.replace(tzinfo=UTC)
 

@@ -51,6 +51,8 @@ def test_classify_failure__status__kind(status: int, kind: FailureKind) -> None:
         (b"<html><body>502</body></html>", ""),
         (b"", ""),
         (b"null", ""),
+        (b"[" * 100_000, ""),
+        (b'{"error":' * 900 + b'"m"' + b"}" * 900, ""),
         (b'{"error":{"code":7}}', ""),
         (b"\xff\xfe", "\ufffd\ufffd"),
     ],
@@ -124,6 +126,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
         ({"retry-after": "soon"}, None),
         ({"retry-after": "-1"}, None),
         ({"retry-after": "nan"}, None),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 +99999999999999999999"}, None),
         ({}, None),
     ],
 )
