@@ -69,3 +69,9 @@ class GatewaySettings(models.Model):
     @override
     def __str__(self) -> str:
         return f"Gateway settings of {self.project_id}"
+
+    @override
+    def clean(self) -> None:
+        # What a form makes of an emptied field.
+        self.fallback_order = self.fallback_order or []
+        self.preferred_models = self.preferred_models or []

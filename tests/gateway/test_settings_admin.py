@@ -67,3 +67,15 @@ def test_settings__out_of_range__are_refused_by_field(admin_client: Client, chan
 
 def test_settings__never_set__are_the_defaults() -> None:
     assert routing_settings(make_project().pk) == RoutingSettings()
+
+
+@pytest.mark.parametrize("emptied", ["", "null", "[]"])
+def test_settings__lists_emptied_in_the_admin__are_empty_lists(admin_client: Client, emptied: str) -> None:
+    project = make_project()
+    fields = {**posted(str(project.pk)), "preferred_models": emptied, "fallback_order": emptied}
+
+    response = admin_client.post(reverse(ADD), fields)
+
+    assert response.status_code == 302, response.content
+    assert routing_settings(project.pk).preferred_models == ()
+    assert routing_settings(project.pk).fallback_order == ()
