@@ -20,7 +20,8 @@ MAX_FALLBACK_MODELS = 5
 
 Number = Annotated[float, msgspec.Meta(ge=-2.0, le=2.0)]
 Tokens = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
-Name = Annotated[str, msgspec.Meta(min_length=1)]
+# Names of models are remembered all over the gateway; Bedrock's ARNs, the longest there are, have some 150 characters.
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
 JsonObject = dict[str, msgspec.Raw]
 
 
@@ -104,6 +105,8 @@ class LazyFields(Mapping[str, Any]):
             except msgspec.ValidationError:
                 # Only a number beyond a double (1e400) in a field that passes through gets here.
                 raise ValidationError("The request body holds a number that is out of range") from None
+            except RecursionError:
+                raise nested_too_deeply() from None
         return self._fields
 
     @override
@@ -122,6 +125,10 @@ class LazyFields(Mapping[str, Any]):
     @override
     def __len__(self) -> int:
         return len(self._decoded())
+
+
+def nested_too_deeply() -> ValidationError:
+    return ValidationError("The request body is nested too deeply")
 
 
 class _RawMessages(msgspec.Struct):

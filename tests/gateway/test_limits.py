@@ -42,6 +42,7 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     "frequency_penalty 2": {"frequency_penalty": 2.0},
     "presence_penalty -2": {"presence_penalty": -2.0},
     "presence_penalty 2": {"presence_penalty": 2},
+    "model of 512 characters": {"model": "openai/" + "m" * 505},
     "no fallback model": {"models": []},
     "4 fallback models": {"models": ["openai/gpt-4o"] * 4},
     "5 fallback models": {"models": ["openai/gpt-4o"] * 5},
@@ -79,6 +80,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "frequency_penalty 2.1": ({"frequency_penalty": 2.1}, "invalid_value", "frequency_penalty"),
     "presence_penalty -3": ({"presence_penalty": -3}, "invalid_value", "presence_penalty"),
     "presence_penalty 2.0001": ({"presence_penalty": 2.0001}, "invalid_value", "presence_penalty"),
+    "model of 513 characters": ({"model": "openai/" + "m" * 506}, "invalid_value", "model"),
+    "fallback model of 513 characters": ({"models": ["openai/" + "m" * 506]}, "invalid_value", "models"),
     "6 fallback models": ({"models": ["openai/gpt-4o"] * 6}, "invalid_value", "models"),
 }
 
