@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 
 from integrations.providers.base import Usage
 
 PLACES = Decimal("0.0000000001")  # what the record keeps of a US dollar
 _ZERO = Decimal("0.0000000000")
+_MOST = Decimal(1_000_000)  # no call costs that
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,17 @@ def cost_of(usage: Usage, price: Price) -> Cost:
     fresh = _cost(usage.prompt_tokens - usage.cache_read_tokens - usage.cache_write_tokens, price.input)
     output = _cost(usage.completion_tokens, price.output)
     return Cost(input=fresh, cache_read=read, cache_write=write, output=output, total=fresh + read + write + output)
+
+
+def known_cost(usage: Usage, price: Price | None) -> Cost | None:
+    """None when it is unknown: for want of a price, or because the provider's counts are beyond all reason."""
+    if price is None:
+        return None
+    try:
+        cost = cost_of(usage, price)
+    except InvalidOperation:
+        return None
+    return cost if cost.total < _MOST else None
 
 
 def _cost(tokens: int, per_million: Decimal) -> Decimal:
