@@ -12,6 +12,7 @@ from gateway.pipeline.estimate import estimated_tokens
 from gateway.pipeline.prepare import prepared
 from gateway.pipeline.walk import walk
 from gateway.runtime import Runtime
+from gateway.wire import nested_too_deeply
 from integrations.providers.base import (
     NOTHING,
     ChatRequest,
@@ -86,6 +87,9 @@ async def _open_once(runtime: Runtime, context: RequestContext, attempt: Attempt
             return await _first_output(response, translator, attempt, len(context.body))
     except TimeoutError:
         raise too_slow(translator.usage) from None
+    except asyncio.CancelledError:
+        account.usage = translator.usage
+        raise
     except ProviderError as failure:
         # What the provider counted before it failed will be on its bill.
         failure.usage = failure.usage or translator.usage
@@ -99,7 +103,10 @@ def too_slow(usage: Usage | None = None) -> ProviderError:
 async def _send(
     runtime: Runtime, request: ChatRequest, attempt: Attempt, account: Account, seconds: float
 ) -> UpstreamResponse:
-    upstream = attempt.adapter.build_request(request, attempt.credentials)
+    try:
+        upstream = attempt.adapter.build_request(request, attempt.credentials)
+    except RecursionError:
+        raise nested_too_deeply() from None
     account.warnings = upstream.warnings
     response = await runtime.transport.send(upstream, runtime.patience.within(seconds))
     if 200 <= response.status < 300:
@@ -127,8 +134,18 @@ async def _first_output(
         estimated = translator.usage is None
         if estimated:
             translator.usage = Usage(prompt_tokens=estimated_tokens(prompt_bytes))
-        events += translator.closing()
+        events += _closing(translator, estimated=estimated)
     except BaseException:
         response.close()
         raise
     return OpenStream(response, chunks, translator, events, ended=True, attempt=attempt, estimated=estimated)
+
+
+def _closing(translator: StreamTranslator, *, estimated: bool) -> list[StreamEvent]:
+    try:
+        return translator.closing()
+    except ProviderError as failure:
+        if estimated:
+            # The guess was for an answer. Of a failed attempt only what the provider said is taken for billed.
+            translator.usage = failure.usage = None
+        raise

@@ -14,7 +14,7 @@ from gateway.headers import RequestHeaders
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.wire import ChatCompletionRequest, LazyFields
 from integrations.health.targets import Target
-from integrations.pricing.cost import Cost, Price, cost_of
+from integrations.pricing.cost import Cost, Price, known_cost
 from integrations.providers.base import Adapter, Credentials, Media, Usage
 
 
@@ -33,7 +33,8 @@ class RequestContext(msgspec.Struct, frozen=True):
 class Attempt:
     """One provider and model to try.
 
-    `is_fallback` when it is not the first choice; `is_foreign` when another provider is the first choice.
+    `is_fallback` when it is not the first choice; `is_foreign` when another provider is the first choice; `stands_in`
+    when it is not for the request's own model, which nobody serves here, but for one of `models`.
     """
 
     provider: str
@@ -43,6 +44,7 @@ class Attempt:
     target: Target
     is_fallback: bool = False
     is_foreign: bool = False
+    stands_in: bool = False
 
 
 class PromptUse(msgspec.Struct, frozen=True, gc=False):
@@ -99,7 +101,8 @@ class Account:
     output_bytes: int = 0
     response: list[bytes] = field(default_factory=list)
     attempts: list[AttemptRecord] = field(default_factory=list)  # those that failed
-    served_seconds: float | None = None  # how long the attempt took that answers; the others are in `attempts`
+    served_seconds: float | None = None  # how long the attempt took that answers; those that failed are in `attempts`
+    served_error: str = ""  # how a stream broke after its first output
     spent: list[Cost | None] = field(default_factory=list)  # by failed attempts that are billed; None: unknown
     media: dict[str, Media] = field(default_factory=dict)
     slot: int | None = None
@@ -112,8 +115,7 @@ class Account:
         billed = usage if usage is not None and usage.total_tokens else None
         cost = None
         if billed is not None:
-            price = self.snapshot.price_of(attempt.provider, attempt.model)
-            cost = None if price is None else cost_of(billed, price)
+            cost = known_cost(billed, self.snapshot.price_of(attempt.provider, attempt.model))
             self.spent.append(cost)
         usage = billed or Usage()
         self.attempts.append(
@@ -132,7 +134,8 @@ class Account:
     def serve_from(self, attempt: Attempt) -> None:
         self.provider = attempt.provider
         self.model = attempt.model
-        self.fallback_used = attempt.is_fallback
+        self.warnings = ()
+        self.fallback_used = attempt.is_fallback or attempt.stands_in
         self.price = self.snapshot.price_of(attempt.provider, attempt.model)
 
     def fail(self, error: ApplicationError) -> None:

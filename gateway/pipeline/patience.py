@@ -35,6 +35,12 @@ class Patience:
         """Of a request that arrived at `started` (`perf_counter`)."""
         return self.total - (time.perf_counter() - started)
 
+    def cut_short(self, started: float, took: float) -> bool:
+        """Whether a call that ended just now after `took` seconds had less time than others, because the request's was
+        nearly up when it began."""
+        left = self.left(started)
+        return left <= 0 and left + took < min(max(self.timeouts.first_byte, self.ttft), self.total / 2)
+
     def within(self, seconds: float) -> Timeouts:
         """The phases' own limits, none longer than `seconds`."""
         limits = self.timeouts

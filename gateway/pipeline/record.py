@@ -10,7 +10,7 @@ from analytics.contracts import Attempt, Outcome, RequestRecord, SpoolEntry
 from gateway.pipeline.context import Account
 from gateway.pipeline.estimate import estimated_tokens
 from gateway.runtime import Runtime
-from integrations.pricing.cost import Cost, cost_of
+from integrations.pricing.cost import Cost, known_cost
 from integrations.providers.base import Usage
 
 _MAX_ERROR_CHARACTERS = 2000
@@ -39,7 +39,7 @@ def _record_of(account: Account) -> RequestRecord:
     now = time.perf_counter()
     usage = _usage_of(account)
     request, error, first_output, prompt = account.request, account.error, account.first_output, account.prompt
-    own_cost = None if account.price is None else cost_of(usage, account.price)
+    own_cost = known_cost(usage, account.price)
     cost = _sum_of([own_cost if usage.total_tokens else Cost(), *account.spent]) if account.spent else own_cost
     return RequestRecord(
         request_id=account.request_id,
@@ -86,14 +86,14 @@ def _record_of(account: Account) -> RequestRecord:
 
 
 def _attempts(account: Account, usage: Usage, cost: Cost | None) -> tuple[Attempt, ...]:
-    """The one that answered comes last; it is billed for what the record says."""
+    """The one that answered, or that the client did not wait for, comes last; it is billed for what the record says."""
     if account.served_seconds is None:
         return tuple(account.attempts)
     served = Attempt(
         account.provider,
         account.model,
-        200,
-        "",
+        200 if account.first_output else 0,
+        "" if account.outcome is Outcome.SUCCESS else account.served_error or account.outcome.value,
         int(account.served_seconds * 1000),
         usage.prompt_tokens,
         usage.completion_tokens,

@@ -12,11 +12,12 @@ from gateway.pipeline.call import OpenStream, complete, open_stream, too_slow
 from gateway.pipeline.context import Account, Attempt, RequestContext
 from gateway.pipeline.heartbeat import Heartbeat
 from gateway.pipeline.record import estimated_usage, record
+from gateway.pipeline.walk import failure_of
 from gateway.pipeline.watch import ClientWatch
 from gateway.reply import HeaderList, Reply
 from gateway.runtime import Runtime
 from integrations.providers.base import StreamEvent
-from integrations.providers.errors import ProviderError
+from integrations.providers.errors import FailureKind, ProviderError
 
 # Proxies refuse header lines of more than some kilobytes.
 _MAX_WARNING_CHARACTERS = 2000
@@ -84,12 +85,14 @@ async def _relay(runtime: Runtime, account: Account, stream: OpenStream, reply: 
             translator.usage = account.usage = estimated_usage(account)
             account.usage_estimated = True
         stream.events = translator.closing()
-    except ProviderError as failure:
+    except (ProviderError, RecursionError) as error:
+        failure = failure_of(error)
         failure.provider = failure.provider or account.provider
         account.fail(from_provider(failure))
-        runtime.health.note_failure(
-            stream.attempt.target, failure.kind, (time.perf_counter() - account.first_output) * 1000
-        )
+        account.served_error = failure.kind.value
+        # Its time to first output is counted: a time-out must not become another, much longer one.
+        kind = FailureKind.UNAVAILABLE if failure.kind is FailureKind.TIMEOUT else failure.kind
+        runtime.health.note_failure(stream.attempt.target, kind, (time.perf_counter() - account.first_output) * 1000)
 
 
 async def _pass_on(account: Account, events: list[StreamEvent], reply: Reply) -> None:

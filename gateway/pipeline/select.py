@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
+from dataclasses import replace
 
 from gateway.errors import ModelNotFoundError
 from gateway.pipeline.capable import needs_of
@@ -70,26 +71,29 @@ class _Selection:
         self._fallbacks = self._settings.fallback_enabled and preferences.allow_fallbacks is not False
 
     def attempts(self) -> list[Attempt]:
-        candidates: list[Candidate] = []
-        for model in self._models():
-            candidates += self._in_order(resolve(model, self._allowed))
+        primary = self._serving(self._request.model)
+        candidates = list(primary)
+        for model in self._request.models or ():
+            candidates += self._serving(model)
         if not candidates:
             raise ModelNotFoundError(self._nothing_serves())
         if self._fallbacks:
             candidates += self._substitutes(candidates)
         unique = list(dict.fromkeys(candidates))
-        return [_attempt(self._snapshot, candidate, unique[0]) for candidate in unique]
+        attempts = [_attempt(self._snapshot, candidate, unique[0]) for candidate in unique]
+        if not primary:
+            attempts = [replace(attempt, stands_in=True) for attempt in attempts]
+        return attempts
 
-    def _models(self) -> list[str]:
-        models: list[str] = []
-        for model in (self._request.model, *(self._request.models or ())):
-            models += self._preferred() if model == AUTO else [model]
-        return models
+    def _serving(self, requested: str) -> list[Candidate]:
+        """Who may serve a model of the request, in order."""
+        models = self._preferred() if requested == AUTO else [requested]
+        return [candidate for model in models for candidate in self._in_order(resolve(model, self._allowed))]
 
     def _preferred(self) -> list[str]:
         """The preferred models that can do what the request needs, those that answer at present first."""
         needs = needs_of(self._request)
-        able = [model for model in self._settings.preferred_models if self._able(model, needs)]
+        able = [model for model in self._settings.preferred_models if model != AUTO and self._able(model, needs)]
         able.sort(key=lambda model: not self._answers(model))
         return able if self._fallbacks else able[:1]
 

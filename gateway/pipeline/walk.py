@@ -27,20 +27,33 @@ _CIRCUIT_OPEN = "circuit_open"
 async def walk(runtime: Runtime, attempts: list[Attempt], account: Account, call: Call[T]) -> T:
     """The first answer. Raises ApplicationError: what the client sees of the last failure.
 
-    A target whose circuit is open comes last, as the last resort; one that has rested enough gets one probe.
+    A target whose circuit is open comes last, as the last resort; one that has rested enough gets one probe. When the
+    request's time is up, nobody else is asked.
     """
     walker = _Walker(runtime, account, call)
-    postponed = []
+    postponed: list[Attempt] = []
     for attempt in attempts:
+        if walker.told is not None and walker.is_late():
+            break
         if len(attempts) > 1 and await _rests(runtime, attempt):
             account.note_failure(attempt, 0.0, status=0, error=_CIRCUIT_OPEN)
             postponed.append(attempt)
         elif (result := await walker.ask(attempt)) is not None:
             return result
     for attempt in postponed:
+        if walker.told is not None and walker.is_late():
+            break
         if (result := await walker.ask(attempt)) is not None:
             return result
-    raise from_provider(walker.last) from walker.last
+    failure = walker.told or ProviderError("no provider was tried", kind=FailureKind.UNAVAILABLE)
+    raise from_provider(failure) from failure
+
+
+def failure_of(error: ProviderError | RecursionError) -> ProviderError:
+    """Of a call: a decoder gives up on an answer that is nested too deeply."""
+    if isinstance(error, ProviderError):
+        return error
+    return ProviderError("the answer is nested too deeply to be read", kind=FailureKind.UNUSABLE)
 
 
 async def _rests(runtime: Runtime, attempt: Attempt) -> bool:
@@ -54,7 +67,7 @@ class _Walker(Generic[T]):
     """A provider is asked at most `retry_max_attempts` times, and all of them together that often plus once for each
     fallback: the retries are shared."""
 
-    __slots__ = ("_account", "_call", "_retries_left", "_runtime", "last")
+    __slots__ = ("_account", "_call", "_retries_left", "_runtime", "told")
 
     def __init__(self, runtime: Runtime, account: Account, call: Call[T]) -> None:
         self._runtime = runtime
@@ -62,7 +75,7 @@ class _Walker(Generic[T]):
         self._call = call
         routing = account.snapshot.routing
         self._retries_left = routing.retry_max_attempts - 1 if routing.retry_enabled else 0
-        self.last = ProviderError("no provider was tried", kind=FailureKind.UNAVAILABLE)
+        self.told: ProviderError | None = None
 
     async def ask(self, attempt: Attempt) -> T | None:
         """None when this provider has failed for good and another one may be asked. Raises ApplicationError."""
@@ -72,23 +85,43 @@ class _Walker(Generic[T]):
             started = time.perf_counter()
             try:
                 result = await self._call(attempt)
-            except ProviderError as failure:
+            except (ProviderError, RecursionError) as error:
+                failure = failure_of(error)
                 _note(self._runtime, account, attempt, started, failure)
                 if _ends_the_walk(failure, attempt):
                     raise from_provider(failure) from failure
                 if isinstance(failure, UnsupportedParameterError):
                     return None
-                self.last = failure
-                if not self._retries_left or not await _waited(self._runtime, failure, retries, account):
+                self._keep(failure)
+                if self._retries_left <= 0 or not await _waited(self._runtime, failure, retries, account):
                     return None
                 retries += 1
                 self._retries_left -= 1
                 account.retries += 1
+            except BaseException as error:
+                # The client has left, or the request is at fault before the provider was asked.
+                self._runtime.health.release_probe(attempt.target)
+                if isinstance(error, asyncio.CancelledError):
+                    account.served_seconds = time.perf_counter() - started
+                raise
             else:
                 took = time.perf_counter() - started
                 account.served_seconds = took
                 self._runtime.health.note_success(attempt.target, took * 1000)
                 return result
+
+    def is_late(self) -> bool:
+        return self._runtime.patience.left(self._account.started) <= 0
+
+    def _keep(self, failure: ProviderError) -> None:
+        """Of several failures the client is told the last of those that may pass: it can come back. That a model is
+        unknown it is told only when all say so: a fallback may have been asked for another one."""
+        if self.told is None or _weight(failure) >= _weight(self.told):
+            self.told = failure
+
+
+def _weight(failure: ProviderError) -> int:
+    return 2 if failure.retryable else int(failure.kind is not FailureKind.NOT_FOUND)
 
 
 def _note(runtime: Runtime, account: Account, attempt: Attempt, started: float, failure: ProviderError) -> None:
@@ -97,6 +130,10 @@ def _note(runtime: Runtime, account: Account, attempt: Attempt, started: float, 
     error = failure.kind.value
     if isinstance(failure, UnsupportedParameterError):
         error = "unsupported_parameter"
+        runtime.health.release_probe(attempt.target)
+    elif failure.kind is FailureKind.TIMEOUT and runtime.patience.cut_short(account.started, took):
+        # It is not this provider that was slow.
+        runtime.health.release_probe(attempt.target)
     else:
         runtime.health.note_failure(attempt.target, failure.kind, took * 1000, failure.retry_after)
     account.note_failure(attempt, took, status=failure.status or 0, error=error, usage=failure.usage)

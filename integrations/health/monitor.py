@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import secrets
 import time
@@ -92,7 +93,7 @@ class HealthMonitor:
             return
         now = self.clock()
         if kind is FailureKind.REJECTED:
-            self._release(target, now)
+            self.release_probe(target)
             return
         # The time to a refusal says nothing about how long an answer takes. A time-out does: at least so long.
         slow = (bucket_of(latency_ms),) if kind is FailureKind.TIMEOUT else ()
@@ -114,7 +115,20 @@ class HealthMonitor:
             return False
         # Before anything is waited for, so that this worker's other requests do not ask too.
         entry.claimed_until = now + PROBE_SECONDS
-        return await self._sharing.claim(target, entry.circuit.record.version, PROBE_SECONDS)
+        try:
+            return await self._sharing.claim(target, entry.circuit.record.version, PROBE_SECONDS)
+        except asyncio.CancelledError:
+            self.release_probe(target)
+            raise
+
+    def release_probe(self, target: Target) -> None:
+        """A probe that proved nothing (refused for its own fault, given up, never sent): the next request may try."""
+        entry = self._entries.get(target)
+        if entry is None or entry.circuit.closed:
+            return
+        if self.clock() < entry.claimed_until:
+            entry.claimed_until = 0.0
+            self._sharing.release(target, entry.circuit.record.version)
 
     async def follow(self) -> None:
         """Runs as long as the worker: tells the other workers what this one sees, and learns what they see."""
@@ -137,13 +151,6 @@ class HealthMonitor:
         entry.touch(now)
         self._sharing.note_counted(target)
         return entry
-
-    def _release(self, target: Target, now: float) -> None:
-        """A probe that was refused for its own fault proves nothing: the next request may try."""
-        entry = self._entries.get(target)
-        if entry is not None and now < entry.claimed_until and not entry.circuit.closed:
-            entry.claimed_until = 0.0
-            self._sharing.release(target, entry.circuit.record.version)
 
     def _announce(self, target: Target, entry: Entry) -> None:
         # A claim is void with the opening it was for.

@@ -54,6 +54,31 @@ def test_auto__without_preferred_models__is_404(routed: Routed) -> None:
     assert_error(gateway.post(body(model="auto")), 404, "model_not_found", naming="preferred models")
 
 
+def test_models__nobody_serves_the_first__says_so_in_the_headers(routed: Routed) -> None:
+    gateway, _ = routed(openai=[play.answer()])
+
+    response = gateway.post(body(model="claude-sonnet-4-5", models=["gpt-4o"]))
+
+    assert response.headers["x-svc-model-used"] == "gpt-4o"
+    assert response.headers["x-svc-original-model"] == "claude-sonnet-4-5"
+    assert response.headers["x-svc-fallback-used"] == "true"
+    assert gateway.record(response).fallback_used
+
+
+def test_request__nested_to_the_limit__is_the_clients_fault(routed: Routed) -> None:
+    gateway, scripts = routed(anthropic=[play.answer()])
+    statuses = []
+    for depth in range(900, 1000, 3):
+        tool = {"type": "function", "function": {"name": "look", "parameters": {"deep": "@"}}}
+        content = json.dumps(body(model="anthropic/claude-sonnet-4-5", tools=[tool]))
+        response = gateway.post(content.replace('"@"', "[" * depth + "]" * depth).encode())
+        statuses.append((response.status_code, response.json().get("error", {}).get("code")))
+
+    assert scripts["anthropic"].received
+    # What the scripted upstream says is no answer of Anthropic's.
+    assert set(statuses) == {(500, "provider_error"), (400, "invalid_value"), (400, "invalid_json")}
+
+
 def test_provider_object__is_obeyed_and_never_sent(routed: Routed) -> None:
     gateway, scripts = routed(openai=[play.answer("one")], azure_openai=[play.answer("two")])
 

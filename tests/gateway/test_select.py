@@ -27,7 +27,8 @@ IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
 SCHEMA = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object"}}}
 NUMBERS = {
-    name: number for number, name in enumerate(["openai", "azure_openai", "anthropic", "groq", "google", "cohere"], 1)
+    name: number
+    for number, name in enumerate(["openai", "azure_openai", "anthropic", "groq", "google", "cohere", "ollama"], 1)
 }
 
 
@@ -200,6 +201,29 @@ def test_select__auto_without_a_model__404_says_why(
 ) -> None:
     with pytest.raises(ModelNotFoundError, match=said):
         chosen({"model": "auto", **fields}, **settings)
+
+
+def test_select__auto_among_the_preferred_models__stands_for_nothing() -> None:
+    attempts = chosen({"model": "auto"}, ("openai", "ollama"), preferred_models=("auto", "gpt-4o"))
+
+    assert pairs(attempts) == [("openai", "gpt-4o")]
+
+
+@pytest.mark.parametrize(
+    ("fields", "stand_ins"),
+    [
+        ({"model": "command-a-03-2025", "models": ["gpt-4o"]}, [True, True]),
+        ({"model": "auto", "models": ["gpt-4o"]}, [True, True]),
+        ({"model": "gpt-4o", "models": ["claude-sonnet-4-5"]}, [False, False, False]),
+    ],
+)
+def test_select__nobody_serves_the_model_itself__the_others_stand_in(
+    fields: dict[str, Any], stand_ins: list[bool]
+) -> None:
+    attempts = chosen(fields)
+
+    assert [attempt.stands_in for attempt in attempts] == stand_ins
+    assert not attempts[0].is_fallback
 
 
 def test_select__sort_latency__the_faster_first_whatever_the_project_prefers() -> None:
