@@ -230,3 +230,13 @@ def test_commands__bad_argument__clear_line(tmp_path: Path, command: list[str], 
     with pytest.raises(CommandError, match=complaint):
         run(*[part.format(folder=tmp_path) for part in command])
     assert not PromptConfig.objects.exists()
+
+
+def test_dumpdata_and_loaddata__prompts__come_back_as_they_were(config: PromptConfig, tmp_path: Path) -> None:
+    before = comparable(export_prompts(config.project_id))
+    file = tmp_path / "dump.json"
+    call_command("dumpdata", "core.project", "prompts", output=str(file), verbosity=0)
+    config.project.delete()
+    assert not PromptVersion.objects.exists()
+    call_command("loaddata", str(file), verbosity=0)
+    assert comparable(export_prompts(config.project_id)) == before
