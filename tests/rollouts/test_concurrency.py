@@ -11,9 +11,15 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from pytest_django import Settings
 
-from rollouts.models import Rollout, RolloutTransition
+from rollouts import minutes
+from rollouts.judging import evaluate_running_rollouts
+from rollouts.models import Mode, Rollout, RolloutTransition
+from rollouts.states import Stage
+from tests.factories.rollouts import make_rollout
 from tests.rollouts.conftest import PATH, Api, client_of, new_api
+from tests.rollouts.request_log import RequestLog, begun
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -89,3 +95,35 @@ def test_create_while_the_last_one_ends__at_once__never_a_deadlock() -> None:
         assert ended.status_code == 200
         assert created.status_code in (201, 409)
         rollout_id = created.json()["id"] if created.status_code == 201 else api.created()["id"]
+
+
+def test_evaluate__several_processes_at_once__one_decision(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+    settings.ROLLOUT_EVALUATION_LAG_SECONDS = 0
+    log = RequestLog()
+    monkeypatch.setattr(minutes, "arm_minutes", log.arm_minutes)
+    monkeypatch.setattr(minutes, "usual_values", log.usual_values)
+    rollout = begun(make_rollout(started=True, mode=Mode.AUTO, stages=[Stage(w, 0, 0) for w in range(1, 9)]), 10)
+    log.add(rollout, 5, target=(5, 0), baseline=(50, 0))
+
+    found = at_once(*[evaluate_running_rollouts] * 5)
+
+    assert sum(map(len, found)) == 1
+    rollout.refresh_from_db()
+    assert rollout.current_stage == 2
+
+
+def test_evaluate_and_promote__at_once__one_stage_or_told(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+    settings.ROLLOUT_EVALUATION_LAG_SECONDS = 0
+    log = RequestLog()
+    monkeypatch.setattr(minutes, "arm_minutes", log.arm_minutes)
+    monkeypatch.setattr(minutes, "usual_values", log.usual_values)
+    rollout = begun(make_rollout(started=True, mode=Mode.AUTO, stages=[Stage(w, 0, 0) for w in range(1, 9)]), 10)
+    client = client_of(rollout.project)
+
+    _, answer = at_once(evaluate_running_rollouts, partial(client.post, f"{PATH}/{rollout.pk}/promote"))
+
+    moves = RolloutTransition.objects.filter(rollout=rollout, action="promote")
+    rollout.refresh_from_db()
+    assert rollout.current_stage == 1 + moves.count()
+    # Either the person was first and the evaluation found another stage than it had judged, or the other way round.
+    assert moves.count() == 1 or (answer.status_code, moves.count()) == (200, 2)

@@ -1,0 +1,232 @@
+"""The automatic verdict: what closed since the last look goes into the state, and the state decides.
+
+One process at a time evaluates a rollout: it claims the evaluation's row for a while, reads the request log outside any
+transaction, and saves only if the claim is still its own. There is at most one decision a closed minute, however often
+it is asked for.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from core.errors import ApplicationError
+from rollouts.evaluation import (
+    Decision,
+    MinuteCounts,
+    Reason,
+    State,
+    Verdict,
+    advance,
+    from_json,
+    initial_state,
+    to_json,
+)
+from rollouts.figures import verdict_at, verdict_figures
+from rollouts.minutes import Window, closed_minutes, usual_histograms
+from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutMinute, RolloutStage
+from rollouts.policies import policy_of
+from rollouts.services import AUTOMATIC, apply_transition, locked_rollout
+from rollouts.states import Status, Transition
+
+_CLAIMED_FOR = timedelta(minutes=5)
+# After a long absence the evaluation catches up by so much at a time.
+_LONGEST_WINDOW = timedelta(days=1)
+_MOVES = {Decision.PROMOTE: Transition.PROMOTE, Decision.ROLL_BACK: Transition.ROLL_BACK}
+_TOLD = frozenset({Reason.METRIC_FAILING, Reason.SAMPLE_RATIO})
+
+logger = logging.getLogger("rollouts")
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One look at one rollout. `moved` is what it did, which in a dry run is what it would have done."""
+
+    rollout_id: UUID
+    name: str
+    stage: int
+    through: datetime
+    new_minutes: int
+    verdict: Verdict
+    moved: Transition | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What one evaluation read and worked out, before it is saved."""
+
+    rollout: Rollout
+    stage: RolloutStage
+    window: Window
+    initial: State
+    minutes: tuple[MinuteCounts, ...]
+    state: State
+    verdict: Verdict
+    elapsed_minutes: float
+    caught_up: bool
+
+    @property
+    def move(self) -> Transition | None:
+        return _MOVES.get(self.verdict.decision) if self.caught_up and self.rollout.mode == Mode.AUTO else None
+
+    def figures(self) -> dict[str, Any]:
+        return verdict_figures(
+            self.state, self.verdict, self.stage, elapsed_minutes=self.elapsed_minutes, through=self.window.end
+        )
+
+
+def evaluate_running_rollouts(*, dry_run: bool = False) -> list[Judgement]:
+    """Every running rollout of every project. One that cannot be evaluated is logged and does not stop the others."""
+    found = []
+    for rollout_id in list(Rollout.objects.filter(status=Status.RUNNING.value).values_list("pk", flat=True)):
+        try:
+            judgement = evaluate_rollout(rollout_id, dry_run=dry_run)
+        except ApplicationError as error:
+            logger.error("rollout.evaluation_failed rollout_id=%s error=%s", rollout_id, type(error).__name__)
+            continue
+        if judgement is not None:
+            found.append(judgement)
+    return found
+
+
+def evaluate_rollout(rollout_id: UUID, *, dry_run: bool = False) -> Judgement | None:
+    """None when nothing closed since the last look, the rollout is not running, or another process is at it.
+
+    Raises AnalyticsUnavailableError and AnalyticsLimitError; the rollout then stays where it is.
+    """
+    if dry_run:
+        look = _look(rollout_id, timezone.now())
+        return _judgement(look, look.move) if look else None
+    claim = uuid4()
+    if not _claim(rollout_id, claim):
+        return None
+    try:
+        look = _look(rollout_id, timezone.now())
+        return _save(look, claim) if look else None
+    finally:
+        RolloutEvaluation.objects.filter(pk=rollout_id, claim=claim).update(claim=None, claimed_until=None)
+
+
+def closed_until(now: datetime) -> datetime:
+    """The end of the latest minute whose requests are taken to be in the log; those that come later are not judged."""
+    settled = now.astimezone(UTC) - timedelta(seconds=settings.ROLLOUT_EVALUATION_LAG_SECONDS)
+    return settled.replace(second=0, microsecond=0)
+
+
+def elapsed_minutes(rollout: Rollout, now: datetime) -> float:
+    """How long the current stage has been running, pauses left out."""
+    running = (now - rollout.running_since).total_seconds() if rollout.running_since else 0.0
+    return (rollout.stage_seconds + running) / 60
+
+
+def _claim(rollout_id: UUID, claim: UUID) -> bool:
+    now = timezone.now()
+    free = Q(claimed_until__isnull=True) | Q(claimed_until__lt=now)
+    rows = RolloutEvaluation.objects.filter(free, pk=rollout_id, rollout__status=Status.RUNNING.value)
+    return rows.update(claim=claim, claimed_until=now + _CLAIMED_FOR) == 1
+
+
+def _look(rollout_id: UUID, now: datetime) -> _Look | None:
+    rollout = (
+        Rollout.objects.filter(pk=rollout_id, status=Status.RUNNING.value)
+        .select_related("evaluation", "baseline_version")
+        .first()
+    )
+    if rollout is None or rollout.started_at is None:
+        return None
+    began = rollout.started_at.replace(second=0, microsecond=0)
+    start, closed = rollout.evaluation.through or began, closed_until(now)
+    window = Window(began, start, min(closed, start + _LONGEST_WINDOW))
+    if window.end <= window.start:
+        return None
+    stages = {stage.number: stage for stage in rollout.stages.all()}
+    initial = _initial(rollout)
+    state = initial if rollout.evaluation.state is None else from_json(State, rollout.evaluation.state)
+    minutes = closed_minutes(rollout, stages, window, state)
+    for minute in minutes:
+        state = advance(state, minute)
+    stage, elapsed = stages[rollout.current_stage], elapsed_minutes(rollout, now)
+    return _Look(
+        rollout=rollout,
+        stage=stage,
+        window=window,
+        initial=initial,
+        minutes=minutes,
+        state=state,
+        verdict=verdict_at(state, stage, elapsed_minutes=elapsed),
+        elapsed_minutes=elapsed,
+        caught_up=window.end == closed,
+    )
+
+
+def _initial(rollout: Rollout) -> State:
+    if rollout.evaluation.initial is not None:
+        return from_json(State, rollout.evaluation.initial)
+    latency, cost = usual_histograms(rollout)
+    return initial_state(policy_of(rollout), latency=latency, cost=cost)
+
+
+def _save(look: _Look, claim: UUID) -> Judgement | None:
+    """Stores what was seen, and moves the rollout if nobody else did meanwhile."""
+    figures = look.figures()
+    with transaction.atomic():
+        row = locked_rollout(look.rollout.project_id, look.rollout.pk)
+        evaluation = RolloutEvaluation.objects.select_for_update().filter(pk=row.pk, claim=claim).first()
+        if evaluation is None:
+            return None
+        RolloutMinute.objects.bulk_create(
+            RolloutMinute(
+                rollout=row,
+                minute=datetime.fromtimestamp(minute.minute * 60, UTC),
+                stage=minute.stage,
+                counts=to_json(minute),
+            )
+            for minute in look.minutes
+        )
+        _tell(look, evaluation)
+        evaluation.initial, evaluation.state = to_json(look.initial), to_json(look.state)
+        evaluation.through, evaluation.verdict, evaluation.decided_at = look.window.end, figures, timezone.now()
+        evaluation.save()
+        moved = look.move if _unmoved(row, look.rollout) else None
+        if moved is not None:
+            apply_transition(row, moved, actor=AUTOMATIC, reason=look.verdict.explanation, figures=figures)
+    return _judgement(look, moved)
+
+
+def _unmoved(row: Rollout, seen: Rollout) -> bool:
+    return (row.status, row.current_stage) == (seen.status, seen.current_stage)
+
+
+def _tell(look: _Look, evaluation: RolloutEvaluation) -> None:
+    """Log lines for operators, once each: a rollout that holds for a reason of its own, and one that waits too long."""
+    verdict, row = look.verdict, look.rollout
+    held = verdict.decision is Decision.WAIT and verdict.reason in _TOLD
+    if held and evaluation.verdict.get("reason") != verdict.reason.value:
+        logger.warning(
+            "rollout.held project_id=%s rollout_id=%s reason=%s", row.project_id, row.pk, verdict.reason.value
+        )
+    if verdict.overdue and evaluation.overdue_stage != row.current_stage:
+        evaluation.overdue_stage = row.current_stage
+        logger.warning(
+            "rollout.overdue project_id=%s rollout_id=%s stage=%d", row.project_id, row.pk, row.current_stage
+        )
+
+
+def _judgement(look: _Look, moved: Transition | None) -> Judgement:
+    return Judgement(
+        rollout_id=look.rollout.pk,
+        name=look.rollout.name,
+        stage=look.stage.number,
+        through=look.window.end,
+        new_minutes=len(look.minutes),
+        verdict=look.verdict,
+        moved=moved,
+    )

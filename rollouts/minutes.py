@@ -1,0 +1,152 @@
+"""Closed minutes of a rollout, from the request log and from its own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from analytics.queries.variants import (
+    BASELINE,
+    TARGET,
+    ArmMinute,
+    UnitLimits,
+    UnitSums,
+    arm_minutes,
+    new_units,
+    unit_sums,
+    usual_values,
+)
+from rollouts.allocation import AllocationType
+from rollouts.evaluation import ArmCounts, ClusterSums, Metric, MinuteCounts, State, from_json
+from rollouts.evaluation.grid import LOG_RATIO, Histogram
+from rollouts.models import Rollout, RolloutMinute, RolloutStage
+
+USUAL = timedelta(days=1)
+"""How long before the start the baseline's usual latency and cost are taken from."""
+
+_MEASURED = {
+    "errors": Metric.ERROR_RATE,
+    "slow": Metric.LATENCY_P95,
+    "latency": Metric.LATENCY_AVERAGE,
+    "cost": Metric.COST,
+}
+# Where nothing is known yet nothing is cut and nothing is slow: beyond every latency and cost that there is.
+_NO_CAP = 1e18
+_NO_BIN = 2**31
+
+Arms = Mapping[str, ArmCounts]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Whole minutes from `start` up to, not including, `end`, of a rollout that began in the minute `began`."""
+
+    began: datetime
+    start: datetime
+    end: datetime
+
+
+def closed_minutes(
+    rollout: Rollout, stages: Mapping[int, RolloutStage], window: Window, state: State
+) -> tuple[MinuteCounts, ...]:
+    """The window's minutes in the order in which `advance` takes them. Raises AnalyticsUnavailableError.
+
+    A worker may still serve a stage for a second after it was left. What it served in the minutes after is dropped: a
+    state that went back to that stage would forget what it counted of the next.
+    """
+    rows = arm_minutes(rollout.project_id, rollout.pk, window.start, window.end, log_ratio=LOG_RATIO)
+    if not rows:
+        return ()
+    sticky = rollout.allocation_type != AllocationType.RANDOM
+    units = _units(rollout, window) if sticky else {(r.minute, r.stage, r.variant): r.allocated for r in rows}
+    clusters = _clusters(rollout, window, state) if sticky else {}
+    return tuple(
+        MinuteCounts(minute, stage, stages[stage].weight, arms[TARGET], arms[BASELINE], clusters)
+        for (minute, stage), arms in _onwards(_arms(rows, units).items(), state.stage)
+        if stage in stages
+    )
+
+
+def usual_histograms(rollout: Rollout) -> tuple[Histogram, Histogram]:
+    """The baseline's latencies and costs by bin in the day before the start. Raises AnalyticsUnavailableError."""
+    if rollout.started_at is None:
+        return {}, {}
+    usual = usual_values(
+        rollout.project_id,
+        rollout.config_id,
+        rollout.baseline_version.number,
+        rollout.started_at - USUAL,
+        rollout.started_at,
+        log_ratio=LOG_RATIO,
+    )
+    return _ordered(usual.latency), _ordered(usual.cost)
+
+
+def stored_minutes(rollout: Rollout, until: datetime | None = None) -> Iterator[MinuteCounts]:
+    """What the evaluation saw, in order."""
+    rows = RolloutMinute.objects.filter(rollout=rollout).order_by("minute", "stage")
+    if until is not None:
+        rows = rows.filter(minute__lt=until)
+    for counts in rows.values_list("counts", flat=True).iterator():
+        yield from_json(MinuteCounts, counts)
+
+
+def _arms(
+    rows: Iterable[ArmMinute], units: Mapping[tuple[int, int, str], int]
+) -> dict[tuple[int, int], dict[str, ArmCounts]]:
+    """Both arms by minute and stage, in this order."""
+    found: dict[tuple[int, int], dict[str, ArmCounts]] = {}
+    for row in rows:
+        arms = found.setdefault((row.minute, row.stage), {TARGET: ArmCounts(), BASELINE: ArmCounts()})
+        arms[row.variant] = ArmCounts(
+            requests=row.requests,
+            errors=row.errors,
+            units=units.get((row.minute, row.stage, row.variant), 0),
+            latency=_ordered(row.latency),
+            latency_ms=row.latency_ms,
+            cost=_ordered(row.cost),
+            cost_usd=row.cost_usd,
+        )
+    return dict(sorted(found.items()))
+
+
+def _ordered(histogram: Histogram) -> Histogram:
+    # Databases sort the members of what they store, and a sum in another order differs in its last digit.
+    return dict(sorted(histogram.items()))
+
+
+def _onwards(minutes: Iterable[tuple[tuple[int, int], Arms]], stage: int) -> Iterator[tuple[tuple[int, int], Arms]]:
+    for (minute, at), arms in minutes:
+        if at >= stage:
+            stage = at
+            yield (minute, at), arms
+
+
+def _units(rollout: Rollout, window: Window) -> dict[tuple[int, int, str], int]:
+    first = int(window.start.timestamp()) // 60
+    rows = new_units(rollout.project_id, rollout.pk, window.began, window.end, since=first)
+    return {(row.minute, row.stage, row.variant): row.units for row in rows}
+
+
+def _clusters(rollout: Rollout, window: Window, state: State) -> dict[Metric, ClusterSums]:
+    """As of the end of the window, for all its minutes: usually it is one."""
+    latency, cost = state.latency.reference, state.cost.reference
+    limits = UnitLimits(
+        latency_cap_ms=latency.cap if latency else _NO_CAP,
+        slow_bin=latency.slow_bin if latency else _NO_BIN,
+        cost_cap=cost.cap if cost else _NO_CAP,
+    )
+    sums = unit_sums(rollout.project_id, rollout.pk, window.began, window.end, limits=limits, log_ratio=LOG_RATIO)
+    return {_MEASURED[name]: _cluster(found) for name, found in sums.items()}
+
+
+def _cluster(sums: UnitSums) -> ClusterSums:
+    return ClusterSums(
+        requests=sums.requests,
+        requests_squared=sums.requests_squared,
+        total=sums.total,
+        total_squared=sums.total_squared,
+        cross=sums.cross,
+        values_squared=sums.values_squared,
+    )

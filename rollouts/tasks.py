@@ -1,0 +1,13 @@
+"""What Celery runs."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from rollouts.judging import evaluate_running_rollouts
+
+
+@shared_task(name="rollouts.evaluate")
+def evaluate_rollouts() -> None:
+    """Once a minute. More beats or workers change nothing: see rollouts.judging."""
+    evaluate_running_rollouts()

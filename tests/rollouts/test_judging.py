@@ -1,0 +1,338 @@
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+from pytest_django import Settings
+
+from analytics.queries.variants import UsualValues
+from rollouts import judging, minutes
+from rollouts.evaluation import State, from_json
+from rollouts.judging import evaluate_rollout, evaluate_running_rollouts
+from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutMinute, RolloutTransition
+from rollouts.replay import replayed_figures, replayed_state
+from rollouts.services import pause_rollout, promote_rollout, start_rollout
+from rollouts.states import Stage, Transition
+from rollouts.tasks import evaluate_rollouts
+from tests.factories.rollouts import make_rollout
+from tests.rollouts.request_log import RequestLog, begun, this_minute
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def at_once(settings: Settings) -> None:
+    settings.ROLLOUT_EVALUATION_LAG_SECONDS = 0
+
+
+@pytest.fixture(autouse=True)
+def heard(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "rollouts")
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> RequestLog:
+    log = RequestLog()
+    monkeypatch.setattr(minutes, "arm_minutes", log.arm_minutes)
+    monkeypatch.setattr(minutes, "usual_values", log.usual_values)
+    return log
+
+
+def automatic(*stages: Stage, minutes_ago: int = 10, **wanted: Any) -> Rollout:
+    if stages:
+        wanted["stages"] = stages
+    return begun(make_rollout(started=True, mode=Mode.AUTO, **wanted), minutes_ago)
+
+
+def evaluation(rollout: Rollout) -> RolloutEvaluation:
+    return RolloutEvaluation.objects.get(rollout=rollout)
+
+
+def test_failing_target__one_look__rolled_back_with_reason_and_figures(log: RequestLog) -> None:
+    rollout = automatic(Stage(50, 600, 10_000), Stage(100, 0, 0))
+    log.add(rollout, 5, target=(40, 20), baseline=(40, 0))
+
+    judgement = evaluate_rollout(rollout.pk)
+
+    assert judgement is not None
+    assert judgement.moved is Transition.ROLL_BACK
+    rollout.refresh_from_db()
+    assert (rollout.status, rollout.config.has_active_rollout) == ("rolled_back", False)
+    move = RolloutTransition.objects.get(rollout=rollout, action="roll_back")
+    assert (move.actor, move.from_status, move.to_status) == ("auto", "running", "rolled_back")
+    assert "error rate" in move.reason
+    assert move.figures == evaluation(rollout).verdict
+    assert (move.figures["status"], move.figures["metrics"]["error_rate"]["status"]) == ("failing", "failing")
+    assert move.figures["counts"]["target"]["errors"] == 20
+    assert replayed_figures(rollout, move.figures) == move.figures
+
+
+def test_harmless_target__a_stage_a_minute__completed_and_active(
+    log: RequestLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rollout = automatic(Stage(10, 0, 5), Stage(40, 0, 5), Stage(100, 0, 0))
+    for number, expected in enumerate(["running", "running", "completed"], start=1):
+        ago = 5 - number
+        log.add(rollout, ago + 1, stage=number, target=(10, 0), baseline=(0 if number == 3 else 30, 0))
+        monkeypatch.setattr(judging, "closed_until", lambda _, ago=ago: this_minute() - timedelta(minutes=ago))
+        assert evaluate_rollout(rollout.pk) is not None
+        assert evaluate_rollout(rollout.pk) is None
+        rollout.refresh_from_db()
+        assert rollout.status == expected
+    assert rollout.config.active_version_id == rollout.target_version_id
+    actions = RolloutTransition.objects.filter(rollout=rollout).values_list("action", "actor")
+    assert list(actions)[2:] == [("promote", "auto")] * 3
+
+
+def test_same_minute__asked_again__no_second_decision(log: RequestLog) -> None:
+    rollout = automatic(*[Stage(weight, 0, 0) for weight in (1, 2, 3, 4)])
+    log.add(rollout, 3, target=(5, 0), baseline=(50, 0))
+    for _ in range(4):
+        evaluate_running_rollouts()
+    rollout.refresh_from_db()
+    assert rollout.current_stage == 2
+    assert log.asked == 1
+
+
+def test_inconclusive_at_half__held__and_promoted_by_a_person(log: RequestLog) -> None:
+    rollout = automatic(Stage(50, 0, 5), Stage(100, 0, 0))
+    log.add(rollout, 5, target=(10, 0), baseline=(10, 0))
+    judgement = evaluate_rollout(rollout.pk)
+    assert judgement is not None
+    assert (judgement.moved, judgement.verdict.reason) == (None, "inconclusive")
+    row = promote_rollout(project_id=rollout.project_id, rollout_id=rollout.pk, actor="key:1")
+    assert (row.status, row.current_stage) == ("running", 2)
+    assert RolloutTransition.objects.get(rollout=rollout, action="promote").figures["status"] == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("stage", "minutes_ago", "reason"),
+    [(Stage(10, 30, 0), 20, "minimum_duration"), (Stage(10, 15, 20), 20, "minimum_requests")],
+)
+def test_minima__not_met__waits(log: RequestLog, stage: Stage, minutes_ago: int, reason: str) -> None:
+    rollout = automatic(stage, Stage(100, 0, 0), minutes_ago=minutes_ago)
+    log.add(rollout, 5, target=(10, 0), baseline=(90, 0))
+    judgement = evaluate_rollout(rollout.pk)
+    assert judgement is not None
+    assert (judgement.moved, judgement.verdict.reason) == (None, reason)
+
+
+def test_requests_of_the_stage_before__do_not_count(log: RequestLog) -> None:
+    rollout = automatic(Stage(10, 0, 0), Stage(20, 0, 5), Stage(100, 0, 0))
+    log.add(rollout, 5, target=(10, 0), baseline=(90, 0))
+    promote_rollout(project_id=rollout.project_id, rollout_id=rollout.pk, actor="key:1")
+    judgement = evaluate_rollout(rollout.pk)
+    assert judgement is not None
+    assert judgement.verdict.reason == "minimum_requests"
+    figures = evaluation(rollout).verdict
+    assert replayed_figures(rollout, figures) == figures
+
+
+def test_manual__failing__verdict_stored_and_nothing_moved(log: RequestLog) -> None:
+    rollout = begun(make_rollout(started=True, mode=Mode.MANUAL), 10)
+    log.add(rollout, 5, target=(40, 30), baseline=(40, 0))
+    judgement = evaluate_rollout(rollout.pk)
+    assert judgement is not None
+    assert (judgement.moved, judgement.verdict.decision) == (None, "roll_back")
+    rollout.refresh_from_db()
+    assert rollout.status == "running"
+    assert evaluation(rollout).verdict["decision"] == "roll_back"
+
+
+def test_not_running__pending_and_paused__not_evaluated(log: RequestLog) -> None:
+    pending, paused = make_rollout(), automatic()
+    pause_rollout(project_id=paused.project_id, rollout_id=paused.pk, actor="key:1")
+    assert [evaluate_rollout(row.pk) for row in (pending, paused)] == [None, None]
+    assert log.asked == 0
+
+
+def test_pause__in_between__goes_on_where_it_was(log: RequestLog) -> None:
+    rollout = automatic(Stage(10, 30, 0), Stage(100, 0, 0), minutes_ago=20)
+    pause_rollout(project_id=rollout.project_id, rollout_id=rollout.pk, actor="key:1")
+    start_rollout(project_id=rollout.project_id, rollout_id=rollout.pk, actor="key:1")
+    later = timezone.now() - timedelta(minutes=9)
+    Rollout.objects.filter(pk=rollout.pk).update(running_since=later)
+    log.add(rollout, 15, target=(10, 0), baseline=(90, 0))
+    judgement = evaluate_rollout(rollout.pk)
+    assert judgement is not None
+    assert judgement.verdict.reason == "minimum_duration"
+    assert evaluation(rollout).verdict["elapsed_minutes"] == pytest.approx(29, abs=1)
+
+
+def test_stragglers_of_the_stage_before__dropped(log: RequestLog) -> None:
+    rollout = automatic(Stage(10, 0, 0), Stage(20, 99, 0), Stage(100, 0, 0))
+    promote_rollout(project_id=rollout.project_id, rollout_id=rollout.pk, actor="key:1")
+    log.add(rollout, 6, stage=1, target=(3, 0), baseline=(9, 0))
+    log.add(rollout, 6, stage=2, target=(5, 0), baseline=(9, 0))
+    log.add(rollout, 5, stage=1, target=(1, 0), baseline=(1, 0))
+    log.add(rollout, 5, stage=2, target=(7, 0), baseline=(9, 0))
+    log.add(rollout, 5, stage=9, target=(7, 0))
+    evaluate_rollout(rollout.pk)
+    stages = RolloutMinute.objects.filter(rollout=rollout).values_list("stage", flat=True)
+    assert list(stages) == [1, 2, 2]
+    assert evaluation(rollout).verdict["stage_requests"] == 12
+
+
+def test_stored_rows__replayed__the_same_state_to_the_last_digit(log: RequestLog) -> None:
+    rollout = automatic(Stage(30, 600, 0), Stage(100, 0, 0), minutes_ago=40)
+    log.usual = UsualValues({20: 400, 25: 90, 31: 10}, {60: 500})
+    for ago in range(39, 0, -1):
+        log.add(rollout, ago, target=(7, ago % 2), baseline=(13, ago % 3 == 0), slower=1.03)
+    evaluate_rollout(rollout.pk)
+    row = evaluation(rollout)
+    assert RolloutMinute.objects.filter(rollout=rollout).count() == 39
+    assert replayed_state(rollout) == from_json(State, row.state)
+    assert replayed_figures(rollout, row.verdict) == row.verdict
+
+
+def test_never_evaluated__replay__refused() -> None:
+    with pytest.raises(ValueError, match="never evaluated"):
+        replayed_state(make_rollout())
+
+
+def test_long_absence__caught_up_by_days__decides_only_at_the_end(log: RequestLog) -> None:
+    rollout = automatic(Stage(10, 0, 0), Stage(100, 0, 0), minutes_ago=60 * 24 * 2 + 30)
+    looks = [evaluate_rollout(rollout.pk) for _ in range(4)]
+    assert [look and look.moved for look in looks] == [None, None, Transition.PROMOTE, None]
+    assert looks[3] is None
+
+
+def test_claim__held_by_another__left_alone_until_it_expires(log: RequestLog) -> None:
+    rollout, now, theirs = automatic(), timezone.now(), uuid4()
+    rows = RolloutEvaluation.objects.filter(rollout=rollout)
+    rows.update(claim=theirs, claimed_until=now + timedelta(minutes=1))
+    assert evaluate_rollout(rollout.pk) is None
+    assert evaluation(rollout).claim == theirs
+    rows.update(claimed_until=now - timedelta(seconds=1))
+    assert evaluate_rollout(rollout.pk) is not None
+    assert (evaluation(rollout).claim, evaluation(rollout).claimed_until) == (None, None)
+
+
+def test_claim__lost_while_reading__nothing_saved(log: RequestLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    rollout, theirs = automatic(), uuid4()
+    log.add(rollout, 5, target=(40, 30), baseline=(40, 0))
+
+    def slow(*args: Any, **options: Any) -> Any:
+        RolloutEvaluation.objects.filter(rollout=rollout).update(claim=theirs)
+        return log.arm_minutes(*args, **options)
+
+    monkeypatch.setattr(minutes, "arm_minutes", slow)
+    assert evaluate_rollout(rollout.pk) is None
+    assert evaluation(rollout).claim == theirs
+    assert not RolloutMinute.objects.exists()
+
+
+def test_paused_while_reading__minutes_kept_and_nothing_moved(log: RequestLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    rollout = automatic()
+    log.add(rollout, 5, target=(40, 30), baseline=(40, 0))
+
+    def slow(*args: Any, **options: Any) -> Any:
+        pause_rollout(project_id=rollout.project_id, rollout_id=rollout.pk, actor="key:1")
+        return log.arm_minutes(*args, **options)
+
+    monkeypatch.setattr(minutes, "arm_minutes", slow)
+    judgement = evaluate_rollout(rollout.pk)
+    assert judgement is not None
+    assert judgement.moved is None
+    rollout.refresh_from_db()
+    assert rollout.status == "paused"
+    assert RolloutMinute.objects.filter(rollout=rollout).count() == 1
+
+
+def test_analytics_away__held_logged_and_claim_released(log: RequestLog, caplog: pytest.LogCaptureFixture) -> None:
+    rollout = automatic()
+    log.away = True
+    evaluate_rollouts()
+    assert f"rollout.evaluation_failed rollout_id={rollout.pk} error=AnalyticsUnavailableError" in caplog.text
+    assert evaluation(rollout).claim is None
+    log.away = False
+    assert len(evaluate_running_rollouts()) == 1
+
+
+def test_one_cannot_be_evaluated__the_others_are(log: RequestLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    from analytics.errors import AnalyticsUnavailableError
+
+    first, second = automatic(), automatic()
+
+    def one_away(project_id: Any, rollout_id: Any, *args: Any, **options: Any) -> Any:
+        if rollout_id == first.pk:
+            raise AnalyticsUnavailableError("away")
+        return log.arm_minutes(project_id, rollout_id, *args, **options)
+
+    monkeypatch.setattr(minutes, "arm_minutes", one_away)
+    assert [judgement.rollout_id for judgement in evaluate_running_rollouts()] == [second.pk]
+
+
+def test_overdue__more_than_a_day__logged_once_a_stage(log: RequestLog, caplog: pytest.LogCaptureFixture) -> None:
+    rollout = automatic(Stage(50, 0, 5), Stage(100, 0, 0), minutes_ago=60 * 24 + 30)
+    for _ in range(3):
+        evaluate_rollout(rollout.pk)
+        RolloutEvaluation.objects.filter(rollout=rollout).update(through=this_minute() - timedelta(minutes=2))
+    assert caplog.text.count("rollout.overdue") == 1
+    assert evaluation(rollout).verdict["overdue"] is True
+
+
+def test_held_by_a_metric__logged_when_it_begins(log: RequestLog, caplog: pytest.LogCaptureFixture) -> None:
+    policy = {"error_rate": "hold"}
+    rollout = automatic(Stage(50, 0, 5), Stage(100, 0, 0), policy=policy)
+    log.add(rollout, 5, target=(40, 30), baseline=(40, 0))
+    evaluate_rollout(rollout.pk)
+    RolloutEvaluation.objects.filter(rollout=rollout).update(through=this_minute() - timedelta(minutes=2))
+    judgement = evaluate_rollout(rollout.pk)
+    assert judgement is not None
+    assert (judgement.moved, judgement.verdict.reason) == (None, "metric_failing")
+    assert caplog.text.count("rollout.held") == 1
+
+
+def test_minute__with_the_usual_lag__waits_two_minutes(log: RequestLog, settings: Settings) -> None:
+    settings.ROLLOUT_EVALUATION_LAG_SECONDS = 120
+    rollout = automatic(minutes_ago=10)
+    log.add(rollout, 1, target=(40, 40), baseline=(40, 0))
+    judgement = evaluate_rollout(rollout.pk)
+    assert judgement is not None
+    assert judgement.new_minutes == 0
+    assert judging.closed_until(timezone.now()) <= timezone.now() - timedelta(seconds=120)
+
+
+def test_beat__every_minute__names_the_task(settings: Settings) -> None:
+    entry = settings.CELERY_BEAT_SCHEDULE["evaluate-rollouts"]
+    assert (entry["task"], entry["schedule"]) == (evaluate_rollouts.name, 60.0)
+
+
+class TestCommand:
+    def run(self, *arguments: str) -> str:
+        out = StringIO()
+        call_command("evaluate_rollouts", *arguments, stdout=out)
+        return out.getvalue()
+
+    def test_nothing_running__says_so(self) -> None:
+        assert "Nothing to evaluate" in self.run()
+
+    def test_dry_run__told_and_nothing_stored(self, log: RequestLog) -> None:
+        rollout = automatic()
+        log.add(rollout, 5, target=(40, 30), baseline=(40, 0))
+        assert "would roll back" in self.run("--dry-run")
+        assert (evaluation(rollout).state, RolloutMinute.objects.count()) == (None, 0)
+        rollout.refresh_from_db()
+        assert rollout.status == "running"
+
+    def test_one_rollout__only_that_one(self, log: RequestLog) -> None:
+        rollout, other = automatic(), automatic()
+        log.add(rollout, 5, target=(40, 30), baseline=(40, 0))
+        assert "failing, roll back." in self.run("--rollout", str(rollout.pk))
+        assert evaluation(other).decided_at is None
+
+    def test_unknown__error(self) -> None:
+        with pytest.raises(CommandError, match="no rollout"):
+            self.run("--rollout", str(uuid4()))
+
+    def test_analytics_away__error(self, log: RequestLog) -> None:
+        log.away = True
+        with pytest.raises(CommandError, match="away"):
+            self.run("--rollout", str(automatic().pk))
