@@ -15,6 +15,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import uvloop
 
@@ -32,6 +33,8 @@ class Plan:
     path: str = "/v1/chat/completions"
     model: str = payloads.MODEL
     headers: dict[str, str] = field(default_factory=dict)
+    fields: dict[str, Any] = field(default_factory=dict)
+    """Further fields of the body."""
     connections: int = 64
     seconds: float = 3.0
     warmup: float = 0.5
@@ -207,7 +210,7 @@ def percentiles(seconds: list[float]) -> tuple[float | None, float | None]:
 
 
 def _encode(plan: Plan) -> bytes:
-    body = payloads.request_body(plan.model, size=plan.body_bytes, stream_events=plan.stream_events)
+    body = payloads.request_body(plan.model, size=plan.body_bytes, stream_events=plan.stream_events, more=plan.fields)
     headers = {
         "host": f"127.0.0.1:{plan.port}",
         "content-type": "application/json",

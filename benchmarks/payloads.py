@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 MODEL = "mock"
@@ -96,9 +97,14 @@ def models() -> bytes:
     return _json({"object": "list", "data": [entry]})
 
 
-def request_body(model: str, *, size: int = 1024, stream_events: int = 0) -> bytes:
-    """A chat completion request of `size` bytes; with `stream_events` it asks for a stream of that many words."""
-    fields: dict[str, Any] = {"model": model, "temperature": 0.5, "max_tokens": stream_events or 256}
+def request_body(
+    model: str, *, size: int = 1024, stream_events: int = 0, more: Mapping[str, Any] | None = None
+) -> bytes:
+    """A chat completion request of `size` bytes; with `stream_events` it asks for a stream of that many words.
+
+    `more` are further fields; a `prompt_config` among them takes the place of the system message.
+    """
+    fields: dict[str, Any] = {"model": model, "temperature": 0.5, "max_tokens": stream_events or 256, **(more or {})}
     if stream_events:
         fields |= {"stream": True, "stream_options": {"include_usage": True}}
     filling = size - len(_request_with(fields, ""))
@@ -106,8 +112,8 @@ def request_body(model: str, *, size: int = 1024, stream_events: int = 0) -> byt
 
 
 def _request_with(fields: dict[str, Any], text: str) -> bytes:
-    system = {"role": "system", "content": "You are a helpful assistant."}
-    return _json({**fields, "messages": [system, {"role": "user", "content": text}]})
+    system = [] if "prompt_config" in fields else [{"role": "system", "content": "You are a helpful assistant."}]
+    return _json({**fields, "messages": [*system, {"role": "user", "content": text}]})
 
 
 def _event(choices: list[dict[str, Any]], **extra: Any) -> bytes:

@@ -76,6 +76,7 @@ def run(scenario: Scenario, target: Target, endpoint: Endpoint, *, seconds: floa
         endpoint.path,
         endpoint.model,
         endpoint.headers,
+        endpoint.fields,
         connections=scenario.connections,
         seconds=seconds,
         rate=rate,

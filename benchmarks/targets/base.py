@@ -7,7 +7,7 @@ import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import psutil
 from typing_extensions import override
@@ -24,12 +24,13 @@ class UnavailableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where chat completions go and what a request must carry."""
+    """Where chat completions go and what a request must carry; `fields` are further ones of the body."""
 
     port: int
     path: str = "/v1/chat/completions"
     model: str = payloads.MODEL
     headers: dict[str, str] = field(default_factory=dict)
+    fields: dict[str, Any] = field(default_factory=dict)
 
 
 class Target(ABC):

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import urllib.request
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import psutil
 from typing_extensions import override
@@ -28,6 +28,7 @@ class Ours(Target):
     provider: ClassVar[str] = "openai"
     model: ClassVar[str] = _MODEL
     upstream_path: ClassVar[str] = "/v1"
+    fields: ClassVar[dict[str, Any]] = {}
 
     @property
     def source(self) -> Path:
@@ -54,8 +55,8 @@ class Ours(Target):
         self._launch([*manage, "serve"], f"{base}/healthz", environment)
         made = self._bootstrap(manage, environment)
         authorization = {"authorization": f"Bearer {made['api_key']}"}
-        self._integrate(base, mock_port, {**authorization, "x-project-id": made["project_id"]})
-        return Endpoint(port, "/api/gateway/v1/chat/completions", self.model, authorization)
+        self._prepare(f"{base}/api/llm", mock_port, {**authorization, "x-project-id": made["project_id"]})
+        return Endpoint(port, "/api/gateway/v1/chat/completions", self.model, authorization, dict(self.fields))
 
     def _bootstrap(self, manage: list[str], environment: dict[str, str]) -> dict[str, str]:
         command = [*manage, "bootstrap", "--name", "bench", "--json"]
@@ -67,16 +68,10 @@ class Ours(Target):
         made: dict[str, str] = json.loads(done.stdout.strip().splitlines()[-1])
         return made
 
-    def _integrate(self, base: str, mock_port: int, headers: dict[str, str]) -> None:
+    def _prepare(self, api: str, mock_port: int, headers: dict[str, str]) -> None:
         mock = f"http://127.0.0.1:{mock_port}{self.upstream_path}"
         body = {"provider": self.provider, "api_key": "sk-mock", "base_url": mock, "enabled": True}
-        request = urllib.request.Request(  # noqa: S310 - a loopback http address
-            f"{base}/api/llm/integrations",
-            data=json.dumps(body).encode(),
-            headers={"content-type": "application/json", **headers},
-        )
-        with urllib.request.urlopen(request, timeout=30):  # noqa: S310 - as above
-            return
+        _post(f"{api}/integrations", body, headers)
 
     @override
     def serving(self) -> list[psutil.Process]:
@@ -106,6 +101,35 @@ class OursAnthropic(Ours):
     upstream_path: ClassVar[str] = ""
 
 
+class OursPrompt(Ours):
+    """A managed prompt with two variables, between whose versions a rollout decides, in place of the system message."""
+
+    name: ClassVar[str] = "ours-prompt"
+    label: ClassVar[str] = "Prompt Gateway, prompt and rollout"
+    fields: ClassVar[dict[str, Any]] = {
+        "prompt_config": "bench",
+        "prompt_variables": {"company": "Acme", "user_name": "Ann"},
+        "user": "user-1",
+    }
+
+    @override
+    def _prepare(self, api: str, mock_port: int, headers: dict[str, str]) -> None:
+        super()._prepare(api, mock_port, headers)
+        text = "You work for {{ company }}. Be kind to {{ user_name }}, and brief, and exact. " + "Stay polite. " * 20
+        config = _post(f"{api}/prompts/configs", {"name": "bench"}, headers)["id"]
+        versions = [_post(f"{api}/prompts/configs/{config}/versions", {"system_prompt": text}, headers) for _ in "12"]
+        wanted = {
+            "config_id": config,
+            "target_version_id": versions[1]["id"],
+            "name": "bench",
+            "mode": "manual",
+            "allocation_type": "user_sticky",
+            "stages": [{"weight": 50}],
+        }
+        rollout = _post(f"{api}/prompts/rollouts", wanted, headers)["id"]
+        _post(f"{api}/prompts/rollouts/{rollout}/start", {}, headers)
+
+
 class OursBefore(Ours):
     """An earlier revision of this project (`--before`), on today's libraries: what a change has cost."""
 
@@ -129,6 +153,15 @@ class OursBefore(Ours):
     @override
     def version(self) -> str:
         return run_step(["git", "-C", str(ROOT), "rev-parse", "--short", self.revision])
+
+
+def _post(url: str, body: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
+    request = urllib.request.Request(  # noqa: S310 - a loopback http address
+        url, data=json.dumps(body).encode(), headers={"content-type": "application/json", **headers}
+    )
+    with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310 - as above
+        made: dict[str, Any] = json.load(response)
+        return made
 
 
 def _is_web_worker(process: psutil.Process) -> bool:
