@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from rollouts.services import complete_rollout, pause_rollout, roll_back_rollout, start_rollout
-from rollouts.views import MoveView, PromoteView, RolloutsView, RolloutView
+from rollouts.views import MoveView, PromoteView, RolloutMetricsView, RolloutsView, RolloutView
 
 _ONE = "prompts/rollouts/<uuid:rollout_id>"
 
@@ -17,4 +17,5 @@ urlpatterns = [
     path(f"{_ONE}/promote", PromoteView.as_view(), name="rollout-promote"),
     path(f"{_ONE}/rollback", MoveView.as_view(service=roll_back_rollout), name="rollout-rollback"),
     path(f"{_ONE}/complete", MoveView.as_view(service=complete_rollout), name="rollout-complete"),
+    path(f"{_ONE}/metrics", RolloutMetricsView.as_view(), name="rollout-metrics"),
 ]

@@ -18,6 +18,7 @@ from typing_extensions import override
 
 from core.views import ProjectAPIView
 from rollouts.filters import RolloutFilter
+from rollouts.metrics import compare
 from rollouts.models import Rollout
 from rollouts.selectors import get_rollout, list_rollouts
 from rollouts.serializers import (
@@ -26,6 +27,7 @@ from rollouts.serializers import (
     PromotionSerializer,
     RolloutDetailSerializer,
     RolloutSerializer,
+    comparison,
 )
 from rollouts.services import create_rollout, promote_rollout, start_rollout
 
@@ -48,6 +50,13 @@ class RolloutsView(ProjectAPIView, ListAPIView[Rollout]):
 class RolloutView(ProjectAPIView):
     def get(self, request: Request, rollout_id: UUID) -> Response:
         return Response(detail(self.project_id, rollout_id))
+
+
+class RolloutMetricsView(ProjectAPIView):
+    def get(self, request: Request, rollout_id: UUID) -> Response:
+        """503 while the request log does not answer; what rollouts do is decided without this."""
+        rollout = get_rollout(self.project_id, rollout_id)
+        return Response(comparison(rollout, compare(rollout)))
 
 
 class MoveView(ProjectAPIView):

@@ -54,8 +54,8 @@ class NewUnits:
 class ArmTotals:
     """One arm over a time, `substituted` requests included, whose allocation had to fall back on another unit.
 
-    `requests` are all, `counted` those whose outcome is judged. Latencies are 0 where nothing was answered; the cost is
-    the sum of what is known.
+    `requests` are all, `counted` those whose outcome is judged. Latencies are 0 where nothing was answered; `cost_usd`
+    is the sum of what is known, `priced_cost_usd` that of the `priced`: answered, and no cache hits.
     """
 
     variant: str
@@ -69,6 +69,7 @@ class ArmTotals:
     priced: int = 0
     unpriced: int = 0
     cost_usd: Decimal = Decimal(0)
+    priced_cost_usd: Decimal = Decimal(0)
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,8 @@ SELECT
     if(answered = 0, 0, sumIf(toUInt64(r.latency_ms), {_ANSWERED}) / answered) AS average_latency_ms,
     if(answered = 0, 0, toFloat64(quantileTDigestIf(0.95)(r.latency_ms, {_ANSWERED}))) AS p95_latency_ms,
     countIf({_PRICED}) AS priced, countIf(NOT r.cost_known) AS unpriced,
-    sum(toDecimal128(r.cost_usd, 10)) AS cost_usd
+    sum(toDecimal128(r.cost_usd, 10)) AS cost_usd,
+    sumIf(toDecimal128(r.cost_usd, 10), {_PRICED}) AS priced_cost_usd
 FROM requests AS r
 WHERE {_IN_ARM}
 GROUP BY variant ORDER BY variant

@@ -166,6 +166,7 @@ def test_arm_totals__substituted_included__forced_not(records: list[RequestRecor
         assert total.average_latency_ms == pytest.approx(sum(latencies) / len(latencies))
         assert total.p95_latency_ms == pytest.approx(sorted(latencies)[int(0.95 * len(latencies))], rel=0.05)
         assert total.cost_usd == sum((Decimal(r.cost_usd or 0) for r in rows), Decimal(0))
+        assert total.priced_cost_usd == sum((Decimal(r.cost_usd) for r in rows if priced(r)), Decimal(0))
         assert total.unpriced == sum(not r.cost_known for r in rows)
 
 

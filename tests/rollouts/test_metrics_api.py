@@ -1,0 +1,197 @@
+"""The comparison over HTTP, from records in ClickHouse, and the evaluation's whole way from them to a verdict."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from analytics.contracts import Outcome, SpoolEntry
+from analytics.errors import AnalyticsUnavailableError
+from rollouts import metrics
+from rollouts.allocation import AllocationType, UnitKind, Variant, unit_number, variant_at
+from rollouts.judging import evaluate_rollout
+from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutMinute
+from rollouts.replay import replayed_figures
+from rollouts.states import Stage
+from tests.factories.analytics import make_entry, store
+from tests.factories.rollouts import make_rollout
+from tests.rollouts.conftest import PATH, Api, new_api
+from tests.rollouts.request_log import begun, this_minute
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
+
+
+@pytest.fixture(autouse=True)
+def at_once(settings: Settings) -> None:
+    settings.ROLLOUT_EVALUATION_LAG_SECONDS = 0
+
+
+def running(api: Api, **wanted: Any) -> Rollout:
+    stages = [Stage(50, 0, 5), Stage(100, 0, 0)]
+    return begun(make_rollout(api.config, started=True, **{"stages": stages, **wanted}), 10)
+
+
+def entries(rollout: Rollout, count: int, failing: int = 0, users: int = 0, **values: Any) -> list[SpoolEntry]:
+    """So many requests in the fifth minute before this one, allocated as the gateway does; of the target's the first
+    `failing` ones fail."""
+    made, failed = [], 0
+    at = this_minute() - timedelta(minutes=5)
+    for number in range(count):
+        kind, unit = (UnitKind.USER, f"u{number % users}") if users else (UnitKind.REQUEST, f"r{number}")
+        hashed = unit_number(str(rollout.pk), kind, unit)
+        variant = variant_at(hashed, 50)
+        fails = variant is Variant.TARGET and failed < failing
+        failed += fails
+        outcome = {"outcome": Outcome.ERROR, "status_code": 503} if fails else {}
+        fields: dict[str, Any] = {
+            "ts": int((at + timedelta(milliseconds=number * 50)).timestamp() * 1_000_000),
+            "project_id": str(rollout.project_id),
+            "prompt_config_id": str(rollout.config_id),
+            "prompt_version": 2 if variant is Variant.TARGET else 1,
+            "rollout_id": str(rollout.pk),
+            "rollout_stage": 1,
+            "variant": variant.value,
+            "alloc_unit": hashed,
+            "user_id": unit if users else "",
+            "latency_ms": 200 if variant is Variant.BASELINE else 300,
+            "cost_usd": "0.0010000000",
+        }
+        made.append(make_entry(**{**fields, **outcome, **values}))
+    return made
+
+
+def asked(api: Api, rollout: Rollout) -> Any:
+    response = api.client.get(f"{PATH}/{rollout.pk}/metrics")
+    assert response.status_code == 200, response.content
+    return response.json()
+
+
+def test_metrics__pending__zeros_and_inconclusive(api: Api) -> None:
+    body = asked(api, make_rollout(api.config))
+    assert (body["overall_status"], body["decision"], body["evaluated_at"]) == ("inconclusive", "wait", None)
+    assert body["explanation"]
+    for arm, number in (("target", 2), ("baseline", 1)):
+        assert body[arm] == {
+            "version_id": getattr(api, arm),
+            "version_number": number,
+            **dict.fromkeys(["request_count", "error_count", "unpriced_request_count", "fallback_request_count"], 0),
+            **dict.fromkeys(
+                ["error_rate", "average_latency_ms", "p95_latency_ms", "total_cost_usd", "average_cost_usd"], 0.0
+            ),
+        }
+    assert set(body["metrics"]) == {"error_rate", "latency_p95", "latency_average", "cost_per_request"}
+    assert {metric["status"] for metric in body["metrics"].values()} == {"inconclusive"}
+
+
+def test_metrics__before_an_evaluation__totals_of_now(api: Api, spool: Path) -> None:
+    rollout = running(api)
+    made = entries(rollout, 200, failing=20)
+    store(spool, *made)
+    body = asked(api, rollout)
+    for arm in ("target", "baseline"):
+        rows = [entry.record for entry in made if entry.record.variant == arm]
+        errors = 20 if arm == "target" else 0
+        latency = 300 if arm == "target" else 200
+        assert body[arm]["request_count"] == len(rows)
+        assert (body[arm]["error_count"], body[arm]["error_rate"]) == (errors, errors / len(rows))
+        assert (body[arm]["average_latency_ms"], body[arm]["p95_latency_ms"]) == (latency, latency)
+        assert body[arm]["total_cost_usd"] == pytest.approx(0.001 * len(rows))
+        assert body[arm]["average_cost_usd"] == pytest.approx(0.001)
+    assert body["evaluated_through"] is None
+
+
+def test_failing_target__evaluated_from_records__rolled_back_and_explained(api: Api, spool: Path) -> None:
+    rollout = running(api, mode=Mode.AUTO)
+    store(spool, *entries(rollout, 300, failing=75))
+
+    judgement = evaluate_rollout(rollout.pk)
+
+    assert judgement is not None
+    assert judgement.moved == "roll_back"
+    body = asked(api, rollout)
+    assert (body["rollout_status"], body["overall_status"], body["decision"]) == (
+        "rolled_back",
+        "failing",
+        "roll_back",
+    )
+    errors = body["metrics"]["error_rate"]
+    assert (errors["status"], errors["action"], errors["judged"]) == ("failing", "roll_back", True)
+    assert 0 < errors["interval"]["low"] < errors["difference"] < errors["interval"]["high"]
+    assert errors["interval"]["confidence"] == 0.95
+    assert errors["difference"] == pytest.approx(body["target"]["error_rate"], abs=0.01)
+    assert errors["p_value"] < 0.025
+    assert errors["explanation"] in body["explanation"]
+    assert body["evaluated_through"] == this_minute().isoformat()
+    rollout.refresh_from_db()
+    figures = RolloutEvaluation.objects.get(rollout=rollout).verdict
+    assert replayed_figures(rollout, figures) == figures
+    stored = RolloutMinute.objects.get(rollout=rollout).counts
+    assert stored["target"]["requests"] + stored["baseline"]["requests"] == 300
+    assert stored["target"]["units"] == stored["target"]["requests"]
+
+
+def test_sticky__heavy_users__units_and_clusters_counted(api: Api, spool: Path) -> None:
+    rollout = running(api, allocation_type=AllocationType.USER_STICKY)
+    made = entries(rollout, 300, users=30)
+    store(spool, *made, *entries(rollout, 20, alloc_fallback=True))
+
+    evaluate_rollout(rollout.pk)
+
+    stored = RolloutMinute.objects.get(rollout=rollout).counts
+    for arm in ("target", "baseline"):
+        rows = [entry.record for entry in made if entry.record.variant == arm]
+        assert stored[arm]["requests"] == len(rows)
+        assert stored[arm]["units"] == len({row.user_id for row in rows})
+    assert set(stored["clusters"]) == {"error_rate", "latency_p95", "latency_average", "cost_per_request"}
+    body = asked(api, rollout)
+    assert body["target"]["fallback_request_count"] + body["baseline"]["fallback_request_count"] == 20
+    assert sum(body[arm]["request_count"] for arm in ("target", "baseline")) == 320
+
+
+def test_usual_values__day_before__known_from_the_first_minute(api: Api, spool: Path) -> None:
+    rollout = running(api)
+    before = int((this_minute() - timedelta(hours=2)).timestamp() * 1_000_000)
+    old = entries(rollout, 200, rollout_id="", variant="", alloc_unit=0, prompt_version=1, ts=before)
+    store(spool, *old)
+    evaluate_rollout(rollout.pk)
+    state: Any = RolloutEvaluation.objects.get(rollout=rollout).state
+    assert state["latency"]["reference"] is not None
+    assert sum(state["cost"]["values"].values()) == 200
+
+
+def test_metrics__another_projects__404(api: Api) -> None:
+    foreign = make_rollout(new_api().config)
+    response = api.client.get(f"{PATH}/{foreign.pk}/metrics")
+    assert (response.status_code, response.json()["error"]["code"]) == (404, "rollout_not_found")
+
+
+def test_metrics__analytics_away__503(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: Any) -> Any:
+        raise AnalyticsUnavailableError("The analytics store is not available.")
+
+    monkeypatch.setattr(metrics, "arm_totals", away)
+    rollout = make_rollout(api.config)
+    response = api.client.get(f"{PATH}/{rollout.pk}/metrics")
+    error = response.json()["error"]
+    assert (response.status_code, error["type"]) == (503, "service_unavailable_error")
+    assert error["code"] == "analytics_unavailable"
+    assert api.client.get(f"{PATH}/{rollout.pk}").status_code == 200
+
+
+def test_detail__after_a_verdict__in_short(api: Api) -> None:
+    rollout = running(api)
+    evaluate_rollout(rollout.pk)
+    short = api.get(str(rollout.pk))["evaluation"]
+    assert (short["status"], short["decision"], short["reason"]) == ("inconclusive", "wait", "minimum_requests")
+    assert datetime.fromisoformat(short["decided_at"]) <= datetime.now(UTC)
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Path:
+    directory = tmp_path / "spool"
+    directory.mkdir()
+    return directory
