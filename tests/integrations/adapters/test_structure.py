@@ -1,0 +1,58 @@
+"""Whatever a client may send, an adapter refuses it or makes a request of the form that its vendor documents."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from integrations.providers.errors import UnsupportedParameterError
+from tests.integrations.adapters.requests import requests
+from tests.integrations.adapters.rules import assert_taken
+from tests.integrations.adapters.subject import subject_of
+
+# A model of every generation that is asked in another way.
+MODELS = [
+    ("anthropic", "claude-3-haiku-20240307"),
+    ("anthropic", "claude-3-7-sonnet-20250219"),
+    ("anthropic", "claude-sonnet-4-5"),
+    ("anthropic", "claude-opus-4-6"),
+    ("anthropic", "claude-opus-4-8"),
+    ("bedrock", "anthropic.claude-3-haiku-20240307-v1:0"),
+    ("bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0"),
+    ("bedrock", "us.amazon.nova-2-lite-v1:0"),
+    ("bedrock", "openai.gpt-oss-120b-1:0"),
+    ("google", "gemma-3-27b-it"),
+    ("google", "gemini-2.5-pro"),
+    ("google", "gemini-3-pro-preview"),
+    ("google_vertex", "gemini-2.5-flash"),
+    ("cohere", "command-a-03-2025"),
+    ("cohere", "command-a-reasoning-08-2025"),
+    ("mistral", "mistral-small-latest"),
+    ("mistral", "magistral-medium-latest"),
+    ("openai", "gpt-5.2"),
+    ("deepseek", "deepseek-chat"),
+    ("groq", "llama-3.3-70b-versatile"),
+]
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(fields=requests(), is_fallback=st.booleans())
+@pytest.mark.parametrize(("provider", "model"), MODELS)
+def test_request__anything__refused_or_as_the_vendor_takes_it(
+    provider: str, model: str, fields: dict[str, Any], is_fallback: bool
+) -> None:
+    subject = replace(subject_of(provider), model=model)
+    try:
+        upstream = subject.build(is_fallback=is_fallback, **fields)
+    except UnsupportedParameterError as refused:
+        assert refused.message
+        return
+    body = json.loads(upstream.body)
+    if not body.get("messages", body.get("contents")):
+        return  # nothing but blanks was said, which the vendor says best itself
+    assert_taken(provider, body)
