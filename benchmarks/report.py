@@ -75,7 +75,7 @@ def markdown(outcomes: dict[str, Outcome], settings: str) -> str:
     """The report: the table, what it does not say by itself, versions, machine and date."""
     rows = [_row(name, one, outcomes) for name, one in outcomes.items() if name != "ours-2"]
     lines = [f"| {' | '.join(_COLUMNS)} |", "|---" * len(_COLUMNS) + "|", *(f"| {' | '.join(row)} |" for row in rows)]
-    lines += ["", *_remarks(outcomes), "", f"{settings} {_machine()}"]
+    lines += ["", *_remarks(outcomes), "", f"{settings} {machine()}"]
     return "\n".join(lines)
 
 
@@ -165,7 +165,7 @@ def _percent(value: float | None, whole: float) -> str:
     return "-" if value is None else f"{min(100.0, value / whole * 100):.0f} %"
 
 
-def _machine() -> str:
+def machine() -> str:
     model = next(
         (
             line.partition(":")[2].strip()

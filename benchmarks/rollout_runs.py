@@ -57,7 +57,8 @@ class Run:
     missed: set[Metric] = field(default_factory=set)
 
 
-def simulate(world: World, plan: Plan, seed: int) -> Run:
+def simulate(world: World, plan: Plan, seed: str) -> Run:
+    """The same seed gives the same run, on any machine."""
     rng = random.Random(seed)
     source = traffic(world, rng)
     latency, cost = source.reference()

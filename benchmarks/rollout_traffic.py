@@ -30,7 +30,8 @@ class World:
 
     `spells`: the provider fails or is slow for 15 minutes at a time, for both arms. `values`: latencies and costs are
     made as well. `users` above 0: sticky allocation of so many users with heavy-tailed activity, whose error rates
-    have the intraclass correlation `icc`. `lost` is the share of the target's records that never arrive.
+    have the intraclass correlation `icc`; without `clustering` the evaluation is not told of it. `lost` is the share of
+    the target's records that never arrive.
     """
 
     rate: float = 60.0
@@ -42,6 +43,7 @@ class World:
     values: bool = False
     users: int = 0
     icc: float = 0.0
+    clustering: bool = True
     lost: float = 0.0
 
     @property
@@ -171,6 +173,8 @@ class Users:
         sums[4] += errors + failed * (requests + 1)
 
     def _clusters(self) -> Mapping[Metric, ClusterSums]:
+        if not self._world.clustering:
+            return {}
         requests, requests_squared, total, total_squared, cross = self._sums
         return {Metric.ERROR_RATE: ClusterSums(requests, requests_squared, total, total_squared, cross, total)}
 

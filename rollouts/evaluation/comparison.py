@@ -36,17 +36,18 @@ def figures(state: State, metric: Metric) -> Figures:
     if metric is Metric.LATENCY_P95:
         return _percentiles(one, state.target_weights, state.baseline_weights)
     if metric is Metric.ERROR_RATE:
-        variances = (
+        # Few errors in an arm say little about how much their number varies, so the larger variance stands for both.
+        variance = max(
             _rate_variance(state.target.errors, state.target.requests),
             _rate_variance(state.baseline.errors, state.baseline.requests),
         )
-        return _means(one, variances, 1.0)
+        return _means(one, variance, 1.0)
     strata = one.strata
-    variances = (
+    variance = max(
         _variance(strata.target, strata.target_squared, strata),
         _variance(strata.baseline, strata.baseline_squared, strata),
     )
-    return _means(one, variances, 1e-10 if metric is Metric.COST else 1.0)
+    return _means(one, variance, 1e-10 if metric is Metric.COST else 1.0)
 
 
 def half_width(noise: float, weight: float, misses: float) -> float:
@@ -60,12 +61,12 @@ def half_width(noise: float, weight: float, misses: float) -> float:
     return math.sqrt(noise * 2 * (scale + 1) / scale * math.log(1 + math.sqrt(scale + 1) / (2 * misses)))
 
 
-def _means(one: MetricState, variances: tuple[float, float], unit: float) -> Figures:
+def _means(one: MetricState, variance: float, unit: float) -> Figures:
     strata = one.strata
     if strata.weight <= 0:
         return Figures()
     target, baseline = strata.target / strata.weight * unit, strata.baseline / strata.weight * unit
-    noise = variances[0] * strata.target_noise + variances[1] * strata.baseline_noise
+    noise = variance * (strata.target_noise + strata.baseline_noise)
     half = half_width(noise * one.design / strata.weight**2, strata.weight, MISSES / 2) * unit
     difference = target - baseline
     return Figures(target, baseline, difference, _ratio(target, baseline), difference - half, difference + half)

@@ -18,6 +18,7 @@ def margin_odds(*, errors: int, requests: int) -> float | None:
     """ln of the odds ratio of the margin against the baseline so far; None while too little is known of it."""
     if requests < _LEAST_REQUESTS:
         return None
-    rate = (errors + 0.5) / (requests + 1)
+    # One standard deviation up: a baseline taken for better than it is would make the margin too wide.
+    rate = (errors + math.sqrt(errors) + 1) / (requests + math.sqrt(errors) + 2)
     bound = margin_rate(rate)
     return math.log(bound * (1 - rate) / (rate * (1 - bound)))
