@@ -25,6 +25,11 @@ class Heartbeat:
         """Something was sent just now."""
         self._last = self._loop.time()
 
+    async def settled(self) -> None:
+        """Nothing is being sent any more: what was begun has to go out whole and before anything else."""
+        if self._task is not None and not self._task.done():
+            await asyncio.wait((self._task,))
+
     def stop(self) -> None:
         self._handle.cancel()
         if self._task is not None:

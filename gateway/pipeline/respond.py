@@ -52,7 +52,11 @@ async def answer_stream(
 
     heartbeat = Heartbeat(beat, runtime.loop)
     try:
-        stream = await open_stream(runtime, context, attempts, account)
+        try:
+            stream = await open_stream(runtime, context, attempts, account)
+        except Exception:
+            await heartbeat.settled()
+            raise
         try:
             await _relay(runtime, account, stream, reply, heartbeat)
         finally:
@@ -66,6 +70,7 @@ async def answer_stream(
 async def _relay(runtime: Runtime, account: Account, stream: OpenStream, reply: Reply, heartbeat: Heartbeat) -> None:
     """Passes events on as they come. A failure after output ends in `account`, for the last event to tell."""
     account.first_output = time.perf_counter()
+    await heartbeat.settled()
     if not reply.started:
         await reply.start_stream(_served_by(account))
     if stream.ended:

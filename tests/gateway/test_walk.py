@@ -21,7 +21,7 @@ from gateway.pipeline.call import complete, open_stream
 from gateway.pipeline.context import Account, Attempt, RequestContext
 from gateway.pipeline.patience import Patience
 from gateway.pipeline.record import record
-from gateway.pipeline.respond import answer_stream
+from gateway.pipeline.respond import answer_error, answer_stream
 from gateway.pipeline.walk import walk
 from gateway.pipeline.watch import ClientWatch
 from gateway.reply import Reply
@@ -279,6 +279,37 @@ async def test_stream__client_leaves_before_the_first_word__what_the_provider_co
     (attempt,) = kept.attempts
     assert (attempt.provider, attempt.status, attempt.error) == ("openai", 0, "cancelled")
     assert attempt.cost_usd == kept.cost_usd
+
+
+@pytest.mark.parametrize("fails", [True, False])
+async def test_stream__outcome_comes_while_a_heartbeat_starts_it__after_the_start(settings: Any, fails: bool) -> None:
+    settings.HEARTBEAT_SECONDS = 0.01
+    scene, begun, sent = Scene(), asyncio.Event(), list[dict[str, Any]]()
+
+    async def pieces() -> AsyncIterator[bytes]:
+        await begun.wait()
+        if fails:
+            raise failing(FailureKind.CREDENTIALS)
+        for event in play.text_events("hi"):
+            yield event
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            begun.set()
+            for _ in range(20):  # a client that reads slowly
+                await asyncio.sleep(0)
+        sent.append(message)
+
+    scene.upstream.answers.append(Answer([], streamed=pieces()))
+    watch = ClientWatch(asyncio.Event().wait, asyncio.get_running_loop(), 5.0)  # type: ignore[arg-type] # never heard
+    reply = Reply(send, "id")
+    try:
+        await answer_stream(scene.runtime, scene.context, [scene.first], scene.account, reply, watch)
+    except ApplicationError as error:
+        await answer_error(reply, error, scene.account)
+
+    assert [message["type"] for message in sent].index("http.response.start") == 0
+    assert sent[-1]["body"].endswith(b"data: [DONE]\n\n")
 
 
 async def test_stream__breaks_off_for_want_of_time__is_no_late_first_word() -> None:
