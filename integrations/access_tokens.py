@@ -29,6 +29,8 @@ _RENEW_BEFORE = 300.0  # seconds; a request that starts now must not outlive its
 _TIMEOUT = 10.0  # seconds for one call of the token server
 _REMEMBERED = 1024
 _MESSAGE_LENGTH = 300
+# What google-auth lets through when the answer is not the JSON object it expects.
+_UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,14 @@ def fetch_token(credentials: Credentials, *, allow_private: bool) -> AccessToken
         raise ProviderError(
             "the token server of the service account did not answer", kind=FailureKind.UNAVAILABLE, provider=provider
         ) from error
+    except _UNREADABLE as error:
+        raise ProviderError(
+            "the token server of the service account answered with something that is no token",
+            kind=FailureKind.UNAVAILABLE,
+            provider=provider,
+        ) from error
+    if not isinstance(account.token, str) or not account.token:
+        raise _unusable(provider, "the token server of the service account gave no token")
     # A server that names no lifetime is asked each time.
     expires_at = account.expiry.replace(tzinfo=UTC).timestamp() if account.expiry else 0.0
     return AccessToken(account.token, expires_at)

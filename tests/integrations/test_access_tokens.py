@@ -50,6 +50,7 @@ class TokenServer:
 
     refusal: tuple[int, dict[str, str]] | None = None
     lifetime: dict[str, int] = field(default_factory=lambda: {"expires_in": 3600})
+    raw: bytes | None = None
     url: str = ""
     asked: list[dict[str, list[str]]] = field(default_factory=list)
 
@@ -57,7 +58,8 @@ class TokenServer:
         self.asked.append(parse_qs(request.body.decode()))
         token = {"access_token": f"ya29.token-{len(self.asked)}", "token_type": "Bearer", **self.lifetime}
         status, answer = self.refusal or (200, token)
-        await connection.send_whole(status, json.dumps(answer).encode(), {"content-type": "application/json"})
+        body = self.raw if self.raw is not None else json.dumps(answer).encode()
+        await connection.send_whole(status, body, {"content-type": "application/json"})
 
 
 @pytest.fixture
@@ -149,6 +151,32 @@ async def test_token_for__account_refused__credentials_failure_with_the_reason(s
         await AccessTokens(allow_private=True).token_for(credentials)
     assert caught.value.kind is FailureKind.CREDENTIALS
     assert_no_secret(caught.value, credentials)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"<html>Log in</html>",
+        b"[]",
+        b"null",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"access_token":null}',
+        b'{"access_token":7,"expires_in":3600}',
+        b'{"access_token":"a","expires_in":"soon"}',
+        b'{"access_token":"a","expires_in":1e30}',
+        b'{"access_token":"a","expires_in":[1]}',
+    ],
+)
+@pytest.mark.parametrize("status", [200, 400])
+async def test_token_for__answer_of_any_form__no_other_failure_than_a_providers(
+    server: TokenServer, raw: bytes, status: int
+) -> None:
+    server.raw, server.refusal = raw, (status, {})
+
+    with pytest.raises(ProviderError) as caught:
+        await AccessTokens(allow_private=True).token_for(service_account(server.url))
+    assert caught.value.kind in (FailureKind.UNAVAILABLE, FailureKind.CREDENTIALS)
 
 
 async def test_token_for__refused_then_accepted__not_remembered(server: TokenServer) -> None:
