@@ -185,8 +185,8 @@ def _mean_strata(strata: Strata, target: Histogram, baseline: Histogram) -> Stra
 def _moments(histogram: Histogram) -> tuple[int, float, float]:
     """Number, sum and sum of squares."""
     number, total, squares = 0, 0.0, 0.0
-    for bin_number, count in histogram.items():
-        value = value_of(bin_number)
+    for bin_number in sorted(histogram):
+        count, value = histogram[bin_number], value_of(bin_number)
         number += count
         total += count * value
         squares += count * value * value

@@ -71,7 +71,9 @@ def tilt_factors(
     scores = math.fsum(own[number][0] * count for number, count in target.items())
     sums = [0.0] * len(TILTS)
     for histogram, table in ((target, own), (baseline, theirs)):
-        for number, count in histogram.items():
+        # In order, so that the sum does not depend on how a database keeps a minute's bins.
+        for number in sorted(histogram):
+            count = histogram[number]
             _, first, second, third, fourth = table[number]
             sums[0] += count * first
             sums[1] += count * second
