@@ -52,8 +52,7 @@ def choices_for(request: Mapping[str, Any], behaviour: Behaviour) -> list[Choice
             Choice("", [_tool_call(tool, messages, number, index) for index, tool in enumerate(called)], "tool_calls")
             for number in range(_count(request))
         ]
-    text = " ".join(_WORDS * (behaviour.answer_words // len(_WORDS) + 1)) if behaviour.answer_words else ""
-    answer = _structured(request, messages) or text or _echo(messages)
+    answer = _structured(request, messages) or _said(messages, behaviour)
     return [_cut(answer, request, number, reasoning) for number in range(_count(request))]
 
 
@@ -78,6 +77,14 @@ def text_of(message: Mapping[str, Any]) -> str:
         return content
     parts = content if isinstance(content, list) else []
     return " ".join(part.get("text") or f"[{part.get('type', 'part')}]" for part in parts if isinstance(part, dict))
+
+
+def _said(messages: Sequence[Mapping[str, Any]], behaviour: Behaviour) -> str:
+    if behaviour.mirror:
+        return json.dumps(messages, ensure_ascii=False)
+    if behaviour.answer_words:
+        return " ".join(_WORDS * (behaviour.answer_words // len(_WORDS) + 1))
+    return _echo(messages)
 
 
 def _echo(messages: Sequence[Mapping[str, Any]]) -> str:

@@ -18,6 +18,7 @@ class Behaviour:
     first_delay: float = 0.0
     chunk_delay: float = 0.0
     flaky: bool = False  # every odd attempt at the same request is a 503
+    half: bool = False  # every attempt at half of all requests is a 500: at which ones is in their bytes
     hang: bool = False  # never answers
     empty: bool = False  # an answer without content
     error_event_after: int | None = None  # an error event instead of the next chunk
@@ -25,6 +26,7 @@ class Behaviour:
     cut_after: int | None = None  # the connection drops instead of the next chunk
     reasoning: bool = False  # reasons before it answers
     answer_words: int = 0  # an answer of so many words instead of the echo
+    mirror: bool = False  # answers with the messages it was sent, as JSON
 
 
 def _error(status: int, error_type: str, message: str, code: str | None = None, retry_after: str = "") -> Behaviour:
@@ -38,6 +40,8 @@ BEHAVIOURS = MappingProxyType(
         "reasoning": Behaviour(reasoning=True),
         "long": Behaviour(answer_words=2000),
         "flaky": Behaviour(flaky=True),
+        "half": Behaviour(half=True),
+        "mirror": Behaviour(mirror=True),
         "empty": Behaviour(empty=True),
         "hang": Behaviour(hang=True),
         "hang-mid-stream": Behaviour(hang_after=2),

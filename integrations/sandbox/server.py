@@ -64,9 +64,11 @@ class Sandbox:
 
     def _behaviour(self, request: Mapping[str, Any], body: bytes) -> Behaviour:
         behaviour = behaviour_of(str(request.get("model", "")))
-        if not behaviour.flaky:
+        if not behaviour.flaky and not behaviour.half:
             return behaviour
         key = hashlib.sha256(body).digest()
+        if behaviour.half:
+            return BEHAVIOURS["error-500"] if key[0] % 2 else behaviour
         if len(self._attempts) >= _REMEMBERED_ATTEMPTS:
             self._attempts.clear()
         self._attempts[key] += 1

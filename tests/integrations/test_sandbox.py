@@ -273,6 +273,34 @@ def test_flaky__same_request_again__is_answered(client: OpenAI) -> None:
     assert answer.choices[0].finish_reason == "stop"
 
 
+def test_half__many_requests__half_fail_and_fail_again(client: OpenAI) -> None:
+    def fails(number: int) -> bool:
+        try:
+            client.chat.completions.create(model="half", messages=[{"role": "user", "content": f"number {number}"}])
+        except openai.InternalServerError:
+            return True
+        return False
+
+    first, again = [fails(number) for number in range(40)], [fails(number) for number in range(40)]
+
+    assert again == first
+    assert 10 <= sum(first) <= 30
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_mirror__conversation__is_the_answer(client: OpenAI, stream: bool) -> None:
+    messages: Any = [{"role": "system", "content": "Be {{brief}}."}, {"role": "user", "content": "Grüß dich"}]
+
+    answer = client.chat.completions.create(model="mirror", messages=messages, stream=stream)
+
+    text = (
+        "".join(chunk.choices[0].delta.content or "" for chunk in answer if chunk.choices)
+        if isinstance(answer, openai.Stream)
+        else answer.choices[0].message.content or ""
+    )
+    assert json.loads(text) == messages
+
+
 def test_error_mid_stream__after_two_chunks__is_an_error_event(client: OpenAI) -> None:
     received = []
     with pytest.raises(openai.APIError, match="had an error"):
