@@ -24,10 +24,11 @@ from integrations.providers.openai_shapes import (
     has_given_up,
     made_up_id,
 )
+from integrations.providers.surrogates import lenient
 from integrations.providers.usage import completed_usage, read_usage
 
 _decode_conforming = msgspec.json.Decoder(Completion).decode
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 
 
 def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:

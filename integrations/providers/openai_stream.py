@@ -23,10 +23,11 @@ from integrations.providers.openai_shapes import (
 )
 from integrations.providers.openai_tools import ToolIndexes
 from integrations.providers.sse import EventParser, EventTooLargeError, ServerSentEvent
+from integrations.providers.surrogates import lenient
 from integrations.providers.usage import completed_usage, read_usage, usage_object
 
 _decode_conforming = msgspec.json.Decoder(Chunk).decode
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 _DONE = b"[DONE]"
 _HEAD_BYTES = 64 * 1024
 _REASONING = b'"reasoning":"'

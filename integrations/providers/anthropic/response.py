@@ -11,9 +11,10 @@ from integrations.providers.anthropic.endings import finish_reason, refusal_text
 from integrations.providers.anthropic.shapes import Block, Message, usage_of
 from integrations.providers.base import ChatRequest, ParsedResponse
 from integrations.providers.completion import Answer, reasoning_encrypted, reasoning_text, tool_call, whole
+from integrations.providers.surrogates import lenient
 
 FORMAT = "anthropic-claude-v1"
-_decode = msgspec.json.Decoder(Message).decode
+_decode = lenient(msgspec.json.Decoder(Message).decode)
 
 
 def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:

@@ -16,9 +16,10 @@ from integrations.providers.base import StreamEvent, Usage
 from integrations.providers.completion import Chunks
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.sse import EventParser, EventTooLargeError, ServerSentEvent
+from integrations.providers.surrogates import lenient
 
-_decode = msgspec.json.Decoder(Event).decode
-_decode_message = msgspec.json.Decoder(Message).decode
+_decode = lenient(msgspec.json.Decoder(Event).decode)
+_decode_message = lenient(msgspec.json.Decoder(Message).decode)
 _HEAD_BYTES = 64 * 1024
 
 

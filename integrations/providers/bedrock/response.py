@@ -27,6 +27,7 @@ from integrations.providers.bedrock.tools import forbids_calls
 from integrations.providers.completion import Answer, tool_call, whole
 from integrations.providers.errors import ProviderError
 from integrations.providers.failures import failure_in_body
+from integrations.providers.surrogates import lenient
 
 
 class ReasoningText(Struct):
@@ -77,7 +78,7 @@ class Converse(Struct):
     usage: Counts | None = None
 
 
-_decode = msgspec.json.Decoder(Converse).decode
+_decode = lenient(msgspec.json.Decoder(Converse).decode)
 
 
 class _Reader:

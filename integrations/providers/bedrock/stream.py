@@ -36,6 +36,7 @@ from integrations.providers.bedrock.shapes import (
 from integrations.providers.bedrock.tools import forbids_calls
 from integrations.providers.completion import Chunks
 from integrations.providers.errors import ProviderError
+from integrations.providers.surrogates import lenient
 
 _ID_BYTES = 4096
 # A frame whose checksums hold and whose headers make no sense is no ParserError.
@@ -85,7 +86,7 @@ class Event(Struct):
     usage: Counts | None = None
 
 
-_decode = msgspec.json.Decoder(Event).decode
+_decode = lenient(msgspec.json.Decoder(Event).decode)
 
 
 @lru_cache(maxsize=256)

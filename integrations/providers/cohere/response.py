@@ -14,8 +14,9 @@ from integrations.providers.cohere.reading import failed, finish_reason, logprob
 from integrations.providers.completion import Answer
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.failures import failure_in_body
+from integrations.providers.surrogates import lenient
 
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 
 
 def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:

@@ -13,6 +13,7 @@ from integrations.providers.completion import Chunks
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.failures import failure_in_body, scrub
 from integrations.providers.sse import EventParser, EventTooLargeError, ServerSentEvent
+from integrations.providers.surrogates import lenient
 
 _DONE = b"[DONE]"
 _HEAD_BYTES = 64 * 1024
@@ -58,8 +59,8 @@ class _Event(msgspec.Struct):
     logprobs: Any = None
 
 
-_decode = msgspec.json.Decoder(_Event).decode
-_decode_any = msgspec.json.Decoder(dict[str, Any]).decode
+_decode = lenient(msgspec.json.Decoder(_Event).decode)
+_decode_any = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 _NO_MESSAGE = _Message()
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from integrations.providers.surrogates import lenient
+
 _NOTHING = msgspec.Raw(b"null")
 
 
@@ -80,7 +82,7 @@ class Response(msgspec.Struct, rename="camel"):
     error: msgspec.Raw = _NOTHING
 
 
-decode = msgspec.json.Decoder(Response).decode
+decode = lenient(msgspec.json.Decoder(Response).decode)
 
 
 def has(raw: msgspec.Raw) -> bool:

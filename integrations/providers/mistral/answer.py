@@ -16,9 +16,10 @@ from integrations.providers.base import StreamEvent
 from integrations.providers.completion import reasoning_text
 from integrations.providers.errors import ProviderError
 from integrations.providers.openai_stream import OpenAIStream
+from integrations.providers.surrogates import lenient
 
 FORMAT = "mistral-thinking-v1"
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 
 
 class MistralStream(OpenAIStream):

@@ -40,16 +40,20 @@ def swapped(value: Any, path: tuple[Any, ...], odd: Any, *, drop: bool = False) 
 def payload_of(event: bytes) -> Any:
     """The JSON inside an event, of a text protocol or of AWS's binary one; None when there is none."""
     try:
-        return json.loads(_text_of(event))
+        return json.loads(text_of(event))
     except ValueError:
         return None
 
 
 def with_payload(event: bytes, payload: Any) -> bytes:
     """The event around another JSON, checksums made right."""
-    made = json.dumps(payload, ensure_ascii=False).encode()
+    return with_text(event, json.dumps(payload, ensure_ascii=False).encode())
+
+
+def with_text(event: bytes, made: bytes) -> bytes:
+    """The event around another text, checksums made right."""
     if not _is_frame(event):
-        return event.replace(_text_of(event), made)
+        return event.replace(text_of(event), made)
     headers_length = struct.unpack(">I", event[4:8])[0]
     headers = event[_PRELUDE : _PRELUDE + headers_length]
     total = _PRELUDE + headers_length + len(made) + 4
@@ -63,7 +67,7 @@ def _is_frame(event: bytes) -> bool:
     return event[:1] == b"\0"
 
 
-def _text_of(event: bytes) -> bytes:
+def text_of(event: bytes) -> bytes:
     if _is_frame(event):
         headers_length = struct.unpack(">I", event[4:8])[0]
         return event[_PRELUDE + headers_length : -4]

@@ -1,0 +1,34 @@
+"""Halves of characters in JSON: some servers cut a character beyond the basic plane in two and escape what they have
+(`"\\ud83d"`). Python's and JavaScript's decoders take that, msgspec does not; no UTF-8 can hold it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+_Decoded = TypeVar("_Decoded")
+# A whole pair, a half (the group), or any other escape: so that `\\ud83d`, a backslash and letters, is left alone.
+_ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)", re.DOTALL)
+_REPLACEMENT = rb"\ufffd"
+
+
+def lenient(decode: Callable[[bytes], _Decoded]) -> Callable[[bytes], _Decoded]:
+    """`decode`, which reads halves of characters as U+FFFD. Raises what `decode` raises."""
+
+    def read(data: bytes) -> _Decoded:
+        try:
+            return decode(data)
+        except msgspec.DecodeError:
+            whole = with_whole_characters(data)
+            if whole == data:
+                raise
+            return decode(whole)
+
+    return read
+
+
+def with_whole_characters(data: bytes) -> bytes:
+    return _ESCAPE.sub(lambda found: _REPLACEMENT if found[1] else found[0], data)
