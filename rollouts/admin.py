@@ -1,0 +1,187 @@
+"""Rollouts in the admin: a list, a page with stages, figures and plots, and the transitions, which ask first.
+
+Rollouts are made over the API. Whatever moves one calls a service, as an action on one or on several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.safestring import mark_safe
+from typing_extensions import override
+
+from core.errors import ApplicationError
+from rollouts import services
+from rollouts.figures import figures_before_any
+from rollouts.models import REASON_CHARACTERS, Rollout, RolloutMinute, RolloutStage
+from rollouts.plots import plots
+from rollouts.selectors import current_stage
+from rollouts.serializers import stage_status
+from rollouts.states import ALLOWED, Status, Transition
+
+if TYPE_CHECKING:
+    RolloutModelAdmin = admin.ModelAdmin[Rollout]  # generic in the stubs only
+else:
+    RolloutModelAdmin = admin.ModelAdmin
+
+_SERVICES: dict[Transition, Callable[..., Rollout]] = {
+    Transition.START: services.start_rollout,
+    Transition.PAUSE: services.pause_rollout,
+    Transition.PROMOTE: services.promote_rollout,
+    Transition.ROLL_BACK: services.roll_back_rollout,
+    Transition.COMPLETE: services.complete_rollout,
+}
+_CONSEQUENCES = {
+    Transition.START: "The target gets its share of traffic from now on.",
+    Transition.PAUSE: "While it is paused its requests get no managed prompt at all.",
+    Transition.PROMOTE: "The target gets the next stage's share; at the last stage it becomes the active version.",
+    Transition.ROLL_BACK: "All traffic returns to the baseline, and the rollout is over.",
+    Transition.COMPLETE: "The remaining stages are skipped: the target becomes the active version.",
+}
+
+
+class ReasonForm(forms.Form):
+    reason = forms.CharField(
+        required=False, max_length=REASON_CHARACTERS, widget=forms.Textarea(attrs={"rows": 3, "cols": 60})
+    )
+
+
+def _verb(transition: Transition) -> str:
+    return transition.value.replace("_", " ")
+
+
+def _action(transition: Transition) -> Callable[..., Any]:
+    @admin.action(description=f"{_verb(transition).capitalize()} selected rollouts", permissions=["change"])
+    def act(model_admin: RolloutAdmin, request: HttpRequest, queryset: QuerySet[Rollout]) -> HttpResponse | None:
+        return model_admin.move(request, queryset, transition)
+
+    act.__name__ = transition.value
+    return act
+
+
+@admin.register(Rollout)
+class RolloutAdmin(RolloutModelAdmin):
+    list_display = ["name", "project", "config", "versions", "mode", "status", "progress", "verdict", "created_at"]
+    list_filter = ["status", "mode", "project"]
+    list_select_related = ["project", "config", "baseline_version", "target_version", "evaluation"]
+    search_fields = ["name", "config__name", "project__name", "id"]
+    actions = [_action(transition) for transition in Transition]
+
+    @override
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Rollout]:
+        return super().get_queryset(request).prefetch_related("stages")
+
+    @override
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    @override
+    def has_delete_permission(self, request: HttpRequest, obj: Rollout | None = None) -> bool:
+        """An active one decides what its config serves: it is ended first."""
+        ended = obj is None or Status(obj.status).is_terminal
+        return ended and super().has_delete_permission(request, obj)
+
+    @override
+    def get_actions(self, request: HttpRequest) -> Any:
+        # It deletes whatever is selected, the active ones too.
+        return {name: action for name, action in super().get_actions(request).items() if name != "delete_selected"}
+
+    @admin.display(description="versions")
+    def versions(self, row: Rollout) -> str:
+        return f"{row.baseline_version.number} → {row.target_version.number}"
+
+    @admin.display(description="progress")
+    def progress(self, row: Rollout) -> str:
+        stage, count = current_stage(row), len(row.stages.all())
+        return f"stage {stage.number} of {count}, {stage.weight} %" if stage else f"{count} stages"
+
+    @admin.display(description="verdict")
+    def verdict(self, row: Rollout) -> str:
+        return str(row.evaluation.verdict.get("status", "-"))
+
+    @override
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """To look at: nothing on this page is edited."""
+        row = self.get_object(request, object_id)
+        if row is None:
+            raise Http404("There is no such rollout.")
+        if not self.has_view_permission(request, row):
+            raise PermissionDenied
+        return self._render(request, "detail", self._page(request, row))
+
+    def move(self, request: HttpRequest, rollouts: QuerySet[Rollout], transition: Transition) -> HttpResponse | None:
+        """Asks first; told yes, moves each of them and says what became of it."""
+        form = ReasonForm(request.POST if "confirmed" in request.POST else None)
+        if not form.is_valid():
+            context = {
+                "title": f"{_verb(transition).capitalize()}?",
+                "rows": [(row, current_stage(row)) for row in rollouts],
+                "action": transition.value,
+                "verb": _verb(transition),
+                "consequence": _CONSEQUENCES[transition],
+                "form": form,
+            }
+            return self._render(request, "confirm", context)
+        for row in rollouts:
+            self._move_one(request, row, transition, form.cleaned_data["reason"])
+        return None
+
+    def _move_one(self, request: HttpRequest, row: Rollout, transition: Transition, reason: str) -> None:
+        more: dict[str, Any] = {}
+        if transition is Transition.PROMOTE:
+            # What the person saw when asked: somebody else, or the evaluation, may have been faster.
+            more["from_stage"] = int(request.POST.get(f"stage_{row.pk}", row.current_stage))
+        try:
+            moved = _SERVICES[transition](
+                project_id=row.project_id,
+                rollout_id=row.pk,
+                actor=f"user:{request.user.get_username()}",
+                reason=reason,
+                **more,
+            )
+        except ApplicationError as error:
+            messages.error(request, f"Rollout {row.name}: {error.message}")
+            return
+        self.log_change(request, moved, f"{_verb(transition).capitalize()}. {reason}".strip())
+        messages.success(request, f"Rollout {row.name} is now {moved.status.replace('_', ' ')}.")
+
+    def _page(self, request: HttpRequest, row: Rollout) -> dict[str, Any]:
+        evaluation, stages = row.evaluation, list(row.stages.all())
+        counts = RolloutMinute.objects.filter(rollout=row).order_by("minute", "stage").values_list("counts", flat=True)
+        moves = [item for item in Transition if Status(row.status) in ALLOWED[item]]
+        figures = evaluation.verdict if evaluation.decided_at else figures_before_any(row)
+        return {
+            "title": f"Rollout {row.name}",
+            "row": row,
+            "stage": current_stage(row),
+            "stages": [(stage, stage_status(row, stage)) for stage in stages],
+            "done": _done(row, stages),
+            "evaluation": evaluation,
+            "figures": figures,
+            "metrics": [(name.replace("_", " "), metric) for name, metric in figures["metrics"].items()],
+            # Made by rollouts.plots, of numbers and fixed labels.
+            "plots": [(plot.title, mark_safe(plot.svg)) for plot in plots(counts.iterator())],  # noqa: S308
+            "transitions": row.transitions.order_by("-id"),
+            "moves": [(move.value, _verb(move)) for move in moves] if self.has_change_permission(request, row) else [],
+        }
+
+    def _render(self, request: HttpRequest, name: str, context: dict[str, Any]) -> TemplateResponse:
+        everything = {**self.admin_site.each_context(request), "opts": self.model._meta, **context}
+        return TemplateResponse(request, f"admin/rollouts/rollout/{name}.html", everything)
+
+
+def _done(row: Rollout, stages: list[RolloutStage]) -> int:
+    """Percent of the stages that are behind it."""
+    if row.status == Status.COMPLETED:
+        return 100
+    left = sum(stage.left_at is not None for stage in stages)
+    return round(100 * left / len(stages))

@@ -1,0 +1,141 @@
+"""The two arms over time, as SVG. Pure; made of numbers and fixed labels only, so that nothing needs escaping."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+BUCKETS = 80
+"""At most so many points a line: what lies between two of them is taken together."""
+
+_WIDTH, _HEIGHT = 640, 150
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 8, 8, 22
+_COLOURS = {"baseline": "#6b7280", "target": "#d97706"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """One arm in one bucket."""
+
+    requests: int = 0
+    errors: int = 0
+    answered: int = 0
+    latency_ms: int = 0
+    priced: int = 0
+    cost_usd: Decimal = Decimal(0)
+
+    def plus(self, counts: Mapping[str, Any]) -> _Sums:
+        return _Sums(
+            self.requests + counts["requests"],
+            self.errors + counts["errors"],
+            self.answered + sum(counts["latency"].values()),
+            self.latency_ms + counts["latency_ms"],
+            self.priced + sum(counts["cost"].values()),
+            self.cost_usd + Decimal(counts["cost_usd"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    title: str
+    svg: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    title: str
+    value: Callable[[_Sums, int], float | None]
+    label: Callable[[float], str]
+
+
+def _ratio(total: float, count: int) -> float | None:
+    return total / count if count else None
+
+
+_FIGURES = (
+    _Figure("Requests per minute", lambda sums, minutes: sums.requests / minutes, lambda value: f"{value:.3g}"),
+    _Figure("Error rate", lambda sums, _: _ratio(sums.errors, sums.requests), lambda value: f"{value * 100:.3g} %"),
+    _Figure("Average latency", lambda sums, _: _ratio(sums.latency_ms, sums.answered), lambda value: f"{value:.4g} ms"),
+    _Figure(
+        "Cost per request", lambda sums, _: _ratio(float(sums.cost_usd), sums.priced), lambda value: f"${value:.3g}"
+    ),
+)
+
+
+def plots(minutes: Iterable[Mapping[str, Any]]) -> list[Plot]:
+    """One for each figure, from stored `MinuteCounts` in order; none without any. A dotted line begins a stage."""
+    rows = list(minutes)
+    if not rows:
+        return []
+    first, last = rows[0]["minute"], rows[-1]["minute"]
+    width = max(1, math.ceil((last - first + 1) / BUCKETS))
+    arms: dict[str, dict[int, _Sums]] = {"baseline": {}, "target": {}}
+    for row in rows:
+        for arm, buckets in arms.items():
+            bucket = (row["minute"] - first) // width
+            buckets[bucket] = buckets.get(bucket, _Sums()).plus(row[arm])
+    starts = [(new["minute"] - first) / width for old, new in pairwise(rows) if old["stage"] != new["stage"]]
+    count = (last - first) // width + 1
+    return [Plot(figure.title, _svg(figure, arms, starts, count, width)) for figure in _FIGURES]
+
+
+def _svg(
+    figure: _Figure, arms: Mapping[str, Mapping[int, _Sums]], starts: Sequence[float], count: int, minutes: int
+) -> str:
+    lines = {arm: _points(figure, sums, minutes) for arm, sums in arms.items()}
+    highest = max((value for points in lines.values() for _, value in points), default=0.0) or 1.0
+    parts = [
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" role="img"'
+        f' aria-label="{figure.title} of target and baseline" xmlns="http://www.w3.org/2000/svg">',
+        f"<title>{figure.title}</title>",
+        *_axes(figure.label(highest), count * minutes),
+        *(_stage_line(_x(start, count)) for start in starts),
+        *(_line(arm, points, count, highest) for arm, points in lines.items()),
+        "</svg>",
+    ]
+    return "".join(parts)
+
+
+def _points(figure: _Figure, sums: Mapping[int, _Sums], minutes: int) -> list[tuple[int, float]]:
+    values = ((bucket, figure.value(one, minutes)) for bucket, one in sorted(sums.items()))
+    return [(bucket, value) for bucket, value in values if value is not None]
+
+
+def _axes(highest: str, minutes: int) -> list[str]:
+    bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
+    text = 'font-size="11" fill="currentColor"'
+    return [
+        f'<path d="M{_LEFT} {_TOP}V{bottom}H{right}" fill="none" stroke="currentColor" stroke-opacity="0.4"/>',
+        f'<text x="{_LEFT - 6}" y="{_TOP + 10}" text-anchor="end" {text}>{highest}</text>',
+        f'<text x="{_LEFT - 6}" y="{bottom}" text-anchor="end" {text}>0</text>',
+        f'<text x="{right}" y="{_HEIGHT - 6}" text-anchor="end" {text}>{minutes} min</text>',
+    ]
+
+
+def _stage_line(x: float) -> str:
+    return (
+        f'<path d="M{x:.1f} {_TOP}V{_HEIGHT - _BOTTOM}" stroke="currentColor" stroke-opacity="0.5"'
+        ' stroke-dasharray="2 3"/>'
+    )
+
+
+def _line(arm: str, points: Sequence[tuple[int, float]], count: int, highest: float) -> str:
+    places = [(_x(bucket + 0.5, count), _y(value / highest)) for bucket, value in points]
+    colour = _COLOURS[arm]
+    if len(places) == 1:
+        [(x, y)] = places
+        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>'
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.5"/>'
+
+
+def _x(place: float, count: int) -> float:
+    return _LEFT + (_WIDTH - _LEFT - _RIGHT) * place / count
+
+
+def _y(share: float) -> float:
+    return _TOP + (_HEIGHT - _TOP - _BOTTOM) * (1 - share)

@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from pytest_django import Settings
+
+from rollouts import minutes
+from rollouts.judging import evaluate_rollout
+from rollouts.models import Rollout, RolloutTransition
+from rollouts.plots import BUCKETS, plots
+from rollouts.services import promote_rollout, roll_back_rollout
+from tests.factories.core import make_project
+from tests.factories.prompts import make_config
+from tests.factories.rollouts import make_rollout
+from tests.rollouts.request_log import RequestLog, begun
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/rollouts/rollout/"
+
+
+@pytest.fixture
+def admin(client: Client) -> Client:
+    client.force_login(User.objects.create_superuser("root", password="long enough"))
+    return client
+
+
+def staff(client: Client, *permissions: str) -> Client:
+    user = User.objects.create_user("ada", password="long enough", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    client.force_login(user)
+    return client
+
+
+def page_of(rollout: Rollout) -> str:
+    return f"{LIST}{rollout.pk}/change/"
+
+
+def act(client: Client, action: str, *rollouts: Rollout, **more: str) -> str:
+    form = {"action": action, "_selected_action": [str(row.pk) for row in rollouts], **more}
+    return client.post(LIST, form, follow=True).content.decode()
+
+
+def test_list__rollouts__progress_and_status(admin: Client) -> None:
+    rollout = make_rollout(started=True, name="shorter")
+    make_rollout()
+    page = admin.get(LIST).content.decode()
+    for text in ("shorter", "1 → 2", "stage 1 of 3, 10 %", "3 stages", rollout.config.name):
+        assert text in page
+    assert 'value="delete_selected"' not in page
+    assert "shorter" in admin.get(LIST, {"q": "short", "status": "running"}).content.decode()
+
+
+def test_page__evaluated__stages_metrics_plots_and_history(
+    admin: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.ROLLOUT_EVALUATION_LAG_SECONDS = 0
+    log = RequestLog()
+    monkeypatch.setattr(minutes, "arm_minutes", log.arm_minutes)
+    monkeypatch.setattr(minutes, "usual_values", log.usual_values)
+    rollout = begun(make_rollout(started=True, name="<b>x</b>"), 10)
+    for ago in range(9, 0, -1):
+        log.add(rollout, ago, stage=1 + (ago < 5), target=(10, 1), baseline=(30, 1))
+    evaluate_rollout(rollout.pk)
+
+    page = admin.get(page_of(rollout)).content.decode()
+
+    assert "&lt;b&gt;x&lt;/b&gt;" in page
+    assert "<b>x</b>" not in page
+    found = re.findall(r"<svg viewBox=\"0 0 640.*?</svg>", page, re.DOTALL)
+    titles = [re.findall("<title>(.*?)</title>", svg)[0] for svg in found]
+    assert titles == ["Requests per minute", "Error rate", "Average latency", "Cost per request"]
+    assert all(svg.count("<polyline") == 2 and svg.count("stroke-dasharray") == 1 for svg in found)
+    for text in ("10 %", "50 %", "100 %", "The error rate of the target is 10.00 %", "start", "test"):
+        assert text in page
+    buttons = re.findall(r'name="action" value="(\w+)"', page)
+    assert buttons == ["pause", "promote", "roll_back", "complete"]
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_page__not_evaluated__says_so(admin: Client, started: bool) -> None:
+    page = admin.get(page_of(make_rollout(started=started))).content.decode()
+    assert "No minute with requests has been evaluated yet." in page
+    assert "not yet" in page
+
+
+def test_page__ended__no_buttons(admin: Client) -> None:
+    rollout = make_rollout(started=True)
+    roll_back_rollout(project_id=rollout.project_id, rollout_id=rollout.pk, actor="test")
+    page = admin.get(page_of(rollout)).content.decode()
+    assert "rolled_back" in page
+    assert 'name="action"' not in page
+
+
+def test_page__posted_fields__nothing_changes(admin: Client) -> None:
+    rollout = make_rollout()
+    admin.post(page_of(rollout), {"name": "renamed", "status": "completed"})
+    rollout.refresh_from_db()
+    assert (rollout.name == "renamed", rollout.status) == (False, "pending")
+
+
+def test_page__unknown__404(admin: Client) -> None:
+    assert admin.get(f"{LIST}{make_project().pk}/change/").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("action", "started", "status"),
+    [
+        ("start", False, "running"),
+        ("pause", True, "paused"),
+        ("promote", True, "running"),
+        ("roll_back", True, "rolled_back"),
+        ("complete", True, "completed"),
+    ],
+)
+def test_action__asked_then_confirmed__done_and_in_both_trails(
+    admin: Client, action: str, started: bool, status: str
+) -> None:
+    rollout = make_rollout(started=started)
+    before = RolloutTransition.objects.count()
+
+    question = act(admin, action, rollout)
+
+    assert f"Yes, {action.replace('_', ' ')}" in question
+    assert RolloutTransition.objects.count() == before
+    stage = str(rollout.current_stage)
+    answer = act(admin, action, rollout, confirmed="yes", reason="as agreed", **{f"stage_{rollout.pk}": stage})
+    assert f"is now {status.replace('_', ' ')}" in answer
+    move = RolloutTransition.objects.latest("id")
+    assert (move.action, move.actor, move.reason, move.to_status) == (action, "user:root", "as agreed", status)
+    entry = LogEntry.objects.get()
+    assert (entry.object_id, "as agreed" in entry.change_message) == (str(rollout.pk), True)
+
+
+def test_action__several__each_moved_or_told(admin: Client) -> None:
+    running, pending = make_rollout(started=True), make_rollout(make_config(versions=2))
+    answer = act(admin, "pause", running, pending, confirmed="yes", reason="")
+    assert f"Rollout {running.name} is now paused." in answer
+    assert f"Rollout {pending.name}: Cannot pause a rollout that is pending" in answer
+
+
+def test_promote__moved_since_asked__refused(admin: Client) -> None:
+    rollout = make_rollout(started=True)
+    promote_rollout(project_id=rollout.project_id, rollout_id=rollout.pk, actor="auto")
+    answer = act(admin, "promote", rollout, confirmed="yes", reason="", **{f"stage_{rollout.pk}": "1"})
+    assert "moved to another stage" in answer
+    rollout.refresh_from_db()
+    assert rollout.current_stage == 2
+
+
+def test_action__reason_too_long__asked_again(admin: Client) -> None:
+    rollout = make_rollout()
+    assert "at most 1000" in act(admin, "start", rollout, confirmed="yes", reason="x" * 1001)
+    rollout.refresh_from_db()
+    assert rollout.status == "pending"
+
+
+def test_staff__may_only_view__sees_and_cannot_act(client: Client) -> None:
+    viewer, rollout = staff(client, "view_rollout"), make_rollout()
+    page = viewer.get(page_of(rollout)).content.decode()
+    assert rollout.name in page
+    assert 'name="action"' not in page
+    act(viewer, "start", rollout, confirmed="yes", reason="")
+    rollout.refresh_from_db()
+    assert rollout.status == "pending"
+
+
+def test_staff__without_permission__403(client: Client) -> None:
+    stranger, rollout = staff(client), make_rollout()
+    assert stranger.get(LIST).status_code == stranger.get(page_of(rollout)).status_code == 403
+
+
+def test_add_and_delete__active__refused(admin: Client) -> None:
+    rollout = make_rollout()
+    assert admin.get(f"{LIST}add/").status_code == 403
+    assert admin.post(f"{LIST}{rollout.pk}/delete/", {"post": "yes"}).status_code == 403
+    roll_back_rollout(project_id=rollout.project_id, rollout_id=rollout.pk, actor="test")
+    admin.post(f"{LIST}{rollout.pk}/delete/", {"post": "yes"})
+    assert not Rollout.objects.exists()
+
+
+def test_plots__thousands_of_minutes__few_points() -> None:
+    arm = {"requests": 5, "errors": 1, "latency": {"9": 4}, "latency_ms": 400, "cost": {}, "cost_usd": "0"}
+    rows = [{"minute": 100 + number, "stage": 1, "target": arm, "baseline": arm} for number in range(5000)]
+    requests, errors, latency, cost = plots(rows)
+    for plot in (requests, errors, latency):
+        points = re.findall(r'points="([^"]+)"', plot.svg)
+        assert [len(line.split()) <= BUCKETS for line in points] == [True, True]
+    assert "20 %" in errors.svg
+    assert "100 ms" in latency.svg
+    assert 'points=""' in cost.svg
+    assert plots([]) == []
