@@ -16,13 +16,13 @@ MODEL_USED = f"{PREFIX}model-used".encode()
 ORIGINAL_MODEL = f"{PREFIX}original-model".encode()
 FALLBACK_USED = f"{PREFIX}fallback-used".encode()
 RETRY_COUNT = f"{PREFIX}retry-count".encode()
-PROMPT_CONFIG = f"{PREFIX}prompt-config".encode()
 PROMPT_VERSION = f"{PREFIX}prompt-version".encode()
 VARIANT = f"{PREFIX}variant".encode()
 CACHE = f"{PREFIX}cache".encode()
 WARNING = f"{PREFIX}warning".encode()
 
 _PREFIX_BYTES = PREFIX.encode()
+_PROMPT_CONFIG = f"{PREFIX}prompt-config".encode()
 _VARIABLE_PREFIX = f"{PREFIX}var-".encode()
 _SESSION_ID = f"{PREFIX}session-id".encode()
 _USER_ID = f"{PREFIX}user-id".encode()
@@ -52,7 +52,7 @@ def _text(value: bytes) -> str:
 _PLAIN = {
     b"x-project-id": "project_id",
     b"content-encoding": "content_encoding",
-    PROMPT_CONFIG: "prompt_config",
+    _PROMPT_CONFIG: "prompt_config",
     _SESSION_ID: "session_id",
     _USER_ID: "user_id",
     _FORCE_VARIANT: "force_variant",

@@ -86,7 +86,7 @@ class ChatCompletionRequest(msgspec.Struct):
     models: list[Name] | None = None
     provider: ProviderPreferences | None = None
     prompt_config: str | None = None
-    prompt_variables: JsonObject | None = None
+    prompt_variables: dict[str, Any] | None = None
 
 
 class LazyFields(Mapping[str, Any]):

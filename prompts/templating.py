@@ -90,8 +90,13 @@ class Template:
             text = texts.get(name)
             if text is not None:
                 pieces[index] = text
-        self._check_size(pieces, texts, limit_bytes)
-        return "".join(pieces)
+        characters = sum(map(len, pieces))
+        if characters * _BYTES_PER_CHARACTER > limit_bytes:
+            self._check_size(pieces, texts, limit_bytes)
+        rendered = "".join(pieces)
+        if not rendered.isascii():
+            _require_texts(texts)
+        return rendered
 
     def _refuse_unknown(self, values: Mapping[str, Any], tolerated: Collection[str]) -> None:
         for name in values:
@@ -103,7 +108,9 @@ class Template:
         texts = {}
         for variable in self.variables:
             value = values.get(variable.name)
-            if value is not None:
+            if value.__class__ is str and variable.type == "string":
+                texts[variable.name] = value
+            elif value is not None:
                 texts[variable.name] = _text_of(variable, value)
             elif variable.required:
                 raise MissingVariableError(variable.name, "is required.")
@@ -117,12 +124,8 @@ class Template:
 
     def _check_size(self, pieces: Sequence[str], texts: Mapping[str, str], limit_bytes: int) -> None:
         """Before the text is put together: a long value in many placeholders would be more than memory holds."""
-        for name, text in texts.items():
-            _require_text(name, text)
-        characters = sum(map(len, pieces))
-        if characters * _BYTES_PER_CHARACTER <= limit_bytes:
-            return
-        if characters <= limit_bytes and sum(len(piece.encode()) for piece in pieces) <= limit_bytes:
+        _require_texts(texts)
+        if sum(map(len, pieces)) <= limit_bytes and sum(len(piece.encode()) for piece in pieces) <= limit_bytes:
             return
         raise InvalidVariableError(
             self._longest(texts), f"makes the prompt too long: at most {limit_bytes} bytes with all values in place."
@@ -219,11 +222,10 @@ def _wrong_type(variable: Variable) -> InvalidVariableError:
     return InvalidVariableError(variable.name, f"must be {article} {variable.type}.")
 
 
-def _require_text(name: str, text: str) -> None:
+def _require_texts(texts: Mapping[str, str]) -> None:
     """A single surrogate, which JSON can spell, is no text that can be sent on."""
-    if text.isascii():
-        return
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InvalidVariableError(name, "is not well-formed text.") from None
+    for name, text in texts.items():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise InvalidVariableError(name, "is not well-formed text.") from None

@@ -67,7 +67,7 @@ def variant_of(
 
 def unit_number(rollout_id: str, kind: UnitKind, value: str) -> int:
     # An id that is no valid Unicode is stored with replacement characters as well.
-    return int.from_bytes(sha256(f"{rollout_id}:{kind.value}:{value}".encode(errors="replace")).digest()[:8], "big")
+    return int.from_bytes(sha256(f"{rollout_id}:{kind}:{value}".encode(errors="replace")).digest()[:8], "big")
 
 
 def variant_at(unit: int, weight: int) -> Variant:

@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from gateway.errors import PromptConfigNotFoundError
 from gateway.pipeline.context import Account, PromptUse, RequestContext
 from gateway.pipeline.rebuild import rebuilt
 from gateway.pipeline.variant import version_for
 from gateway.snapshot.prompts import ManagedPrompt
 from gateway.wire import ChatCompletionRequest
-from prompts.errors import InvalidVariableError
 
 # Clients choose the names they send.
 _QUOTED_CHARACTERS = 100
@@ -67,18 +64,8 @@ def _has_system_message(request: ChatCompletionRequest) -> bool:
 
 
 def _values(context: RequestContext) -> Mapping[str, Any]:
-    """Variables by name; those of the body replace those of the headers.
-
-    Raises InvalidVariableError for a value that is JSON and yet cannot be read: a number beyond a double, half a
-    surrogate pair.
-    """
-    sent = context.request.prompt_variables
-    if not sent:
-        return context.headers.variables
-    values: dict[str, Any] = dict(context.headers.variables)
-    for name, raw in sent.items():
-        try:
-            values[name] = msgspec.json.decode(raw)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            raise InvalidVariableError(name, "cannot be read.") from None
-    return values
+    """Variables by name; those of the body replace those of the headers."""
+    of_headers, of_body = context.headers.variables, context.request.prompt_variables
+    if not of_body:
+        return of_headers
+    return {**of_headers, **of_body} if of_headers else of_body

@@ -152,7 +152,6 @@ def _served_by(account: Account) -> HeaderList:
         served.append((headers.FALLBACK_USED, b"true"))
     prompt = account.prompt
     if prompt.version:
-        served.append((headers.PROMPT_CONFIG, headers.header_value(prompt.name)))
         served.append((headers.PROMPT_VERSION, b"%d" % prompt.version))
         if prompt.variant:
             served.append((headers.VARIANT, prompt.variant.encode()))
