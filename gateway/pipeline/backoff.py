@@ -16,7 +16,8 @@ def wait_before_retry(failure: ProviderError, retries: int, draw: float) -> floa
 
     Full jitter: anything between nothing and a ceiling that doubles, so that clients that failed together do not come
     back together (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/). A short Retry-After is
-    honoured, once: who asks for another wait after that is not about to recover.
+    honoured, once: a rate limit that comes again is not about to end, and who is broken gets our own wait after that, if
+    it is longer.
     """
     if not failure.retryable:
         return None
@@ -24,6 +25,7 @@ def wait_before_retry(failure: ProviderError, retries: int, draw: float) -> floa
     if asked is not None:
         if asked > LONGEST_RETRY_AFTER_SECONDS or (failure.kind is FailureKind.RATE_LIMITED and retries):
             return None
-        return asked
+        if not retries:
+            return asked
     ceiling = min(MOST_SECONDS, BASE_SECONDS * 2.0**retries)
-    return draw * ceiling
+    return max(draw * ceiling, asked or 0.0)

@@ -46,6 +46,18 @@ def test_wait__short_retry_after__is_honoured_once(retry_after: float, draw: flo
     assert wait_before_retry(failure, 1, draw) is None
 
 
+@given(retry_after=st.floats(0, LONGEST_RETRY_AFTER_SECONDS), retries=st.integers(1, 10), draw=DRAWS)
+def test_wait__short_retry_after_of_a_broken_provider__never_shortens_later_waits(
+    retry_after: float, retries: int, draw: float
+) -> None:
+    own = wait_before_retry(failed(FailureKind.UNAVAILABLE), retries, draw)
+
+    wait = wait_before_retry(failed(FailureKind.UNAVAILABLE, retry_after), retries, draw)
+
+    assert own is not None
+    assert wait == max(own, retry_after)
+
+
 @given(retry_after=st.floats(LONGEST_RETRY_AFTER_SECONDS, 1e6, exclude_min=True), draw=DRAWS)
 def test_wait__long_retry_after__is_not_waited_for(retry_after: float, draw: float) -> None:
     for kind in (FailureKind.RATE_LIMITED, FailureKind.UNAVAILABLE):
