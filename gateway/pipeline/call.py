@@ -40,6 +40,7 @@ class OpenStream:
     events: list[StreamEvent]
     ended: bool
     attempt: Attempt
+    received: int  # bytes
     estimated: bool = False
 
 
@@ -84,7 +85,7 @@ async def _open_once(runtime: Runtime, context: RequestContext, attempt: Attempt
     try:
         async with asyncio.timeout(min(runtime.patience.ttft, left)):
             response = await _send(runtime, request, attempt, account, left)
-            return await _first_output(response, translator, attempt, len(context.body))
+            return await _first_output(runtime, response, translator, attempt, len(context.body))
     except TimeoutError:
         raise too_slow(translator.usage) from None
     except asyncio.CancelledError:
@@ -98,6 +99,10 @@ async def _open_once(runtime: Runtime, context: RequestContext, attempt: Attempt
 
 def too_slow(usage: Usage | None = None) -> ProviderError:
     return ProviderError("the provider did not answer in time", kind=FailureKind.TIMEOUT, usage=usage)
+
+
+def too_large(most: int) -> ProviderError:
+    return ProviderError(f"the provider's answer is larger than {most} bytes", kind=FailureKind.UNUSABLE)
 
 
 async def _send(
@@ -119,17 +124,21 @@ async def _send(
 
 
 async def _first_output(
-    response: UpstreamResponse, translator: StreamTranslator, attempt: Attempt, prompt_bytes: int
+    runtime: Runtime, response: UpstreamResponse, translator: StreamTranslator, attempt: Attempt, prompt_bytes: int
 ) -> OpenStream:
     """Reads until the provider has said something: until then an error can still become a status or another attempt."""
     chunks = response.chunks()
     events: list[StreamEvent] = []
+    received = 0
     try:
         async for data in chunks:
+            received += len(data)
+            if received > runtime.answer_bytes:
+                raise too_large(runtime.answer_bytes)
             fresh = translator.feed(data)
             events += fresh
             if any(event.has_output for event in fresh):
-                return OpenStream(response, chunks, translator, events, ended=False, attempt=attempt)
+                return OpenStream(response, chunks, translator, events, ended=False, attempt=attempt, received=received)
         # No output at all. A proper end is an answer, if an empty one; `closing` raises when it was not proper.
         estimated = translator.usage is None
         if estimated:
@@ -138,7 +147,9 @@ async def _first_output(
     except BaseException:
         response.close()
         raise
-    return OpenStream(response, chunks, translator, events, ended=True, attempt=attempt, estimated=estimated)
+    return OpenStream(
+        response, chunks, translator, events, ended=True, attempt=attempt, received=received, estimated=estimated
+    )
 
 
 def _closing(translator: StreamTranslator, *, estimated: bool) -> list[StreamEvent]:

@@ -8,7 +8,7 @@ import time
 from core.errors import ApplicationError
 from gateway import headers, sse
 from gateway.errors import from_provider
-from gateway.pipeline.call import OpenStream, complete, open_stream, too_slow
+from gateway.pipeline.call import OpenStream, complete, open_stream, too_large, too_slow
 from gateway.pipeline.context import Account, Attempt, RequestContext
 from gateway.pipeline.heartbeat import Heartbeat
 from gateway.pipeline.record import estimated_usage, record
@@ -77,9 +77,12 @@ async def _relay(runtime: Runtime, account: Account, stream: OpenStream, reply: 
         account.usage_estimated = stream.estimated
         return
     await _pass_on(account, stream.events, reply)
-    translator = stream.translator
+    translator, received = stream.translator, stream.received
     try:
         async for data in stream.chunks:
+            received += len(data)
+            if received > runtime.answer_bytes:
+                raise too_large(runtime.answer_bytes)
             events = translator.feed(data)
             if events:
                 heartbeat.touch()

@@ -312,6 +312,31 @@ async def test_stream__outcome_comes_while_a_heartbeat_starts_it__after_the_star
     assert sent[-1]["body"].endswith(b"data: [DONE]\n\n")
 
 
+@pytest.mark.parametrize("word", ["", "word "])
+async def test_stream__larger_than_any_answer_may_be__is_ended(word: str) -> None:
+    scene, sent = Scene(retry_enabled=False), list[dict[str, Any]]()
+
+    async def pieces() -> AsyncIterator[bytes]:
+        while True:
+            yield play.chunk({"role": "assistant", "content": word})
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    answer = Answer([], streamed=pieces())
+    scene.upstream.answers.append(answer)
+    watch = ClientWatch(asyncio.Event().wait, asyncio.get_running_loop(), 5.0)  # type: ignore[arg-type] # never heard
+    reply = Reply(send, "id")
+    try:
+        await answer_stream(scene.runtime, scene.context, [scene.first], scene.account, reply, watch)
+    except ApplicationError as error:
+        await answer_error(reply, error, scene.account)
+
+    assert b"is larger than" in sent[-1]["body"]
+    assert answer.closed
+    assert sum(len(message.get("body", b"")) for message in sent) < 2 << 20
+
+
 async def test_stream__breaks_off_for_want_of_time__is_no_late_first_word() -> None:
     scene = Scene()
 
