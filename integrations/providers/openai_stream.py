@@ -208,7 +208,7 @@ class OpenAIStream:
             fields = _decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise self._unusable("a chunk of the stream is not a JSON object") from error
-        if fields.get("error") or fields.get("object") == "error":
+        if fields.get("error") or fields.get("object") == "error" or _is_bare_error(fields):
             self._take_usage(fields)
             raise failure_in_body(fields, provider=self.provider)
         return fields
@@ -311,6 +311,11 @@ class OpenAIStream:
 
     def _unusable(self, message: str) -> ProviderError:
         return ProviderError(scrub(message), kind=FailureKind.UNUSABLE, provider=self.provider, status=200)
+
+
+def _is_bare_error(fields: dict[str, Any]) -> bool:
+    """The body of an error answer (`{"message", "code"}`, `{"detail"}`, `{"errors"}`) in place of a chunk."""
+    return "choices" not in fields and any(fields.get(name) for name in ("message", "detail", "errors"))
 
 
 def _with_reasoning_content(data: bytes, delta: Delta) -> bytes | None:

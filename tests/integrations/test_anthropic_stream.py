@@ -301,6 +301,13 @@ def test_error__in_the_stream__of_its_type_and_what_was_used(kind: str, expected
     assert caught.value.usage == Usage(9, 1)
 
 
+def test_error__without_a_type_around_it__is_one() -> None:
+    """As proxies send it."""
+    with pytest.raises(ProviderError, match="Overloaded") as caught:
+        run(translator(), [head() + b'data: {"error": {"type": "overloaded_error", "message": "Overloaded"}}\n\n'])
+    assert caught.value.status == 529
+
+
 def test_error__first_of_all__nothing_used() -> None:
     with pytest.raises(ProviderError) as caught:
         run(translator(), [error("overloaded_error", "Overloaded")])

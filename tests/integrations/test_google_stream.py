@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -39,6 +40,21 @@ def told(*events: Any, form: Form = sse) -> tuple[list[dict[str, Any]], StreamTr
 
 def deltas(chunks: list[dict[str, Any]], index: int = 0) -> list[dict[str, Any]]:
     return [choice["delta"] for chunk in chunks for choice in chunk["choices"] if choice["index"] == index]
+
+
+@settings(deadline=None)
+@given(cuts=st.lists(st.integers(0, 400), max_size=5), line_end=st.sampled_from([b"\n", b"\r\n"]))
+def test_stream__failure_in_bare_lines_behind_good_events__is_that_failure(cuts: list[int], line_end: bytes) -> None:
+    """As Google's own SDK reads it: "When API returns an error message, it comes line by line"."""
+    told_of = json.dumps(OVERLOADED, indent=2).encode().replace(b"\n", line_end)
+    wire = sse(answer({"text": "Hal"}, finish=None)) + told_of
+    stream = translator()
+    borders = [0, *sorted(cut % len(wire) for cut in cuts), len(wire)]
+    events = [event for start, end in pairwise(borders) for event in stream.feed(wire[start:end])]
+    assert [event.text for event in events] == ["", "Hal"]
+    with pytest.raises(ProviderError, match="overloaded") as caught:
+        stream.closing()
+    assert (caught.value.kind, caught.value.status) == (FailureKind.UNAVAILABLE, 503)
 
 
 def test_stream__candidates_the_first_without_its_zero__apart() -> None:

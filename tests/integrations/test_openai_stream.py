@@ -174,6 +174,8 @@ ERROR = {"error": {"message": "tool_use_failed", "type": "invalid_request_error"
         (b"event: error\ndata: tool_use_failed\n\n", FailureKind.UNAVAILABLE),
         (sse({"error": {"message": "tool_use_failed", "code": 429}, "choices": []}), FailureKind.RATE_LIMITED),
         (sse({"object": "error", "message": "tool_use_failed", "code": 503}), FailureKind.UNAVAILABLE),
+        (sse({"message": "tool_use_failed", "code": 429}), FailureKind.RATE_LIMITED),
+        (sse({"detail": "tool_use_failed"}), FailureKind.UNAVAILABLE),
         (
             sse({"choices": [{"index": 0, "error": {"message": "tool_use_failed", "code": 502}}]}),
             FailureKind.UNAVAILABLE,

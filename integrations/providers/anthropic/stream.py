@@ -157,7 +157,7 @@ class AnthropicStream:
                 self._said_at_the_end(event.delta, out)
         elif event.type == "message_stop":
             self._done = True
-        elif event.type == "error" or name == "error":
+        elif event.type == "error" or name == "error" or (not event.type and event.error is not None):
             raise reported_failure(event.error, provider=self.provider)
 
     def _said_at_the_end(self, delta: Delta, out: list[StreamEvent]) -> None:

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import re
+
 from integrations.providers.google.json_values import ObjectParser
 from integrations.providers.sse import EventParser
 
 _BLANK = b" \t\r\n\xef\xbb\xbf"
+# A failure in the middle of server-sent events comes as bare lines of JSON (as Google's own SDKs expect it).
+_BARE_ERROR = re.compile(rb"""(?:^|[\r\n])(\{\s*"error"\s*:.*)""", re.DOTALL)
+_TAIL_BYTES = 8192
 
 
 class Events:
     """The first byte that is no blank tells the form. `feed` raises NotJsonError, EventTooLargeError."""
 
-    __slots__ = ("_objects", "_sse")
+    __slots__ = ("_objects", "_sse", "_tail")
 
     def __init__(self) -> None:
         self._sse: EventParser | None = None
         self._objects: ObjectParser | None = None
+        self._tail = b""  # the last bytes of server-sent events
 
     def feed(self, data: bytes) -> list[bytes]:
         if self._sse is not None:
             # Google ends lines with CRLF; the parser is fastest with whole events that end in LF.
             if data[-2:] == b"\r\n":
                 data = data.replace(b"\r\n", b"\n")
+            self._tail = (self._tail + data)[-_TAIL_BYTES:]
             return [event.data for event in self._sse.feed(data)]
         if self._objects is not None:
             return self._objects.feed(data)
@@ -35,5 +42,8 @@ class Events:
         return self.feed(begun)
 
     def flush(self) -> list[bytes]:
-        """The event that the end of the stream cut off before its blank line, if any."""
-        return [] if self._sse is None else [event.data for event in self._sse.flush()]
+        """The event that the end of the stream cut off before its blank line, if any, and a failure behind it."""
+        if self._sse is None:
+            return []
+        bare = _BARE_ERROR.search(self._tail)
+        return [*(event.data for event in self._sse.flush()), *([bare[1]] if bare else [])]
