@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-_WIDTH, _HEIGHT = 960, 400
+_WIDTH, _HEIGHT = 960, 430
 _PANEL_WIDTH, _PANEL_HEIGHT, _LEFT, _TOP = 370, 250, 60, 60
 _PANEL_STEP = 480
 _COLOURS = ("#1f6f8b", "#c1440e", "#5b8c3a", "#8a4f9e", "#b8860b")
@@ -55,13 +55,10 @@ def _panel(panel: Panel, left: float) -> str:
     for index, curve in enumerate(panel.curves):
         colour = _COLOURS[index % len(_COLOURS)]
         parts.append(f'<path d="{_path(panel, curve, left)}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        y = _TOP + 12 + 17 * index if not panel.logarithmic else _TOP + _PANEL_HEIGHT - 12 - 17 * index
-        x = left + 10 if not panel.logarithmic else left + _PANEL_WIDTH - 10
-        anchor = "start" if not panel.logarithmic else "end"
-        parts.append(
-            f'<text x="{x}" y="{y}" text-anchor="{anchor}" fill="{colour}" stroke="#fff" stroke-width="3"'
-            f' paint-order="stroke">{escape(curve.label)}</text>'
-        )
+        row, column = divmod(index, 2)
+        x, y = left + column * _PANEL_WIDTH / 2, _TOP + _PANEL_HEIGHT + 66 + 20 * row
+        parts.append(f'<path d="M{x} {y - 4}h16" stroke="{colour}" stroke-width="3"/>')
+        parts.append(f'<text x="{x + 22}" y="{y}">{escape(curve.label)}</text>')
     return "\n".join(parts)
 
 

@@ -68,11 +68,10 @@ def simulate(world: World, plan: Plan, seed: str) -> Run:
         stage = DEFAULT_STAGES[stage_index]
         state = advance(state, source.minute(minute, stage_index + 1, stage.weight))
         run.minutes = minute
-        assessment = assess(state)
+        assessment, decision = _look(plan, state, stage, minute - started)
         _note(run, world, plan, state, assessment, minute)
         if plan.until in run.failed:
             break
-        decision = _decision(plan, state, stage, minute - started)
         if decision is Decision.ROLL_BACK:
             run.rolled_back = True
             break
@@ -84,11 +83,12 @@ def simulate(world: World, plan: Plan, seed: str) -> Run:
     return run
 
 
-def _decision(plan: Plan, state: State, stage: Stage, elapsed: int) -> Decision:
+def _look(plan: Plan, state: State, stage: Stage, elapsed: int) -> tuple[Assessment, Decision]:
     if plan.auto:
-        return decide(state, stage, elapsed_minutes=elapsed).decision
+        verdict = decide(state, stage, elapsed_minutes=elapsed)
+        return verdict.assessment, verdict.decision
     met = elapsed >= stage.min_duration_minutes and state.stage_requests >= stage.min_requests
-    return Decision.PROMOTE if met else Decision.WAIT
+    return assess(state), Decision.PROMOTE if met else Decision.WAIT
 
 
 def _note(run: Run, world: World, plan: Plan, state: State, assessment: Assessment, minute: int) -> None:
