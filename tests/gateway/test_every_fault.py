@@ -59,6 +59,13 @@ def broken(response: httpx2.Response) -> Stream:
     return stream
 
 
+def assert_retried(stage: Stage, response: httpx2.Response) -> None:
+    assert stage.gateway.record(response).retry_count == 1
+    # On a busy machine the wait is longer than the silence after which a heartbeat sends the headers.
+    if not response.content.startswith(b":"):
+        assert response.headers["x-svc-retry-count"] == "1"
+
+
 @pytest.mark.parametrize("provider", REPORTING)
 def test_stream__error_before_output__asked_again_and_answered(stage: Stage, provider: str) -> None:
     script = stage.play(provider, breaks(FAKES[provider], Story(), BUSY), HELLO)
@@ -68,7 +75,7 @@ def test_stream__error_before_output__asked_again_and_answered(stage: Stage, pro
     assert response.status_code == 200, response.text
     stream = read_stream(response.content)
     assert (stream.text, stream.errors) == (HELLO.text, [])
-    assert response.headers["x-svc-retry-count"] == "1"
+    assert_retried(stage, response)
     assert len(script.received) == 2
     record = stage.gateway.record(response)
     assert (record.outcome, len(record.attempts)) == ("success", 2)
@@ -140,7 +147,7 @@ def test_failure__passing__asked_again_and_answered(stage: Stage, provider: str,
     response = ask(stage, provider, stream=stream)
 
     assert response.status_code == 200, response.text
-    assert response.headers["x-svc-retry-count"] == "1"
+    assert_retried(stage, response)
     assert "x-svc-fallback-used" not in response.headers
 
 
