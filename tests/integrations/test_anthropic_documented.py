@@ -1,0 +1,138 @@
+"""Answers of every documented block and stop reason, whole and streamed: the same to the client, and all that was said.
+
+https://docs.anthropic.com/en/api/messages, …/build-with-claude/streaming
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from integrations.providers.anthropic import ADAPTER
+from tests.integrations.adapters.assembled import as_the_sdk_does, assembled
+from tests.integrations.adapters.subject import pieces
+from tests.integrations.exchanges import chat_request, decoded, run
+
+Json = dict[str, Any]
+CITATIONS: list[Json] = [
+    {"type": "web_search_result_location", "url": "https://a.org", "title": "A", "encrypted_index": "E"},
+    {"type": "search_result_location", "source": "https://s.org", "title": None, "search_result_index": 0},
+    {"type": "char_location", "document_index": 0, "document_title": "D", "start_char_index": 0, "end_char_index": 2},
+    {"type": "page_location", "document_index": 0, "document_title": None, "start_page_number": 1},
+    {"type": "content_block_location", "document_index": 0, "start_block_index": 0, "end_block_index": 1},
+]
+ERROR = {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}
+BLOCKS: list[Json] = [
+    {"type": "text", "text": "Hallo 👋 ", "citations": None},
+    {"type": "text", "text": "cited", "citations": CITATIONS},
+    {"type": "text", "text": ""},
+    {"type": "thinking", "thinking": "hm 🤔", "signature": "c2lnbmF0dXJl"},
+    {"type": "thinking", "thinking": "", "signature": "c2ln"},
+    {"type": "redacted_thinking", "data": "RW1="},
+    {"type": "tool_use", "id": "toolu", "name": "f", "input": {"a": "ö", "b": [1, {}]}, "caller": {"type": "direct"}},
+    {"type": "tool_use", "id": "toolu", "name": "g", "input": {}},
+    {"type": "server_tool_use", "id": "srvtoolu", "name": "web_search", "input": {"query": "x"}},
+    {"type": "web_search_tool_result", "tool_use_id": "s", "content": [{"type": "web_search_result", "title": "A"}]},
+    {"type": "web_search_tool_result", "tool_use_id": "s", "content": ERROR},
+    {"type": "web_fetch_tool_result", "tool_use_id": "s", "content": {"type": "web_fetch_result", "url": "https://a"}},
+    {"type": "code_execution_tool_result", "tool_use_id": "s", "content": {"type": "code_execution_result"}},
+    {"type": "bash_code_execution_tool_result", "tool_use_id": "s", "content": {"stdout": "", "return_code": 0}},
+    {"type": "text_editor_code_execution_tool_result", "tool_use_id": "s", "content": {"file_type": "text"}},
+    {"type": "tool_search_tool_result", "tool_use_id": "s", "content": {"tool_references": []}},
+    {"type": "mcp_tool_use", "id": "mcptoolu", "name": "echo", "server_name": "m", "input": {"p": 1}},
+    {"type": "mcp_tool_result", "tool_use_id": "m", "is_error": False, "content": [{"type": "text", "text": "hid"}]},
+    {"type": "container_upload", "file_id": "file_1"},
+    {"type": "compaction", "content": "summary"},
+    {"type": "block_of_tomorrow", "content": {"text": 1}},
+]
+REASONS = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "stop",
+    "pause_turn": "stop",
+    "reason_of_tomorrow": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
+USAGE = {"input_tokens": 10, "output_tokens": 20, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 4}
+DELTAS = {"text": "text_delta", "thinking": "thinking_delta", "signature": "signature_delta"}
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    blocks=st.lists(st.sampled_from(BLOCKS), max_size=6),
+    reason=st.sampled_from(sorted(REASONS)),
+    size=st.integers(1, 5),
+    cuts=st.lists(st.integers(0, 1 << 16), max_size=6),
+)
+def test_answer__of_documented_blocks__the_same_whole_and_streamed(
+    blocks: list[Json], reason: str, size: int, cuts: list[int]
+) -> None:
+    content = [{**block, **({"id": f"{block['id']}_{n}"} if "id" in block else {})} for n, block in enumerate(blocks)]
+    message = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-x",
+        "content": content,
+        "stop_reason": reason,
+        "usage": {**USAGE, "server_tool_use": {"web_search_requests": 1}, "service_tier": "standard"},
+    }
+    answer = json.loads(ADAPTER.parse_response(chat_request("claude-x"), json.dumps(message).encode()).body)
+    choice = answer["choices"][0]
+    calls = [block for block in content if block["type"] == "tool_use"]
+    assert (choice["message"]["content"] or "") == "".join(block.get("text", "") for block in content)
+    assert choice["message"].get("reasoning_content", "") == "".join(block.get("thinking", "") for block in content)
+    assert [
+        {"id": call["id"], "name": call["function"]["name"], "input": json.loads(call["function"]["arguments"])}
+        for call in choice["message"].get("tool_calls", [])
+    ] == [{name: block[name] for name in ("id", "name", "input")} for block in calls]
+    assert choice["finish_reason"] == ("tool_calls" if calls and REASONS[reason] == "stop" else REASONS[reason])
+    assert (answer["usage"]["prompt_tokens"], answer["usage"]["completion_tokens"]) == (17, 20)
+
+    wire = b"".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in events(message, size))
+    chunks = decoded(run(ADAPTER.stream(chat_request("claude-x", stream=True)), list(pieces(wire, cuts))))
+    told = assembled(chunks)
+    annotations = as_the_sdk_does(chunks).get("annotations", [])
+    assert [{k: v for k, v in one.items() if k != "index"} for one in annotations] == choice["message"].pop(
+        "annotations", []
+    )
+    assert {**told["message"], "content": told["message"]["content"] or ""} == {
+        **choice["message"],
+        "content": choice["message"]["content"] or "",
+    }
+    assert (told["finish_reason"], told["usage"]) == (choice["finish_reason"], answer["usage"])
+
+
+def events(message: Json, size: int) -> Iterator[Json]:
+    """The message as the vendor streams it, in deltas of `size` characters."""
+    yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
+    yield {"type": "ping"}
+    for index, block in enumerate(message["content"]):
+        start, deltas = opened(block, size)
+        yield {"type": "content_block_start", "index": index, "content_block": start}
+        yield from ({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas)
+        yield {"type": "content_block_stop", "index": index}
+    yield {"type": "event_of_tomorrow", "index": 0, "delta": {"type": "delta_of_tomorrow"}}
+    yield {"type": "message_delta", "delta": {"stop_reason": message["stop_reason"]}, "usage": message["usage"]}
+    yield {"type": "message_stop"}
+
+
+def opened(block: Json, size: int) -> tuple[Json, list[Json]]:
+    if "input" in block:
+        parts = ["", *cut(json.dumps(block["input"]), size)]
+        return {**block, "input": {}}, [{"type": "input_json_delta", "partial_json": part} for part in parts]
+    names = [name for name in DELTAS if name in block]
+    deltas: list[Json] = [{"type": "citations_delta", "citation": one} for one in block.get("citations") or ()]
+    for name in names:
+        deltas += [{"type": DELTAS[name], name: part} for part in cut(block[name], size)]
+    return {name: "" if name in names else value for name, value in block.items() if name != "citations"}, deltas
+
+
+def cut(text: str, size: int) -> list[str]:
+    return [text[start : start + size] for start in range(0, len(text), size)]
