@@ -1,0 +1,143 @@
+"""Answers of every documented block and stop reason, whole and streamed: the same to the client, and all that was said.
+
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html, …/API_runtime_ConverseStream.html
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from integrations.providers.bedrock import ADAPTER
+from tests.integrations.adapters.assembled import as_the_sdk_does, assembled
+from tests.integrations.adapters.subject import pieces
+from tests.integrations.bedrock_exchanges import CLAUDE, NOVA, bedrock_request, event
+from tests.integrations.exchanges import decoded, run
+
+Json = dict[str, Any]
+SOURCE = {"bytes": "cG5n"}
+CITATIONS: list[Json] = [
+    {"title": "T", "sourceContent": [{"text": "x"}], "location": {"web": {"url": "https://a.org", "domain": "a.org"}}},
+    {"location": {"documentChar": {"documentIndex": 0, "start": 1, "end": 2}}},
+    {"location": {"documentPage": {"documentIndex": 0, "start": 1, "end": 2}}},
+    {"location": {"searchResultLocation": {"searchResultIndex": 0, "start": 1, "end": 2}}},
+]
+BLOCKS: list[Json] = [
+    {"text": "Hallo 👋"},
+    {"text": ""},
+    {"reasoningContent": {"reasoningText": {"text": "hm 🤔", "signature": "c2ln"}}},
+    {"reasoningContent": {"reasoningText": {"text": "unsigned"}}},
+    {"reasoningContent": {"reasoningText": {"text": "", "signature": "c2ln"}}},
+    {"reasoningContent": {"redactedContent": "UlcxPQ=="}},
+    {"toolUse": {"toolUseId": "t", "name": "f", "input": {"a": "ö"}}},
+    {"toolUse": {"toolUseId": "t", "name": "g", "input": {}}},
+    {"toolUse": {"toolUseId": "t", "name": "h"}},
+    {"toolUse": {"toolUseId": "s", "name": "nova_grounding", "input": {}, "type": "server_tool_use"}},
+    {"toolResult": {"toolUseId": "s", "content": [{"json": {"a": 1}}], "type": "nova_grounding_result"}},
+    {"citationsContent": {"content": [{"text": "cited"}], "citations": CITATIONS}},
+    {"image": {"format": "png", "source": SOURCE}},
+    {"audio": {"format": "mp3", "source": SOURCE}},
+    {"blockOfTomorrow": {"text": "x"}},
+]
+REASONS = {
+    **dict.fromkeys(("end_turn", "tool_use", "stop_sequence", "reason_of_tomorrow"), "stop"),
+    **dict.fromkeys(("max_tokens", "model_context_window_exceeded"), "length"),
+    **dict.fromkeys(("guardrail_intervened", "content_filtered"), "content_filter"),
+}
+USAGE = {"inputTokens": 10, "outputTokens": 5, "cacheReadInputTokens": 3, "cacheWriteInputTokens": 4, "totalTokens": 22}
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    blocks=st.lists(st.sampled_from(BLOCKS), max_size=6),
+    reason=st.sampled_from(sorted(REASONS)),
+    model=st.sampled_from([CLAUDE, NOVA]),
+    size=st.integers(1, 5),
+    usage_first=st.booleans(),
+    cuts=st.lists(st.integers(0, 1 << 16), max_size=6),
+)
+def test_answer__of_documented_blocks__the_same_whole_and_streamed(
+    blocks: list[Json], reason: str, model: str, size: int, usage_first: bool, cuts: list[int]
+) -> None:
+    content = [numbered(block, number) for number, block in enumerate(blocks)]
+    request = bedrock_request(model)
+    response = {"output": {"message": {"content": content}}, "stopReason": reason, "usage": USAGE, "trace": {}}
+    answer = json.loads(ADAPTER.parse_response(request, json.dumps(response).encode()).body)
+    message = answer["choices"][0]["message"]
+    uses = [block["toolUse"] for block in content if "toolUse" in block and "type" not in block["toolUse"]]
+    assert (message["content"] or "") == "".join(map(text_of, content))
+    assert [
+        (call["id"], call["function"]["name"], json.loads(call["function"]["arguments"]))
+        for call in message.get("tool_calls", [])
+    ] == [(use["toolUseId"], use["name"], use.get("input", {})) for use in uses]
+    expected = "tool_calls" if uses and REASONS[reason] == "stop" else REASONS[reason]
+    assert answer["choices"][0]["finish_reason"] == expected
+    assert (answer["usage"]["prompt_tokens"], answer["usage"]["completion_tokens"]) == (17, 5)
+
+    end, metadata = event("messageStop", stopReason=reason), event("metadata", usage=USAGE, trace={"guardrail": {}})
+    frames = [frame for number, block in enumerate(content) for frame in framed(block, number, size)]
+    wire = b"".join([event("messageStart", role="assistant"), event("eventOfTomorrow", x=1), *frames])
+    wire += metadata + end if usage_first else end + metadata
+    chunks = decoded(run(ADAPTER.stream(request), list(pieces(wire, cuts))))
+    lists = as_the_sdk_does(chunks)
+    for name in ("annotations", "images"):
+        found = [{key: value for key, value in one.items() if key != "index"} for one in lists.get(name, [])]
+        assert found == message.pop(name, [])
+    told = assembled(chunks)
+    assert {**told["message"], "content": told["message"]["content"] or ""} == {
+        **message,
+        "content": message["content"] or "",
+    }
+    assert (told["finish_reason"], told["usage"]) == (expected, answer["usage"])
+
+
+def numbered(block: Json, number: int) -> Json:
+    if "toolUse" not in block:
+        return block
+    return {"toolUse": {**block["toolUse"], "toolUseId": f"{block['toolUse']['toolUseId']}_{number}"}}
+
+
+def text_of(block: Json) -> str:
+    cited = block.get("citationsContent", {}).get("content", [])
+    return str(block.get("text", "")) + "".join(part["text"] for part in cited)
+
+
+def framed(block: Json, index: int, size: int) -> Iterator[bytes]:
+    """The block as ConverseStream sends it, texts in pieces of `size` characters."""
+    (kind,) = block
+    start, deltas = opened(kind, block[kind], size)
+    if start:
+        yield event("contentBlockStart", contentBlockIndex=index, start={kind: start})
+    for delta in deltas:
+        yield event("contentBlockDelta", contentBlockIndex=index, delta=delta, p="abc")
+    yield event("contentBlockStop", contentBlockIndex=index)
+
+
+def opened(kind: str, held: Any, size: int) -> tuple[Json, list[Json]]:
+    match kind:
+        case "text":
+            return {}, [{"text": part} for part in cut(held, size)]
+        case "toolUse":
+            parts = cut(json.dumps(held["input"]), size) if "input" in held else []
+            start = {name: value for name, value in held.items() if name != "input"}
+            return start, [{"toolUse": {"input": part}} for part in parts]
+        case "reasoningContent" if "reasoningText" in held:
+            thought = held["reasoningText"]
+            fields = [(name, part) for name in ("text", "signature") for part in cut(thought.get(name, ""), size)]
+            return {}, [{kind: {name: part}} for name, part in fields]
+        case "citationsContent":
+            texts = [{"text": part} for part in cut(held["content"][0]["text"], size)]
+            return {}, [*texts, *({"citation": citation} for citation in held["citations"])]
+        case "image" | "audio":
+            return {"format": held["format"]}, [{kind: {"source": held["source"]}}]
+        case "toolResult":
+            return {"toolUseId": held["toolUseId"], "type": held["type"]}, [{kind: held["content"]}]
+    return {}, [{kind: held}]
+
+
+def cut(text: str, size: int) -> list[str]:
+    return [text[start : start + size] for start in range(0, len(text), size)]
