@@ -76,7 +76,8 @@ class RolloutAdmin(RolloutModelAdmin):
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[Rollout]:
-        return super().get_queryset(request).prefetch_related("stages")
+        rollouts = super().get_queryset(request).select_related(*self.list_select_related)
+        return rollouts.defer("evaluation__initial", "evaluation__state").prefetch_related("stages")
 
     @override
     def has_add_permission(self, request: HttpRequest) -> bool:

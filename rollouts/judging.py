@@ -18,8 +18,9 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from core.errors import ApplicationError
+from analytics.errors import AnalyticsUnavailableError
 from rollouts.evaluation import (
+    FORMULA,
     Decision,
     MinuteCounts,
     Reason,
@@ -28,10 +29,11 @@ from rollouts.evaluation import (
     advance,
     from_json,
     initial_state,
+    replay,
     to_json,
 )
 from rollouts.figures import verdict_at, verdict_figures
-from rollouts.minutes import Window, closed_minutes, usual_histograms
+from rollouts.minutes import Window, closed_minutes, stored_minutes, usual_histograms
 from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutMinute, RolloutStage
 from rollouts.policies import policy_of
 from rollouts.services import AUTOMATIC, apply_transition, locked_rollout
@@ -84,13 +86,18 @@ class _Look:
 
 
 def evaluate_running_rollouts(*, dry_run: bool = False) -> list[Judgement]:
-    """Every running rollout of every project. One that cannot be evaluated is logged and does not stop the others."""
+    """Every running rollout of every project. One that cannot be evaluated is logged and does not stop the others,
+    unless nobody answers for the request log."""
     found = []
     for rollout_id in list(Rollout.objects.filter(status=Status.RUNNING.value).values_list("pk", flat=True)):
         try:
             judgement = evaluate_rollout(rollout_id, dry_run=dry_run)
-        except ApplicationError as error:
-            logger.error("rollout.evaluation_failed rollout_id=%s error=%s", rollout_id, type(error).__name__)
+        except AnalyticsUnavailableError:
+            # Asking for each of them would wait as often for the same answer.
+            logger.error("rollout.evaluation_failed rollout_id=%s error=AnalyticsUnavailableError", rollout_id)
+            break
+        except Exception:
+            logger.exception("rollout.evaluation_failed rollout_id=%s", rollout_id)
             continue
         if judgement is not None:
             found.append(judgement)
@@ -148,8 +155,7 @@ def _look(rollout_id: UUID, now: datetime) -> _Look | None:
     if window.end <= window.start:
         return None
     stages = {stage.number: stage for stage in rollout.stages.all()}
-    initial = _initial(rollout)
-    state = initial if rollout.evaluation.state is None else from_json(State, rollout.evaluation.state)
+    initial, state = _states(rollout)
     minutes = closed_minutes(rollout, stages, window, state)
     for minute in minutes:
         state = advance(state, minute)
@@ -167,11 +173,15 @@ def _look(rollout_id: UUID, now: datetime) -> _Look | None:
     )
 
 
-def _initial(rollout: Rollout) -> State:
-    if rollout.evaluation.initial is not None:
-        return from_json(State, rollout.evaluation.initial)
+def _states(rollout: Rollout) -> tuple[State, State]:
+    """At the start, and now. After a change of the formulas both are worked out again, from the minutes that were seen;
+    verdicts that were reached before name the formulas they go by."""
+    stored = rollout.evaluation
+    if stored.initial is not None and stored.initial["formula"] == FORMULA:
+        return from_json(State, stored.initial), from_json(State, stored.state)
     latency, cost = usual_histograms(rollout)
-    return initial_state(policy_of(rollout), latency=latency, cost=cost)
+    initial = initial_state(policy_of(rollout), latency=latency, cost=cost)
+    return initial, replay(initial, stored_minutes(rollout))
 
 
 def _save(look: _Look, claim: UUID) -> Judgement | None:

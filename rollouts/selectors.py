@@ -75,6 +75,8 @@ def list_rollouts(project_id: UUID) -> QuerySet[Rollout]:
     rollouts = Rollout.objects.for_project(project_id).select_related(
         "config", "baseline_version", "target_version", "evaluation"
     )
+    # What the evaluation remembers is large, and nobody is shown it.
+    rollouts = rollouts.defer("evaluation__initial", "evaluation__state")
     return rollouts.prefetch_related("stages").order_by("-created_at", "-id")
 
 

@@ -8,8 +8,10 @@ from rest_framework.test import APIClient
 
 from core.models import Project
 from prompts.models import PromptConfig
+from rollouts import judging
 from tests.factories.core import make_key, make_project
 from tests.factories.prompts import make_config
+from tests.rollouts.request_log import StillClock, this_minute
 
 PATH = "/api/llm/prompts/rollouts"
 
@@ -62,3 +64,11 @@ def api(db: None) -> Api:
 def new_api() -> Api:
     project = make_project()
     return Api(client_of(project), project, make_config(project, versions=2))
+
+
+@pytest.fixture
+def still_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The minutes before this one are closed, and no further one closes."""
+    minute = this_minute()
+    monkeypatch.setattr(StillClock, "minute", minute)
+    monkeypatch.setattr(judging, "closed_until", lambda _: minute)

@@ -17,8 +17,14 @@ from rollouts.models import Rollout
 LATENCY_MS, COST_UNITS = 400, 12_000_000
 
 
+class StillClock:
+    """While `minute` is set, the minute does not change in the middle of a test, and it has just begun."""
+
+    minute: datetime | None = None
+
+
 def this_minute() -> datetime:
-    return datetime.now(UTC).replace(second=0, microsecond=0)
+    return StillClock.minute or datetime.now(UTC).replace(second=0, microsecond=0)
 
 
 def begun(rollout: Rollout, minutes: int) -> Rollout:

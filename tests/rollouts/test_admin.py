@@ -6,7 +6,6 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
 from django.test import Client
-from pytest_django import Settings
 
 from rollouts import minutes
 from rollouts.judging import evaluate_rollout
@@ -56,9 +55,8 @@ def test_list__rollouts__progress_and_status(admin: Client) -> None:
 
 
 def test_page__evaluated__stages_metrics_plots_and_history(
-    admin: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    admin: Client, still_clock: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings.ROLLOUT_EVALUATION_LAG_SECONDS = 0
     log = RequestLog()
     monkeypatch.setattr(minutes, "arm_minutes", log.arm_minutes)
     monkeypatch.setattr(minutes, "usual_values", log.usual_values)

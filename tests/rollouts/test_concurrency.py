@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from pytest_django import Settings
 
 from rollouts import minutes
 from rollouts.judging import evaluate_running_rollouts
@@ -97,8 +96,7 @@ def test_create_while_the_last_one_ends__at_once__never_a_deadlock() -> None:
         rollout_id = created.json()["id"] if created.status_code == 201 else api.created()["id"]
 
 
-def test_evaluate__several_processes_at_once__one_decision(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
-    settings.ROLLOUT_EVALUATION_LAG_SECONDS = 0
+def test_evaluate__several_processes_at_once__one_decision(monkeypatch: pytest.MonkeyPatch, still_clock: None) -> None:
     log = RequestLog()
     monkeypatch.setattr(minutes, "arm_minutes", log.arm_minutes)
     monkeypatch.setattr(minutes, "usual_values", log.usual_values)
@@ -112,8 +110,7 @@ def test_evaluate__several_processes_at_once__one_decision(monkeypatch: pytest.M
     assert rollout.current_stage == 2
 
 
-def test_evaluate_and_promote__at_once__one_stage_or_told(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
-    settings.ROLLOUT_EVALUATION_LAG_SECONDS = 0
+def test_evaluate_and_promote__at_once__one_stage_or_told(monkeypatch: pytest.MonkeyPatch, still_clock: None) -> None:
     log = RequestLog()
     monkeypatch.setattr(minutes, "arm_minutes", log.arm_minutes)
     monkeypatch.setattr(minutes, "usual_values", log.usual_values)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 from io import StringIO
 from typing import Any
 from uuid import uuid4
@@ -11,10 +11,11 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 from pytest_django import Settings
 
+from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.queries.variants import UsualValues
 from rollouts import judging, minutes
 from rollouts.evaluation import State, from_json
-from rollouts.judging import evaluate_rollout, evaluate_running_rollouts
+from rollouts.judging import closed_until, evaluate_rollout, evaluate_running_rollouts
 from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutMinute, RolloutTransition
 from rollouts.replay import replayed_figures, replayed_state
 from rollouts.services import pause_rollout, promote_rollout, start_rollout
@@ -23,12 +24,7 @@ from rollouts.tasks import evaluate_rollouts
 from tests.factories.rollouts import make_rollout
 from tests.rollouts.request_log import RequestLog, begun, this_minute
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def at_once(settings: Settings) -> None:
-    settings.ROLLOUT_EVALUATION_LAG_SECONDS = 0
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("still_clock")]
 
 
 @pytest.fixture(autouse=True)
@@ -255,18 +251,49 @@ def test_analytics_away__held_logged_and_claim_released(log: RequestLog, caplog:
     assert len(evaluate_running_rollouts()) == 1
 
 
-def test_one_cannot_be_evaluated__the_others_are(log: RequestLog, monkeypatch: pytest.MonkeyPatch) -> None:
-    from analytics.errors import AnalyticsUnavailableError
-
+@pytest.mark.parametrize("problem", [AnalyticsLimitError("too much"), KeyError("counts")])
+def test_one_cannot_be_evaluated__the_others_are(
+    log: RequestLog, monkeypatch: pytest.MonkeyPatch, problem: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
     first, second = automatic(), automatic()
 
-    def one_away(project_id: Any, rollout_id: Any, *args: Any, **options: Any) -> Any:
+    def one_fails(project_id: Any, rollout_id: Any, *args: Any, **options: Any) -> Any:
         if rollout_id == first.pk:
-            raise AnalyticsUnavailableError("away")
+            raise problem
         return log.arm_minutes(project_id, rollout_id, *args, **options)
 
-    monkeypatch.setattr(minutes, "arm_minutes", one_away)
+    monkeypatch.setattr(minutes, "arm_minutes", one_fails)
     assert [judgement.rollout_id for judgement in evaluate_running_rollouts()] == [second.pk]
+    assert f"rollout.evaluation_failed rollout_id={first.pk}" in caplog.text
+
+
+def test_analytics_away__many_rollouts__asked_once(log: RequestLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(3):
+        automatic()
+    asked = []
+
+    def away(*args: Any, **_: Any) -> Any:
+        asked.append(args)
+        raise AnalyticsUnavailableError("away")
+
+    monkeypatch.setattr(minutes, "usual_values", away)
+    assert evaluate_running_rollouts() == []
+    assert len(asked) == 1
+
+
+def test_formulas_changed__state_worked_out_again_from_the_minutes(log: RequestLog) -> None:
+    rollout = automatic(Stage(30, 600, 0), Stage(100, 0, 0), minutes_ago=30)
+    for ago in range(25, 0, -1):
+        log.add(rollout, ago, target=(7, 0), baseline=(13, 0))
+    evaluate_rollout(rollout.pk)
+    row = evaluation(rollout)
+    right, row.initial, row.state = row.state, {"formula": 0}, {"formula": 0}
+    row.through = this_minute() - timedelta(minutes=1)
+    RolloutMinute.objects.filter(rollout=rollout, minute=row.through).delete()
+    row.save()
+    evaluate_rollout(rollout.pk)
+    assert evaluation(rollout).state == right
+    assert replayed_figures(rollout, evaluation(rollout).verdict) == evaluation(rollout).verdict
 
 
 def test_overdue__more_than_a_day__logged_once_a_stage(log: RequestLog, caplog: pytest.LogCaptureFixture) -> None:
@@ -290,14 +317,19 @@ def test_held_by_a_metric__logged_when_it_begins(log: RequestLog, caplog: pytest
     assert caplog.text.count("rollout.held") == 1
 
 
-def test_minute__with_the_usual_lag__waits_two_minutes(log: RequestLog, settings: Settings) -> None:
-    settings.ROLLOUT_EVALUATION_LAG_SECONDS = 120
-    rollout = automatic(minutes_ago=10)
-    log.add(rollout, 1, target=(40, 40), baseline=(40, 0))
-    judgement = evaluate_rollout(rollout.pk)
-    assert judgement is not None
-    assert judgement.new_minutes == 0
-    assert judging.closed_until(timezone.now()) <= timezone.now() - timedelta(seconds=120)
+@pytest.mark.parametrize(
+    ("lag", "now", "closed"),
+    [
+        (120, "13:37:00", "13:35:00"),
+        (120, "13:37:59", "13:35:00"),
+        (0, "13:37:11", "13:37:00"),
+        (5, "13:37:04", "13:36:00"),
+    ],
+)
+def test_closed_until__lag__whole_minutes_before_it(settings: Settings, lag: int, now: str, closed: str) -> None:
+    settings.ROLLOUT_EVALUATION_LAG_SECONDS = lag
+    day = "2026-11-21T"
+    assert closed_until(datetime.fromisoformat(f"{day}{now}+00:00")) == datetime.fromisoformat(f"{day}{closed}+00:00")
 
 
 def test_beat__every_minute__names_the_task(settings: Settings) -> None:

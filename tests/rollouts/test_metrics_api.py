@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_django import Settings
 
 from analytics.contracts import Outcome, SpoolEntry
 from analytics.errors import AnalyticsUnavailableError
@@ -22,12 +21,7 @@ from tests.factories.rollouts import make_rollout
 from tests.rollouts.conftest import PATH, Api, new_api
 from tests.rollouts.request_log import begun, this_minute
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
-
-
-@pytest.fixture(autouse=True)
-def at_once(settings: Settings) -> None:
-    settings.ROLLOUT_EVALUATION_LAG_SECONDS = 0
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse", "still_clock")]
 
 
 def running(api: Api, **wanted: Any) -> Rollout:

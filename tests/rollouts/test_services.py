@@ -193,3 +193,10 @@ def test_transition__stored__never_changed() -> None:
     row = get_rollout((rollout := make_rollout()).project_id, rollout.pk).transitions.all()[0]
     with pytest.raises(TypeError):
         row.save()
+
+
+def test_project__deleted_with_a_running_rollout__all_gone() -> None:
+    rollout = make_rollout(started=True)
+    rollout.project.delete()
+    assert not Rollout.objects.exists()
+    assert not RolloutTransition.objects.exists()
