@@ -11,13 +11,15 @@ from typing import Any
 
 from gateway.errors import PromptConfigNotFoundError
 from gateway.pipeline.context import Account, PromptUse, RequestContext
-from gateway.pipeline.rebuild import rebuilt
+from gateway.pipeline.rebuild import SystemMessage, rebuilt
 from gateway.pipeline.variant import version_for
 from gateway.snapshot.prompts import ManagedPrompt
 from gateway.wire import ChatCompletionRequest
+from prompts.selectors import PromptVersionRecord
 
 # Clients choose the names they send.
 _QUOTED_CHARACTERS = 100
+_REMEMBERED_TEXTS, _REMEMBERED_CHARACTERS = 100, 10_000
 _NONE_NAMED = "explicit mode with no prompt_config sent: no managed prompt was used"
 
 
@@ -43,8 +45,7 @@ def with_prompt(context: RequestContext, account: Account) -> RequestContext:
     if prompt.active is None:
         return _skipped(context, account, prompt, "it has no version yet")
     version = version_for(prompt, prompt.active, context, account)
-    text = version.template.render(_values(context), tolerated=prompt.names)
-    changed = rebuilt(context, version, text)
+    changed = rebuilt(context, version, _system_message(prompt, version, _values(context)))
     account.injected_bytes = len(changed.body) - len(context.body)
     return changed
 
@@ -61,6 +62,31 @@ def _has_system_message(request: ChatCompletionRequest) -> bool:
         if message.role in ("system", "developer"):
             return True
     return False
+
+
+def _system_message(
+    prompt: ManagedPrompt, version: PromptVersionRecord, values: Mapping[str, Any]
+) -> SystemMessage | None:
+    """The prompt with its variables; None when that is empty. Few and short texts are remembered: many prompts have no
+    variables, or the same ones in request after request. Raises VariableError."""
+    for value in values.values():
+        if value.__class__ is not str:
+            # 1, 1.0 and true are different texts and equal keys.
+            return _rendered(prompt, version, values)
+    key = (version.number, *values, *values.values())
+    message: SystemMessage | None = prompt.rendered.get(key)
+    if message is None:
+        message = _rendered(prompt, version, values)
+        if message is not None and len(message.json) + sum(map(len, values.values())) <= _REMEMBERED_CHARACTERS:
+            if len(prompt.rendered) >= _REMEMBERED_TEXTS:
+                prompt.rendered.clear()
+            prompt.rendered[key] = message
+    return message
+
+
+def _rendered(prompt: ManagedPrompt, version: PromptVersionRecord, values: Mapping[str, Any]) -> SystemMessage | None:
+    text = version.template.render(values, tolerated=prompt.names)
+    return SystemMessage(text) if text else None
 
 
 def _values(context: RequestContext) -> Mapping[str, Any]:

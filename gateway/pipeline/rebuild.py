@@ -18,9 +18,20 @@ _decode: Callable[[bytes], dict[str, Any]] = msgspec.json.Decoder(dict[str, msgs
 _encode = msgspec.json.Encoder().encode
 
 
-def rebuilt(context: RequestContext, version: PromptVersionRecord, text: str) -> RequestContext:
-    """`text` as a system message before all others (none when it is empty), and the version's parameters where the
-    request leaves them out. Body, decoded fields and request say the same; what concerns the gateway only is gone.
+class SystemMessage:
+    """The message as the request has it, and as the beginning of the JSON array of messages."""
+
+    __slots__ = ("json", "message")
+
+    def __init__(self, text: str) -> None:
+        self.message = Message("system", text)
+        self.json = b'[{"role":"system","content":%b},' % _encode(text)
+
+
+def rebuilt(context: RequestContext, version: PromptVersionRecord, system: SystemMessage | None) -> RequestContext:
+    """The message before all others, if there is one, and the version's parameters where the request leaves them out.
+
+    Body, decoded fields and request say the same; what concerns the gateway only is gone.
     """
     request = context.request
     fields = _decode(context.body)
@@ -32,10 +43,9 @@ def rebuilt(context: RequestContext, version: PromptVersionRecord, text: str) ->
         for name, stored in (("tools", version.tools), ("response_format", version.response_format)):
             if name in changes and stored is not None:
                 fields[name] = msgspec.Raw(stored)
-    if text:
-        changes["messages"] = [Message("system", text), *request.messages]
-        system = b'[{"role":"system","content":%b},' % _encode(text)
-        fields["messages"] = msgspec.Raw(system + bytes(fields["messages"])[1:])
+    if system is not None:
+        changes["messages"] = [system.message, *request.messages]
+        fields["messages"] = msgspec.Raw(system.json + bytes(fields["messages"])[1:])
     body = _encode(fields)
     changed = msgspec.structs.replace(request, **changes) if changes else request
     return RequestContext(context.snapshot, context.headers, body, changed, LazyFields(body))

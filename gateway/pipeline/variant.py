@@ -10,6 +10,7 @@ from rollouts.allocation import Allocation, AllocationType, UnitKind, Variant, v
 
 # A forced request was not allocated: it has no unit, which keeps it out of every comparison.
 _FORCED_UNIT = 0
+_REMEMBERED_UNITS, _REMEMBERED_CHARACTERS = 5000, 200
 _WANTED = {
     AllocationType.USER_STICKY: f"user ({PREFIX}user-id)",
     AllocationType.SESSION_STICKY: f"session ({PREFIX}session-id)",
@@ -45,18 +46,34 @@ def version_for(
 
 
 def _allocated(rollout: RunningRollout, context: RequestContext, account: Account) -> Allocation:
-    headers = context.headers
+    user_id, session_id = context.headers.user_id or context.request.user or "", context.headers.session_id
+    wanted = _unit(rollout.allocation_type, user_id, session_id)
+    known = rollout.drawn.get(wanted)
+    if known is not None:
+        return known
     allocation = variant_of(
         rollout.id,
         rollout.allocation_type,
         rollout.weight,
-        user_id=headers.user_id or context.request.user or "",
-        session_id=headers.session_id,
+        user_id=user_id,
+        session_id=session_id,
         request_id=account.request_id,
     )
+    if wanted and len(wanted) <= _REMEMBERED_CHARACTERS:
+        # Clients choose the ids.
+        if len(rollout.drawn) >= _REMEMBERED_UNITS:
+            rollout.drawn.clear()
+        rollout.drawn[wanted] = allocation
     if allocation.fallback:
         account.prompt_warnings = (
             f"the rollout goes by {_WANTED[rollout.allocation_type]}, and the request names none: "
             f"it was allocated by {allocation.kind.value}",
         )
     return allocation
+
+
+def _unit(kind: AllocationType, user_id: str, session_id: str) -> str:
+    """Empty for a request that is allocated by itself, for want of the unit or by intent."""
+    if kind is AllocationType.USER_STICKY:
+        return user_id
+    return session_id if kind is AllocationType.SESSION_STICKY else ""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from prompts.selectors import PromptVersionRecord, prompt_configs, version_records
 from prompts.variable_names import variable_names
-from rollouts.allocation import AllocationType
+from rollouts.allocation import Allocation, AllocationType
 from rollouts.selectors import RolloutRecord, running_rollouts
 from rollouts.states import Status
 
@@ -24,6 +25,8 @@ class RunningRollout:
     paused: bool
     baseline: PromptVersionRecord
     target: PromptVersionRecord
+    # What `variant` has drawn for users and sessions.
+    drawn: dict[str, Allocation] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,8 @@ class ManagedPrompt:
     active: PromptVersionRecord | None
     names: frozenset[str] = frozenset()
     rollout: RunningRollout | None = None
+    # What `prompt` has rendered of its versions.
+    rendered: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 def managed_prompts(project_id: UUID) -> Mapping[str, ManagedPrompt]:

@@ -258,12 +258,9 @@ def test_prompt__without_text__adds_its_parameters_and_no_message() -> None:
 
 def a_rollout(**fields: Any) -> RunningRollout:
     """From `Old.` (version 1) to `New.` (version 2)."""
-    given_fields: dict[str, Any] = {"weight": 50, "allocation_type": AllocationType.USER_STICKY, "paused": False}
-    return RunningRollout(
-        **{"id": ROLLOUT, "stage": 5, **given_fields, **fields},
-        baseline=replace(a_version("Old."), number=1),
-        target=replace(a_version("New."), number=2),
-    )
+    usual: dict[str, Any] = {"weight": 50, "allocation_type": AllocationType.USER_STICKY, "paused": False}
+    versions = {"baseline": replace(a_version("Old."), number=1), "target": replace(a_version("New."), number=2)}
+    return RunningRollout(**{"id": ROLLOUT, "stage": 5, **usual, **versions, **fields})
 
 
 @pytest.mark.parametrize(("weight", "text", "variant"), [(0, "Old.", "baseline"), (100, "New.", "target")])
@@ -348,3 +345,37 @@ def test_variables__of_another_version__are_no_mistake() -> None:
     assert sent(context)["messages"][0]["content"] == "1"
     with pytest.raises(UnknownVariableError, match="'c'"):
         injected({"prompt_variables": {"a": "1", "c": "3"}}, prompt)
+
+
+@given(
+    st.lists(st.dictionaries(st.sampled_from("ab"), st.sampled_from(["", "x", "b", 1, 1.0, True, None]), max_size=2))
+)
+def test_variables__request_after_request__each_gets_its_own_text(requests: list[dict[str, Any]]) -> None:
+    lasting = a_prompt(a_version("{{a}}|{{b}}"))
+
+    for variables in requests:
+        again, _ = injected({"prompt_variables": variables}, lasting)
+        fresh, _ = injected({"prompt_variables": variables}, a_prompt(a_version("{{a}}|{{b}}")))
+        assert again.body == fresh.body
+
+
+def test_remembered__texts_and_units__are_few() -> None:
+    prompt = a_prompt(a_version(), rollout=a_rollout(target=a_version("{{n}}"), weight=100))
+
+    for number in range(300):
+        injected({"prompt_variables": {"n": str(number)}, "user": f"u{number}"}, prompt)
+    injected({"prompt_variables": {"n": "x" * 20_000}, "user": "y" * 500}, prompt)
+
+    assert prompt.rollout is not None
+    assert len(prompt.rendered) <= 100
+    assert len(prompt.rollout.drawn) == 300
+
+
+def test_rollout__same_user_again__same_arm_and_no_mark_of_others() -> None:
+    prompt = a_prompt(a_version(), rollout=a_rollout())
+
+    arms: dict[str, str] = {}
+    for user in ("a", "b", "c", "", "a", "b", "c", ""):
+        _, account = injected({"user": user}, prompt)
+        assert account.prompt.fallback is (user == "")
+        assert arms.setdefault(user, account.prompt.variant) == account.prompt.variant
