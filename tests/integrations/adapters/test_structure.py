@@ -40,7 +40,7 @@ MODELS = [
 ]
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=35, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(fields=requests(), is_fallback=st.booleans())
 @pytest.mark.parametrize(("provider", "model"), MODELS)
 def test_request__anything__refused_or_as_the_vendor_takes_it(
