@@ -122,7 +122,7 @@ class RolloutSerializer(serializers.ModelSerializer[Rollout]):
         found = rollout.evaluation
         if found.decided_at is None:
             return None
-        short = {name: found.verdict.get(name) for name in ("status", "decision", "reason", "explanation")}
+        short = {name: found.verdict.get(name) for name in ("status", "decision", "reason", "explanation", "overdue")}
         return {**short, "decided_at": found.decided_at}
 
 

@@ -24,7 +24,7 @@ from rollouts.errors import (
     RolloutNotFoundError,
 )
 from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutStage, RolloutTransition
-from rollouts.states import DEFAULT_STAGES, Position, Stage, Status, Transition, TransitionError, after
+from rollouts.states import ACTIVE, DEFAULT_STAGES, Position, Stage, Status, Transition, TransitionError, after
 
 AUTOMATIC = "auto"
 """The actor of moves that the evaluation makes."""
@@ -54,7 +54,7 @@ def create_rollout(*, project_id: UUID, wanted: NewRollout, actor: str) -> Rollo
     """
     with transaction.atomic():
         config = _locked_config(wanted.config_id, project_id)
-        if config.has_active_rollout:
+        if Rollout.objects.filter(config=config, status__in=[status.value for status in ACTIVE]).exists():
             raise RolloutExistsError
         if config.active_version_id is None:
             raise InvalidRolloutError("config_id", "The prompt config has no version yet.")

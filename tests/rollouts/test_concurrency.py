@@ -124,3 +124,14 @@ def test_evaluate_and_promote__at_once__one_stage_or_told(monkeypatch: pytest.Mo
     assert rollout.current_stage == 1 + moves.count()
     # Either the person was first and the evaluation found another stage than it had judged, or the other way round.
     assert moves.count() == 1 or (answer.status_code, moves.count()) == (200, 2)
+
+
+def test_create_and_delete_of_its_config__at_once__one_wins() -> None:
+    for _ in range(3):
+        api = new_api()
+        body = {"config_id": str(api.config.pk), "target_version_id": api.target, "name": "n"}
+        created, deleted = at_once(
+            partial(client_of(api.project).post, PATH, body),
+            partial(client_of(api.project).delete, f"/api/llm/prompts/configs/{api.config.pk}"),
+        )
+        assert (created.status_code, deleted.status_code) in {(201, 409), (404, 204)}
