@@ -78,7 +78,7 @@ class SnapshotStore:
         self._changes_heard += 1
         self._unknown.clear()
         if project_id in self._by_project:
-            await self._keep_on_failure(lambda: self._load_project(project_id))
+            await self._keep_on_failure(lambda: self._reload_project(project_id))
 
     async def refresh_prices(self) -> None:
         await self._keep_on_failure(self._reload_prices)
@@ -94,7 +94,16 @@ class SnapshotStore:
     async def _reload_prices(self) -> None:
         self._prices = await _in_thread(loader.load_prices)
         for project_id in list(self._by_project):
+            await self._reload_project(project_id)
+
+    async def _reload_project(self, project_id: UUID) -> None:
+        """A row that cannot be understood costs its project the change; neither its last snapshot nor the others."""
+        try:
             await self._load_project(project_id)
+        except (DatabaseError, InterfaceError):
+            raise
+        except Exception:
+            logger.exception("project.unreadable project_id=%s", project_id)
 
     async def _load_key(self, key_hash: str) -> None:
         heard = self._changes_heard

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from tests.fakes import scripted as play
 from tests.fakes.scripted import Script, ScriptedServer
 from tests.gateway.conftest import Routed, Scripted
 from tests.gateway.managed import Prompt, last_sent, make_prompt
-from tests.gateway.service import PROVIDER_SECRET, Gateway, GatewayService
+from tests.gateway.service import Gateway, GatewayService
 from tests.gateway.wire import assert_error, body, read_stream
 
 ASK: list[ChatCompletionMessageParam] = [{"role": "user", "content": "hi"}]
@@ -314,35 +313,13 @@ def test_prompt__activated_undone_deleted__is_seen_by_every_worker_within_a_seco
     all_serve("404")
 
 
-PLACES: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "anthropic": ("claude-sonnet-4-5", lambda sent: sent["system"]),
-    "google": ("gemini-2.5-flash", lambda sent: sent["systemInstruction"]["parts"][0]["text"]),
-    "cohere": ("command-a-03-2025", lambda sent: sent["messages"][0]["content"]),
-    "mistral": ("mistral-large-latest", lambda sent: sent["messages"][0]["content"]),
-    "bedrock": ("anthropic.claude-3-haiku-20240307-v1:0", lambda sent: sent["system"][0]["text"]),
-    "groq": ("llama-3.3-70b-versatile", lambda sent: sent["messages"][0]["content"]),
-}
+def test_prompt__name_outside_ascii__is_found_by_header_and_body(scripted: Scripted) -> None:
+    project, script = scripted(play.answer())
+    make_prompt(project, "Grüße.", name="größe 🌊")
 
-
-@pytest.mark.parametrize("provider", PLACES)
-def test_prompt__of_every_dialect__stands_where_the_provider_looks_for_it(
-    service: GatewayService, upstream: ScriptedServer, provider: str
-) -> None:
-    model, find = PLACES[provider]
-    script = upstream.play(f"place-{provider}", play.status(503))
-    aws = {"access_key_id": "AKIA0", "secret_access_key": PROVIDER_SECRET}
-    integration: dict[str, Any] = {
-        "provider": provider,
-        "base_url": upstream.base_url(f"place-{provider}"),
-        "api_key": PROVIDER_SECRET,
-    }
-    if provider == "bedrock":
-        integration |= {"api_key": "", "secret_extra": aws, "options": {"region": "us-east-1"}}
-    project = service.new_project(integrations=[integration])
-    make_prompt(project, "Be kind to {{name}}.")
-
-    response = project.post(body(model=f"{provider}/{model}"), headers={**NAMED, "x-svc-var-name": "Ann"})
-
-    assert response.status_code == 503, response.text
-    found: Any = find(last_sent(script))
-    assert (found[0]["text"] if isinstance(found, list) else found) == "Be kind to Ann."
+    for response in (
+        project.post(body(prompt_config="größe 🌊")),
+        project.post(body(), headers={"x-svc-prompt-config": "größe 🌊".encode()}),
+    ):
+        assert response.status_code == 200, response.text
+        assert system_message(script) == "Grüße."

@@ -89,3 +89,25 @@ async def test_key__made_while_it_is_looked_for__is_found_by_the_next_request(da
     await while_reading(database, store, "project_of_key", lambda: database.keys.update({"hash": KEY}))
 
     assert await store.resolve("hash") is not None
+
+
+async def test_project__unreadable_row__its_last_snapshot_serves_and_others_are_re_read(
+    database: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = SnapshotStore()
+    other = uuid4()
+    assert await store.resolve("hash") is not None
+    before = await store.project(other)
+
+    def load_project(project_id: UUID, prices: PriceTable) -> ProjectSnapshot:
+        if project_id == PROJECT:
+            raise ValueError("an odd row")
+        return database.load_project(project_id, prices)
+
+    monkeypatch.setattr(loader, "load_project", load_project)
+    await store.refresh_project(PROJECT)
+    await store.refresh_prices()
+
+    assert store.find("hash") is not None
+    assert (await store.project(other)).serial > before.serial
+    assert f"project.unreadable project_id={PROJECT}" in caplog.text
