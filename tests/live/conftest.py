@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.live.prompts import SHORTENED
 from tests.live.service import LiveService
 
 StartService = Callable[..., LiveService]
@@ -16,7 +17,7 @@ StartService = Callable[..., LiveService]
 @pytest.fixture(scope="session")
 def live_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
     """Shared; a test may kill its children, which are restarted, but must not stop it."""
-    service = LiveService(tmp_path_factory.mktemp("live") / "var")
+    service = LiveService(tmp_path_factory.mktemp("live") / "var", SHORTENED)
     try:
         yield service
         assert service.stop() == 0

@@ -1,0 +1,270 @@
+"""A project of a live service with managed prompts and rollouts, as its team and its clients use them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from threading import Barrier
+from typing import Any
+
+import openai
+import psutil
+import requests
+
+from tests.live.service import ROOT, LiveService, minimal_environment
+from tests.live.waiting import wait_for
+
+JSON = dict[str, Any]
+
+# A minute is judged so long after its end, where the default is two minutes.
+EVALUATION_LAG_SECONDS = 5
+SHORTENED = {"ROLLOUT_EVALUATION_LAG_SECONDS": str(EVALUATION_LAG_SECONDS)}
+
+WORKERS = ("web-1", "web-2")
+# What the configuration promises (design, section 7: seen by every worker within so long).
+PROMISED_SECONDS = 1.0
+
+
+# What `auto` is where no prompt says otherwise.
+_PREFER = """
+from gateway.models import GatewaySettings
+GatewaySettings.objects.create(project_id="{project_id}", preferred_models=["sandbox/mirror"])
+"""
+
+
+class Team:
+    """A project of its own on a live service."""
+
+    def __init__(self, service: LiveService, name: str) -> None:
+        self.service = service
+        made = json.loads(self.command("bootstrap", "--name", name, "--json"))
+        self.project_id: str = made["project_id"]
+        self.api_key: str = made["api_key"]
+        self.command("shell", "--verbosity", "0", "-c", _PREFER.format(project_id=self.project_id))
+
+    def command(self, *arguments: str, **environment: str) -> str:
+        """What a `manage.py` command beside the service prints."""
+        done = subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT,
+            env={**minimal_environment(self.service.var_dir), **SHORTENED, **environment},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def send(self, method: str, path: str, body: JSON | None = None) -> requests.Response:
+        """A call of the management API below `prompts/`."""
+        headers = {"Authorization": f"Bearer {self.api_key}", "X-Project-Id": self.project_id}
+        url = f"{self.service.base_url}/api/llm/prompts/{path}"
+        return requests.request(method, url, headers=headers, json=body, timeout=30)
+
+    def call(self, method: str, path: str, body: JSON | None = None) -> JSON:
+        """The same; the answer's JSON. Anything but 200 and 201 fails the test."""
+        response = self.send(method, path, body)
+        assert response.status_code in (200, 201), response.text
+        answer: JSON = response.json()
+        return answer
+
+    def at_once(self, *calls: tuple[str, str, JSON | None]) -> list[requests.Response]:
+        barrier = Barrier(len(calls))
+
+        def run(call: tuple[str, str, JSON | None]) -> requests.Response:
+            barrier.wait()
+            return self.send(*call)
+
+        with ThreadPoolExecutor(len(calls)) as pool:
+            return list(pool.map(run, calls))
+
+    def prompt(self, name: str, *versions: JSON) -> Prompt:
+        """A config with these versions, the first of which is active."""
+        config = self.call("POST", "configs", {"name": name, "project_id": self.project_id})
+        prompt = Prompt(self, name, config["id"])
+        for version in versions:
+            prompt.add(version)
+        return prompt
+
+    def client(self) -> openai.OpenAI:
+        base_url = f"{self.service.base_url}/api/gateway/v1"
+        return openai.OpenAI(base_url=base_url, api_key=self.api_key, max_retries=0, timeout=30)
+
+
+class Prompt:
+    """A prompt config; `version_ids` in the order of their numbers."""
+
+    def __init__(self, team: Team, name: str, config_id: str) -> None:
+        self.team = team
+        self.name = name
+        self.config_id = config_id
+        self.version_ids: list[str] = []
+
+    def add(self, version: JSON) -> JSON:
+        made = self.team.call("POST", f"configs/{self.config_id}/versions", version)
+        self.version_ids.append(made["id"])
+        return made
+
+    def shown(self) -> JSON:
+        return self.team.call("GET", f"configs/{self.config_id}")
+
+    def usage(self, index: int) -> JSON:
+        found: JSON = self.team.call("GET", f"configs/{self.config_id}/versions/{self.version_ids[index]}")["usage"]
+        return found
+
+    def new_rollout(self, **wanted: Any) -> JSON:
+        """The body that makes a rollout to the latest version."""
+        return {"config_id": self.config_id, "target_version_id": self.version_ids[-1], "name": self.name, **wanted}
+
+    def rollout(self, **wanted: Any) -> Rollout:
+        """A running one to the latest version."""
+        rollout = Rollout(self.team, self.team.call("POST", "rollouts", self.new_rollout(**wanted))["id"])
+        rollout.move("start")
+        return rollout
+
+    def answers(self, questions: Iterable[str]) -> list[Answer]:
+        with self.team.client() as client:
+            return [ask(client, self.name, question) for question in questions]
+
+
+class Rollout:
+    def __init__(self, team: Team, id: str) -> None:
+        self.team = team
+        self.id = id
+
+    def move(self, move: str, **body: Any) -> JSON:
+        """start, pause, promote, rollback or complete."""
+        return self.team.call("POST", f"rollouts/{self.id}/{move}", body)
+
+    def shown(self) -> JSON:
+        return self.team.call("GET", f"rollouts/{self.id}")
+
+    def metrics(self) -> JSON:
+        return self.team.call("GET", f"rollouts/{self.id}/metrics")
+
+    def transition(self, action: str) -> JSON:
+        (found,) = [row for row in self.shown()["transitions"] if row["action"] == action]
+        row: JSON = found
+        return row
+
+    def wait_until_recorded(self, target: int, baseline: int) -> None:
+        """Until the request log holds at least so many requests of the arms."""
+
+        def recorded() -> bool:
+            found = self.metrics()
+            return bool(found["target"]["request_count"] >= target and found["baseline"]["request_count"] >= baseline)
+
+        wait_for(recorded, what=f"{target} and {baseline} requests in the log")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a client is told. `asked_at` is when it asked, `port` from where; `text` is empty for a failure."""
+
+    asked_at: datetime
+    status: int
+    version: str
+    variant: str
+    warning: str
+    text: str
+    port: int
+
+    @property
+    def served(self) -> str:
+        """`version variant`, with - for what is missing, or the warning where nothing was injected."""
+        if not self.version:
+            return self.warning
+        return f"{self.version} {self.variant or '-'}"
+
+    @property
+    def system_prompt(self) -> str | None:
+        """What the model `mirror` received as such."""
+        messages = json.loads(self.text)
+        prompts = [message["content"] for message in messages if message["role"] == "system"]
+        return prompts[0] if prompts else None
+
+
+def ask(client: openai.OpenAI, config: str, question: str = "What have you got?") -> Answer:
+    """The one request that clients send, whatever the team does behind it."""
+    asked_at = datetime.now(UTC)
+    try:
+        raw = client.chat.completions.with_raw_response.create(
+            model="auto",
+            messages=[{"role": "user", "content": question}],
+            extra_body={"prompt_config": config, "prompt_variables": {"goods": "tea"}},
+        )
+        response, text = raw.http_response, raw.parse().choices[0].message.content or ""
+    except openai.APIStatusError as error:
+        response, text = error.response, ""
+    return Answer(
+        asked_at=asked_at,
+        status=response.status_code,
+        version=response.headers.get("x-svc-prompt-version", ""),
+        variant=response.headers.get("x-svc-variant", ""),
+        warning=response.headers.get("x-svc-warning", ""),
+        text=text,
+        port=response.extensions["network_stream"].get_extra_info("client_addr")[1],
+    )
+
+
+class EachWorker:
+    """Clients of one config, each of which has its connection to another worker. To be closed."""
+
+    def __init__(self, prompt: Prompt) -> None:
+        self.prompt = prompt
+        self._opened: list[openai.OpenAI] = []
+        self._clients: dict[int, openai.OpenAI] = {}
+        wait_for(self._reach_another, what="a connection to each worker")
+
+    def __enter__(self) -> EachWorker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for client in self._opened:
+            client.close()
+
+    def ask(self, question: str = "What have you got?") -> dict[int, Answer]:
+        """One answer of each worker, by its process."""
+        found = {}
+        for pid, client in self._clients.items():
+            found[pid] = ask(client, self.prompt.name, question)
+            assert found[pid].port in _client_ports(pid), "the connection was lost"
+        return found
+
+    def all_serve(self, wanted: str) -> None:
+        """Within the time that is promised, each worker serves `wanted` (see Answer.served)."""
+        seen: list[Answer] = []
+
+        def served() -> bool:
+            seen[:] = self.ask().values()
+            return {answer.served for answer in seen} == {wanted}
+
+        try:
+            wait_for(served, seconds=PROMISED_SECONDS)
+        except AssertionError:
+            raise AssertionError(f"{wanted!r} of every worker was expected: {seen}") from None
+
+    def _reach_another(self) -> bool:
+        pids = [pid for role in WORKERS if (pid := self.prompt.team.service.pid(role)) is not None]
+        client = self.prompt.team.client()
+        self._opened.append(client)
+        port = ask(client, self.prompt.name).port
+        for pid in pids:
+            if port in _client_ports(pid):
+                self._clients.setdefault(pid, client)
+        return len(pids) == len(WORKERS) and set(self._clients) == set(pids)
+
+
+def _client_ports(pid: int) -> set[int]:
+    return {
+        found.raddr[1] for found in psutil.Process(pid).net_connections(kind="tcp") if found.status == "ESTABLISHED"
+    }
+
+
+def statuses(responses: Sequence[requests.Response]) -> list[int]:
+    return sorted(response.status_code for response in responses)
