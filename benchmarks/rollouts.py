@@ -83,7 +83,8 @@ def markdown(results: Results, options: Options) -> str:
         outcome = remark.outcome(results)
         lines.append(f"- {remark.text}: {_share(outcome.share)} of {outcome.runs} runs.")
     total = sum(map(len, results.values()))
-    lines += ["", f"{total:,} simulated rollouts, seed {options.seed}, a look every minute. {report.machine()}"]
+    settings = f"{total:,} simulated rollouts, seed {options.seed}, scale {options.scale:g}, a look every minute."
+    lines += ["", f"{settings} {report.machine()}"]
     return "\n".join(lines)
 
 
