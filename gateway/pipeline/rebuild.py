@@ -45,7 +45,8 @@ def rebuilt(context: RequestContext, version: PromptVersionRecord, system: Syste
                 fields[name] = msgspec.Raw(stored)
     if system is not None:
         changes["messages"] = [system.message, *request.messages]
-        fields["messages"] = msgspec.Raw(system.json + bytes(fields["messages"])[1:])
+        # A view: conversations are long, and a slice of bytes would copy them twice more.
+        fields["messages"] = msgspec.Raw(b"".join((system.json, memoryview(fields["messages"])[1:])))
     body = _encode(fields)
     changed = msgspec.structs.replace(request, **changes) if changes else request
     return RequestContext(context.snapshot, context.headers, body, changed, LazyFields(body))
