@@ -12,12 +12,13 @@ django_application = get_asgi_application()
 # Models can be imported only after the line above.
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 
+from core.arrival import with_arrival  # noqa: E402
 from gateway.lifespan import lifespan  # noqa: E402
 from gateway.routing import http_urlpatterns, route  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
-        "http": URLRouter([*http_urlpatterns, route(r"", django_application)]),
+        "http": URLRouter([*http_urlpatterns, route(r"", with_arrival(django_application))]),
         "lifespan": lifespan,
     }
 )

@@ -9,13 +9,13 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 from rest_framework import status
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 from typing_extensions import override
 
+from core.arrival import arrived_at
 from core.views import ProjectAPIView
 from rollouts.filters import RolloutFilter
 from rollouts.metrics import compare
@@ -76,8 +76,8 @@ class PromoteView(ProjectAPIView):
 
     @override
     def setup(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
-        # Before the key is looked up: of two calls at once, the slower one must not advance another stage.
-        self.asked_at = timezone.now()
+        # Not when its turn came: of two calls at once, the one that had to wait must not advance another stage.
+        self.asked_at = arrived_at(request)
         super().setup(request, *args, **kwargs)
 
     def post(self, request: Request, rollout_id: UUID) -> Response:
