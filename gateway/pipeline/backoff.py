@@ -16,8 +16,8 @@ def wait_before_retry(failure: ProviderError, retries: int, draw: float) -> floa
 
     Full jitter: anything between nothing and a ceiling that doubles, so that clients that failed together do not come
     back together (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/). A short Retry-After is
-    honoured, once: a rate limit that comes again is not about to end, and who is broken gets our own wait after that, if
-    it is longer.
+    honoured, once: a rate limit that comes again is not about to end, and who is broken gets our own wait after that,
+    if it is longer.
     """
     if not failure.retryable:
         return None
