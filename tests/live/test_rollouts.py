@@ -6,9 +6,11 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import count
 from threading import Event, Thread
 from typing import Any
@@ -23,6 +25,7 @@ from tests.live.prompts import (
     Prompt,
     Rollout,
     Team,
+    ask,
     statuses,
 )
 from tests.live.service import LiveService
@@ -113,6 +116,18 @@ def test_calls_at_once__of_one_rollout_and_of_two__one_of_them_wins(team: Team) 
         assert statuses(team.at_once(promote, promote)) == [200, 409]
         assert rollout.shown()["current_stage"] == stage + 1
 
+    unguarded = ("POST", f"rollouts/{rollout.id}/promote", None)
+    answers = statuses(team.at_once(unguarded, unguarded))
+    moves = [row for row in rollout.shown()["transitions"] if row["action"] == "promote"]
+    # Threads may be further apart than a promotion takes; whatever they are told, each 200 is one stage.
+    assert len(moves) == 5 + answers.count(200)
+    assert answers[0] == 200
+
+
+def test_complete_and_rollback__at_once__one_wins_and_the_config_agrees(team: Team) -> None:
+    prompt = team.prompt("ends", FIRST, SECOND)
+    rollout = prompt.rollout()
+
     complete, roll_back = (("POST", f"rollouts/{rollout.id}/{move}", None) for move in ("complete", "rollback"))
     assert statuses(team.at_once(complete, roll_back)) == [200, 409]
     assert prompt.shown()["active_version_number"] == (2 if rollout.shown()["status"] == "completed" else 1)
@@ -151,8 +166,7 @@ def test_automatic__failing_and_harmless_targets__rolled_back_by_beat_and_comple
         _ask_until_target_served(careful, 5)
         harmless.wait_until_recorded(target=10, baseline=0)
 
-        wait_for(lambda: failing.shown()["status"] == "rolled_back", seconds=90, what="beat to roll back")
-        workers.all_serve("1 -")
+        wait_for(lambda: failing.shown()["status"] == "rolled_back", seconds=150, what="beat to roll back")
         _evaluate_next_minute(team, harmless, lambda: harmless.shown()["status"] == "completed")
 
     _assert_rolled_back(careless, failing, seen)
@@ -176,6 +190,8 @@ def _assert_rolled_back(prompt: Prompt, rollout: Rollout, seen: list[Answer]) ->
     assert found["baseline"]["error_rate"] == 0
     shown = prompt.shown()
     assert (shown["active_version_number"], shown["has_active_rollout"]) == (1, False)
+    with EachWorker(prompt) as workers:
+        workers.all_serve("1 -")
     moved_at = datetime.fromisoformat(move["created_at"])
     before = {answer.served for answer in seen if answer.asked_at < moved_at}
     after = {answer.served for answer in seen if answer.asked_at > moved_at + timedelta(seconds=PROMISED_SECONDS)}
@@ -197,21 +213,26 @@ def _assert_completed(prompt: Prompt, rollout: Rollout) -> None:
 def _ask_until_target_served(prompt: Prompt, times: int) -> None:
     """Under the twenty requests of the target from which on latency is judged: a slow machine proves nothing."""
     served = 0
-    for number in count():
-        (answer,) = prompt.answers([f"question {number}"])
-        assert answer.status == 200
-        served += answer.variant == "target"
-        if served == times:
-            return
+    with prompt.team.client() as client:
+        for number in count():
+            answer = ask(client, prompt.name, f"question {number}")
+            assert answer.status == 200
+            served += answer.variant == "target"
+            if served == times:
+                return
 
 
-def _evaluate_next_minute(team: Team, rollout: Rollout, until: Any) -> None:
-    """By hand, when the running minute is closed; beat may have been there before."""
+def _evaluate_next_minute(team: Team, rollout: Rollout, moved: Callable[[], bool]) -> None:
+    """By hand, twice at once, when the running minute is closed; beat may have been there before."""
     closed = (int(time.time()) // 60 + 1) * 60 + EVALUATION_LAG_SECONDS
     wait_for(lambda: time.time() > closed, seconds=90, what="the end of the minute")
-    printed = team.command("evaluate_rollouts", "--rollout", rollout.id)
-    assert "promote. Promote" in printed or "Nothing to evaluate" in printed
-    wait_for(until, seconds=10, what=f"the rollout to move: {printed}")
+    evaluate = partial(team.command, "evaluate_rollouts", "--rollout", rollout.id)
+    with ThreadPoolExecutor(2) as pool:
+        printed = [found.result() for found in [pool.submit(evaluate), pool.submit(evaluate)]]
+    promoted = ["promote. Promote" in text for text in printed]
+    assert sum(promoted) <= 1
+    assert all(done or "Nothing to evaluate" in text for done, text in zip(promoted, printed, strict=True))
+    wait_for(moved, what=f"the rollout to move: {printed}")
 
 
 @contextmanager
