@@ -139,8 +139,12 @@ async def answer_error(reply: Reply, error: ApplicationError, account: Account) 
     """As a status, or as the terminal event when a heartbeat had to commit the status before."""
     if reply.started:
         await reply.end_with_error(error)
-    else:
-        await reply.error(error, [(headers.RETRY_COUNT, b"%d" % account.retries)] if account.attempts else [])
+        return
+    told: HeaderList = [(headers.RETRY_COUNT, b"%d" % account.retries)] if account.attempts else []
+    told += _prompt_served(account)
+    if account.prompt_warnings:
+        told.append(_warning("; ".join(account.prompt_warnings)))
+    await reply.error(error, told)
 
 
 def _served_by(account: Account) -> HeaderList:
@@ -153,14 +157,23 @@ def _served_by(account: Account) -> HeaderList:
     if account.fallback_used and account.request is not None:
         served.append((headers.ORIGINAL_MODEL, headers.header_value(account.request.model)))
         served.append((headers.FALLBACK_USED, b"true"))
-    prompt = account.prompt
-    if prompt.version:
-        served.append((headers.PROMPT_VERSION, b"%d" % prompt.version))
-        if prompt.variant:
-            served.append((headers.VARIANT, prompt.variant.encode()))
+    served += _prompt_served(account)
     if account.price is None or account.warnings or account.prompt_warnings:
-        served.append((headers.WARNING, headers.header_value(_warnings(account)[:_MAX_WARNING_CHARACTERS])))
+        served.append(_warning(_warnings(account)))
     return served
+
+
+def _prompt_served(account: Account) -> HeaderList:
+    """Failures say it too: whoever looks into them wants to know whether they are the target's."""
+    prompt = account.prompt
+    if not prompt.version:
+        return []
+    version = (headers.PROMPT_VERSION, b"%d" % prompt.version)
+    return [version, (headers.VARIANT, prompt.variant.encode())] if prompt.variant else [version]
+
+
+def _warning(text: str) -> tuple[bytes, bytes]:
+    return headers.WARNING, headers.header_value(text[:_MAX_WARNING_CHARACTERS])
 
 
 def _warnings(account: Account) -> str:
