@@ -5,7 +5,7 @@ A look-alike is a `Dialect` row.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing_extensions import override
 
 from integrations.providers.base import (
     NOTHING,
@@ -14,12 +14,10 @@ from integrations.providers.base import (
     Needs,
     ParsedResponse,
     StreamTranslator,
-    Traits,
     UpstreamRequest,
 )
+from integrations.providers.discreet import DiscreetAdapter
 from integrations.providers.endpoints import USER_AGENT, Endpoint, PerCredentials
-from integrations.providers.errors import ProviderError
-from integrations.providers.failures import failure, redact
 from integrations.providers.openai_dialect import OPENAI_PARAMETERS, Dialect, Documents, History, Thinking
 from integrations.providers.openai_request import BodyBuilder
 from integrations.providers.openai_response import parse_response
@@ -67,19 +65,13 @@ OPENAI = Dialect(
 )
 
 
-class OpenAIAdapter:
-    """Stateless but for the remembered endpoints."""
-
+class OpenAIAdapter(DiscreetAdapter):
     def __init__(self, dialect: Dialect = OPENAI) -> None:
-        self.provider = dialect.provider
+        self._endpoints = PerCredentials(self._endpoint)
+        super().__init__(dialect, self._endpoints)
         self.dialect = dialect
         self._body = BodyBuilder(dialect)
         self._marks_of_fetched = self._body.marks_of_fetched
-        self._endpoints = PerCredentials(self._endpoint)
-
-    @property
-    def traits(self) -> Traits:
-        return self.dialect
 
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
         for mark in self._marks_of_fetched:
@@ -92,23 +84,12 @@ class OpenAIAdapter:
         body, warnings = self._body.build(request)
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, body, warnings)
 
-    def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
-        try:
-            return parse_response(request, body, provider=self.provider)
-        except ProviderError as error:
-            self._redact(error)
-            raise
+    @override
+    def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        return parse_response(request, body, provider=self.provider)
 
     def stream(self, request: ChatRequest) -> StreamTranslator:
         return OpenAIStream(model=request.model, provider=self.provider, redact=self._redact)
-
-    def classify_failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
-        error = failure(provider=self.provider, status=status, headers=headers, body=body)
-        self._redact(error)
-        return error
-
-    def _redact(self, error: ProviderError) -> None:
-        redact(error, self._endpoints.secrets())
 
     def _endpoint(self, credentials: Credentials) -> Endpoint:
         base_url = (credentials.base_url or self.dialect.base_url).rstrip("/")

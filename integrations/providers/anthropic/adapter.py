@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing_extensions import override
 
 from integrations.providers.anthropic.attachments import addresses_to_fetch
 from integrations.providers.anthropic.request import build
@@ -18,9 +18,8 @@ from integrations.providers.base import (
     Traits,
     UpstreamRequest,
 )
+from integrations.providers.discreet import DiscreetAdapter
 from integrations.providers.endpoints import USER_AGENT, Endpoint, PerCredentials
-from integrations.providers.errors import ProviderError
-from integrations.providers.failures import failure, redact
 
 # 2026-10-21 forbids the sampling parameters, which older models still have.
 VERSION = "2023-06-01"
@@ -33,17 +32,10 @@ TRAITS = Traits(
 )
 
 
-class AnthropicAdapter:
-    """Stateless but for the remembered endpoints."""
-
+class AnthropicAdapter(DiscreetAdapter):
     def __init__(self, traits: Traits = TRAITS) -> None:
-        self.provider = traits.provider
-        self._traits = traits
         self._endpoints = PerCredentials(self._endpoint)
-
-    @property
-    def traits(self) -> Traits:
-        return self._traits
+        super().__init__(traits, self._endpoints)
 
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
         addresses = addresses_to_fetch(request)
@@ -57,23 +49,12 @@ class AnthropicAdapter:
             headers = {**headers, "anthropic-beta": ",".join(built.betas)}
         return UpstreamRequest("POST", endpoint.url, headers, built.body, built.warnings)
 
-    def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
-        try:
-            return parse_response(request, body, provider=self.provider)
-        except ProviderError as error:
-            self._redact(error)
-            raise
+    @override
+    def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        return parse_response(request, body, provider=self.provider)
 
     def stream(self, request: ChatRequest) -> StreamTranslator:
         return AnthropicStream(model=request.model, provider=self.provider, redact=self._redact)
-
-    def classify_failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
-        error = failure(provider=self.provider, status=status, headers=headers, body=body)
-        self._redact(error)
-        return error
-
-    def _redact(self, error: ProviderError) -> None:
-        redact(error, self._endpoints.secrets())
 
     def _endpoint(self, credentials: Credentials) -> Endpoint:
         # The vendor's SDKs want the address without `/v1`, OpenAI's with it: people paste either.

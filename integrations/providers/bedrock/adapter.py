@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from typing_extensions import override
+
 from integrations.providers.base import (
     NOTHING,
     ChatRequest,
@@ -22,9 +24,9 @@ from integrations.providers.bedrock.response import parse
 from integrations.providers.bedrock.signing import BASE_URL, SECRET_EXTRA, SESSION_TOKEN, Access
 from integrations.providers.bedrock.stream import BedrockStream
 from integrations.providers.conversation import read_conversation
+from integrations.providers.discreet import DiscreetAdapter
 from integrations.providers.endpoints import PerCredentials
 from integrations.providers.errors import ProviderError
-from integrations.providers.failures import redact
 
 BEDROCK = Traits(
     provider=PROVIDER,
@@ -39,16 +41,10 @@ BEDROCK = Traits(
 )
 
 
-class BedrockAdapter:
-    """Stateless but for the remembered access."""
-
+class BedrockAdapter(DiscreetAdapter):
     def __init__(self) -> None:
-        self.provider = PROVIDER
         self._access = PerCredentials(Access, secret_extra=(*SECRET_EXTRA, SESSION_TOKEN))
-
-    @property
-    def traits(self) -> Traits:
-        return BEDROCK
+        super().__init__(BEDROCK, self._access)
 
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
         """Converse takes bytes, or files in S3; it fetches no address."""
@@ -69,23 +65,20 @@ class BedrockAdapter:
         url = access.url(request.model, stream=request.stream)
         return UpstreamRequest("POST", url, access.headers(url, body, stream=request.stream), body, warnings)
 
-    def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
-        try:
-            return parse(request, body)
-        except ProviderError as error:
-            self._redact(error)
-            raise
+    @override
+    def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        return parse(request, body)
 
     def stream(self, request: ChatRequest) -> StreamTranslator:
         return BedrockStream(request, self._redact)
 
-    def classify_failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
-        error = classify(status, headers, body)
-        self._redact(error)
-        return error
+    @override
+    def _failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
+        return classify(status, headers, body)
 
+    @override
     def _redact(self, error: ProviderError) -> None:
-        redact(error, self._access.secrets())
+        super()._redact(error)
         hide_account(error)
 
 

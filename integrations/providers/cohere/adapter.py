@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from typing_extensions import override
+
 from integrations.providers.base import (
     ChatRequest,
     Credentials,
@@ -17,9 +19,9 @@ from integrations.providers.cohere.messages import needed_media
 from integrations.providers.cohere.request import build_body
 from integrations.providers.cohere.response import parse_response
 from integrations.providers.cohere.stream import CohereStream
+from integrations.providers.discreet import DiscreetAdapter
 from integrations.providers.endpoints import USER_AGENT, Endpoint, PerCredentials
 from integrations.providers.errors import FailureKind, ProviderError
-from integrations.providers.failures import failure, redact
 
 COHERE = Traits(
     provider="cohere",
@@ -31,17 +33,10 @@ COHERE = Traits(
 _GAVE_UP = 499
 
 
-class CohereAdapter:
-    """Stateless but for the remembered endpoints."""
-
-    provider = COHERE.provider
-
+class CohereAdapter(DiscreetAdapter):
     def __init__(self) -> None:
         self._endpoints = PerCredentials(_endpoint)
-
-    @property
-    def traits(self) -> Traits:
-        return COHERE
+        super().__init__(COHERE, self._endpoints)
 
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
         return needed_media(request)
@@ -51,25 +46,19 @@ class CohereAdapter:
         body, warnings = build_body(request, provider=self.provider)
         return UpstreamRequest("POST", endpoint.url, endpoint.headers, body, warnings)
 
-    def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
-        try:
-            return parse_response(request, body, provider=self.provider)
-        except ProviderError as error:
-            self._redact(error)
-            raise
+    @override
+    def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        return parse_response(request, body, provider=self.provider)
 
     def stream(self, request: ChatRequest) -> StreamTranslator:
         return CohereStream(model=request.model, provider=self.provider, redact=self._redact)
 
-    def classify_failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
-        error = failure(provider=self.provider, status=status, headers=headers, body=body)
+    @override
+    def _failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
+        error = super()._failure(status, headers, body)
         if status == _GAVE_UP:
             error.kind = FailureKind.UNAVAILABLE
-        self._redact(error)
         return error
-
-    def _redact(self, error: ProviderError) -> None:
-        redact(error, self._endpoints.secrets())
 
 
 def _endpoint(credentials: Credentials) -> Endpoint:

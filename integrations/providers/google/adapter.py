@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from typing_extensions import override
+
 from integrations.providers.base import (
     NOTHING,
     ChatRequest,
@@ -14,9 +16,9 @@ from integrations.providers.base import (
     Traits,
     UpstreamRequest,
 )
+from integrations.providers.discreet import DiscreetAdapter
 from integrations.providers.endpoints import PerCredentials
 from integrations.providers.errors import ProviderError
-from integrations.providers.failures import redact
 from integrations.providers.google.errors import google_failure
 from integrations.providers.google.places import (
     GEMINI_URL,
@@ -37,21 +39,14 @@ _WHOLE = ":generateContent"
 _STREAMED = ":streamGenerateContent?alt=sse"
 
 
-class GoogleAdapter:
-    """Stateless but for the remembered places."""
-
+class GoogleAdapter(DiscreetAdapter):
     def __init__(
         self, traits: Traits, *, place: Callable[[Credentials], Place], path: Callable[[str], str], vertex: bool
     ) -> None:
-        self.provider = traits.provider
-        self._traits = traits
+        self._places = PerCredentials(place)
+        super().__init__(traits, self._places)
         self._path = path
         self._vertex = vertex
-        self._places = PerCredentials(place)
-
-    @property
-    def traits(self) -> Traits:
-        return self._traits
 
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
         """Raises UnsupportedParameterError, as `build_request` does."""
@@ -68,23 +63,16 @@ class GoogleAdapter:
         body, warnings = build_body(request, provider=self.provider, vertex=self._vertex)
         return UpstreamRequest("POST", url, headers, body, warnings)
 
-    def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
-        try:
-            return parse_response(request, body, provider=self.provider)
-        except ProviderError as error:
-            self._redact(error)
-            raise
+    @override
+    def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        return parse_response(request, body, provider=self.provider)
 
     def stream(self, request: ChatRequest) -> StreamTranslator:
         return GoogleStream(model=request.model, provider=self.provider, redact=self._redact)
 
-    def classify_failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
-        error = google_failure(provider=self.provider, status=status, headers=headers, body=body)
-        self._redact(error)
-        return error
-
-    def _redact(self, error: ProviderError) -> None:
-        redact(error, self._places.secrets())
+    @override
+    def _failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
+        return google_failure(provider=self.provider, status=status, headers=headers, body=body)
 
 
 GEMINI = GoogleAdapter(
