@@ -195,7 +195,8 @@ def _assert_rolled_back(prompt: Prompt, rollout: Rollout, seen: list[Answer]) ->
     moved_at = datetime.fromisoformat(move["created_at"])
     before = {answer.served for answer in seen if answer.asked_at < moved_at}
     after = {answer.served for answer in seen if answer.asked_at > moved_at + timedelta(seconds=PROMISED_SECONDS)}
-    assert before >= {"1 baseline"}
+    assert before >= {"1 baseline", "2 target"}
+    assert {answer.served for answer in seen if answer.status >= 500} == {"2 target"}
     assert after == {"1 -"}
 
 
