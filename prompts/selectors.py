@@ -69,10 +69,6 @@ def version_records(version_ids: Collection[UUID]) -> dict[UUID, PromptVersionRe
     return found
 
 
-def version_record(version_id: UUID) -> PromptVersionRecord | None:
-    return version_records([version_id]).get(version_id)
-
-
 def list_configs(project_id: UUID) -> QuerySet[PromptConfig]:
     """By name, each with its active version and, as `version_count`, the number of its versions."""
     configs = PromptConfig.objects.for_project(project_id).select_related("active_version")

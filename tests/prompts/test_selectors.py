@@ -10,7 +10,7 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from prompts.models import PromptVersion
-from prompts.selectors import prompt_configs, version_record, version_records
+from prompts.selectors import prompt_configs, version_records
 from prompts.services import activate_version
 from tests.factories.core import make_project
 from tests.factories.prompts import make_config, make_version
@@ -95,6 +95,5 @@ def test_version_records__some_unknown__those_that_exist() -> None:
     version = make_version(make_config())
     assert version_records([version.pk, uuid4()]).keys() == {version.pk}
     assert version_records([]) == {}
-    record = version_record(version.pk)
-    assert record is not None and record.number == 1
-    assert version_record(uuid4()) is None
+    assert version_records([version.pk])[version.pk].number == 1
+    assert version_records([uuid4()]) == {}
