@@ -1,14 +1,20 @@
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import pytest
+from django.test import AsyncRequestFactory
+from rest_framework.response import Response
 from rest_framework.test import APIClient
 
+from core.arrival import ARRIVED_AT
 from core.models import Project
 from prompts.models import PromptConfig
 from rollouts import judging
+from rollouts.views import PromoteView
 from tests.factories.core import make_key, make_project
 from tests.factories.prompts import make_config
 from tests.rollouts.request_log import StillClock, this_minute
@@ -54,6 +60,17 @@ def client_of(project: Project) -> APIClient:
     client = APIClient(raise_request_exception=False)
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {make_key(project)[1]}", HTTP_X_PROJECT_ID=str(project.pk))
     return client
+
+
+def promoted(api: Api, rollout_id: str, *, arrived_at: datetime) -> tuple[int, dict[str, Any]]:
+    """Status and body of the answer to a promotion that reached the server then, and gets its turn now."""
+    headers = {"Authorization": f"Bearer {make_key(api.project)[1]}", "X-Project-Id": str(api.project.pk)}
+    request = AsyncRequestFactory().post(f"{PATH}/{rollout_id}/promote", {}, "application/json", headers=headers)
+    request.scope = {**request.scope, ARRIVED_AT: arrived_at}
+    response = PromoteView.as_view()(request, rollout_id=rollout_id)
+    assert isinstance(response, Response)
+    response.render()
+    return response.status_code, json.loads(response.content)
 
 
 @pytest.fixture
