@@ -1,0 +1,59 @@
+"""Requests on the wire."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from analytics.queries.requests import RequestRow
+
+
+def request_entry(row: RequestRow) -> dict[str, Any]:
+    return {
+        "request_id": str(row.request_id),
+        "created_at": row.ts,
+        "session_id": row.session_id,
+        "user_id": row.user_id,
+        "source": row.source,
+        "outcome": row.outcome,
+        "status_code": row.status_code,
+        "provider": row.provider,
+        "model": row.model,
+        "requested_model": row.requested_model,
+        "error": _error(row),
+        "finish_reason": row.finish_reason,
+        "stream": row.is_stream,
+        "cache": row.cache_status,
+        "retry_count": row.retry_count,
+        "fallback_used": row.fallback_used,
+        "prompt_tokens": row.prompt_tokens,
+        "completion_tokens": row.completion_tokens,
+        "total_tokens": row.prompt_tokens + row.completion_tokens,
+        "cache_read_tokens": row.cache_read_tokens,
+        "cache_write_tokens": row.cache_write_tokens,
+        "reasoning_tokens": row.reasoning_tokens,
+        "tokens_estimated": row.tokens_estimated,
+        "cost_usd": float(row.cost_usd) if row.cost_known else None,
+        "latency_ms": row.latency_ms,
+        "ttft_ms": row.ttft_ms or None,
+        "prompt_config_id": _id(row.prompt_config_id),
+        "prompt_version": row.prompt_version or None,
+        "rollout_id": _id(row.rollout_id),
+        "variant": row.variant or None,
+        "contract_violation": row.contract_violation,
+        "attempts": msgspec.json.decode(row.attempts) if row.attempts else [],
+        "prompt_preview": row.prompt_preview,
+        "completion_preview": row.completion_preview,
+    }
+
+
+def _error(row: RequestRow) -> dict[str, str] | None:
+    if not row.error_type and not row.error_code:
+        return None
+    return {"type": row.error_type, "code": row.error_code, "message": row.error_message}
+
+
+def _id(value: UUID) -> str | None:
+    return str(value) if value.int else None
