@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
+import msgspec
 from django.core.exceptions import ValidationError
-from django.core.validators import MaxValueValidator, MinValueValidator
+from django.core.validators import MaxValueValidator, MinValueValidator, URLValidator, validate_email
 from django.db import models
 from typing_extensions import override
 
 from core.models import Project
 from core.tenancy import ProjectManager
+from gateway.guardrails.settings import GuardrailSettings, TrustMode
+from gateway.snapshot.settings import DEFAULT_RETENTION_DAYS
 from integrations.registry import is_known
 
 MAX_TRIES = 10
 MAX_NAMES = 50
 MODEL_CHARACTERS = 200
+MAX_TEXT_CHARACTERS = 200
+MAX_THINKING_TOKENS = 1_000_000
+MAX_PER_MINUTE = 2_000_000_000
+MAX_BUDGET_USD = 1_000_000_000
+MAX_CACHE_SECONDS = 30 * 86_400
+MAX_RETENTION_DAYS = 3650
+AGENT_SCOPES = ("project:read", "llm:read", "observability:read", "billing:read")
 
 
 def validate_names(value: Any) -> None:
@@ -34,6 +45,47 @@ def validate_providers(value: Any) -> None:
     unknown = [name for name in value if not is_known(name)]
     if unknown:
         raise ValidationError(f"Unknown provider: {unknown[0]}.", code="unknown_provider")
+
+
+def validate_scopes(value: Any) -> None:
+    validate_names(value)
+    unknown = [name for name in value if name not in AGENT_SCOPES]
+    if unknown:
+        raise ValidationError(f"Unknown scope: {unknown[0]}. Known are {', '.join(AGENT_SCOPES)}.", code="unknown")
+
+
+def validate_emails(value: Any) -> None:
+    validate_names(value)
+    for address in value:
+        validate_email(address)
+
+
+def validate_guardrails(value: Any) -> None:
+    """The whole object or a part of it; what is left out has its default."""
+    try:
+        found = msgspec.convert(value, GuardrailSettings)
+    except msgspec.ValidationError as error:
+        raise ValidationError(str(error), code="invalid") from None
+    for name in ("blocked_input_topics", "blocked_output_topics", "blocked_tools"):
+        try:
+            validate_names(list(getattr(found, name)))
+        except ValidationError as error:
+            raise ValidationError(f"{name}: {error.messages[0]}", code=error.code) from None
+    if found.max_prompt_tokens is not None and found.max_prompt_tokens < 1:
+        raise ValidationError("max_prompt_tokens: At least 1.", code="min_value")
+    if found.min_quality_score is not None and not 0 <= found.min_quality_score <= 100:
+        raise ValidationError("min_quality_score: From 0 to 100.", code="range")
+
+
+def all_scopes() -> list[str]:
+    return list(AGENT_SCOPES)
+
+
+def no_guardrails() -> dict[str, Any]:
+    return {"trust_mode": TrustMode.OFF.value}
+
+
+_BUDGET = [MinValueValidator(Decimal(0)), MaxValueValidator(Decimal(MAX_BUDGET_USD))]
 
 
 class GatewaySettings(models.Model):
@@ -58,6 +110,57 @@ class GatewaySettings(models.Model):
         validators=[validate_names],
         help_text="What model auto stands for, best first; also which model to ask at a provider fallen back to.",
     )
+    introspection_enabled = models.BooleanField(
+        default=False,
+        help_text="Whether models are asked for their reasoning when a request says nothing.",
+    )
+    thinking_budget_tokens = models.PositiveIntegerField(
+        default=0,
+        validators=[MaxValueValidator(MAX_THINKING_TOKENS)],
+        help_text="Tokens of reasoning to ask for; 0 leaves it to the model.",
+    )
+    rate_limit_enabled = models.BooleanField(default=False)
+    rate_limit_rpm = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(MAX_PER_MINUTE)]
+    )
+    rate_limit_tpm = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(MAX_PER_MINUTE)]
+    )
+    monthly_budget_usd = models.DecimalField(
+        null=True,
+        blank=True,
+        max_digits=20,
+        decimal_places=10,
+        validators=_BUDGET,
+        help_text="Per calendar month, UTC.",
+    )
+    budget_alert_enabled = models.BooleanField(default=False, help_text="Tells at 50, 80 and 100 percent.")
+    budget_hard_stop = models.BooleanField(
+        default=False, help_text="Whether requests are refused once the month's budget is used up."
+    )
+    session_budget_usd = models.DecimalField(
+        null=True, blank=True, max_digits=20, decimal_places=10, validators=_BUDGET
+    )
+    guardrails = models.JSONField(default=no_guardrails, blank=True, validators=[validate_guardrails])
+    agent_enabled = models.BooleanField(default=True)
+    agent_scopes = models.JSONField(default=all_scopes, blank=True, validators=[validate_scopes])
+    agent_model = models.CharField(max_length=MODEL_CHARACTERS, blank=True, default="")
+    judge_model = models.CharField(max_length=MODEL_CHARACTERS, blank=True, default="")
+    cache_ttl_seconds = models.PositiveIntegerField(
+        default=0,
+        validators=[MaxValueValidator(MAX_CACHE_SECONDS)],
+        help_text="For how long an answer is given again to the same request; 0: only where one asks for it.",
+    )
+    log_content = models.BooleanField(default=True, help_text="Whether the texts of requests and answers are kept.")
+    retention_days = models.PositiveIntegerField(
+        default=DEFAULT_RETENTION_DAYS,
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_RETENTION_DAYS)],
+        help_text="How long anything about a request is kept, from its arrival on.",
+    )
+    alert_webhook_url = models.CharField(
+        max_length=2000, blank=True, default="", validators=[URLValidator(schemes=["http", "https"])]
+    )
+    alert_emails = models.JSONField(default=list, blank=True, validators=[validate_emails])
     updated_at = models.DateTimeField(auto_now=True)
 
     objects = ProjectManager()
@@ -75,3 +178,6 @@ class GatewaySettings(models.Model):
         # What a form makes of an emptied field.
         self.fallback_order = self.fallback_order or []
         self.preferred_models = self.preferred_models or []
+        self.agent_scopes = self.agent_scopes or []
+        self.alert_emails = self.alert_emails or []
+        self.guardrails = self.guardrails or no_guardrails()

@@ -9,7 +9,8 @@ from dataclasses import replace
 from gateway.errors import ModelNotFoundError
 from gateway.pipeline.capable import needs_of
 from gateway.pipeline.context import Attempt, RequestContext
-from gateway.snapshot.project import ProjectSnapshot, RoutingSettings
+from gateway.snapshot.project import ProjectSnapshot
+from gateway.snapshot.settings import RoutingSettings
 from gateway.wire import ChatCompletionRequest, ProviderPreferences
 from integrations.capabilities import RequestNeeds, can
 from integrations.health.monitor import HealthMonitor
@@ -42,7 +43,7 @@ def select(context: RequestContext, health: HealthMonitor) -> list[Attempt]:
 def _only_attempt(context: RequestContext) -> list[Attempt] | None:
     """Almost every request: one model, one provider, nothing to put in order, the same until the snapshot changes."""
     snapshot, model = context.snapshot, context.request.model
-    if model == AUTO or snapshot.routing.fallback_order:
+    if model == AUTO or snapshot.settings.routing.fallback_order:
         return None
     candidates = resolve(model, snapshot.credentials.keys())
     if len(candidates) != 1:
@@ -60,7 +61,7 @@ class _Selection:
     def __init__(self, context: RequestContext, health: HealthMonitor) -> None:
         self._request: ChatCompletionRequest = context.request
         self._snapshot: ProjectSnapshot = context.snapshot
-        self._settings: RoutingSettings = context.snapshot.routing
+        self._settings: RoutingSettings = context.snapshot.settings.routing
         self._preferences: ProviderPreferences = context.request.provider or _NO_PREFERENCES
         self._health = health
         preferences = self._preferences

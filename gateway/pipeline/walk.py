@@ -73,7 +73,7 @@ class _Walker(Generic[T]):
         self._runtime = runtime
         self._account = account
         self._call = call
-        routing = account.snapshot.routing
+        routing = account.snapshot.settings.routing
         self._retries_left = routing.retry_max_attempts - 1 if routing.retry_enabled else 0
         self.told: ProviderError | None = None
 

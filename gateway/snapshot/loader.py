@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import close_old_connections
 
 from core.keys import find_key, project_keys
-from gateway.selectors import routing_settings
+from gateway.selectors import project_settings
 from gateway.snapshot.project import PriceTable, ProjectSnapshot
 from gateway.snapshot.prompts import managed_prompts
 from integrations.selectors import enabled_credentials, price_table
@@ -27,7 +27,7 @@ def load_project(project_id: UUID, prices: PriceTable) -> ProjectSnapshot:
         keys={key.key_hash: key for key in project_keys(project_id)},
         credentials={item.provider: item for item in enabled_credentials(project_id)},
         prices=prices,
-        routing=routing_settings(project_id),
+        settings=project_settings(project_id),
         serial=serial,
         prompts=managed_prompts(project_id),
     )

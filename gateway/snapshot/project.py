@@ -9,6 +9,7 @@ from uuid import UUID
 
 from core.keys import KeyRecord
 from gateway.snapshot.prompts import ManagedPrompt
+from gateway.snapshot.settings import ProjectSettings
 from integrations.pricing.cost import Price
 from integrations.pricing.lookup import find_price
 from integrations.providers.base import Credentials
@@ -16,20 +17,6 @@ from integrations.providers.base import Credentials
 PriceTable = Mapping[tuple[str, str], Price]
 
 _REMEMBERED_PRICES = 5000
-
-
-@dataclass(frozen=True, slots=True)
-class RoutingSettings:
-    """How a project's requests find their provider (design, section 5, Routing and Settings).
-
-    `retry_max_attempts` counts the calls to one provider for one request, the first included.
-    """
-
-    retry_enabled: bool = True
-    retry_max_attempts: int = 2
-    fallback_enabled: bool = True
-    fallback_order: tuple[str, ...] = ()
-    preferred_models: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +29,7 @@ class ProjectSnapshot:
     keys: Mapping[str, KeyRecord]
     credentials: Mapping[str, Credentials]
     prices: PriceTable
-    routing: RoutingSettings
+    settings: ProjectSettings
     serial: int
     prompts: Mapping[str, ManagedPrompt] = field(default_factory=dict)
     # What `select` has worked out for models that requests name without any wish.

@@ -18,8 +18,9 @@ from gateway.errors import PromptConfigNotFoundError
 from gateway.headers import read_headers
 from gateway.pipeline.context import Account, RequestContext
 from gateway.pipeline.prompt import with_prompt
-from gateway.snapshot.project import ProjectSnapshot, RoutingSettings
+from gateway.snapshot.project import ProjectSnapshot
 from gateway.snapshot.prompts import ManagedPrompt, RunningRollout
+from gateway.snapshot.settings import ProjectSettings
 from gateway.wire import LazyFields, decode_request
 from prompts.errors import InvalidVariableError, MissingVariableError, UnknownVariableError
 from prompts.selectors import PromptVersionRecord
@@ -60,7 +61,7 @@ def injected(
     given_fields = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "prompt_config": "support"}
     body = json.dumps({**given_fields, **fields}).encode() if isinstance(fields, dict) else fields
     snapshot = ProjectSnapshot(
-        PROJECT, str(PROJECT), {}, {}, {}, RoutingSettings(), 1, {prompt.name: prompt for prompt in prompts}
+        PROJECT, str(PROJECT), {}, {}, {}, ProjectSettings(), 1, {prompt.name: prompt for prompt in prompts}
     )
     read = read_headers([(name.encode(), value.encode()) for name, value in (headers or {}).items()])
     request = decode_request(body)

@@ -15,7 +15,8 @@ from gateway.errors import ModelNotFoundError
 from gateway.headers import RequestHeaders
 from gateway.pipeline.context import Attempt, RequestContext
 from gateway.pipeline.select import select
-from gateway.snapshot.project import ProjectSnapshot, RoutingSettings
+from gateway.snapshot.project import ProjectSnapshot
+from gateway.snapshot.settings import ProjectSettings, RoutingSettings
 from gateway.wire import LazyFields, decode_request
 from integrations.health.monitor import HealthMonitor
 from integrations.health.targets import Target
@@ -51,7 +52,7 @@ def chosen(
         {},
         {name: Credentials(NUMBERS[name], name, "", "key") for name in enabled},
         {},
-        RoutingSettings(**settings),
+        ProjectSettings(routing=RoutingSettings(**settings)),
         1,
     )
     context = RequestContext(snapshot, RequestHeaders(), body, decode_request(body), LazyFields(body))

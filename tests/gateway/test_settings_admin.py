@@ -8,8 +8,8 @@ from django.test import Client
 from django.urls import reverse
 
 from gateway.models import GatewaySettings
-from gateway.selectors import routing_settings
-from gateway.snapshot.project import RoutingSettings
+from gateway.selectors import project_settings
+from gateway.snapshot.settings import RoutingSettings
 from tests.factories.core import make_project
 
 pytestmark = pytest.mark.django_db
@@ -24,7 +24,8 @@ def posted(project_id: str, **changes: Any) -> dict[str, str]:
         **changes,
     }
     fields = {name: json.dumps(value) if isinstance(value, list) else str(value) for name, value in given.items()}
-    return {"project": project_id, "retry_max_attempts": "3", "fallback_enabled": "on", **fields}
+    plain = {"thinking_budget_tokens": "0", "cache_ttl_seconds": "0", "retention_days": "400"}
+    return {"project": project_id, "retry_max_attempts": "3", "fallback_enabled": "on", **plain, **fields}
 
 
 def test_settings__saved_in_the_admin__are_what_the_pipeline_reads(admin_client: Client) -> None:
@@ -33,7 +34,7 @@ def test_settings__saved_in_the_admin__are_what_the_pipeline_reads(admin_client:
     response = admin_client.post(reverse(ADD), posted(str(project.pk)))
 
     assert response.status_code == 302, response.content
-    assert routing_settings(project.pk) == RoutingSettings(
+    assert project_settings(project.pk).routing == RoutingSettings(
         retry_enabled=False,
         retry_max_attempts=3,
         fallback_enabled=True,
@@ -66,7 +67,7 @@ def test_settings__out_of_range__are_refused_by_field(admin_client: Client, chan
 
 
 def test_settings__never_set__are_the_defaults() -> None:
-    assert routing_settings(make_project().pk) == RoutingSettings()
+    assert project_settings(make_project().pk).routing == RoutingSettings()
 
 
 @pytest.mark.parametrize("emptied", ["", "null", "[]"])
@@ -77,5 +78,5 @@ def test_settings__lists_emptied_in_the_admin__are_empty_lists(admin_client: Cli
     response = admin_client.post(reverse(ADD), fields)
 
     assert response.status_code == 302, response.content
-    assert routing_settings(project.pk).preferred_models == ()
-    assert routing_settings(project.pk).fallback_order == ()
+    assert project_settings(project.pk).routing.preferred_models == ()
+    assert project_settings(project.pk).routing.fallback_order == ()

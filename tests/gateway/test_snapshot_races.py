@@ -11,7 +11,8 @@ import pytest
 
 from core.keys import KeyRecord
 from gateway.snapshot import loader
-from gateway.snapshot.project import PriceTable, ProjectSnapshot, RoutingSettings
+from gateway.snapshot.project import PriceTable, ProjectSnapshot
+from gateway.snapshot.settings import ProjectSettings
 from gateway.snapshot.store import SnapshotStore
 
 PROJECT = uuid4()
@@ -32,7 +33,7 @@ class Database:
     def load_project(self, project_id: UUID, prices: PriceTable) -> ProjectSnapshot:
         self.serial += 1
         found = ProjectSnapshot(
-            project_id, str(project_id), dict(self.keys), {}, prices, RoutingSettings(), self.serial
+            project_id, str(project_id), dict(self.keys), {}, prices, ProjectSettings(), self.serial
         )
         self._linger("load_project")
         return found

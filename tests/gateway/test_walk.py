@@ -26,7 +26,8 @@ from gateway.pipeline.walk import walk
 from gateway.pipeline.watch import ClientWatch
 from gateway.reply import Reply
 from gateway.runtime import Runtime
-from gateway.snapshot.project import ProjectSnapshot, RoutingSettings
+from gateway.snapshot.project import ProjectSnapshot
+from gateway.snapshot.settings import ProjectSettings, RoutingSettings
 from gateway.wire import LazyFields, decode_request
 from integrations.health.monitor import HealthMonitor
 from integrations.health.targets import CircuitState, Target
@@ -98,7 +99,13 @@ class Scene:
         credentials = {name: Credentials(n, name, "", "key") for n, name in enumerate(("openai", "groq"), 1)}
         project = uuid4()
         self.snapshot = ProjectSnapshot(
-            project, str(project), {}, credentials, {("openai", "gpt-4o"): PRICE}, RoutingSettings(**routing), 1
+            project,
+            str(project),
+            {},
+            credentials,
+            {("openai", "gpt-4o"): PRICE},
+            ProjectSettings(routing=RoutingSettings(**routing)),
+            1,
         )
         self.clock = Clock()
         self.health = HealthMonitor("redis://127.0.0.1:1/0", clock=self.clock, draw=lambda: 0.0)
