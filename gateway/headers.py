@@ -20,6 +20,7 @@ PROMPT_VERSION = f"{PREFIX}prompt-version".encode()
 VARIANT = f"{PREFIX}variant".encode()
 CACHE = f"{PREFIX}cache".encode()
 WARNING = f"{PREFIX}warning".encode()
+CONTRACT_VIOLATION = b"x-output-contract-violation"
 
 _PREFIX_BYTES = PREFIX.encode()
 _PROMPT_CONFIG = f"{PREFIX}prompt-config".encode()

@@ -105,6 +105,8 @@ class Account:
     served_error: str = ""  # how a stream broke after its first output
     spent: list[Cost | None] = field(default_factory=list)  # by failed attempts that are billed; None: unknown
     media: dict[str, Media] = field(default_factory=dict)
+    contract_violation: bool = False
+    attributes: dict[str, str] = field(default_factory=dict)  # of the record
     slot: int | None = None
     recorded: bool = False
 

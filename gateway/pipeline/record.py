@@ -81,7 +81,9 @@ def _record_of(account: Account) -> RequestRecord:
         variant=prompt.variant,
         alloc_unit=prompt.unit,
         alloc_fallback=prompt.fallback,
+        contract_violation=account.contract_violation,
         attempts=_attempts(account, usage, own_cost),
+        attributes=account.attributes,
     )
 
 

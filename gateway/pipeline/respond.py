@@ -10,6 +10,7 @@ from gateway import headers, sse
 from gateway.errors import from_provider
 from gateway.pipeline.call import OpenStream, complete, open_stream, too_large, too_slow
 from gateway.pipeline.context import Account, Attempt, RequestContext
+from gateway.pipeline.contract import hold_stream, hold_whole, schema_of
 from gateway.pipeline.heartbeat import Heartbeat
 from gateway.pipeline.record import estimated_usage, record
 from gateway.pipeline.walk import failure_of
@@ -32,6 +33,9 @@ async def answer_whole(
     account.output_bytes = len(answer.body)
     account.finish_reason = answer.finish_reason
     account.usage = answer.usage
+    schema = schema_of(context.request) if context.request.response_format is not None else None
+    if schema is not None:
+        await hold_whole(schema, account, answer.body)
     record(runtime, account)
     await reply.whole(200, answer.body, _served_by(account))
 
@@ -62,7 +66,7 @@ async def answer_stream(
         finally:
             account.usage = stream.translator.usage  # also of a stream that the client has left
             stream.response.close()
-        await _finish(runtime, account, stream, reply, heartbeat, watch)
+        await _finish(runtime, context, account, stream, reply, heartbeat, watch)
     finally:
         heartbeat.stop()
 
@@ -114,6 +118,7 @@ async def _pass_on(account: Account, events: list[StreamEvent], reply: Reply) ->
 
 async def _finish(
     runtime: Runtime,
+    context: RequestContext,
     account: Account,
     stream: OpenStream,
     reply: Reply,
@@ -129,6 +134,9 @@ async def _finish(
         record(runtime, account)
         await reply.end_with_error(account.error)
         return
+    schema = schema_of(context.request) if context.request.response_format is not None else None
+    if schema is not None:
+        stream.events = await hold_stream(schema, account, stream.events)
     last = sse.frame_all(stream.events)
     account.response.append(last)
     record(runtime, account)
@@ -158,6 +166,8 @@ def _served_by(account: Account) -> HeaderList:
         served.append((headers.ORIGINAL_MODEL, headers.header_value(account.request.model)))
         served.append((headers.FALLBACK_USED, b"true"))
     served += _prompt_served(account)
+    if account.contract_violation:
+        served.append((headers.CONTRACT_VIOLATION, b"true"))
     if account.price is None or account.warnings or account.prompt_warnings:
         served.append(_warning(_warnings(account)))
     return served

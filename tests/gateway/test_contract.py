@@ -1,0 +1,180 @@
+"""An answer that breaks the schema its request asked for is passed through, and everybody is told."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import openai
+import pytest
+
+from gateway.pipeline import contract
+from tests.fakes import scripted as play
+from tests.gateway.conftest import Scripted
+from tests.gateway.wire import body
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "ages": {"type": "array", "items": {"type": "integer"}}},
+    "required": ["name"],
+    "additionalProperties": False,
+}
+HEADER = "x-output-contract-violation"
+
+
+def asking(schema: Any = SCHEMA, **fields: Any) -> dict[str, Any]:
+    return body(response_format={"type": "json_schema", "json_schema": {"name": "person", "schema": schema}}, **fields)
+
+
+KEPT = '{"name": "Ada", "ages": [3, 4]}'
+BROKEN = [
+    ('{"name": 5}', "choices[0]: #/properties/name/type fails"),
+    ('{"name": "Ada", "ages": [3, "secret"]}', "choices[0]: #/properties/ages/items/type fails"),
+    ("{}", "choices[0]: #/required fails"),
+    ('{"name": "Ada", "secret": 1}', "choices[0]: #/additionalProperties fails"),
+    ('{"name": "Ada"', "choices[0]: not JSON"),
+    ("Sure! Here it is: {}", "choices[0]: not JSON"),
+    ("", "choices[0]: not JSON"),
+]
+
+
+@pytest.mark.parametrize(("text", "reason"), BROKEN)
+def test_answer__breaks_the_schema__is_passed_through_and_told(scripted: Scripted, text: str, reason: str) -> None:
+    gateway, _ = scripted(play.answer(text))
+
+    response = gateway.post(asking())
+
+    assert (response.status_code, response.headers[HEADER]) == (200, "true")
+    assert response.json()["choices"][0]["message"]["content"] == text
+    record = gateway.record(response)
+    assert (record.contract_violation, record.attributes[contract.VIOLATION]) == (True, reason)
+
+
+def test_answer__keeps_to_the_schema__is_not_marked(scripted: Scripted) -> None:
+    gateway, _ = scripted(play.answer(KEPT))
+
+    response = gateway.post(asking())
+
+    assert HEADER not in response.headers
+    assert gateway.record(response).contract_violation is False
+
+
+def test_answer__of_several__one_breaks_the_schema(scripted: Scripted) -> None:
+    choices = [
+        {"index": index, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+        for index, text in enumerate([KEPT, "{}"])
+    ]
+    gateway, _ = scripted(play.answer(choices=choices))
+
+    response = gateway.post(asking(n=2))
+
+    assert response.headers[HEADER] == "true"
+    assert gateway.record(response).attributes[contract.VIOLATION] == "choices[1]: #/required fails"
+
+
+def test_tool_call__under_a_schema__is_no_violation(scripted: Scripted) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    gateway, _ = scripted(play.answer(choices=[{"index": 0, "message": message, "finish_reason": "tool_calls"}]))
+
+    assert HEADER not in gateway.post(asking()).headers
+
+
+@pytest.mark.parametrize(("text", "broken"), [(KEPT, False), ('{"name": 5, "ages": [1]}', True)])
+def test_stream__is_held_to_the_schema__and_its_last_chunk_says_so(scripted: Scripted, text: str, broken: bool) -> None:
+    gateway, _ = scripted(play.answer(text))
+    wanted = asking()
+
+    with gateway.openai().chat.completions.create(
+        model=wanted["model"], messages=wanted["messages"], response_format=wanted["response_format"], stream=True
+    ) as stream:
+        chunks = list(stream)
+        request_id = stream.response.headers["x-request-id"]
+
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == text
+    assert [(chunk.model_extra or {}).get("x_output_contract_violation") for chunk in chunks[:-1]] == [None] * (
+        len(chunks) - 1
+    )
+    assert (chunks[-1].model_extra or {}).get("x_output_contract_violation", False) is broken
+    assert chunks[-1].usage is not None
+    assert gateway.record(request_id).contract_violation is broken
+
+
+def test_answer__to_a_request_without_schema__is_not_looked_at(scripted: Scripted) -> None:
+    gateway, _ = scripted(play.answer("not JSON"))
+    for response_format in ({"type": "json_object"}, {"type": "text"}):
+        assert HEADER not in gateway.post(body(response_format=response_format)).headers
+
+
+def test_schema__of_a_managed_prompt__holds_too(scripted: Scripted) -> None:
+    gateway, _ = scripted(play.answer("{}"))
+    response_format = {"type": "json_schema", "json_schema": {"name": "person", "schema": SCHEMA}}
+    version = {"system_prompt": "Name a person.", "response_format": response_format}
+    gateway.service.seeder.call("make_prompt", project_id=gateway.project_id, name="person", versions=[version])
+
+    def ask() -> Any:
+        return gateway.post(body(prompt_config="person"))
+
+    response = gateway.service.until(ask, lambda answer: answer.status_code == 200, seconds=5)
+
+    assert response.headers[HEADER] == "true"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "no such type"},
+        {"$ref": "http://127.0.0.1:9/other.json"},
+        {"$schema": "http://127.0.0.1:9/meta", "type": "object"},
+        {"pattern": "("},
+        17,
+    ],
+)
+def test_schema__cannot_be_read__answer_is_left_alone(scripted: Scripted, schema: Any) -> None:
+    gateway, _ = scripted(play.answer("anything"))
+
+    response = gateway.post(asking(schema))
+
+    assert (response.status_code, HEADER in response.headers) == (200, False)
+
+
+def problem_of(schema: Any, content: Any) -> str | None:
+    completion = json.dumps({"choices": [{"message": {"content": content}}]}).encode()
+    return contract._problem(json.dumps(schema).encode(), completion, False)
+
+
+def test_pattern__that_backtracks_for_ever__is_given_up() -> None:
+    assert problem_of({"type": "string", "pattern": "^(a|a)*$"}, json.dumps("a" * 5000 + "!")) is not None
+
+
+def test_references__within_the_schema__are_followed() -> None:
+    tree = {"type": "object", "properties": {"next": {"$ref": "#"}}, "additionalProperties": False}
+    assert problem_of(tree, '{"next": {"next": {}}}') is None
+    assert problem_of(tree, '{"next": {"other": {}}}') is not None
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, '{"name": NaN}', '{"name": 1e999}', '"\\ud800"'])
+def test_content__odd__is_judged_and_not_a_failure(content: str) -> None:
+    assert problem_of({"type": "object", "required": ["x"]}, content) is not None
+
+
+def test_large_schema__is_compiled_and_not_remembered() -> None:
+    large = {"type": "object", "required": ["x"], "description": "y" * contract._REMEMBERED_SCHEMA_BYTES}
+    before = contract._validator.cache_info().currsize
+    assert problem_of(large, "{}") == "choices[0]: #/required fails"
+    assert contract._validator.cache_info().currsize == before
+
+
+def test_large_answer__is_judged_like_a_small_one(scripted: Scripted) -> None:
+    gateway, _ = scripted(play.answer(json.dumps({"name": "x" * (2 * contract._ON_LOOP_BYTES), "ages": ["old"]})))
+    assert gateway.post(asking()).headers[HEADER] == "true"
+
+
+def test_sdk__parses_what_keeps_to_the_schema(scripted: Scripted) -> None:
+    gateway, _ = scripted(play.answer(KEPT))
+    wanted = asking()
+    client: openai.OpenAI = gateway.openai()
+    answer = client.chat.completions.create(
+        model=wanted["model"], messages=wanted["messages"], response_format=wanted["response_format"]
+    )
+    assert json.loads(answer.choices[0].message.content or "")["name"] == "Ada"
