@@ -135,6 +135,8 @@ def insert(table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *,
         "insert_deduplicate": 1,
         "deduplicate_blocks_in_dependent_materialized_views": 1,
         "insert_deduplication_token": token,
+        # A batch may hold rows of any days; refused for having many, it would be sent again for ever.
+        "max_partitions_per_insert_block": 0,
     }
 
     def run(client: Client) -> Any:

@@ -1,7 +1,8 @@
 """Brings the tables of the analytics store up to this version of the code.
 
 A migration is `migrations/<number>_<what>.sql`: comments that say why and how to reverse it, then statements, each
-ended by a `;` at the end of a line. Running them again changes nothing: a lost ledger costs a second run, no more.
+ended by a `;` at the end of a line. Running them again changes nothing: a lost ledger costs a second run, no more. One
+that would copy a table again says in a comment, `Skipped when: SELECT …`, how it knows that there is nothing to do.
 """
 
 from __future__ import annotations
@@ -35,6 +36,11 @@ _TEXT_INDEXES = """INDEX i_prompt prompt TYPE text(tokenizer = splitByNonAlpha, 
     INDEX i_completion completion TYPE text(tokenizer = splitByNonAlpha, preprocessor = lower(completion)),"""
 
 
+_SKIPPED_WHEN = re.compile(r"^-- Skipped when: (SELECT .+)$", re.MULTILINE)
+# Copying a table takes as long as it takes.
+_NO_LIMIT = {"max_execution_time": 0}
+
+
 @dataclass(frozen=True)
 class Migration:
     number: int
@@ -47,6 +53,11 @@ class Migration:
         for statement in re.split(r";\s*$", Template(bare).substitute(values), flags=re.MULTILINE):
             if statement.strip():
                 yield statement.strip()
+
+    def is_done(self) -> bool:
+        """By its own word; for most there is none."""
+        condition = _SKIPPED_WHEN.search(self.text)
+        return condition is not None and client.execute(condition[1]) == [(1,)]
 
 
 def load_migrations(directory: Path = DIRECTORY) -> list[Migration]:
@@ -71,8 +82,9 @@ def migrate() -> list[str]:
     for migration in load_migrations():
         if migration.number in done:
             continue
-        for statement in migration.statements(text_indexes=indexes):
-            client.execute(statement)
+        statements = () if migration.is_done() else migration.statements(text_indexes=indexes)
+        for statement in statements:
+            client.execute(statement, settings=_NO_LIMIT)
         client.insert(
             "schema_migrations", ("number", "name"), [(migration.number, migration.name)], token=migration.name
         )

@@ -1,0 +1,225 @@
+"""Upgrades of a store with data: every row and figure stays, whatever was broken off or forgotten on the way."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+from pytest_django import Settings
+
+from analytics.clickhouse import client, migrator
+from analytics.clickhouse.address import resolve_url
+from analytics.errors import AnalyticsQueryError
+from analytics.queries.counts import count_requests
+from analytics.shipper.loop import Shipper
+from analytics.spool.writer import SpoolWriter
+from tests.factories.analytics import make_entry, store
+
+_FIRST_RELEASE = 8
+_MICROSECONDS_A_DAY = 86_400_000_000
+
+
+@pytest.fixture
+def empty_store(clickhouse_engine: None, settings: Settings) -> Iterator[None]:
+    """A database of its own beside the suite's, without any table."""
+    name = f"upgrade_{uuid.uuid4().hex}"
+    url = urlsplit(resolve_url())._replace(path=f"/{name}")
+    usual = settings.CLICKHOUSE_URL
+    settings.CLICKHOUSE_URL = urlunsplit(url)
+    client.close()
+    client.create_database()
+    yield
+    client.execute(f"DROP DATABASE {name} SYNC")
+    client.close()
+    settings.CLICKHOUSE_URL = usual
+
+
+@pytest.fixture
+def first_release(empty_store: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    everything = migrator.load_migrations
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            migrator, "load_migrations", lambda: [one for one in everything() if one.number <= _FIRST_RELEASE]
+        )
+        migrator.migrate()
+
+
+def test_migrate__store_of_the_first_release__keeps_every_row_and_figure(first_release: None, spool: Path) -> None:
+    project = uuid.uuid4()
+    _fill(spool, project, 300)
+    before = _everything(project)
+
+    applied = migrator.migrate()
+
+    assert "0017_requests_by_day" in applied
+    assert before["requests"]
+    assert before["payloads"]
+    assert _everything(project) == before
+    assert count_requests(project).consistent
+    _fill(spool, project, 20)
+    assert count_requests(project).requests == 320
+    assert count_requests(project).consistent
+
+
+def test_migrate__new_store__same_tables_as_an_upgraded_one(empty_store: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    migrator.migrate()
+    layout = _layout()
+
+    assert layout["requests"] == layout["payloads"] == "drop_date"
+    client.execute("DROP TABLE schema_migrations SYNC")
+    migrator.migrate()
+    assert _layout() == layout
+
+
+@pytest.mark.parametrize("table", ["requests", "payloads"])
+def test_migrate__broken_off_after_any_statement__goes_on_to_the_same_end(
+    first_release: None, spool: Path, monkeypatch: pytest.MonkeyPatch, table: str
+) -> None:
+    project = uuid.uuid4()
+    _fill(spool, project, 40)
+    before = _everything(project)
+    earlier, [migration] = _until(f"_{table}_by_day")
+    with monkeypatch.context() as patched:
+        patched.setattr(migrator, "load_migrations", lambda: earlier)
+        migrator.migrate()
+    statements = len(list(migration.statements(text_indexes="")))
+    execute = client.execute
+
+    for allowed in range(statements):
+        left = allowed
+
+        def fail_after(sql: str, *arguments: Any, **options: Any) -> list[tuple[Any, ...]]:
+            nonlocal left
+            if f"{table}_by_day" in sql or "ingest_closed" in sql:
+                left -= 1
+                if left < 0:
+                    raise AnalyticsQueryError("broken off", server_code=0, reason="by the test")
+            return execute(sql, *arguments, **options)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(client, "execute", fail_after)
+            patched.setattr(migrator, "load_migrations", lambda: [migration])
+            with pytest.raises(AnalyticsQueryError):
+                migrator.migrate()
+
+    migrator.migrate()
+
+    assert _everything(project) == before
+    assert _layout()[table] == "drop_date"
+    _fill(spool, project, 5)
+    assert count_requests(project).requests == 45
+
+
+def test_shipper__batch_with_rows_of_many_days__is_taken(clickhouse: None, spool: Path) -> None:
+    """Each day of expiry is a part of its own, above the usual limit of a block."""
+    project = uuid.uuid4()
+    now = datetime.now(UTC)
+    store(
+        spool,
+        *(
+            make_entry(project_id=str(project), ts=int((now - timedelta(days=days)).timestamp() * 1e6))
+            for days in range(150)
+        ),
+    )
+
+    assert count_requests(project).requests == 150
+
+
+def test_expired_rows__after_a_merge__are_gone_from_every_table(clickhouse: None, spool: Path) -> None:
+    """Two projects of one day: the one with the short retention leaves, the other stays, and no mutation ran."""
+    kept, expired = uuid.uuid4(), uuid.uuid4()
+    ts = int((datetime.now(UTC) - timedelta(days=10)).timestamp() * 1e6)
+    entries = [
+        make_entry(
+            b'{"a": 1}', b'{"b": 2}', project_id=str(project), ts=ts + number, retention_days=days, session_id="s"
+        )
+        for project, days in ((kept, 30), (expired, 9))
+        for number in range(5)
+    ]
+    store(spool, *entries)
+
+    tables = [name for (name,) in client.execute(_TABLES_WITH_EXPIRY)]
+    mutations = client.execute(_MUTATIONS)
+    for table in tables:
+        client.execute(f"OPTIMIZE TABLE {table} FINAL")
+
+    assert {"requests", "payloads", "requests_minute", "users_daily"} <= set(tables)
+    for table in tables:
+        found = {project for (project,) in client.execute(f"SELECT DISTINCT toString(project_id) FROM {table}")}  # noqa: S608
+        assert str(expired) not in found, table
+    assert count_requests(kept).requests == 5
+    assert count_requests(kept).consistent
+    assert client.execute(_MUTATIONS) == mutations
+
+
+_TABLES_WITH_EXPIRY = """
+SELECT name FROM system.tables
+WHERE database = currentDatabase() AND engine_full LIKE '% TTL drop_date%'
+    AND name IN (SELECT table FROM system.columns WHERE database = currentDatabase() AND name = 'project_id')
+"""
+
+_MUTATIONS = "SELECT count() FROM system.mutations WHERE database = currentDatabase()"
+
+
+def _until(name: str) -> tuple[list[migrator.Migration], list[migrator.Migration]]:
+    """The migrations before the one whose name ends so, and that one."""
+    everything = migrator.load_migrations()
+    [migration] = [one for one in everything if one.name.endswith(name)]
+    return [one for one in everything if one.number < migration.number], [migration]
+
+
+def _fill(spool: Path, project: uuid.UUID, number: int) -> None:
+    """Requests of several days, sessions, users and retentions, half of them with content."""
+    chance = random.Random(number)
+    now = datetime.now(UTC)
+    writer = SpoolWriter(spool)
+    for _ in range(number):
+        ts = int(now.timestamp() * 1e6) - chance.randrange(60 * _MICROSECONDS_A_DAY)
+        body = b'{"messages": [{"role": "user", "content": "Hello"}]}' if chance.random() < 0.5 else b""
+        writer.append(
+            make_entry(
+                body,
+                b"{}" if body else b"",
+                project_id=str(project),
+                ts=ts,
+                session_id=chance.choice(["", "one", "two"]),
+                user_id=chance.choice(["", "u1", "u2"]),
+                retention_days=chance.choice([100, 400]),
+                cost_usd=f"0.{chance.randrange(10**10):010d}",
+            )
+        )
+    writer.close()
+    shipper = Shipper(spool)
+    shipper.drain()
+    shipper.close()
+
+
+def _everything(project: uuid.UUID) -> dict[str, Any]:
+    """All rows of the tables with rows, in order, and the figures of the overview."""
+    found: dict[str, Any] = {
+        table: client.execute(
+            f"SELECT {columns} FROM {table} WHERE project_id = {{project:UUID}} ORDER BY ts, request_id",  # noqa: S608
+            {"project": project},
+        )
+        for table, columns in (
+            ("requests", "ts, request_id, session_id, user_id, model, cost_usd, latency_ms, prompt_preview, drop_date"),
+            ("payloads", "ts, request_id, prompt, completion, request, response, drop_date"),
+        )
+    }
+    found["counts"] = count_requests(project)
+    found["days"] = {
+        day for (day,) in client.execute("SELECT DISTINCT drop_date FROM requests") if isinstance(day, date)
+    }
+    return found
+
+
+def _layout() -> dict[str, str]:
+    return dict(
+        client.execute("SELECT name, partition_key FROM system.tables WHERE database = currentDatabase() ORDER BY name")
+    )
