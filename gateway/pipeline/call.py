@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from gateway.pipeline.context import Account, Attempt, RequestContext
 from gateway.pipeline.estimate import estimated_tokens
 from gateway.pipeline.prepare import prepared
+from gateway.pipeline.reasoning import with_reasoning
 from gateway.pipeline.walk import walk
 from gateway.runtime import Runtime
 from gateway.wire import nested_too_deeply
@@ -61,6 +62,8 @@ async def open_stream(
 async def _complete_once(
     runtime: Runtime, context: RequestContext, attempt: Attempt, account: Account
 ) -> ParsedResponse:
+    if context.snapshot.settings.reasoning.introspection:
+        context = with_reasoning(context, attempt, account)
     request = ChatRequest(attempt.model, False, context.body, context.fields, attempt.is_foreign)
     needs = attempt.adapter.needs(request, attempt.credentials)
     if needs is not NOTHING:
@@ -76,6 +79,8 @@ async def _complete_once(
 
 
 async def _open_once(runtime: Runtime, context: RequestContext, attempt: Attempt, account: Account) -> OpenStream:
+    if context.snapshot.settings.reasoning.introspection:
+        context = with_reasoning(context, attempt, account)
     request = ChatRequest(attempt.model, True, context.body, context.fields, attempt.is_foreign)
     needs = attempt.adapter.needs(request, attempt.credentials)
     if needs is not NOTHING:

@@ -1,0 +1,87 @@
+"""A project that wants to see how its models reason asks for it where the request leaves it open."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from gateway.pipeline.reasoning import INTROSPECTION
+from tests.fakes import scripted as play
+from tests.gateway.conftest import Routed
+from tests.gateway.service import Gateway
+from tests.gateway.wire import body
+
+LOOKING = {"introspection_enabled": True, "thinking_budget_tokens": 2048}
+MESSAGES = [{"role": "user", "content": "Zwölf Äpfel"}]
+
+
+def asked(routed: Routed, provider: str, settings: dict[str, Any], content: bytes | dict[str, Any]) -> tuple[Any, ...]:
+    """What the provider received, the response and its gateway."""
+    gateway, scripts = routed(settings, **{provider: [play.answer()]})
+    response = gateway.post(content)
+    return scripts[provider].received[-1].body, response, gateway
+
+
+def introspection_of(gateway: Gateway, response: Any) -> str | None:
+    return gateway.record(response).attributes.get(INTROSPECTION)
+
+
+@pytest.mark.parametrize(("budget", "effort"), [(2048, "low"), (8192, "medium"), (30_000, "high"), (0, "medium")])
+def test_model_that_reasons__asked_for_nothing__is_asked_for_its_reasoning(
+    routed: Routed, budget: int, effort: str
+) -> None:
+    settings = {**LOOKING, "thinking_budget_tokens": budget}
+    sent, response, gateway = asked(routed, "openai", settings, body(model="gpt-5", messages=MESSAGES))
+
+    assert json.loads(sent)["reasoning_effort"] == effort
+    assert json.loads(sent)["messages"] == MESSAGES
+    assert response.status_code == 200
+    assert introspection_of(gateway, response) == "requested"
+
+
+def test_stream__of_a_model_that_reasons__is_asked_too(routed: Routed) -> None:
+    sent, _, _ = asked(routed, "openai", LOOKING, body(model="o3", stream=True))
+    assert json.loads(sent)["reasoning_effort"] == "low"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"thinking": {"type": "disabled"}},
+        {"thinking": None},
+        {"reasoning_effort": "high"},
+        {"reasoning_effort": None},
+        {"reasoning": {"effort": "high"}},
+    ],
+)
+def test_request__that_speaks_of_reasoning__has_its_way(routed: Routed, said: dict[str, Any]) -> None:
+    told, *_ = asked(routed, "openai", LOOKING, body(model="gpt-5", **said))
+    untold, *_ = asked(routed, "openai", {}, body(model="gpt-5", **said))
+    assert told == untold
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", "gpt-nobody-knows"])
+def test_model__that_does_not_reason_or_nobody_knows__gets_the_bytes_as_sent(routed: Routed, model: str) -> None:
+    content = b' {"model": "%s" , "messages":[{"role":"user","content":"\\u00fc"}]}\n' % model.encode()
+    sent, response, gateway = asked(routed, "openai", LOOKING, content)
+    assert sent == content
+    assert introspection_of(gateway, response) is None
+
+
+def test_project__that_does_not_look__changes_nothing(routed: Routed) -> None:
+    content = b'{"model":"gpt-5","messages":[{"role":"user","content":"x"}]}'
+    sent, *_ = asked(routed, "openai", {"thinking_budget_tokens": 2048}, content)
+    assert sent == content
+
+
+def test_fallback__to_a_model_that_does_not_reason__is_asked_without(routed: Routed) -> None:
+    gateway, scripts = routed(LOOKING, openai=[play.status(500)], groq=[play.answer()])
+
+    response = gateway.post(body(model="openai/gpt-5", models=["groq/llama-3.3-70b-versatile"]))
+
+    assert "reasoning_effort" in json.loads(scripts["openai"].received[-1].body)
+    assert not {"thinking", "reasoning_effort"} & set(json.loads(scripts["groq"].received[-1].body))
+    assert response.headers["x-svc-provider"] == "groq"
+    assert introspection_of(gateway, response) is None
