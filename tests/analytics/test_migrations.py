@@ -57,7 +57,7 @@ def test_migrate__store_of_the_first_release__keeps_every_row_and_figure(first_r
 
     applied = migrator.migrate()
 
-    assert "0017_requests_by_day" in applied
+    assert "0018_payloads_by_week" in applied
     assert before["requests"]
     assert before["payloads"]
     assert _everything(project) == before
@@ -71,20 +71,19 @@ def test_migrate__new_store__same_tables_as_an_upgraded_one(empty_store: None, m
     migrator.migrate()
     layout = _layout()
 
-    assert layout["requests"] == layout["payloads"] == "drop_date"
+    assert layout["payloads"] == "toMonday(drop_date)"
     client.execute("DROP TABLE schema_migrations SYNC")
     migrator.migrate()
     assert _layout() == layout
 
 
-@pytest.mark.parametrize("table", ["requests", "payloads"])
 def test_migrate__broken_off_after_any_statement__goes_on_to_the_same_end(
-    first_release: None, spool: Path, monkeypatch: pytest.MonkeyPatch, table: str
+    first_release: None, spool: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = uuid.uuid4()
     _fill(spool, project, 40)
     before = _everything(project)
-    earlier, [migration] = _until(f"_{table}_by_day")
+    earlier, [migration] = _until("_payloads_by_week")
     with monkeypatch.context() as patched:
         patched.setattr(migrator, "load_migrations", lambda: earlier)
         migrator.migrate()
@@ -96,7 +95,7 @@ def test_migrate__broken_off_after_any_statement__goes_on_to_the_same_end(
 
         def fail_after(sql: str, *arguments: Any, **options: Any) -> list[tuple[Any, ...]]:
             nonlocal left
-            if f"{table}_by_day" in sql or "ingest_closed" in sql:
+            if "payloads_by_week" in sql or "ingest_closed" in sql:
                 left -= 1
                 if left < 0:
                     raise AnalyticsQueryError("broken off", server_code=0, reason="by the test")
@@ -111,19 +110,23 @@ def test_migrate__broken_off_after_any_statement__goes_on_to_the_same_end(
     migrator.migrate()
 
     assert _everything(project) == before
-    assert _layout()[table] == "drop_date"
+    assert _layout()["payloads"] == "toMonday(drop_date)"
     _fill(spool, project, 5)
     assert count_requests(project).requests == 45
 
 
 def test_shipper__batch_with_rows_of_many_days__is_taken(clickhouse: None, spool: Path) -> None:
-    """Each day of expiry is a part of its own, above the usual limit of a block."""
+    """Their partitions may be more than a block usually may have."""
     project = uuid.uuid4()
     now = datetime.now(UTC)
     store(
         spool,
         *(
-            make_entry(project_id=str(project), ts=int((now - timedelta(days=days)).timestamp() * 1e6))
+            make_entry(
+                project_id=str(project),
+                ts=int((now - timedelta(days=days)).timestamp() * 1e6),
+                retention_days=days * 40,
+            )
             for days in range(150)
         ),
     )
