@@ -1,6 +1,12 @@
-"""Failures of the analytics store. Nothing of the driver's own errors leaves `analytics.clickhouse.client`.
+"""Failures of scores and of the analytics store.
+
+Nothing of the driver's own errors leaves `analytics.clickhouse.client`.
 
 ApplicationError
+├── ValidationError
+│   └── RepeatedScoreError          a batch names one score twice
+├── ConflictError
+│   └── ScoreExistsError            a score's own id is that of another request's score
 ├── ServiceUnavailableError
 │   ├── AnalyticsUnavailableError   nobody answers, or the server cannot serve right now: try again later
 │   └── AnalyticsLimitError         the query needs more memory or time than it may have
@@ -9,7 +15,25 @@ ApplicationError
 
 from __future__ import annotations
 
-from core.errors import ApplicationError, ServiceUnavailableError
+from core.errors import ApplicationError, ConflictError, ServiceUnavailableError, ValidationError
+
+
+class RepeatedScoreError(ValidationError):
+    """`field` is the path of the second one: `scores.3.score_id`."""
+
+    def __init__(self, field: str) -> None:
+        problem = "Is in this batch twice."
+        super().__init__(f"{field}: {problem}", details={field: [problem]})
+
+
+class ScoreExistsError(ConflictError):
+    """`field` is the path of the id in the body."""
+
+    code = "score_exists"
+
+    def __init__(self, field: str) -> None:
+        problem = "There is a score of this id for another request or name."
+        super().__init__(f"{field}: {problem}", details={field: [problem]})
 
 
 class AnalyticsUnavailableError(ServiceUnavailableError):

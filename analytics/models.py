@@ -1,9 +1,47 @@
-"""Tables of the SQL database. What happened is in ClickHouse; the admin needs a model to hang its pages on."""
+"""Tables of the SQL database. What happened is in ClickHouse; the admin needs a model to hang its pages on.
+
+Scores and feedback are kept here, for the sake of transactions, and copied to ClickHouse (`analytics.copying`).
+"""
 
 from __future__ import annotations
 
+import uuid
+
 from django.db import models
+from django.db.models import Q
+from django.utils import timezone
 from typing_extensions import override
+
+from core.models import Project
+from core.tenancy import ProjectManager
+
+SCORE_ID_CHARACTERS = 200
+REQUEST_ID_CHARACTERS = 200
+SCORE_NAME_CHARACTERS = 100
+SCORE_LABEL_CHARACTERS = 100
+EVALUATOR_CHARACTERS = 50
+REASON_CHARACTERS = 10_000
+SESSION_ID_CHARACTERS = 1024
+FEEDBACK_CHARACTERS = 10_000
+ACTOR_CHARACTERS = 200
+
+LOWEST_FEEDBACK, HIGHEST_FEEDBACK = 1, 5
+
+# Who calls an API and says nothing about it is a program.
+DEFAULT_EVALUATOR = "code"
+
+
+class ScoreType(models.TextChoices):
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    CATEGORY = "category"
+
+
+class CopiedTable(models.TextChoices):
+    """Tables of ClickHouse that copy what is here."""
+
+    SCORES = "scores"
+    FEEDBACK = "feedback"
 
 
 class Requests(models.Model):
@@ -18,3 +56,105 @@ class Requests(models.Model):
     @override
     def __str__(self) -> str:
         return "request log"
+
+
+class Score(models.Model):
+    """One judgement of one request: by a model, a program, a person.
+
+    `request_id` is the client's word: the request may still be on its way to the store, or not be one of ours.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="scores")
+    # The client's own name for this score, empty when it gave none. Sent again, the score is changed and not added.
+    score_id = models.CharField(max_length=SCORE_ID_CHARACTERS, blank=True, default="")
+    request_id = models.CharField(max_length=REQUEST_ID_CHARACTERS)
+    score_name = models.CharField(max_length=SCORE_NAME_CHARACTERS)
+    score_value = models.FloatField()
+    score_type = models.CharField(max_length=8, choices=ScoreType, default=ScoreType.NUMBER)
+    score_label = models.CharField(max_length=SCORE_LABEL_CHARACTERS, blank=True, default="")
+    reason = models.TextField(blank=True, default="")
+    evaluator_type = models.CharField(max_length=EVALUATOR_CHARACTERS, default=DEFAULT_EVALUATOR)
+    created_by = models.CharField(max_length=ACTOR_CHARACTERS, blank=True, default="")
+    created_at = models.DateTimeField(default=timezone.now)
+    updated_at = models.DateTimeField(default=timezone.now)
+    # 1 when it is made, one more with each change.
+    revision = models.PositiveIntegerField(default=1)
+    # When analytics.copying has to look at the row again; null when ClickHouse has it.
+    copy_due_at = models.DateTimeField(null=True, default=timezone.now, editable=False)
+
+    objects = ProjectManager()
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["project", "score_id"], condition=~Q(score_id=""), name="one_score_per_score_id"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["project", "-created_at", "-id"], name="score_by_time"),
+            models.Index(fields=["project", "request_id"], name="score_by_request"),
+            models.Index(fields=["project", "score_name", "-created_at"], name="score_by_name"),
+            models.Index(fields=["copy_due_at"], condition=Q(copy_due_at__isnull=False), name="score_to_copy"),
+        ]
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.score_name} of {self.request_id}"
+
+
+class Feedback(models.Model):
+    """What a person said about a session: 1 to 5, a text, or both. All of it is kept."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="feedback")
+    session_id = models.CharField(max_length=SESSION_ID_CHARACTERS)
+    # SHA-256, hexadecimal: an id may be longer than an index of PostgreSQL takes.
+    session_hash = models.CharField(max_length=64, editable=False)
+    score = models.PositiveSmallIntegerField(null=True)
+    text = models.TextField(blank=True, default="")
+    created_by = models.CharField(max_length=ACTOR_CHARACTERS, blank=True, default="")
+    created_at = models.DateTimeField(default=timezone.now)
+    copy_due_at = models.DateTimeField(null=True, default=timezone.now, editable=False)
+
+    objects = ProjectManager()
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        verbose_name_plural = "feedback"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(score__isnull=True) | Q(score__range=(LOWEST_FEEDBACK, HIGHEST_FEEDBACK)),
+                name="feedback_score_1_to_5",
+            ),
+            models.CheckConstraint(condition=Q(score__isnull=False) | ~Q(text=""), name="feedback_says_something"),
+        ]
+        indexes = [
+            models.Index(fields=["project", "session_hash", "-created_at"], name="feedback_by_session"),
+            models.Index(fields=["project", "-created_at"], name="feedback_by_time"),
+            models.Index(fields=["copy_due_at"], condition=Q(copy_due_at__isnull=False), name="feedback_to_copy"),
+        ]
+
+    @override
+    def __str__(self) -> str:
+        return f"feedback on {self.session_id}"
+
+
+class CopyWithdrawal(models.Model):
+    """A score or a piece of feedback that was deleted here and may still be in ClickHouse.
+
+    The three columns after `table` are its key there. No foreign key: it outlives the project.
+    """
+
+    table = models.CharField(max_length=8, choices=CopiedTable)
+    project_id = models.UUIDField()
+    row_id = models.UUIDField()
+    row_created_at = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ()
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.table} {self.row_id}"

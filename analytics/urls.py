@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from django.urls import path
 
+from analytics.views.feedback import SessionFeedbackView
 from analytics.views.metrics import OverviewView, ProviderLatencyView
+from analytics.views.scores import RequestScoresView, ScoreBatchView, ScoresView
 from analytics.views.sessions import SessionRequestsView, SessionsView, SessionView
 
 # A session id is the client's own and may hold slashes.
 urlpatterns = [
     path("sessions", SessionsView.as_view()),
     path("sessions/<path:session_id>/requests", SessionRequestsView.as_view()),
+    path("sessions/<path:session_id>/feedback", SessionFeedbackView.as_view()),
     path("sessions/<path:session_id>", SessionView.as_view()),
+    path("scores", ScoresView.as_view()),
+    path("scores/batch", ScoreBatchView.as_view()),
+    path("scores/request/<path:request_id>", RequestScoresView.as_view()),
     path("metrics/overview", OverviewView.as_view()),
     path("metrics/provider-latency", ProviderLatencyView.as_view()),
 ]

@@ -1,0 +1,22 @@
+"""Says that there is something to copy."""
+
+from __future__ import annotations
+
+import logging
+
+from celery import current_app
+from kombu.exceptions import OperationalError
+
+logger = logging.getLogger("analytics.copying")
+
+TASK = "analytics.copy_scores"
+# A worker that was away copies everything with the first of these; beat asks again anyway.
+_EXPIRES_SECONDS = 60
+
+
+def announce() -> None:
+    """Asks the worker to copy now. Without a broker the copy waits for beat: nothing is lost, so nothing fails."""
+    try:
+        current_app.send_task(TASK, retry=False, expires=_EXPIRES_SECONDS)
+    except OperationalError as error:
+        logger.warning("copy.postponed error=%s", type(error).__name__)

@@ -1,0 +1,16 @@
+"""Ids that clients chose, as they come in paths."""
+
+from __future__ import annotations
+
+from core.errors import ValidationError
+
+
+def require_id(name: str, value: str, most: int) -> None:
+    """Refuses what no stored id can be: longer than `most` characters, or with a NUL, which no database takes."""
+    if len(value) > most:
+        problem = f"Has more than {most} characters."
+    elif "\x00" in value:
+        problem = "Null characters are not allowed."
+    else:
+        return
+    raise ValidationError(f"{name}: {problem}", details={name: [problem]})

@@ -1,0 +1,42 @@
+"""What is read of scores and feedback, each within one project."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from uuid import UUID
+
+from django.db.models import Avg, QuerySet
+
+from analytics.identifiers import canonical_request_id, session_hash
+from analytics.models import Feedback, Score
+
+_IDS_AT_ONCE = 500
+
+
+def list_scores(project_id: UUID) -> QuerySet[Score]:
+    """Latest first."""
+    return Score.objects.for_project(project_id).order_by("-created_at", "-id")
+
+
+def list_scores_of(project_id: UUID, request_id: str) -> QuerySet[Score]:
+    """Latest first."""
+    return list_scores(project_id).filter(request_id=canonical_request_id(request_id))
+
+
+def list_feedback(project_id: UUID, session_id: str) -> QuerySet[Feedback]:
+    """Latest first."""
+    found = Feedback.objects.for_project(project_id).filter(session_hash=session_hash(session_id))
+    return found.order_by("-created_at", "-id")
+
+
+def feedback_scores(project_id: UUID, session_ids: Iterable[str]) -> Mapping[str, float]:
+    """The mean of each session's feedback scores, 1 to 5. Sessions without any are not there."""
+    by_hash = {session_hash(session_id): session_id for session_id in session_ids}
+    hashes = list(by_hash)
+    scored = Feedback.objects.for_project(project_id).filter(score__isnull=False).order_by()
+    means: dict[str, float] = {}
+    for start in range(0, len(hashes), _IDS_AT_ONCE):
+        page = scored.filter(session_hash__in=hashes[start : start + _IDS_AT_ONCE])
+        found = page.values_list("session_hash").annotate(mean=Avg("score"))
+        means.update({by_hash[key]: float(mean) for key, mean in found})
+    return means

@@ -1,0 +1,55 @@
+"""Wire shapes of feedback on sessions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+from typing_extensions import override
+
+from analytics.models import FEEDBACK_CHARACTERS, HIGHEST_FEEDBACK, LOWEST_FEEDBACK, Feedback
+
+
+class FeedbackSerializer(serializers.ModelSerializer[Feedback]):
+    """One piece of feedback; `text` is empty when there is none, `score` null."""
+
+    class Meta:
+        model = Feedback
+        fields = ["id", "project_id", "session_id", "score", "text", "created_by", "created_at"]
+        read_only_fields = fields
+
+
+class FeedbackScoreField(serializers.Field[int, Any, int, Any]):
+    """A JSON integer: neither true, nor text, nor 4.0."""
+
+    default_error_messages = {"invalid": f"Must be a whole number from {LOWEST_FEEDBACK} to {HIGHEST_FEEDBACK}."}
+
+    @override
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, bool) or not isinstance(data, int) or not LOWEST_FEEDBACK <= data <= HIGHEST_FEEDBACK:
+            self.fail("invalid")
+        return data
+
+    @override
+    def to_representation(self, value: int) -> int:
+        return value
+
+
+class NewFeedbackSerializer(serializers.Serializer[Feedback]):
+    """A score, a text or both; null and an empty text are as if left out."""
+
+    project_id = serializers.UUIDField()
+    score = FeedbackScoreField(required=False, allow_null=True)
+    text = serializers.CharField(max_length=FEEDBACK_CHARACTERS, required=False, allow_blank=True, allow_null=True)
+
+    @override
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        score, text = attrs.get("score"), attrs.get("text") or ""
+        if score is None and not text:
+            raise serializers.ValidationError({"score": "Give a score, a text or both."}, code="required")
+        return {"score": score, "text": text}
+
+
+def feedback_entry(row: Feedback) -> dict[str, Any]:
+    """As the detail of a session lists it."""
+    return dict(FeedbackSerializer(row).data)

@@ -1,0 +1,130 @@
+"""Wire shapes of scores."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rest_framework import serializers
+from typing_extensions import override
+
+from analytics.identifiers import canonical_request_id
+from analytics.models import (
+    EVALUATOR_CHARACTERS,
+    REASON_CHARACTERS,
+    REQUEST_ID_CHARACTERS,
+    SCORE_ID_CHARACTERS,
+    SCORE_LABEL_CHARACTERS,
+    SCORE_NAME_CHARACTERS,
+    Score,
+    ScoreType,
+)
+from analytics.services import NewScore
+from core.errors import PermissionDeniedError
+
+MAX_BATCH = 1000
+
+_HIGHEST_NUMBER = 100
+# Of a category, whose value may count anything. Sums over many of them stay finite.
+_HIGHEST_CATEGORY = 10**15
+_FIELDS = [
+    "id", "score_id", "request_id", "score_name", "score_value", "score_type", "score_label", "reason",
+    "evaluator_type", "created_by", "created_at", "updated_at", "revision",
+]  # fmt: skip
+
+
+class ScoreSerializer(serializers.ModelSerializer[Score]):
+    class Meta:
+        model = Score
+        fields = [_FIELDS[0], "project_id", *_FIELDS[1:]]
+        read_only_fields = fields
+
+
+class ScoreValueField(serializers.Field[float, Any, float, Any]):
+    """A finite JSON number, or true and false, which only a boolean score takes."""
+
+    default_error_messages = {"invalid": "Must be a finite number."}
+
+    @override
+    def to_internal_value(self, data: Any) -> float:
+        if not isinstance(data, int | float):
+            self.fail("invalid")
+        try:
+            finite = math.isfinite(data)
+        except OverflowError:
+            finite = False
+        if not finite:
+            self.fail("invalid")
+        return data if isinstance(data, bool) else float(data)
+
+    @override
+    def to_representation(self, value: float) -> float:
+        return value
+
+
+class ScoreItemSerializer(serializers.Serializer[Score]):
+    """null in an optional field is as if it was left out."""
+
+    project_id = serializers.UUIDField(required=False, allow_null=True)
+    request_id = serializers.CharField(max_length=REQUEST_ID_CHARACTERS, trim_whitespace=False)
+    score_name = serializers.CharField(max_length=SCORE_NAME_CHARACTERS)
+    score_value = ScoreValueField()
+    score_type = serializers.ChoiceField(choices=ScoreType.choices, required=False, allow_null=True)
+    score_label = serializers.CharField(
+        max_length=SCORE_LABEL_CHARACTERS, required=False, allow_blank=True, allow_null=True
+    )
+    reason = serializers.CharField(max_length=REASON_CHARACTERS, required=False, allow_blank=True, allow_null=True)
+    evaluator_type = serializers.SlugField(max_length=EVALUATOR_CHARACTERS, required=False, allow_null=True)
+    score_id = serializers.CharField(max_length=SCORE_ID_CHARACTERS, required=False, allow_null=True)
+
+    def validate_request_id(self, value: str) -> str:
+        return canonical_request_id(value)
+
+    @override
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        given = {name: value for name, value in attrs.items() if value is not None}
+        problem = _value_problem(given.get("score_type", ScoreType.NUMBER), given["score_value"])
+        if problem:
+            raise serializers.ValidationError({"score_value": problem})
+        return {**given, "score_value": float(given["score_value"])}
+
+
+class NewScoreSerializer(ScoreItemSerializer):
+    project_id = serializers.UUIDField()
+
+    def score(self) -> NewScore:
+        return _new_score(self.validated_data)
+
+
+class ScoreBatchSerializer(serializers.Serializer[Score]):
+    project_id = serializers.UUIDField()
+    scores: serializers.ListSerializer[Score] = serializers.ListSerializer(
+        child=ScoreItemSerializer(), allow_empty=False, max_length=MAX_BATCH
+    )
+
+    @override
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        for place, item in enumerate(attrs["scores"]):
+            if item.get("project_id", attrs["project_id"]) != attrs["project_id"]:
+                field = f"scores.{place}.project_id"
+                problem = "Differs from that of the batch."
+                raise PermissionDeniedError(f"{field}: {problem}", code="project_mismatch", details={field: [problem]})
+        return attrs
+
+    def new_scores(self) -> list[NewScore]:
+        return [_new_score(item) for item in self.validated_data["scores"]]
+
+
+def _new_score(values: dict[str, Any]) -> NewScore:
+    return NewScore(**{name: value for name, value in values.items() if name != "project_id"})
+
+
+def _value_problem(score_type: str, value: float) -> str:
+    """Why a score of this type cannot have this value; empty when it can."""
+    if score_type == ScoreType.BOOLEAN:
+        return "" if value in (0, 1) else "Must be 0 or 1 for a boolean score."
+    if isinstance(value, bool):
+        return "Must be a number; true and false are for boolean scores."
+    if score_type == ScoreType.NUMBER:
+        return "" if 0 <= value <= _HIGHEST_NUMBER else f"Must be from 0 to {_HIGHEST_NUMBER} for a number score."
+    return "" if abs(value) <= _HIGHEST_CATEGORY else "Is too large for a category score."

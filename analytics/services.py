@@ -1,0 +1,187 @@
+"""What changes scores and feedback. Every change is announced to their copy in ClickHouse (`analytics.copying`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from analytics.copying.announcement import announce
+from analytics.errors import RepeatedScoreError, ScoreExistsError
+from analytics.identifiers import canonical_request_id, session_hash
+from analytics.models import DEFAULT_EVALUATOR, CopiedTable, CopyWithdrawal, Feedback, Score, ScoreType
+
+logger = logging.getLogger("analytics.scores")
+
+# What a score says; the rest says which score it is.
+_CHANGEABLE = ("score_value", "score_type", "score_label", "reason", "evaluator_type")
+_MOVING = ("updated_at", "copy_due_at", "revision")
+_ROWS_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewScore:
+    """`score_id`, when there is one, is the client's name for the score: sent again, it changes the score."""
+
+    request_id: str
+    score_name: str
+    score_value: float
+    score_type: str = ScoreType.NUMBER.value
+    score_label: str = ""
+    reason: str = ""
+    evaluator_type: str = DEFAULT_EVALUATOR
+    score_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredScore:
+    """Neither created nor changed: the same was said before."""
+
+    row: Score
+    created: bool
+    changed: bool
+
+
+def record_score(*, project_id: UUID, score: NewScore, actor: str) -> StoredScore:
+    """Adds a score, or changes the one of the same `score_id`; saying the same again changes nothing.
+
+    Raises ScoreExistsError when the `score_id` belongs to another request or name.
+    """
+    return _store(project_id, {"score_id": score}, actor)[0]
+
+
+def record_scores(*, project_id: UUID, scores: Sequence[NewScore], actor: str) -> list[StoredScore]:
+    """All of them or none, in the order given. Raises ScoreExistsError, and RepeatedScoreError for a `score_id` that is
+    there twice; both name the place."""
+    _require_distinct(scores)
+    return _store(project_id, {f"scores.{place}.score_id": score for place, score in enumerate(scores)}, actor)
+
+
+def record_feedback(*, project_id: UUID, session_id: str, score: int | None, text: str, actor: str) -> Feedback:
+    """One more piece of feedback on a session, which need not be listed yet."""
+    with transaction.atomic():
+        row = Feedback.objects.create(
+            project_id=project_id,
+            session_id=session_id,
+            session_hash=session_hash(session_id),
+            score=score,
+            text=text,
+            created_by=actor,
+        )
+        transaction.on_commit(announce)
+    logger.info("feedback.recorded project_id=%s feedback_id=%s actor=%s", project_id, row.pk, actor)
+    return row
+
+
+def delete_scores_of(project_id: UUID, request_ids: Iterable[UUID | str]) -> int:
+    """Deletes every score of these requests, in ClickHouse as soon as it answers; returns how many there were."""
+    wanted = sorted({canonical_request_id(str(request_id)) for request_id in request_ids})
+    found = Score.objects.for_project(project_id)
+    return sum(
+        _delete(CopiedTable.SCORES, found.filter(request_id__in=wanted[start : start + _ROWS_AT_ONCE]))
+        for start in range(0, len(wanted), _ROWS_AT_ONCE)
+    )
+
+
+def delete_feedback_of(project_id: UUID, session_id: str) -> int:
+    """As `delete_scores_of`, for the feedback on one session."""
+    found = Feedback.objects.for_project(project_id).filter(session_hash=session_hash(session_id))
+    return _delete(CopiedTable.FEEDBACK, found)
+
+
+def delete_scores_before(project_id: UUID, moment: datetime) -> int:
+    """As `delete_scores_of`, for scores made before `moment`."""
+    return _delete(CopiedTable.SCORES, Score.objects.for_project(project_id).filter(created_at__lt=moment))
+
+
+def delete_feedback_before(project_id: UUID, moment: datetime) -> int:
+    """As `delete_scores_of`, for feedback given before `moment`."""
+    return _delete(CopiedTable.FEEDBACK, Feedback.objects.for_project(project_id).filter(created_at__lt=moment))
+
+
+def _require_distinct(scores: Sequence[NewScore]) -> None:
+    seen: set[str] = set()
+    for place, score in enumerate(scores):
+        if score.score_id and score.score_id in seen:
+            raise RepeatedScoreError(f"scores.{place}.score_id")
+        seen.add(score.score_id)
+
+
+def _store(project_id: UUID, scores: Mapping[str, NewScore], actor: str) -> list[StoredScore]:
+    """Scores by the name of the field that their `score_id` was given in."""
+    now = timezone.now()
+    times = {"created_at": now, "updated_at": now, "copy_due_at": now}
+    rows = {
+        field: Score(project_id=project_id, created_by=actor, **asdict(score), **times)
+        for field, score in scores.items()
+    }
+    with transaction.atomic():
+        Score.objects.bulk_create([row for row in rows.values() if not row.score_id], batch_size=_ROWS_AT_ONCE)
+        known = _insert_named(project_id, [row for row in rows.values() if row.score_id])
+        stored = [_settle(field, row, known.get(row.score_id, row)) for field, row in rows.items()]
+        changed = [item.row for item in stored if item.changed]
+        Score.objects.bulk_update(changed, [*_CHANGEABLE, *_MOVING], batch_size=_ROWS_AT_ONCE)
+        transaction.on_commit(announce)
+    logger.info(
+        "scores.recorded project_id=%s created=%d changed=%d actor=%s",
+        project_id, sum(item.created for item in stored), len(changed), actor,
+    )  # fmt: skip
+    return stored
+
+
+def _insert_named(project_id: UUID, rows: list[Score]) -> dict[str, Score]:
+    """The stored row of each `score_id`, locked: the one given when the id was new, else the one that was there."""
+    # In the order of their ids: two batches at once meet at the same row first, and do not wait for each other.
+    waiting = sorted(rows, key=lambda row: row.score_id)
+    stored: dict[str, Score] = {}
+    while waiting:
+        Score.objects.bulk_create(waiting, ignore_conflicts=True, batch_size=_ROWS_AT_ONCE)
+        locked = Score.objects.for_project(project_id).select_for_update().order_by("score_id")
+        for start in range(0, len(waiting), _ROWS_AT_ONCE):
+            ids = [row.score_id for row in waiting[start : start + _ROWS_AT_ONCE]]
+            stored.update({row.score_id: row for row in locked.filter(score_id__in=ids)})
+        # One that was deleted between the two statements is inserted after all.
+        waiting = [row for row in waiting if row.score_id not in stored]
+    return stored
+
+
+def _settle(field: str, wanted: Score, stored: Score) -> StoredScore:
+    if stored.pk == wanted.pk:
+        return StoredScore(stored, created=True, changed=False)
+    if (stored.request_id, stored.score_name) != (wanted.request_id, wanted.score_name):
+        raise ScoreExistsError(field)
+    changed = any(getattr(stored, name) != getattr(wanted, name) for name in _CHANGEABLE)
+    if changed:
+        for name in (*_CHANGEABLE, "updated_at", "copy_due_at"):
+            setattr(stored, name, getattr(wanted, name))
+        stored.revision += 1
+    return StoredScore(stored, created=False, changed=changed)
+
+
+def _delete(table: CopiedTable, rows: QuerySet[Any]) -> int:
+    deleted = 0
+    while count := _delete_some(table, rows):
+        deleted += count
+    if deleted:
+        logger.info("%s.deleted count=%d", table.value, deleted)
+    return deleted
+
+
+def _delete_some(table: CopiedTable, rows: QuerySet[Any]) -> int:
+    with transaction.atomic():
+        found = list(rows.select_for_update().order_by("id")[:_ROWS_AT_ONCE])
+        CopyWithdrawal.objects.bulk_create(
+            CopyWithdrawal(table=table, project_id=row.project_id, row_id=row.pk, row_created_at=row.created_at)
+            for row in found
+        )
+        rows.model._default_manager.filter(pk__in=[row.pk for row in found]).delete()
+        if found:
+            transaction.on_commit(announce)
+    return len(found)

@@ -1,0 +1,33 @@
+"""What people say about a session."""
+
+from __future__ import annotations
+
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from analytics import selectors, services
+from analytics.models import SESSION_ID_CHARACTERS
+from analytics.paths import require_id
+from analytics.serializers.feedback import FeedbackSerializer, NewFeedbackSerializer
+from core.pagination import LimitOffset
+from core.views import ProjectAPIView
+
+
+class SessionFeedbackView(ProjectAPIView):
+    """Of any session id: feedback may come before the session's first request is stored."""
+
+    def get(self, request: Request, session_id: str) -> Response:
+        require_id("session_id", session_id, SESSION_ID_CHARACTERS)
+        paginator = LimitOffset()
+        rows = paginator.paginate_queryset(selectors.list_feedback(self.project_id, session_id), request, self)
+        return paginator.get_paginated_response(FeedbackSerializer(rows, many=True).data)
+
+    def post(self, request: Request, session_id: str) -> Response:
+        require_id("session_id", session_id, SESSION_ID_CHARACTERS)
+        given = NewFeedbackSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        row = services.record_feedback(
+            project_id=self.project_id, session_id=session_id, actor=self.actor, **given.validated_data
+        )
+        return Response(FeedbackSerializer(row).data, status=status.HTTP_201_CREATED)

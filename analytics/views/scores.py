@@ -1,0 +1,85 @@
+"""Scores of requests: made one by one or many at once, listed, and of one request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rest_framework import status
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from typing_extensions import override
+
+from analytics import selectors, services
+from analytics.filters import ScoreFilter
+from analytics.models import REQUEST_ID_CHARACTERS
+from analytics.paths import require_id
+from analytics.serializers.scores import NewScoreSerializer, ScoreBatchSerializer, ScoreSerializer
+from core.pagination import MAXIMUM_LIMIT, LimitOffset
+from core.views import ProjectAPIView
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
+    from analytics.models import Score
+
+    ScoreViews = GenericAPIView[Score]
+else:
+    ScoreViews = GenericAPIView
+
+
+class _WholeRequest(LimitOffset):
+    default_limit = MAXIMUM_LIMIT
+
+
+class _ScoreListView(ProjectAPIView, ScoreViews):
+    serializer_class = ScoreSerializer
+
+    def page(self, rows: QuerySet[Score]) -> Response:
+        page = self.paginate_queryset(rows)
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+
+class ScoresView(_ScoreListView):
+    filterset_class = ScoreFilter
+
+    @override
+    def get_queryset(self) -> QuerySet[Score]:
+        return selectors.list_scores(self.project_id)
+
+    def get(self, request: Request) -> Response:
+        return self.page(self.filter_queryset(self.get_queryset()))
+
+    def post(self, request: Request) -> Response:
+        """201 for a new score, 200 for one that was known by its `score_id`."""
+        given = NewScoreSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        stored = services.record_score(project_id=self.project_id, score=given.score(), actor=self.actor)
+        code = status.HTTP_201_CREATED if stored.created else status.HTTP_200_OK
+        return Response(ScoreSerializer(stored.row).data, status=code)
+
+
+class RequestScoresView(_ScoreListView):
+    """All of them on one page, unless `limit` says otherwise."""
+
+    filter_backends: list[Any] = []
+    pagination_class = _WholeRequest
+
+    def get(self, request: Request, request_id: str) -> Response:
+        require_id("request_id", request_id, REQUEST_ID_CHARACTERS)
+        return self.page(selectors.list_scores_of(self.project_id, request_id))
+
+
+class ScoreBatchView(ProjectAPIView):
+    def post(self, request: Request) -> Response:
+        """All or none. `created` counts the new ones; the others were known by their `score_id`."""
+        given = ScoreBatchSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        stored = services.record_scores(project_id=self.project_id, scores=given.new_scores(), actor=self.actor)
+        body = {
+            "count": len(stored),
+            "created": sum(item.created for item in stored),
+            "updated": sum(item.changed for item in stored),
+            "scores": ScoreSerializer([item.row for item in stored], many=True).data,
+        }
+        return Response(body, status=status.HTTP_201_CREATED)
