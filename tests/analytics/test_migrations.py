@@ -125,7 +125,7 @@ def test_shipper__batch_with_rows_of_many_days__is_taken(clickhouse: None, spool
             make_entry(
                 project_id=str(project),
                 ts=int((now - timedelta(days=days)).timestamp() * 1e6),
-                retention_days=days * 40,
+                retention_days=10 + days * 40,
             )
             for days in range(150)
         ),
