@@ -190,3 +190,12 @@ def _counts(client: Client) -> tuple[int, int, Decimal, int]:
     [(parts, cost)] = client.execute("SELECT sum(count), sum(cost) FROM per_part")
     [(total,)] = client.execute("SELECT sum(count) FROM total")
     return base, parts, cost, total
+
+
+@pytest.mark.parametrize("names", ["n, `e.a`, e.b", "n, e . a, `e`.b", 'n, "e"."a", "e.b"'])
+def test_insert__columns_of_a_nested__found_by_their_dotted_names(client: Client, names: str) -> None:
+    client.execute("CREATE TABLE nested (n UInt8, e Nested(a DateTime64(9), b Map(String, String))) ENGINE = Memory")
+
+    client.execute(f"INSERT INTO nested ({names}) VALUES", [(1, [1, 2], [{"k": "v"}, {}])])
+
+    assert client.execute("SELECT toUnixTimestamp64Nano(e.a[2]), e.b FROM nested") == [(2, [{"k": "v"}, {}])]

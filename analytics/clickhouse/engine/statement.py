@@ -20,7 +20,9 @@ _INSERT = re.compile(
     + r"(?:\((?P<columns>[^()]*)\)\s*)?(?:SETTINGS\s+(?P<settings>.+?)\s+)?(?:VALUES|FORMAT\s+\w+)\s*;?\s*\Z",
     re.DOTALL | re.IGNORECASE,
 )
-_COLUMN = re.compile(rf"\s*({_IDENTIFIER})\s*(?:,|\Z)")
+# A dot stands in the name of a column of a Nested.
+_COLUMN = re.compile(rf"\s*({_IDENTIFIER}(?:\s*\.\s*{_IDENTIFIER})?)\s*(?:,|\Z)")
+_PART = re.compile(_IDENTIFIER)
 _SETTING_NAME = re.compile(r"[A-Za-z_]\w*\Z")
 # Such a clause would replace the Native format that the answer is taken apart as.
 _FOREIGN_OUTPUT = re.compile(r"\b(?:FORMAT\s+\w+|INTO\s+OUTFILE\b.*)\s*;?\s*\Z", re.IGNORECASE | re.DOTALL)
@@ -73,8 +75,12 @@ def insert_target(text: str) -> InsertTarget | None:
     if match is None:
         return None
     listed = match.group("columns") or ""
-    names = tuple(_unquote_identifier(found.group(1)) for found in _COLUMN.finditer(listed))
+    names = tuple(_column_name(found.group(1)) for found in _COLUMN.finditer(listed))
     return InsertTarget(match.group("table"), names, match.group("settings") or "")
+
+
+def _column_name(written: str) -> str:
+    return ".".join(_unquote_identifier(part) for part in _PART.findall(written))
 
 
 def _unquote_identifier(identifier: str) -> str:
