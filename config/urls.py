@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 
+from analytics.views.telemetry import SessionTelemetryView
 from core.views import health
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -13,6 +14,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/llm/", include("core.urls")),
     path("api/llm/", include("integrations.urls")),
     path("api/llm/", include("analytics.urls")),
+    path("api/projects/<project_id>/llm/sessions/<path:session_id>/telemetry", SessionTelemetryView.as_view()),
+    path("api/otlp/", include("analytics.otlp_urls")),
     path("api/llm/", include("prompts.urls")),
     path("api/llm/", include("rollouts.urls")),
 ]

@@ -15,6 +15,7 @@ from config.settings.paths import VAR_DIR as VAR_DIR
 from config.settings.rollouts import *  # noqa: F403
 from config.settings.secrets import ENCRYPTION_KEYS as ENCRYPTION_KEYS
 from config.settings.secrets import SECRET_KEY as SECRET_KEY
+from config.settings.telemetry import *  # noqa: F403
 
 DEBUG = env.boolean("DEBUG", False)
 ALLOWED_HOSTS = env.strings("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])

@@ -1,0 +1,77 @@
+"""Which spans and logs belong to a session, in the order they happened?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+from uuid import UUID
+
+from analytics.clickhouse import client
+
+MOST_RECORDS = 500
+
+
+@dataclass(frozen=True)
+class SpanRow:
+    """`time` is UTC as `2026-11-21 19:22:38.123456789`; the client's own times end at microseconds."""
+
+    time: str
+    trace_id: str
+    span_id: str
+    parent_span_id: str
+    span_name: str
+    span_kind: str
+    service_name: str
+    duration_ns: int
+    status_code: str
+    status_message: str
+    attributes: dict[str, str]
+
+
+@dataclass(frozen=True)
+class LogRow:
+    """`time` as of a span."""
+
+    time: str
+    trace_id: str
+    span_id: str
+    severity_text: str
+    severity_number: int
+    service_name: str
+    body: str
+    attributes: dict[str, str]
+
+
+Row = TypeVar("Row", SpanRow, LogRow)
+
+# A record that was sent again is there twice until the store has merged it away: RecordId is what it is known by.
+_ONCE_IN_ORDER = """
+WHERE ProjectId = {project:UUID} AND has(SessionIds, {session:String})
+ORDER BY Timestamp, SpanId, RecordId LIMIT 1 BY Timestamp, SpanId, RecordId LIMIT {most:UInt32}
+"""
+_SPANS = f"""
+SELECT toString(Timestamp) AS time, TraceId AS trace_id, SpanId AS span_id, ParentSpanId AS parent_span_id,
+    SpanName AS span_name, SpanKind AS span_kind, ServiceName AS service_name, Duration AS duration_ns,
+    StatusCode AS status_code, StatusMessage AS status_message, SpanAttributes AS attributes
+FROM otel_traces {_ONCE_IN_ORDER}
+"""  # noqa: S608 - a fragment of this file
+_LOGS = f"""
+SELECT toString(Timestamp) AS time, TraceId AS trace_id, SpanId AS span_id, SeverityText AS severity_text,
+    SeverityNumber AS severity_number, ServiceName AS service_name, Body AS body, LogAttributes AS attributes
+FROM otel_logs {_ONCE_IN_ORDER}
+"""  # noqa: S608 - as above
+
+
+def session_spans(project_id: UUID, session_id: str) -> list[SpanRow]:
+    """The first 500."""
+    return _ask(_SPANS, project_id, session_id, SpanRow, "telemetry.spans")
+
+
+def session_logs(project_id: UUID, session_id: str) -> list[LogRow]:
+    """The first 500."""
+    return _ask(_LOGS, project_id, session_id, LogRow, "telemetry.logs")
+
+
+def _ask(sql: str, project_id: UUID, session_id: str, row: type[Row], name: str) -> list[Row]:
+    params = {"project": project_id, "session": session_id, "most": MOST_RECORDS}
+    return client.query(sql, params, row=row, name=name)

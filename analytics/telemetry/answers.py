@@ -1,0 +1,77 @@
+"""What an exporter is answered, in the form it wrote in (OTLP specification, OTLP/HTTP Response)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from django.http import HttpResponse
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
+from analytics.telemetry.body import Encoding
+from analytics.telemetry.exports import Export
+from analytics.telemetry.storage import RETRY_SECONDS
+from core.errors import ApplicationError
+
+# google.rpc.Code by HTTP status.
+_CODES = {400: 3, 401: 16, 403: 7, 404: 5, 405: 12, 413: 8, 415: 3, 429: 8, 503: 14}
+_INTERNAL = 13
+
+
+def taken(export: Export, rejected: str, encoding: Encoding) -> HttpResponse:
+    """200; `rejected` is the JSON name of the field that counts what was not taken."""
+    if encoding is Encoding.JSON:
+        partial = {rejected: str(export.rejected), "errorMessage": export.message}
+        return _answer(200, json.dumps({"partialSuccess": partial} if export.rejected else {}).encode(), encoding)
+    return _answer(200, _protobuf(export, rejected), encoding)
+
+
+def refused(error: ApplicationError, encoding: Encoding) -> HttpResponse:
+    """A google.rpc.Status. Only a 503 may be sent again."""
+    code = _CODES.get(error.status, _INTERNAL)
+    headers = dict(error.headers)
+    if error.status == 401:
+        headers.setdefault("WWW-Authenticate", "Bearer")
+    if error.status == 503:
+        headers.setdefault("Retry-After", str(RETRY_SECONDS))
+    if encoding is Encoding.JSON:
+        content = json.dumps({"code": code, "message": error.message}).encode()
+    else:
+        content = _status(code, error.message.encode("utf-8", "replace"))
+    return _answer(error.status, content, encoding, headers)
+
+
+def _protobuf(export: Export, rejected: str) -> bytes:
+    told = export.rejected
+    response: ExportTraceServiceResponse | ExportLogsServiceResponse | ExportMetricsServiceResponse
+    if rejected == "rejectedSpans":
+        response = ExportTraceServiceResponse()
+        if told:
+            response.partial_success.rejected_spans = told
+    elif rejected == "rejectedLogRecords":
+        response = ExportLogsServiceResponse()
+        if told:
+            response.partial_success.rejected_log_records = told
+    else:
+        response = ExportMetricsServiceResponse()
+        if told:
+            response.partial_success.rejected_data_points = told
+    if told:
+        response.partial_success.error_message = export.message
+    return response.SerializeToString()
+
+
+def _status(code: int, message: bytes) -> bytes:
+    """google.rpc.Status by hand, code 1 and message 2: not worth a package of all Google's messages."""
+    length, size = bytearray(), len(message)
+    while size > 0x7F:
+        length.append(size & 0x7F | 0x80)
+        size >>= 7
+    length.append(size)
+    return bytes((0x08, code, 0x12)) + bytes(length) + message
+
+
+def _answer(status: int, content: bytes, encoding: Encoding, headers: Mapping[str, str] | None = None) -> HttpResponse:
+    return HttpResponse(content, status=status, content_type=encoding.value, headers=headers or {})

@@ -1,0 +1,51 @@
+"""A log record as a row of `otel_logs`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
+
+from analytics.telemetry.checks import optional_id, required_time, within_limits
+from analytics.telemetry.origin import Origin
+from analytics.telemetry.records import Form
+from analytics.telemetry.sessions import other_session_ids
+from analytics.telemetry.values import attributes, text
+
+TABLE = "otel_logs"
+FORM = Form(LogRecord, "resourceLogs", "scopeLogs", "logRecords", ("traceId", "spanId"))
+
+# After those of the store's own, see `storage`.
+COLUMNS = (
+    "RecordId", "OtherSessionIds", "Timestamp", "TraceId", "SpanId", "TraceFlags", "SeverityText", "SeverityNumber",
+    "ServiceName", "Body", "ResourceSchemaUrl", "ResourceAttributes", "ScopeSchemaUrl", "ScopeName", "ScopeVersion",
+    "ScopeAttributes", "LogAttributes", "EventName",
+)  # fmt: skip
+
+
+def log_row(origin: Origin, log: LogRecord) -> tuple[Any, ...]:
+    """Values in the order of COLUMNS. Raises RejectedRecord for an id of another length and for a time that is none."""
+    within_limits(log.attributes)
+    # Who does not know when something happened says when it was seen.
+    time = required_time(log.time_unix_nano or log.observed_time_unix_nano, "time_unix_nano")
+    of_log = attributes(log.attributes)
+    return (
+        origin.record_id(log.SerializeToString(deterministic=True)),
+        other_session_ids(of_log),
+        time,
+        optional_id(log.trace_id, "trace_id", 16),
+        optional_id(log.span_id, "span_id", 8),
+        log.flags & 0xFF,
+        log.severity_text,
+        min(max(log.severity_number, 0), 0xFF),
+        origin.service_name,
+        text(log.body),
+        origin.resource_schema_url,
+        origin.resource_attributes,
+        origin.scope_schema_url,
+        origin.scope_name,
+        origin.scope_version,
+        origin.scope_attributes,
+        of_log,
+        log.event_name,
+    )

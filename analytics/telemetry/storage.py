@@ -1,0 +1,141 @@
+"""Rows into the tables of telemetry, several posts at once.
+
+Every insert is a part that the store has to merge, and applications post often and little. So the posts that arrive
+while an insert runs, or within OTLP_WINDOW_SECONDS of the last one, become the next insert together; each is answered
+when its rows are stored. A post after a quiet time goes at once.
+
+A post that is sent again because its answer was lost gets into another insert, so no token of an insert can tell. Its
+rows have the same RecordId and time, by which the tables keep one of them and queries return one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+
+from analytics.clickhouse import client
+from analytics.errors import AnalyticsQueryError
+from analytics.telemetry.errors import BusyError
+from core.errors import ApplicationError
+
+logger = logging.getLogger("analytics.telemetry")
+
+Rows = Sequence[tuple[Any, ...]]
+Insert = Callable[[str, Sequence[str], Rows, str], None]
+
+OWN_COLUMNS = ("ProjectId", "DropDate")
+
+# What may wait in memory for a store that is slow or away; a single post may always. Each holds a thread.
+MOST_WAITING_BYTES = 64 * 1024 * 1024
+MOST_WAITING_POSTS = 200
+RETRY_SECONDS = 5
+_MOST_ROWS = 20_000
+
+
+@dataclass
+class _Post:
+    rows: Rows
+    token: str
+    size: int
+    done: bool = False
+    # Until it is known to be stored.
+    error: Exception | None = field(default_factory=lambda: BusyError("The telemetry could not be stored."))
+
+
+def insert(table: str, columns: Sequence[str], rows: Rows, token: str) -> None:
+    client.insert(table, columns, rows, token=token)
+
+
+def drop_date(day: date) -> date:
+    return day + timedelta(days=settings.TELEMETRY_RETENTION_DAYS)
+
+
+class Gatherer:
+    """Gathers the posts for one table. One of the waiting threads does the insert for all that wait."""
+
+    def __init__(self, table: str, columns: Sequence[str], *, insert: Insert = insert) -> None:
+        self._table = table
+        self._columns = (*OWN_COLUMNS, *columns)
+        self._insert = insert
+        self._changed = threading.Condition()
+        self._waiting: list[_Post] = []
+        self._waiting_bytes = 0
+        self._inserting = False
+        self._last_insert = 0.0
+
+    def store(self, project_id: UUID, rows: Rows, *, body: bytes) -> None:
+        """Returns when the rows are stored. Raises AnalyticsUnavailableError and its kin, BusyError."""
+        if not rows:
+            return
+        # By the day they came in: what is old already is kept as long, and an insert touches one partition.
+        kept_until = drop_date(datetime.now(UTC).date())
+        token = hashlib.sha256(project_id.bytes + body).hexdigest()
+        post = _Post([(project_id, kept_until, *row) for row in rows], token, len(body))
+        self._wait_or_lead(post)
+        if post.error is not None:
+            raise post.error
+
+    def _wait_or_lead(self, post: _Post) -> None:
+        with self._changed:
+            too_much = self._waiting_bytes + post.size > MOST_WAITING_BYTES or len(self._waiting) >= MOST_WAITING_POSTS
+            if self._waiting and too_much:
+                raise BusyError("The analytics store is behind with telemetry.")
+            self._waiting.append(post)
+            self._waiting_bytes += post.size
+            while self._inserting and not post.done:
+                self._changed.wait()
+            if post.done:
+                return
+            self._inserting = True
+        try:
+            while not post.done:
+                self._insert_next()
+        finally:
+            with self._changed:
+                self._inserting = False
+                self._changed.notify_all()
+
+    def _insert_next(self) -> None:
+        """Insert what waits once the window is over. Each of the posts knows afterwards what became of it."""
+        with self._changed:
+            due = self._last_insert + settings.OTLP_WINDOW_SECONDS
+            while (left := due - time.monotonic()) > 0 and sum(len(post.rows) for post in self._waiting) < _MOST_ROWS:
+                self._changed.wait(left)
+            self._last_insert = time.monotonic()
+            posts, self._waiting = self._waiting, []
+            self._waiting_bytes = 0
+        try:
+            self._insert_together(posts)
+        finally:
+            with self._changed:
+                for post in posts:
+                    post.done = True
+                self._changed.notify_all()
+
+    def _insert_together(self, posts: list[_Post]) -> None:
+        error = self._tried(posts)
+        if isinstance(error, AnalyticsQueryError) and len(posts) > 1:
+            # One of them is at fault; the others must not suffer for it.
+            for post in posts:
+                post.error = self._tried([post])
+            return
+        for post in posts:
+            post.error = error
+
+    def _tried(self, posts: list[_Post]) -> Exception | None:
+        token = hashlib.sha256("".join(post.token for post in posts).encode()).hexdigest()
+        try:
+            self._insert(self._table, self._columns, [row for post in posts for row in post.rows], token)
+        except ApplicationError as error:
+            logger.warning("records.not_stored table=%s posts=%d error=%s", self._table, len(posts), error.code)
+            return error
+        return None

@@ -1,0 +1,54 @@
+"""OTLP's values as the text that the tables hold, the way the collector writes them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+
+
+def attributes(pairs: Iterable[KeyValue]) -> dict[str, str]:
+    """Of several values for one key the last counts."""
+    return {pair.key: text(pair.value) for pair in pairs}
+
+
+def text(value: AnyValue) -> str:
+    """Texts as they are, lists and maps as JSON, bytes in base64, nothing as the empty text."""
+    kind = value.WhichOneof("value")
+    if kind == "string_value":
+        return value.string_value
+    if kind == "double_value":
+        return _number(value.double_value)
+    if kind is None:
+        return ""
+    if kind == "bytes_value":
+        return base64.b64encode(value.bytes_value).decode()
+    return json.dumps(_plain(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def _plain(value: AnyValue) -> Any:
+    """As `json` takes it."""
+    kind = value.WhichOneof("value")
+    if kind == "array_value":
+        return [_plain(item) for item in value.array_value.values]
+    if kind == "kvlist_value":
+        return {pair.key: _plain(pair.value) for pair in value.kvlist_value.values}
+    if kind == "bytes_value":
+        return base64.b64encode(value.bytes_value).decode()
+    if kind == "double_value":
+        # JSON has no other way to say them.
+        return value.double_value if math.isfinite(value.double_value) else _number(value.double_value)
+    return None if kind is None else getattr(value, kind)
+
+
+def _number(value: float) -> str:
+    """`1` for 1.0, as JavaScript and the collector write it."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return str(int(value)) if value.is_integer() and abs(value) < 1e21 else repr(value)

@@ -1,0 +1,105 @@
+"""The bytes of a protobuf message, field by field, without building it.
+
+An export is taken apart record by record: one broken record then costs itself and not its batch, and a body of many
+megabytes is never one object of many more. https://protobuf.dev/programming-guides/encoding/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from google.protobuf.descriptor import FieldDescriptor
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+_FIXED = {FIXED64: 8, FIXED32: 4}
+_LONGEST_VARINT = 10
+# As protobuf's own decoders do.
+_MOST_NESTED = 100
+
+
+class BrokenMessageError(ValueError):
+    """These bytes are no protobuf message."""
+
+
+def fields(data: bytes) -> Iterator[tuple[int, int, int, int, int]]:
+    """(number, wire type, start of the field, start of its content, end) for each field, in order.
+
+    Raises BrokenMessageError where the message stops being one.
+    """
+    position, size = 0, len(data)
+    while position < size:
+        began = position
+        tag, position = _varint(data, position, size)
+        number, kind = tag >> 3, tag & 7
+        if not number:
+            raise BrokenMessageError("field number 0")
+        content = position
+        if kind == BYTES:
+            length, content = _varint(data, position, size)
+            position = content + length
+        elif kind == VARINT:
+            _, position = _varint(data, position, size)
+        elif kind in _FIXED:
+            position += _FIXED[kind]
+        else:
+            # Groups have not been written by anything for fifteen years, and OTLP has none.
+            raise BrokenMessageError(f"wire type {kind}")
+        if position > size:
+            raise BrokenMessageError("a field ends beyond its message")
+        yield number, kind, began, content, position
+
+
+def contents(data: bytes) -> dict[int, list[bytes]]:
+    """The length-delimited fields of a message by number."""
+    found: dict[int, list[bytes]] = {}
+    for number, kind, _, content, end in fields(data):
+        if kind == BYTES:
+            found.setdefault(number, []).append(data[content:end])
+    return found
+
+
+def with_valid_text(data: bytes, descriptor: Any, depth: int = 0) -> bytes:
+    """The same message with U+FFFD where a text is no UTF-8, which senders in other languages let through.
+
+    `descriptor` is the message class's; its type depends on which implementation of protobuf is installed.
+    """
+    if depth > _MOST_NESTED:
+        raise BrokenMessageError("nested too deeply")
+    parts: list[bytes] = []
+    for number, kind, began, content, end in fields(data):
+        field = descriptor.fields_by_number.get(number)
+        if (
+            kind != BYTES
+            or field is None
+            or field.type not in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_MESSAGE)
+        ):
+            parts.append(data[began:end])
+            continue
+        value = data[content:end]
+        if field.type == FieldDescriptor.TYPE_STRING:
+            value = value.decode("utf-8", "replace").encode()
+        else:
+            value = with_valid_text(value, field.message_type, depth + 1)
+        parts += (_encoded_varint(number << 3 | BYTES), _encoded_varint(len(value)), value)
+    return b"".join(parts)
+
+
+def _varint(data: bytes, position: int, size: int) -> tuple[int, int]:
+    result = shift = 0
+    for index in range(position, min(position + _LONGEST_VARINT, size)):
+        byte = data[index]
+        result |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return result, index + 1
+        shift += 7
+    raise BrokenMessageError("a number does not end")
+
+
+def _encoded_varint(number: int) -> bytes:
+    encoded = bytearray()
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)

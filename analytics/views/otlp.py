@@ -1,0 +1,94 @@
+"""OTLP/HTTP: where applications and collectors send spans and logs.
+
+https://github.com/open-telemetry/opentelemetry-proto/blob/main/docs/specification.md (OTLP/HTTP). Plain Django views:
+an exporter has its own envelopes, and its bodies are no data that REST framework parses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+
+from analytics.telemetry import answers
+from analytics.telemetry.body import Encoding, encoding_of, read_body
+from analytics.telemetry.errors import MalformedExportError, MethodNotAllowedError, UnsupportedExportError
+from analytics.telemetry.exports import LOGS, METRICS, TRACES, Signal, read_export
+from analytics.telemetry.storage import Gatherer
+from core.authentication import usable_key
+from core.errors import ApplicationError, AuthenticationError
+from core.exception_handler import log_unexpected, request_id, translate
+from core.last_use import flush_last_uses_when_due, note_use
+from core.tenancy import PROJECT_HEADER, requested_project
+
+View = Callable[[HttpRequest], HttpResponse]
+
+
+def _view(signal: Signal[Any]) -> View:
+    gatherer = Gatherer(signal.table, signal.columns) if signal.table else None
+
+    @csrf_exempt
+    def export(request: HttpRequest) -> HttpResponse:
+        encoding = Encoding.JSON
+        try:
+            encoding = _encoding(request)
+            project_id = _authenticated(request)
+            if request.method != "POST":
+                raise MethodNotAllowedError("Use POST.", headers={"Allow": "POST"})
+            encoding_of(request.content_type or "")
+            body = _body(request)
+            found = read_export(signal, encoding, body)
+            if gatherer is not None:
+                gatherer.store(project_id, found.rows, body=body)
+        except Exception as error:
+            return answers.refused(_known(error, request), encoding)
+        return answers.taken(found, signal.rejected, encoding)
+
+    return export
+
+
+def _encoding(request: HttpRequest) -> Encoding:
+    """Of the answer as well; JSON where the request's own is unknown, so that people can read it."""
+    try:
+        return encoding_of(request.content_type or "")
+    except UnsupportedExportError:
+        return Encoding.JSON
+
+
+def _authenticated(request: HttpRequest) -> UUID:
+    """The project of the key. Any usable key will do: an application has the one that it calls models with."""
+    record = usable_key(request.headers.get("Authorization", "").strip())
+    if request.headers.get(PROJECT_HEADER, "").strip() and requested_project(request) != record.project_id:
+        raise AuthenticationError("This API key belongs to another project.", code="invalid_project")
+    note_use(record.id, timezone.now())
+    flush_last_uses_when_due()
+    return record.project_id
+
+
+def _body(request: HttpRequest) -> bytes:
+    declared = request.headers.get("Content-Length", "")
+    try:
+        return read_body(
+            request,
+            request.headers.get("Content-Encoding", ""),
+            declared=int(declared) if declared.isascii() and declared.isdigit() else 0,
+            limit=settings.OTLP_BODY_BYTES,
+        )
+    except OSError:
+        raise MalformedExportError("The body did not arrive whole.") from None
+
+
+def _known(error: Exception, request: HttpRequest) -> ApplicationError:
+    known = translate(error)
+    if known is None:
+        log_unexpected(error, request_id({"request": request}))
+        known = ApplicationError("The service failed unexpectedly.")
+    return known
+
+
+traces, logs, metrics = _view(TRACES), _view(LOGS), _view(METRICS)

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from rest_framework.test import APIClient
+
+from analytics.clickhouse import client
+from core.models import Project
+from tests.analytics.telemetry.sending import Sender
+from tests.factories.core import make_key, make_project
+
+
+@pytest.fixture
+def telemetry(clickhouse_engine: None) -> Iterator[None]:
+    """The tables of spans and logs, empty again afterwards."""
+    yield
+    for table in ("otel_traces", "otel_logs"):
+        client.execute(f"TRUNCATE TABLE {table}")
+
+
+@pytest.fixture(autouse=True)
+def no_window(settings: object) -> None:
+    """Posts need not wait for others to join them."""
+    settings.OTLP_WINDOW_SECONDS = 0.0  # type: ignore[attr-defined]  # pytest-django's fixture takes any name
+
+
+@pytest.fixture
+def project() -> Project:
+    return make_project()
+
+
+@pytest.fixture
+def sender(project: Project) -> Sender:
+    _, key = make_key(project, scopes=["gateway"])
+    return Sender(key)
+
+
+@pytest.fixture
+def api(project: Project) -> APIClient:
+    _, key = make_key(project)
+    caller = APIClient()
+    caller.credentials(HTTP_AUTHORIZATION=f"Bearer {key}", HTTP_X_PROJECT_ID=str(project.pk))
+    return caller
