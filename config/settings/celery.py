@@ -18,4 +18,5 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     # Expires before the next one: a worker that was away does not do the same look many times over.
     "evaluate-rollouts": {"task": "rollouts.evaluate", "schedule": 60.0, "options": {"expires": 55}},
+    "copy-scores": {"task": "analytics.copy_scores", "schedule": 30.0, "options": {"expires": 25}},
 }

@@ -1,0 +1,61 @@
+"""What the requests were that scores speak of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from analytics.clickhouse import client
+
+# A request's id says when it came in, as its row does; this far apart the two may be.
+_SLACK = timedelta(minutes=10)
+_TIME_SHIFT = 80
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Whoever makes up an id may put any time into it; ClickHouse knows those between 1900 and 2299.
+_LATEST = datetime(2200, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRequest:
+    request_id: UUID
+    provider: str
+    model: str
+    prompt_config_id: UUID
+    prompt_version: int
+    rollout_id: UUID
+    variant: str
+
+
+_SQL = """
+SELECT r.request_id, r.provider, r.model, r.prompt_config_id, r.prompt_version, r.rollout_id, r.variant
+FROM requests AS r
+WHERE r.project_id = {project:UUID} AND r.request_id IN {ids:Array(UUID)}
+    AND r.ts >= {start:DateTime64(6, 'UTC')} AND r.ts <= {end:DateTime64(6, 'UTC')}
+LIMIT 1 BY r.request_id
+"""
+
+
+def find_requests(project_id: UUID, request_ids: Iterable[UUID]) -> Mapping[UUID, ScoredRequest]:
+    """Those that the store has, by id. `request_ids` are UUIDv7.
+
+    Raises AnalyticsUnavailableError and AnalyticsLimitError.
+    """
+    wanted = sorted(set(request_ids))
+    if not wanted:
+        return {}
+    params = {
+        "project": project_id,
+        "ids": [str(request_id) for request_id in wanted],
+        "start": _made_at(wanted[0]) - _SLACK,
+        "end": _made_at(wanted[-1]) + _SLACK,
+    }
+    rows = client.query(_SQL, params, row=ScoredRequest, name="scores.requests")
+    return {row.request_id: row for row in rows}
+
+
+def _made_at(request_id: UUID) -> datetime:
+    """The time in a UUIDv7 (RFC 9562, 5.7), within what a query parameter can say."""
+    latest = (_LATEST - _EPOCH) // timedelta(milliseconds=1)
+    return _EPOCH + timedelta(milliseconds=min(request_id.int >> _TIME_SHIFT, latest))

@@ -1,0 +1,68 @@
+"""Scores, feedback and withdrawals as rows of ClickHouse's tables of the same names."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from analytics.copying.requests import ScoredRequest
+from analytics.models import SCORE_LABEL_CHARACTERS, CopyWithdrawal, Feedback, Score, ScoreType
+
+KEY = ("project_id", "ts", "id")
+STATE = ("version", "is_deleted", "drop_date")
+SCORES = (
+    *KEY, *STATE, "request_id", "score_name", "score_type", "evaluator_type", "score_value", "score_label",
+    "request_known", "provider", "model", "prompt_config_id", "prompt_version", "rollout_id", "variant",
+)  # fmt: skip
+FEEDBACK = (*KEY, *STATE, "session_id", "score", "has_text")
+WITHDRAWALS = (*KEY, *STATE)
+
+# As long as the requests that they belong to at most are kept by default.
+_KEPT = timedelta(days=400)
+# Above every version that a row can get.
+_WITHDRAWN = 2**63
+_NO_UUID = UUID(int=0)
+_UNKNOWN = ScoredRequest(_NO_UUID, "", "", _NO_UUID, 0, _NO_UUID, "")
+
+
+def score_row(score: Score, request: ScoredRequest | None) -> tuple[Any, ...]:
+    """A copy that knows its request replaces the one that did not."""
+    known = request or _UNKNOWN
+    version = 2 * score.revision + (request is not None)
+    return (
+        *_key(score.project_id, score.created_at, score.pk),
+        version, 0, _drop_date(score.created_at),
+        score.request_id, score.score_name, score.score_type, score.evaluator_type, score.score_value, _label(score),
+        request is not None, known.provider, known.model,
+        known.prompt_config_id, known.prompt_version, known.rollout_id, known.variant,
+    )  # fmt: skip
+
+
+def feedback_row(row: Feedback) -> tuple[Any, ...]:
+    """`score` 0 says that there is none."""
+    return (
+        *_key(row.project_id, row.created_at, row.pk),
+        1, 0, _drop_date(row.created_at),
+        row.session_id, row.score or 0, bool(row.text),
+    )  # fmt: skip
+
+
+def withdrawal_row(row: CopyWithdrawal) -> tuple[Any, ...]:
+    """Takes the place of every version of its row, also of one that is stored after it."""
+    return (*_key(row.project_id, row.row_created_at, row.row_id), _WITHDRAWN, 1, _drop_date(row.row_created_at))
+
+
+def _key(project_id: UUID, made_at: datetime, row_id: UUID) -> tuple[UUID, datetime, UUID]:
+    return project_id, made_at, row_id
+
+
+def _drop_date(made_at: datetime) -> Any:
+    return (made_at + _KEPT).date()
+
+
+def _label(score: Score) -> str:
+    """A category without a label may have it as its reason; a long reason is an explanation and none."""
+    if score.score_type != ScoreType.CATEGORY or score.score_label or len(score.reason) > SCORE_LABEL_CHARACTERS:
+        return score.score_label
+    return score.reason

@@ -1,0 +1,138 @@
+"""Copies what is due. Any number of workers may do so at once: what is copied twice is stored once.
+
+A row is due from its making and from each change. One whose request is not in the store yet is copied at once, and
+looked at again until the request is there or too old to come.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from analytics.clickhouse import client
+from analytics.copying import rows
+from analytics.copying.requests import ScoredRequest, find_requests
+from analytics.identifiers import gateway_id
+from analytics.models import CopyWithdrawal, Feedback, Score
+
+logger = logging.getLogger("analytics.copying")
+
+CHUNK = 2000
+_IDS_AT_ONCE = 500
+
+# How long after its making a score is looked at again, and how much later each time.
+_LOOKS = (
+    (timedelta(minutes=2), timedelta(seconds=20)),
+    (timedelta(minutes=15), timedelta(minutes=2)),
+    (timedelta(hours=2), timedelta(minutes=15)),
+    (timedelta(days=2), timedelta(hours=4)),
+)
+
+
+def copy_due() -> int:
+    """Everything that is due; returns how many rows were copied or withdrawn.
+
+    Raises AnalyticsUnavailableError and AnalyticsLimitError; what was not copied stays due.
+    """
+    copied = 0
+    for copy_some in (_withdraw_some, _copy_scores, _copy_feedback):
+        count = CHUNK
+        while count == CHUNK:
+            count = copy_some(timezone.now())
+            copied += count
+    if copied:
+        logger.info("copy.done rows=%d", copied)
+    return copied
+
+
+def _copy_scores(now: datetime) -> int:
+    due = list(Score.objects.filter(copy_due_at__lte=now).order_by("copy_due_at")[:CHUNK])
+    requests = _requests_of(due)
+    _insert("scores", rows.SCORES, [rows.score_row(score, requests.get(score.pk)) for score in due])
+    # By what becomes of them; a row that has changed meanwhile has another revision and stays due.
+    settled: defaultdict[tuple[datetime | None, int], list[UUID]] = defaultdict(list)
+    for score in due:
+        settled[_next_look(score, now, known=score.pk in requests), score.revision].append(score.pk)
+    for (due_at, revision), ids in settled.items():
+        for some in _parts(ids):
+            Score.objects.filter(pk__in=some, revision=revision).update(copy_due_at=due_at)
+    return len(due)
+
+
+def _requests_of(scores: Iterable[Score]) -> Mapping[UUID, ScoredRequest]:
+    """By the score's key."""
+    wanted: defaultdict[UUID, dict[UUID, UUID]] = defaultdict(dict)
+    for score in scores:
+        request_id = gateway_id(score.request_id)
+        if request_id is not None:
+            wanted[score.project_id][score.pk] = request_id
+    found: dict[UUID, ScoredRequest] = {}
+    for project_id, ids in wanted.items():
+        requests = find_requests(project_id, ids.values())
+        found.update({pk: requests[request_id] for pk, request_id in ids.items() if request_id in requests})
+    return found
+
+
+def _next_look(score: Score, now: datetime, *, known: bool) -> datetime | None:
+    if known or gateway_id(score.request_id) is None:
+        return None
+    age = now - score.updated_at
+    return next((now + pause for until, pause in _LOOKS if age < until), None)
+
+
+def _copy_feedback(now: datetime) -> int:
+    due = list(Feedback.objects.filter(copy_due_at__lte=now).order_by("copy_due_at")[:CHUNK])
+    _insert("feedback", rows.FEEDBACK, [rows.feedback_row(row) for row in due])
+    for some in _parts([row.pk for row in due]):
+        Feedback.objects.filter(pk__in=some).update(copy_due_at=None)
+    return len(due)
+
+
+def _withdraw_some(now: datetime) -> int:
+    due = list(CopyWithdrawal.objects.order_by("pk")[:CHUNK])
+    for table in sorted({row.table for row in due}):
+        withdrawn = [row for row in due if row.table == table]
+        # The marks first: a copy that another worker has in hand must not outlive them.
+        _insert(table, rows.WITHDRAWALS, [rows.withdrawal_row(row) for row in withdrawn])
+        by_project: defaultdict[UUID, list[CopyWithdrawal]] = defaultdict(list)
+        for row in withdrawn:
+            by_project[row.project_id].append(row)
+        for project_id, ours in by_project.items():
+            _delete_copies(table, project_id, ours)
+    for some in _parts([row.pk for row in due]):
+        CopyWithdrawal.objects.filter(pk__in=some).delete()
+    return len(due)
+
+
+def _delete_copies(table: str, project_id: UUID, withdrawn: Sequence[CopyWithdrawal]) -> None:
+    """What a withdrawn row said, not only its visibility."""
+    client.execute(
+        f"DELETE FROM {table} WHERE project_id = {{project:UUID}} AND ts >= {{start:DateTime64(6, 'UTC')}}"  # noqa: S608 - the names of our tables
+        " AND ts <= {end:DateTime64(6, 'UTC')} AND id IN {ids:Array(UUID)} AND is_deleted = 0",
+        {
+            "project": project_id,
+            "start": min(row.row_created_at for row in withdrawn),
+            "end": max(row.row_created_at for row in withdrawn),
+            "ids": [str(row.row_id) for row in withdrawn],
+        },
+    )
+
+
+def _insert(table: str, columns: Sequence[str], copies: Sequence[tuple[Any, ...]]) -> None:
+    if not copies:
+        return
+    # The same rows again are the same insert; which row in which version is all that tells two of them apart.
+    place = columns.index("id"), columns.index("version")
+    said = ",".join(f"{row[place[0]]}:{row[place[1]]}" for row in copies)
+    client.insert(table, columns, copies, token=hashlib.sha256(said.encode()).hexdigest())
+
+
+def _parts(ids: list[Any]) -> Iterable[list[Any]]:
+    return (ids[start : start + _IDS_AT_ONCE] for start in range(0, len(ids), _IDS_AT_ONCE))

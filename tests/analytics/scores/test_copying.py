@@ -1,0 +1,373 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.utils import timezone
+
+from analytics.clickhouse import client
+from analytics.contracts import SpoolEntry
+from analytics.copying import run
+from analytics.copying.announcement import announce
+from analytics.copying.run import copy_due
+from analytics.models import CopyWithdrawal, Feedback, Score
+from analytics.services import (
+    delete_feedback_before,
+    delete_feedback_of,
+    delete_scores_before,
+    delete_scores_of,
+    record_feedback,
+)
+from analytics.tasks import copy_scores
+from core.models import Project
+from tests.factories.analytics import make_entry, store, uuid7
+from tests.factories.core import make_project
+from tests.factories.scores import make_score
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
+
+CONFIG, ROLLOUT = str(uuid4()), str(uuid4())
+
+
+@dataclass(frozen=True)
+class Copy:
+    id: UUID
+    request_id: str
+    score_value: float
+    score_label: str
+    request_known: bool
+    model: str
+    prompt_version: int
+    variant: str
+
+
+@dataclass(frozen=True)
+class Count:
+    stored: int
+
+
+def copies(project: Project) -> list[Copy]:
+    sql = (
+        "SELECT id, request_id, score_value, score_label, request_known, model, prompt_version, variant"
+        " FROM scores FINAL WHERE project_id = {project:UUID} ORDER BY score_value, id"
+    )
+    return client.query(sql, {"project": project.pk}, row=Copy, name="test")
+
+
+def values(project: Project) -> list[float]:
+    return [copy.score_value for copy in copies(project)]
+
+
+def physical() -> list[int]:
+    """Rows of scores and of feedback that still say something, seen or not."""
+    sql = "SELECT (SELECT count() FROM {table:Identifier} WHERE is_deleted = 0) AS stored"
+    return [client.query(sql, {"table": table}, row=Count, name="test")[0].stored for table in ("scores", "feedback")]
+
+
+def feedback_copies(project: Project) -> list[tuple[Any, ...]]:
+    sql = (
+        "SELECT session_id, score, has_text FROM feedback FINAL WHERE project_id = {project:UUID}"
+        " ORDER BY session_id, score"
+    )
+    return client.execute(sql, {"project": project.pk})
+
+
+def request_entry(project: Project, **values: Any) -> SpoolEntry:
+    given = {"model": "gpt-x", "prompt_config_id": CONFIG, "prompt_version": 3, "rollout_id": ROLLOUT}
+    return make_entry(project_id=str(project.pk), **{**given, "variant": "target", **values})
+
+
+@pytest.fixture
+def store_away(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Nobody answers at the store's address, until `undo`."""
+    client.close()
+    monkeypatch.setattr(client, "resolve_url", lambda: "clickhouse://127.0.0.1:1/llm")
+    yield monkeypatch
+    client.close()
+
+
+def test_copy__score_of_a_stored_request__knows_what_it_was(project: Project, spool: Path) -> None:
+    entry = request_entry(project)
+    store(spool, entry)
+    make_score(project, request_id=entry.record.request_id)
+
+    assert copy_due() == 1
+
+    (copy,) = copies(project)
+    assert copy.request_known
+    assert (copy.model, copy.prompt_version, copy.variant) == ("gpt-x", 3, "target")
+    assert Score.objects.get().copy_due_at is None
+    assert copy_due() == 0
+
+
+def test_copy__request_stored_later__found_at_a_later_look(
+    project: Project, spool: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = request_entry(project)
+    score = make_score(project, request_id=entry.record.request_id)
+    copy_due()
+    assert [copy.request_known for copy in copies(project)] == [False]
+    due = Score.objects.get().copy_due_at
+    assert due is not None and due > timezone.now()
+    assert copy_due() == 0
+
+    store(spool, entry)
+    monkeypatch.setattr(timezone, "now", lambda: due)
+    assert copy_due() == 1
+
+    assert [(copy.id, copy.request_known, copy.model) for copy in copies(project)] == [(score.pk, True, "gpt-x")]
+    assert Score.objects.get().copy_due_at is None
+
+
+def test_copy__request_never_stored__given_up_after_days(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    score = make_score(project, request_id=uuid7(1_780_000_000_000_000))
+    looks, now = 0, score.updated_at
+    while (due := Score.objects.get().copy_due_at) is not None:
+        now, looks = max(now, due), looks + 1
+        monkeypatch.setattr(timezone, "now", lambda moment=now: moment)
+        copy_due()
+
+    assert now - score.updated_at > timedelta(days=2)
+    assert looks < 60
+    assert len(copies(project)) == 1
+
+
+@pytest.mark.parametrize("request_id", ["mine", str(uuid4()), "ffffffff-ffff-7fff-bfff-ffffffffffff", "ü' \\ %"])
+def test_copy__ids_that_are_not_the_gateways__copied_without_a_request(project: Project, request_id: str) -> None:
+    make_score(project, request_id=request_id)
+
+    copy_due()
+
+    assert [(copy.request_id, copy.request_known) for copy in copies(project)] == [(request_id, False)]
+
+
+def test_copy__request_of_another_project__stays_unknown(project: Project, spool: Path) -> None:
+    theirs = request_entry(make_project())
+    store(spool, theirs)
+    make_score(project, request_id=theirs.record.request_id)
+
+    copy_due()
+
+    assert [(copy.request_known, copy.model) for copy in copies(project)] == [(False, "")]
+
+
+def test_copy__changed_score__replaces_its_copy(project: Project) -> None:
+    for value in (10, 20, 30):
+        make_score(project, score_id="mine", score_value=value)
+        copy_due()
+        assert values(project) == [value]
+
+
+def test_copy__changed_while_being_copied__copied_again(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_score(project, score_id="mine", score_value=10)
+    insert = client.insert
+
+    def change_and_insert(*args: Any, **options: Any) -> None:
+        monkeypatch.setattr(client, "insert", insert)
+        make_score(project, score_id="mine", score_value=20)
+        insert(*args, **options)
+
+    monkeypatch.setattr(client, "insert", change_and_insert)
+
+    copy_due()
+    assert Score.objects.get().copy_due_at is not None
+    copy_due()
+
+    assert values(project) == [20]
+
+
+def test_copy__two_workers__each_row_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in range(5):
+        make_score(project, score_value=value)
+    insert = client.insert
+
+    def another_worker_too(*args: Any, **options: Any) -> None:
+        insert(*args, **options)
+        insert(*args, **options)
+
+    monkeypatch.setattr(client, "insert", another_worker_too)
+    copy_due()
+
+    assert values(project) == list(range(5))
+
+
+def test_copy__old_version_arrives_last__does_not_win(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_score(project, score_id="mine", score_value=10)
+    late: list[Any] = []
+    insert = client.insert
+    monkeypatch.setattr(client, "insert", lambda *args, **options: late.append((args, options)))
+    copy_due()
+    monkeypatch.setattr(client, "insert", insert)
+
+    make_score(project, score_id="mine", score_value=20)
+    copy_due()
+    for args, options in late:
+        insert(*args, **options)
+
+    assert values(project) == [20]
+
+
+def test_copy__more_than_a_chunk__all(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "CHUNK", 3)
+    for value in range(8):
+        make_score(project, score_value=value)
+
+    assert copy_due() == 8
+    assert values(project) == list(range(8))
+
+
+def test_copy__category__short_reason_is_the_label(project: Project) -> None:
+    make_score(project, score_type="category", score_value=1, reason="off topic")
+    make_score(project, score_type="category", score_value=2, reason="off topic", score_label="bad")
+    make_score(project, score_type="category", score_value=3, reason="x" * 101)
+    make_score(project, score_type="number", score_value=4, reason="off topic")
+
+    copy_due()
+
+    assert [copy.score_label for copy in copies(project)] == ["off topic", "bad", "", ""]
+
+
+def test_copy_task__store_away__rows_wait_and_nothing_is_lost_or_doubled(project: Project, store_away: Any) -> None:
+    make_score(project, score_value=1)
+    record_feedback(project_id=project.pk, session_id="s", score=4, text="x", actor="")
+    copy_scores()
+    assert Score.objects.filter(copy_due_at=None).count() == Feedback.objects.filter(copy_due_at=None).count() == 0
+
+    store_away.undo()
+    client.close()
+    copy_scores()
+    copy_scores()
+
+    assert values(project) == [1]
+    assert feedback_copies(project) == [("s", 4, True)]
+
+
+def test_copy__store_fails_after_taking_the_rows__each_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_score(project, score_value=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "_next_look", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            copy_due()
+    assert values(project) == [1]
+
+    copy_due()
+
+    assert values(project) == [1]
+
+
+def test_delete_scores__copied__gone_from_both(project: Project) -> None:
+    other = make_project()
+    request_id = str(uuid4())
+    make_score(project, request_id=request_id, score_value=1)
+    make_score(project, request_id=request_id, score_value=2)
+    make_score(project, request_id="kept", score_value=3)
+    make_score(other, request_id=request_id, score_value=4)
+    copy_due()
+
+    assert delete_scores_of(project.pk, [UUID(request_id), "nobody"]) == 2
+    assert list(Score.objects.for_project(project.pk).values_list("score_value", flat=True)) == [3]
+    copy_due()
+
+    assert values(project) == [3]
+    assert values(other) == [4]
+    assert physical() == [2, 0]
+    assert not CopyWithdrawal.objects.exists()
+
+
+def test_delete_scores__copy_arrives_afterwards__not_seen(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_score(project)
+    late: list[Any] = []
+    insert = client.insert
+    monkeypatch.setattr(client, "insert", lambda *args, **options: late.append((args, options)))
+    copy_due()
+    monkeypatch.setattr(client, "insert", insert)
+
+    delete_scores_of(project.pk, ["r-1"])
+    copy_due()
+    for args, options in late:
+        insert(*args, **options)
+
+    assert values(project) == []
+
+
+def test_delete__store_away__catches_up_later(project: Project, store_away: Any) -> None:
+    store_away.undo()
+    client.close()
+    make_score(project)
+    record_feedback(project_id=project.pk, session_id="s", score=4, text="", actor="")
+    copy_scores()
+    store_away.setattr(client, "resolve_url", lambda: "clickhouse://127.0.0.1:1/llm")
+    client.close()
+
+    assert delete_scores_of(project.pk, ["r-1"]) == delete_feedback_of(project.pk, "s") == 1
+    copy_scores()
+    assert CopyWithdrawal.objects.count() == 2
+    store_away.undo()
+    client.close()
+    copy_scores()
+
+    assert values(project) == []
+    assert feedback_copies(project) == []
+    assert physical() == [0, 0]
+
+
+def test_delete_feedback__of_one_session__others_stay(project: Project) -> None:
+    for session_id in ("a/b", "a"):
+        record_feedback(project_id=project.pk, session_id=session_id, score=5, text="", actor="")
+        record_feedback(project_id=project.pk, session_id=session_id, score=None, text="said", actor="")
+    copy_due()
+    assert len(feedback_copies(project)) == 4
+
+    assert delete_feedback_of(project.pk, "a") == 2
+    copy_due()
+
+    assert feedback_copies(project) == [("a/b", 0, True), ("a/b", 5, False)]
+    assert set(Feedback.objects.values_list("session_id", flat=True)) == {"a/b"}
+
+
+def test_delete_before__older_ones__leave_both(project: Project) -> None:
+    for value in (1, 2):
+        make_score(project, score_value=value)
+        record_feedback(project_id=project.pk, session_id="s", score=value, text="", actor="")
+    copy_due()
+    moment = Score.objects.get(score_value=2).created_at
+
+    assert delete_scores_before(project.pk, moment) == delete_feedback_before(project.pk, moment) == 1
+    copy_due()
+
+    assert values(project) == [2]
+    assert feedback_copies(project) == [("s", 2, False)]
+
+
+def test_announce__broker_away__only_said_in_the_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from celery import current_app
+
+    with current_app.connection_for_write("redis://127.0.0.1:1/0") as nobody:
+        send = current_app.send_task
+        monkeypatch.setattr(
+            "analytics.copying.announcement.current_app.send_task",
+            lambda name, **options: send(name, connection=nobody, **options),
+        )
+        announce()
+
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        "copy.postponed error=OperationalError"
+    ]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_score__committed__worker_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(
+        "analytics.copying.announcement.current_app.send_task", lambda name, **options: asked.append(name)
+    )
+
+    make_score(make_project())
+
+    assert asked == ["analytics.copy_scores"]
