@@ -7,6 +7,9 @@ from enum import StrEnum
 import msgspec
 
 
+DEFAULT_RETENTION_DAYS = 400
+
+
 class Outcome(StrEnum):
     SUCCESS = "success"
     ERROR = "error"
@@ -82,7 +85,7 @@ class RequestRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     alloc_unit: int = 0
     alloc_fallback: bool = False
     contract_violation: bool = False
-    retention_days: int = 400
+    retention_days: int = DEFAULT_RETENTION_DAYS
     attempts: tuple[Attempt, ...] = ()
     attributes: dict[str, str] = {}
 

@@ -17,15 +17,18 @@ from typing import NamedTuple
 
 from analytics.spool import names
 
-# State, stream, ts, api key id, request id, project id, model, user id, session id; longer texts are cut.
-_SLOT = struct.Struct("<B?6xqQ36s36s96s256s256s")
+# State, stream, retention in days, ts, api key id, request id, project id, model, user id, session id; longer texts are
+# cut. A table of an earlier version has a retention of 0.
+_SLOT = struct.Struct("<B?H4xqQ36s36s96s256s256s")
+_MOST_DAYS = 2**16 - 1
 _SLOTS_AT_FIRST = 256
 _FREE = 0
 _IN_USE = 1
 
 
 class InflightRequest(NamedTuple):
-    """What is known of a request before it has an outcome. `ts` is Unix time in microseconds."""
+    """What is known of a request before it has an outcome. `ts` is Unix time in microseconds; `retention_days` 0 means
+    that nobody said."""
 
     request_id: str
     project_id: str
@@ -35,6 +38,7 @@ class InflightRequest(NamedTuple):
     stream: bool
     session_id: str
     user_id: str
+    retention_days: int = 0
 
 
 class InflightTable:
@@ -70,6 +74,7 @@ class InflightTable:
         stream: bool,
         session_id: str,
         user_id: str,
+        retention_days: int = 0,
     ) -> int:
         """Note an admitted request; the number returned goes to `end`. Raises OSError when the table cannot grow."""
         if not self._free:
@@ -81,6 +86,7 @@ class InflightTable:
             start,
             _FREE,
             stream,
+            min(retention_days, _MOST_DAYS),
             ts,
             api_key_id,
             request_id.encode(),
@@ -125,9 +131,9 @@ def _reserve(fd: int, size: int) -> None:
 def read_table(content: bytes) -> Iterator[InflightRequest]:
     """Requests in the slots that are in use."""
     whole = len(content) - len(content) % _SLOT.size
-    for state, stream, ts, key, *texts in _SLOT.iter_unpack(memoryview(content)[:whole]):
+    for state, stream, days, ts, key, *texts in _SLOT.iter_unpack(memoryview(content)[:whole]):
         if state == _IN_USE:
             request_id, project_id, model, user_id, session_id = (
                 text.rstrip(b"\0").decode("utf-8", "ignore") for text in texts
             )
-            yield InflightRequest(request_id, project_id, ts, key, model, stream, session_id, user_id)
+            yield InflightRequest(request_id, project_id, ts, key, model, stream, session_id, user_id, days)

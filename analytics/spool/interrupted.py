@@ -10,7 +10,7 @@ import logging
 import os
 from pathlib import Path
 
-from analytics.contracts import Outcome, RequestRecord, SpoolEntry
+from analytics.contracts import DEFAULT_RETENTION_DAYS, Outcome, RequestRecord, SpoolEntry
 from analytics.spool import frames, names
 from analytics.spool.inflight import InflightRequest, read_table
 from analytics.spool.reader import is_finished, request_ids
@@ -89,6 +89,7 @@ def _interrupted(request: InflightRequest) -> RequestRecord:
         error_code="internal_error",
         error_message="The worker died while the request was in flight.",
         stream=request.stream,
+        retention_days=request.retention_days or DEFAULT_RETENTION_DAYS,
     )
 
 

@@ -30,9 +30,15 @@ def record(runtime: Runtime, account: Account) -> None:
     if account.recorded:
         return
     account.recorded = True
-    runtime.spool.append(SpoolEntry(_record_of(account), account.body, b"".join(account.response)))
+    runtime.spool.append(_entry_of(account))
     if account.slot is not None:
         runtime.inflight.end(account.slot)
+
+
+def _entry_of(account: Account) -> SpoolEntry:
+    if not account.snapshot.settings.logging.content:
+        return SpoolEntry(_record_of(account))
+    return SpoolEntry(_record_of(account), account.body, b"".join(account.response))
 
 
 def _record_of(account: Account) -> RequestRecord:
@@ -81,6 +87,7 @@ def _record_of(account: Account) -> RequestRecord:
         variant=prompt.variant,
         alloc_unit=prompt.unit,
         alloc_fallback=prompt.fallback,
+        retention_days=account.snapshot.settings.logging.retention_days,
         contract_violation=account.contract_violation,
         attempts=_attempts(account, usage, own_cost),
         attributes=account.attributes,

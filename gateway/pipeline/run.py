@@ -81,6 +81,7 @@ async def _answer(runtime: Runtime, account: Account, receive: Receive, reply: R
         request.stream is True,
         account.headers.session_id,
         account.headers.user_id or request.user or "",
+        account.snapshot.settings.logging.retention_days,
     )
     context = RequestContext(account.snapshot, account.headers, account.body, request, LazyFields(account.body))
     context = with_prompt(context, account)

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.contracts import Outcome, SpoolEntry
+from analytics.contracts import DEFAULT_RETENTION_DAYS, Outcome, SpoolEntry
 from analytics.spool import frames, names
 from analytics.spool import writer as writer_module
 from analytics.spool.inflight import InflightTable, read_table
@@ -283,6 +283,20 @@ def test_interrupted__recorded_but_slot_still_in_use__not_doubled(spool: Path) -
 
     outcomes = {frame.record().session_id: frame.record().outcome for frame in read(spool)}
     assert outcomes == {"s": Outcome.SUCCESS, "t": Outcome.INTERRUPTED}
+
+
+@pytest.mark.parametrize(("said", "kept"), [(30, 30), (0, DEFAULT_RETENTION_DAYS), (10**6, 2**16 - 1)])
+def test_interrupted__of_a_project_with_a_retention__is_kept_as_long(spool: Path, said: int, kept: int) -> None:
+    """0 is what a table of an earlier version says."""
+    table = InflightTable(spool)
+    record = make_entry().record
+    table.begin(record.request_id, record.project_id, record.ts, 1, "m", False, "s", "u", said)
+    table.close()
+
+    record_interrupted(spool)
+
+    [frame] = read(spool)
+    assert frame.record().retention_days == kept
 
 
 def test_interrupted__shipper_died_before_removing_the_table__not_doubled(
