@@ -6,6 +6,7 @@ from django.urls import path
 
 from analytics.views.feedback import SessionFeedbackView
 from analytics.views.metrics import OverviewView, ProviderLatencyView
+from analytics.views.score_metrics import FeedbackMetricsView, ScoreMetricsView
 from analytics.views.scores import RequestScoresView, ScoreBatchView, ScoresView
 from analytics.views.sessions import SessionRequestsView, SessionsView, SessionView
 
@@ -18,6 +19,8 @@ urlpatterns = [
     path("scores", ScoresView.as_view()),
     path("scores/batch", ScoreBatchView.as_view()),
     path("scores/request/<path:request_id>", RequestScoresView.as_view()),
+    path("metrics/scores", ScoreMetricsView.as_view()),
+    path("metrics/feedback", FeedbackMetricsView.as_view()),
     path("metrics/overview", OverviewView.as_view()),
     path("metrics/provider-latency", ProviderLatencyView.as_view()),
 ]

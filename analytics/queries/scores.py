@@ -1,0 +1,167 @@
+"""How were requests scored: per score, and per model, prompt version or arm of the requests?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from analytics.clickhouse import client
+
+# What a grouping sets apart, besides score and type. The values of columns that a grouping lacks are all the same.
+GROUPINGS: Mapping[str, Sequence[str]] = {
+    "none": (),
+    "model": ("provider", "model"),
+    "prompt_version": ("prompt_config_id", "prompt_version"),
+    "variant": ("rollout_id", "variant"),
+    "evaluator_type": ("evaluator_type",),
+}
+LABELS_SHOWN = 50
+
+_EMPTY = {
+    "provider": "''",
+    "model": "''",
+    "prompt_config_id": "toUUID('00000000-0000-0000-0000-000000000000')",
+    "prompt_version": "toUInt32(0)",
+    "rollout_id": "toUUID('00000000-0000-0000-0000-000000000000')",
+    "variant": "''",
+    "evaluator_type": "''",
+}
+
+
+@dataclass(frozen=True)
+class ScoreFilter:
+    """`start` and `end` are when scores were made, both included; empty texts ask for all."""
+
+    start: datetime
+    end: datetime
+    score_name: str = ""
+    score_type: str = ""
+    evaluator_type: str = ""
+
+
+@dataclass(frozen=True)
+class ScoreGroup:
+    """`provider` to `evaluator_type` are empty where the grouping does not set them apart or nobody knows."""
+
+    score_name: str
+    score_type: str
+    provider: str
+    model: str
+    prompt_config_id: UUID
+    prompt_version: int
+    rollout_id: UUID
+    variant: str
+    evaluator_type: str
+    scores: int
+    mean: float
+    lowest: float
+    highest: float
+
+
+@dataclass(frozen=True)
+class Label:
+    """What a category or a boolean score was, and how often."""
+
+    label: str
+    scores: int
+
+
+@dataclass(frozen=True)
+class ScoreFigures:
+    """`labels` are the most frequent ones, of booleans and categories only."""
+
+    group: ScoreGroup
+    labels: Sequence[Label] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Labelled:
+    score_name: str
+    score_type: str
+    provider: str
+    model: str
+    prompt_config_id: UUID
+    prompt_version: int
+    rollout_id: UUID
+    variant: str
+    evaluator_type: str
+    label: str
+    scores: int
+
+
+@dataclass(frozen=True)
+class _Count:
+    count: int
+
+
+_KEY = ("score_name", "score_type", *_EMPTY)
+_ORDER = ", ".join(_KEY)
+_LABELLED = "AND s.score_type IN ('boolean', 'category') AND s.score_name IN {names:Array(String)}"
+_LABEL = """multiIf(
+        s.score_type = 'boolean', if(s.score_value = 1, 'true', 'false'), s.score_label != '', s.score_label,
+        toString(s.score_value))"""
+
+
+def score_figures(
+    project_id: UUID, wanted: ScoreFilter, group_by: str, *, limit: int, offset: int
+) -> tuple[int, list[ScoreFigures]]:
+    """How many groups there are, and a page of them by name, type and group. `group_by` is one of GROUPINGS."""
+    where, params = _matching(project_id, wanted)
+    columns = _columns(group_by)
+    sql = f"""
+SELECT {columns}, count() AS scores, avg(s.score_value) AS mean, min(s.score_value) AS lowest,
+    max(s.score_value) AS highest
+FROM scores AS s FINAL WHERE {where} GROUP BY {_ORDER} ORDER BY {_ORDER} LIMIT {{limit:UInt64}} OFFSET {{offset:UInt64}}
+"""  # noqa: S608 - fragments of this file, values are parameters
+    groups = client.query(sql, {**params, "limit": limit, "offset": offset}, row=ScoreGroup, name="scores.figures")
+    labels = _labels(where, params, columns, groups)
+    figures = [ScoreFigures(group, labels.get(_key(group), [])) for group in groups]
+    if len(groups) < limit and (groups or not offset):
+        return offset + len(groups), figures
+    count = f"SELECT count() AS count FROM (SELECT {columns} FROM scores AS s FINAL WHERE {where} GROUP BY {_ORDER})"  # noqa: S608 - as above
+    return client.query(count, params, row=_Count, name="scores.count")[0].count, figures
+
+
+def _labels(
+    where: str, params: Mapping[str, Any], columns: str, groups: Sequence[ScoreGroup]
+) -> Mapping[tuple[Any, ...], list[Label]]:
+    """Of the groups on the page. Numbers have none, so a project that has only those is asked once."""
+    names = sorted({group.score_name for group in groups if group.score_type != "number"})
+    if not names:
+        return {}
+    sql = f"""
+SELECT {columns}, {_LABEL} AS label, count() AS scores
+FROM scores AS s FINAL WHERE {where} {_LABELLED} GROUP BY {_ORDER}, label
+ORDER BY {_ORDER}, scores DESC, label LIMIT {{labels:UInt64}} BY {_ORDER}
+"""  # noqa: S608 - fragments of this file, values are parameters
+    found = client.query(sql, {**params, "names": names, "labels": LABELS_SHOWN}, row=_Labelled, name="scores.labels")
+    labels: defaultdict[tuple[Any, ...], list[Label]] = defaultdict(list)
+    for row in found:
+        labels[_key(row)].append(Label(row.label, row.scores))
+    return labels
+
+
+def _columns(group_by: str) -> str:
+    kept = GROUPINGS[group_by]
+    others = [f"s.{name} AS {name}" if name in kept else f"{empty} AS {name}" for name, empty in _EMPTY.items()]
+    return ", ".join(["s.score_name AS score_name", "s.score_type AS score_type", *others])
+
+
+def _key(row: ScoreGroup | _Labelled) -> tuple[Any, ...]:
+    return tuple(getattr(row, name) for name in _KEY)
+
+
+def _matching(project_id: UUID, wanted: ScoreFilter) -> tuple[str, dict[str, Any]]:
+    where = (
+        "s.project_id = {project:UUID} AND s.ts >= {start:DateTime64(6, 'UTC')} AND s.ts <= {end:DateTime64(6, 'UTC')}"
+    )
+    params: dict[str, Any] = {"project": project_id, "start": wanted.start, "end": wanted.end}
+    for name in ("score_name", "score_type", "evaluator_type"):
+        if getattr(wanted, name):
+            where += f" AND s.{name} = {{{name}:String}}"
+            params[name] = getattr(wanted, name)
+    return where, params

@@ -1,0 +1,65 @@
+"""Parameters and wire shapes of the figures about scores and feedback."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from rest_framework import serializers
+
+from analytics.models import EVALUATOR_CHARACTERS, SCORE_NAME_CHARACTERS, ScoreType
+from analytics.parameters import RangeParameters
+from analytics.queries.feedback import FeedbackDay
+from analytics.queries.scores import GROUPINGS, ScoreFigures
+
+_DEFAULT_RANGE = timedelta(days=30)
+
+
+class ScoreRangeParameters(RangeParameters):
+    """Without a start the range is the 30 days before its end, without an end it ends now."""
+
+    def between(self) -> tuple[datetime, datetime]:
+        end = self.validated_data.get("end_date") or datetime.now(UTC)
+        return self.validated_data.get("start_date") or end - _DEFAULT_RANGE, end
+
+
+class ScoreMetricsParameters(ScoreRangeParameters):
+    group_by = serializers.ChoiceField(choices=sorted(GROUPINGS), default="none")
+    score_name = serializers.CharField(required=False, allow_blank=True, max_length=SCORE_NAME_CHARACTERS)
+    score_type = serializers.ChoiceField(required=False, allow_blank=True, choices=ScoreType.choices)
+    evaluator_type = serializers.CharField(required=False, allow_blank=True, max_length=EVALUATOR_CHARACTERS)
+
+
+def score_figures_entry(figures: ScoreFigures, group_by: str) -> dict[str, Any]:
+    """The group's own fields are null where the request is not known, or has none."""
+    group = figures.group
+    return {
+        "score_name": group.score_name,
+        "score_type": group.score_type,
+        **{name: _known(getattr(group, name)) for name in GROUPINGS[group_by]},
+        "count": group.scores,
+        "mean": group.mean,
+        "min": group.lowest,
+        "max": group.highest,
+        "distribution": None
+        if group.score_type == ScoreType.NUMBER
+        else [{"label": item.label, "count": item.scores} for item in figures.labels],
+    }
+
+
+def feedback_day_entry(day: FeedbackDay) -> dict[str, Any]:
+    return {
+        "date": day.day,
+        "count": day.feedback,
+        "text_count": day.texts,
+        "session_count": day.sessions,
+        "mean_score": day.mean,
+        "scores": {str(score): count for score, count in enumerate(day.by_score, start=1)},
+    }
+
+
+def _known(value: Any) -> Any:
+    if isinstance(value, UUID):
+        return str(value) if value.int else None
+    return value or None
