@@ -20,6 +20,8 @@ class Outcome(StrEnum):
 class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
     """One call to one provider. `status` is the provider's HTTP status, 0 when there was none; times in ms.
 
+    `offset_us` is when it began, in microseconds from the request's arrival.
+
     Tokens and cost are those that the provider bills for this call: of the one that answered, and of one that failed
     after it had counted. `cost_usd` is empty when nothing is billed or the price is unknown.
     """
@@ -32,6 +34,7 @@ class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: str = ""
+    offset_us: int = 0
 
 
 class RequestRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -40,7 +43,8 @@ class RequestRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     `ts` is Unix time in microseconds (UTC) of the request's arrival. `request_id` is a UUIDv7. Token counts follow
     `integrations.providers.base.Usage`: `prompt_tokens` includes cached and cache-written ones; they are the answer's.
     Costs are US dollars as decimal strings with 10 places, of every attempt that is billed; all empty when a price is
-    unknown (`cost_known` False).
+    unknown (`cost_known` False). `trace_id` and `parent_span_id` are those of the client's `traceparent`, if it sent
+    one; `prompt_name` is the name that `prompt_config_id` had.
     """
 
     request_id: str
@@ -88,6 +92,9 @@ class RequestRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     retention_days: int = DEFAULT_RETENTION_DAYS
     attempts: tuple[Attempt, ...] = ()
     attributes: dict[str, str] = {}
+    trace_id: str = ""
+    parent_span_id: str = ""
+    prompt_name: str = ""
 
 
 class SpoolEntry(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -29,6 +30,12 @@ _SESSION_ID = f"{PREFIX}session-id".encode()
 _USER_ID = f"{PREFIX}user-id".encode()
 _FORCE_VARIANT = f"{PREFIX}force-variant".encode()
 
+# https://www.w3.org/TR/trace-context/#traceparent-header: later versions may say more behind the flags.
+_TRACEPARENT = re.compile(
+    r"(?:00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}"
+    r"|(?!00|ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}(?:-.*)?)\Z"
+)
+
 RawHeaders = Iterable[tuple[bytes, bytes]]
 
 
@@ -42,6 +49,7 @@ class RequestHeaders(msgspec.Struct):
     session_id: str = ""
     user_id: str = ""
     force_variant: str = ""
+    traceparent: str = ""
     variables: dict[str, str] = msgspec.field(default_factory=dict)
 
 
@@ -52,6 +60,7 @@ def _text(value: bytes) -> str:
 
 _PLAIN = {
     b"x-project-id": "project_id",
+    b"traceparent": "traceparent",
     b"content-encoding": "content_encoding",
     _PROMPT_CONFIG: "prompt_config",
     _SESSION_ID: "session_id",
@@ -71,6 +80,14 @@ def read_headers(raw: RawHeaders) -> RequestHeaders:
         elif name.startswith(_VARIABLE_PREFIX):
             headers.variables[_variable(name)] = _text(value)
     return headers
+
+
+def trace_parent(header: str) -> tuple[str, str]:
+    """Trace id and span id of the client's span, in hexadecimal; both empty when the header is none or not valid."""
+    found = _TRACEPARENT.match(header.strip())
+    if found is None:
+        return "", ""
+    return found[1] or found[3], found[2] or found[4]
 
 
 @lru_cache(maxsize=4096)

@@ -19,6 +19,7 @@ from typing import Any
 from analytics.clickhouse import client
 from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError
 from analytics.shipper import batch
+from analytics.shipper.batch import Located
 from analytics.shipper.dead_letters import DeadLetters
 from analytics.shipper.rows import COLUMNS
 from analytics.shipper.state import Plan, State, StateFile
@@ -31,6 +32,7 @@ logger = logging.getLogger("analytics.shipper")
 _STORE_ERRORS = (AnalyticsUnavailableError, AnalyticsLimitError, AnalyticsQueryError)
 
 Insert = Callable[[Sequence[Sequence[Any]], str], None]
+InsertSpans = Callable[[Sequence[Located], str], None]
 
 _FIRST_RETRY_SECONDS = 0.2
 _LAST_RETRY_SECONDS = 60.0
@@ -58,16 +60,26 @@ def insert_into_store(rows: Sequence[Sequence[Any]], token: str) -> None:
 class Shipper:
     """The one shipper of a spool's directory. Raises SpoolLockedError when there is one already.
 
+    With `insert_spans` the records become spans as well, after their rows and before they count as shipped.
+
     `stop` may be set from a signal handler: the batch in hand is finished if the store takes it
     at once, else kept as it is.
     """
 
-    def __init__(self, directory: Path, *, insert: Insert = insert_into_store, lock_seconds: float = 0.0) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        insert: Insert = insert_into_store,
+        insert_spans: InsertSpans | None = None,
+        lock_seconds: float = 0.0,
+    ) -> None:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.stop = threading.Event()
         self.shipped = 0
         self._directory = directory
         self._insert = insert
+        self._insert_spans = insert_spans
         self._lock = _take_lock(directory / "shipper.lock", lock_seconds)
         self._file = StateFile(directory)
         self._state = self._file.load()
@@ -118,7 +130,7 @@ class Shipper:
         frames = batch.read_frames(self._directory, plan, self._dead)
         rows = batch.to_rows(frames, self._dead)
         try:
-            if not self._insert_until_stored(rows, plan.token):
+            if rows and not self._until_stored(lambda: self._insert(rows, plan.token), len(rows)):
                 return False
         except AnalyticsQueryError as error:
             if len(frames) > 1:
@@ -126,22 +138,35 @@ class Shipper:
                 return True
             self._dead.keep_frame(frames[0].segment, frames[0].frame, f"{error}\n{error.reason}")
         else:
+            if not self._spans_stored(frames, plan.token):
+                return False
             self.shipped += len(rows)
         self._commit(plan)
         return True
 
-    def _insert_until_stored(self, rows: Sequence[Sequence[Any]], token: str) -> bool:
+    def _spans_stored(self, frames: Sequence[Located], token: str) -> bool:
+        """False when told to stop. Spans that the store refuses are given up: the records themselves are stored."""
+        insert_spans = self._insert_spans
+        if insert_spans is None:
+            return True
+        try:
+            return self._until_stored(lambda: insert_spans(frames, token), len(frames))
+        except AnalyticsQueryError as error:
+            logger.error("spans.refused records=%d code=%d", len(frames), error.server_code)
+            return True
+
+    def _until_stored(self, insert: Callable[[], None], rows: int) -> bool:
         """False when told to stop. Raises AnalyticsQueryError only when the rows themselves are at fault."""
         began = time.monotonic()
         wait, failed = _FIRST_RETRY_SECONDS, False
-        while rows:
+        while True:
             try:
-                self._insert(rows, token)
+                insert()
             except _STORE_ERRORS as error:
                 if isinstance(error, AnalyticsQueryError) and error.server_code in _CONTENT_CODES:
                     raise
                 if not failed:
-                    logger.warning("store.unavailable rows=%d reason=%s", len(rows), type(error).__name__)
+                    logger.warning("store.unavailable rows=%d reason=%s", rows, type(error).__name__)
                 failed = True
             else:
                 break
@@ -150,7 +175,7 @@ class Shipper:
             quick = time.monotonic() - began < _QUICK_RETRIES_FOR_SECONDS
             wait = min(wait * 2, _QUICK_RETRY_SECONDS if quick else _LAST_RETRY_SECONDS)
         if failed:
-            logger.warning("store.recovered rows=%d seconds=%.1f", len(rows), time.monotonic() - began)
+            logger.warning("store.recovered rows=%d seconds=%.1f", rows, time.monotonic() - began)
         return True
 
     def _commit(self, plan: Plan) -> None:

@@ -101,6 +101,7 @@ class Account:
     output_bytes: int = 0
     response: list[bytes] = field(default_factory=list)
     attempts: list[AttemptRecord] = field(default_factory=list)  # those that failed
+    asked_at: float = 0.0  # when the latest attempt was called
     served_seconds: float | None = None  # how long the attempt took that answers; those that failed are in `attempts`
     served_error: str = ""  # how a stream broke after its first output
     spent: list[Cost | None] = field(default_factory=list)  # by failed attempts that are billed; None: unknown
@@ -130,8 +131,13 @@ class Account:
                 prompt_tokens=usage.prompt_tokens,
                 completion_tokens=usage.completion_tokens,
                 cost_usd=f"{cost.total:f}" if cost is not None else "",
+                offset_us=self.offset_us(),
             )
         )
+
+    def offset_us(self) -> int:
+        """When the latest attempt was called, in microseconds from the request's arrival."""
+        return int((self.asked_at - self.started) * 1_000_000) if self.asked_at else 0
 
     def serve_from(self, attempt: Attempt) -> None:
         self.provider = attempt.provider

@@ -7,6 +7,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from analytics.contracts import Attempt, Outcome, RequestRecord, SpoolEntry
+from gateway.headers import trace_parent
 from gateway.pipeline.context import Account
 from gateway.pipeline.estimate import estimated_tokens
 from gateway.runtime import Runtime
@@ -46,6 +47,7 @@ def _record_of(account: Account) -> RequestRecord:
     usage = _usage_of(account)
     request, error, first_output, prompt = account.request, account.error, account.first_output, account.prompt
     own_cost = known_cost(usage, account.price)
+    trace_id, parent_span_id = trace_parent(account.headers.traceparent) if account.headers.traceparent else ("", "")
     cost = _sum_of([own_cost if usage.total_tokens else Cost(), *account.spent]) if account.spent else own_cost
     return RequestRecord(
         request_id=account.request_id,
@@ -91,6 +93,9 @@ def _record_of(account: Account) -> RequestRecord:
         contract_violation=account.contract_violation,
         attempts=_attempts(account, usage, own_cost),
         attributes=account.attributes,
+        trace_id=trace_id,
+        parent_span_id=parent_span_id,
+        prompt_name=prompt.name,
     )
 
 
@@ -107,6 +112,7 @@ def _attempts(account: Account, usage: Usage, cost: Cost | None) -> tuple[Attemp
         usage.prompt_tokens,
         usage.completion_tokens,
         _text(cost.total) if cost is not None else "",
+        account.offset_us(),
     )
     return (*account.attempts, served) if account.attempts else (served,)
 

@@ -82,7 +82,7 @@ class _Walker(Generic[T]):
         account, retries = self._account, 0
         while True:
             account.serve_from(attempt)
-            started = time.perf_counter()
+            started = account.asked_at = time.perf_counter()
             try:
                 result = await self._call(attempt)
             except (ProviderError, RecursionError) as error:

@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from typing_extensions import override
 
 from analytics.shipper.loop import Shipper, SpoolLockedError
+from analytics.shipper.spans import insert_spans
 
 _LOCK_SECONDS = 5.0
 
@@ -27,7 +28,8 @@ class Command(BaseCommand):
     @override
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            shipper = Shipper(settings.SPOOL_DIR, lock_seconds=_LOCK_SECONDS)
+            spans = insert_spans if settings.GATEWAY_SPANS else None
+            shipper = Shipper(settings.SPOOL_DIR, insert_spans=spans, lock_seconds=_LOCK_SECONDS)
         except (SpoolLockedError, ValueError) as error:
             raise CommandError(str(error)) from error
         for number in (signal.SIGTERM, signal.SIGINT):
