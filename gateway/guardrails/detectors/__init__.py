@@ -1,0 +1,1 @@
+"""Pure functions over text: what it holds, and where. Every pattern is matched in time linear in the text."""

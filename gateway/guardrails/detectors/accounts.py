@@ -1,0 +1,141 @@
+"""Numbers that money moves by: cards, IBANs, wallets. Each has a checksum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import re2
+from stdnum import bitcoin, iban, luhn
+from stdnum.exceptions import ValidationError
+
+from gateway.guardrails.detectors.characters import Span
+
+_DIGITS = re2.compile(r"[0-9](?:[ -]?[0-9])*[ -]?[0-9]{4}")
+_GROUP = re2.compile(r"[0-9]+")
+_MIN_CARD, _MAX_GROUPS = 12, 5
+
+# Issuers by the first digits of their numbers, and the lengths they give out (ISO/IEC 7812; the ranges the networks
+# publish): first, last, lengths.
+_ISSUERS: tuple[tuple[str, str, tuple[int, ...]], ...] = (
+    ("4", "4", (13, 16, 19)),  # Visa
+    ("51", "55", (16,)),  # Mastercard
+    ("2221", "2720", (16,)),  # Mastercard
+    ("34", "34", (15,)),  # American Express
+    ("37", "37", (15,)),
+    ("300", "305", (14, 16)),  # Diners Club
+    ("3095", "3095", (14, 16)),
+    ("36", "36", (14, 16)),
+    ("38", "39", (14, 16)),
+    ("6011", "6011", (16, 19)),  # Discover
+    ("644", "649", (16, 19)),
+    ("65", "65", (16, 19)),
+    ("62", "62", (16, 17, 18, 19)),  # UnionPay
+    ("35", "35", (16, 17, 18, 19)),  # JCB, which was given 3528 to 3589; nobody else has the rest
+    ("1800", "1800", (15,)),
+    ("2131", "2131", (15,)),
+    ("50", "50", (12, 13, 14, 15, 16, 17, 18, 19)),  # Maestro, Dankort, Elo
+    ("56", "58", (12, 13, 14, 15, 16, 17, 18, 19)),
+    ("60", "61", (12, 13, 14, 15, 16, 17, 18, 19)),  # RuPay, Hipercard, Maestro
+    ("63", "64", (12, 13, 14, 15, 16, 17, 18, 19)),
+    ("66", "69", (12, 13, 14, 15, 16, 17, 18, 19)),
+    ("2200", "2204", (16, 17, 18, 19)),  # Mir
+    ("81", "82", (16,)),  # RuPay
+    ("9792", "9792", (16,)),  # Troy
+)
+
+_IBAN = re2.compile(r"(?i)\b[a-z]{2}[0-9]{2}(?:[a-z0-9]{11,30}|(?:[ -][a-z0-9]{4}){2,7}(?:[ -][a-z0-9]{1,3})?)\b")
+_MIN_IBAN = 15
+
+_BECH32 = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
+_BECH32_GENERATORS = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
+_BECH32M = 0x2BC830A3
+
+_CRYPTO = re2.compile(r"\b(?:[13][1-9A-HJ-NP-Za-km-z]{25,34}|(?i:bc1)(?i:[02-9ac-hj-np-z]{11,71})|0x[0-9a-fA-F]{40})\b")
+
+
+def find_cards(data: bytes) -> Iterator[Span]:
+    for match in _DIGITS.finditer(data):
+        start, end = match.span()
+        if data[max(0, start - 1) : start].isalnum() or data[end : end + 1].isalnum():
+            continue
+        groups = [(start + group.start(), start + group.end()) for group in _GROUP.finditer(data[start:end])]
+        yield from _cards_among(data, groups)
+
+
+def _cards_among(data: bytes, groups: list[Span]) -> Iterator[Span]:
+    """Other numbers may stand before and after with nothing but a blank between."""
+    first = 0
+    while first < len(groups):
+        for last in range(min(first + _MAX_GROUPS, len(groups)) - 1, first - 1, -1):
+            span = groups[first][0], groups[last][1]
+            if span[1] - span[0] >= _MIN_CARD and _is_card(data[span[0] : span[1]]):
+                yield span
+                first = last
+                break
+        first += 1
+
+
+def _is_card(candidate: bytes) -> bool:
+    digits = candidate.translate(None, b" -").decode()
+    return _is_issued(digits) and luhn.is_valid(digits) and _is_grouped(candidate)
+
+
+def _is_issued(digits: str) -> bool:
+    return any(first <= digits[: len(first)] <= last and len(digits) in lengths for first, last, lengths in _ISSUERS)
+
+
+def _is_grouped(candidate: bytes) -> bool:
+    """One run, or groups as they stand on a card; a row of small numbers is no card."""
+    groups = candidate.replace(b"-", b" ").split(b" ")
+    return all(len(group) >= 4 for group in groups[:-1])
+
+
+def find_ibans(data: bytes) -> Iterator[Span]:
+    for match in _IBAN.finditer(data):
+        start, end = match.span()
+        for last in _ends(data, start, end):
+            if _is_iban(data[start:last]):
+                yield start, last
+                break
+
+
+def _ends(data: bytes, start: int, end: int) -> Iterator[int]:
+    """Where it may end: words of four letters that follow look like another group."""
+    yield end
+    while end - start > _MIN_IBAN:
+        end = max(data.rfind(b" ", start, end), data.rfind(b"-", start, end))
+        if end < 0:
+            return
+        yield end
+
+
+def _is_iban(candidate: bytes) -> bool:
+    try:
+        # Without the countries' own checksums: accounts that a country would refuse are still accounts.
+        iban.validate(candidate.decode(), check_country=False)
+    except ValidationError:
+        return False
+    return True
+
+
+def find_crypto(data: bytes) -> Iterator[Span]:
+    for match in _CRYPTO.finditer(data):
+        start, end = match.span()
+        candidate = data[start:end].decode()
+        if candidate.startswith("0x") or bitcoin.is_valid(candidate) or _is_taproot(candidate.lower()):
+            yield start, end
+
+
+def _is_taproot(address: str) -> bool:
+    """`bc1p…`, whose checksum (BIP 350) python-stdnum does not know yet."""
+    if not address.startswith("bc1p"):
+        return False
+    # The expanded human-readable part "bc", then the data; both as BIP 173 has it.
+    values = [3, 3, 0, 2, 3, *(_BECH32.index(character) for character in address[3:])]
+    checksum = 1
+    for value in values:
+        top = checksum >> 25
+        checksum = (checksum & 0x1FFFFFF) << 5 ^ value
+        for bit, generator in enumerate(_BECH32_GENERATORS):
+            checksum ^= generator if top >> bit & 1 else 0
+    return checksum == _BECH32M

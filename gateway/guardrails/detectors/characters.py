@@ -1,0 +1,35 @@
+"""Offsets of a text and of its UTF-8 bytes, on which RE2 searches."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+
+Span = tuple[int, int]
+
+
+def encoded(text: str) -> bytes:
+    """UTF-8; a lone surrogate, which JSON can spell and UTF-8 cannot, becomes a question mark."""
+    return text.encode("utf-8", "replace")
+
+
+def plain(text: str) -> str:
+    """Letters in disguise (mathematical, full-width) as what they look like, and without characters nobody sees."""
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFKC", text)
+    return "".join(character for character in text if unicodedata.category(character) != "Cf")
+
+
+def character_spans(data: bytes, spans: Iterable[Span]) -> list[Span]:
+    """Spans of bytes as spans of characters. `spans` are ordered and do not overlap; the text is decoded once."""
+    if data.isascii():
+        return list(spans)
+    found: list[Span] = []
+    position = characters = 0
+    for start, end in spans:
+        characters += len(data[position:start].decode("utf-8", "replace"))
+        length = len(data[start:end].decode("utf-8", "replace"))
+        found.append((characters, characters + length))
+        characters, position = characters + length, end
+    return found

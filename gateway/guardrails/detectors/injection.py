@@ -1,0 +1,66 @@
+"""How much a text looks like an attempt to make a model work against its operator: a score of rules."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import re2
+
+from gateway.guardrails.detectors.characters import encoded, plain
+from gateway.guardrails.detectors.foreign import foreign_requests
+from gateway.guardrails.detectors.injection_rules import RULES, THRESHOLD, Rule
+from gateway.guardrails.detectors.matching import PatternSet, options
+
+
+class Scored(NamedTuple):
+    """`score` from 0 to 1; `rules` by name, in the order of the table."""
+
+    score: float
+    rules: tuple[str, ...]
+
+    @property
+    def is_injection(self) -> bool:
+        return self.score >= THRESHOLD
+
+
+_CLEAN = Scored(0.0, ())
+_FOREIGN = "foreign_request"
+_FOREIGN_WEIGHT = 0.5
+
+
+_HIMSELF = re2.compile(
+    r"(?i)(?:n['\x{2019}]?t|\b(?:not|never|i|we|they|he|she|people|who|why|how to|when to"
+    r"|easily|often|sometimes|always))\s(?:\w+\s)?$"
+)
+_LOOK_BACK = 24
+
+
+_TRUSTED = [rule for rule in RULES if not rule.untrusted]
+_UNTRUSTED = [rule for rule in RULES if rule.untrusted]
+_TRUSTED_SET = PatternSet([rule.pattern for rule in _TRUSTED])
+_UNTRUSTED_SET = PatternSet([rule.pattern for rule in _UNTRUSTED])
+_GUARDED = {rule: re2.compile(rule.pattern, options()) for rule in RULES if rule.guarded}
+
+
+def injection_score(text: str, *, untrusted: bool) -> Scored:
+    """`untrusted`: the text stands in a document or in a tool's result, where nobody should be giving orders."""
+    text = plain(text)
+    data = encoded(text)
+    matching = [_TRUSTED[index] for index in _TRUSTED_SET.matching(data)]
+    if untrusted:
+        matching += [_UNTRUSTED[index] for index in _UNTRUSTED_SET.matching(data)]
+    found = {rule.name: rule.weight for rule in matching if _gives_orders(rule, data)}
+    if untrusted and foreign_requests(text):
+        found[_FOREIGN] = _FOREIGN_WEIGHT
+    if not found:
+        return _CLEAN
+    return Scored(min(1.0, round(sum(found.values()), 3)), tuple(found))
+
+
+def _gives_orders(rule: Rule, data: bytes) -> bool:
+    """False when somebody only speaks of himself wherever the rule matches."""
+    pattern = _GUARDED.get(rule)
+    return pattern is None or any(
+        not _HIMSELF.search(data[max(0, match.start() - _LOOK_BACK) : match.start()])
+        for match in pattern.finditer(data)
+    )

@@ -1,0 +1,127 @@
+"""Telephone numbers: by their international or national form, or because the text says that they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import phonenumbers
+import re2
+from phonenumbers import NumberParseException
+
+from gateway.guardrails.detectors.characters import Span
+
+_EXTENSION = r"(?:[ ,]{0,2}(?:x|ext\.?|extension) ?[0-9]{1,6})?"
+_REST = r"(?:[ ().\-/]{0,3}[0-9])"
+
+_INTERNATIONAL = re2.compile(
+    r"(?i)(?:\+|\b00[ \-]?[1-9]|\b011[ \-][1-9]|\b001-)[ (]{0,2}[0-9]?" + _REST + "{6,14}" + _EXTENSION
+)
+_NORTH_AMERICAN = re2.compile(
+    r"(?i)(?:\b1[ .\-])?(?:\([2-9][0-9]{2}\)[ \-]?|\b[2-9][0-9]{2}[ .\-])[2-9][0-9]{2}[ .\-][0-9]{4}\b" + _EXTENSION
+)
+_NATIONAL = re2.compile(r"(?:\(0[0-9]{1,4}\)|\b0[0-9]{1,4})[ \-/.](?:[ ]?[0-9]{1,4}[ \-.]?){1,4}[0-9]{2}\b")
+
+_NUMBER = r"([+(]?[0-9]" + _REST + "{5,14}" + _EXTENSION + ")"
+_LABELS = (
+    r"tele?phones?|phones?|phone numbers?|tel|tlf|telef(?:on|oon|ono)\w*|t[ée]l[ée]phone|tel[ée]fono|mobile?|m[óo]vil"
+    r"|mob|cell(?:ular|phone)?|celular|desk|landline|hotline|fax|whats ?app|signal|sms|handy|rufnummer|mobilfunk\w*"
+    r"|call(?:ed|ing)?|dial|ring|text(?:ed)? (?:me|us|him|her|them)|reach(?:ed)?|rufen?|appele[rz]?|llam\w+"
+    r"|(?:my|his|her|our|their|your) (?:\w+ )?numbers?|contact(?: (?:number|no\.?|me|us|him|her|them))?"
+)
+_NAMED_BEFORE = re2.compile(r"(?i)\b(?:" + _LABELS + r")\b[^0-9+(\n]{0,32}(?::?\s{0,4})" + _NUMBER)
+_NAMED_AFTER = re2.compile(
+    r"(?i)(?:^|[^0-9a-z])"
+    + _NUMBER
+    + r"[ \-(,\[]{1,3}(?:office|fax|mobile|mob|cell|home|work|tel|phone|desk|landline)\b"
+)
+# What is counted by another number: `my account number is …`
+_OTHER_NUMBER = re2.compile(
+    r"(?i)\b(?:account|acct|card|case|claim|customer|driver\S*|id|invoice|iban|licen[cs]e|member(?:ship)?|order|passport|policy"
+    r"|reference|routing|serial|ssn|tax|ticket|tracking|transaction|vat|zip)\b"
+)
+_ONLY_BLANKS = re2.compile(r"^[0-9 ]+$")
+_SOCIAL_SECURITY = re2.compile(r"^[0-9]{3}[ .\-][0-9]{2}[ .\-][0-9]{4}$")
+_DATE = re2.compile(
+    r"^(?:[0-9]{1,2}[ ./\-][0-9]{1,2}[ ./\-](?:[0-9]{2}|[0-9]{4})|[0-9]{4}[ ./\-][0-9]{1,2}[ ./\-][0-9]{1,2})$"
+)
+
+# Whose numbers with a leading zero are recognised without a word that says so: the most spoken numbering plans.
+_REGIONS = ("GB", "DE", "FR", "IT", "AU", "IL", "IN", "BR", "ZA", "NL", "JP", "CH", "AT", "SE", "BE")
+_MIN_DIGITS, _MAX_DIGITS = 7, 15
+_MAX_GROUPS_AFTER = 3
+
+
+def find_phones(data: bytes) -> Iterator[Span]:
+    spans: list[Span] = []
+    for match in _INTERNATIONAL.finditer(data):
+        spans += _accepted(data, match.span(), sure=True)
+    for match in _NORTH_AMERICAN.finditer(data):
+        start, end = match.span()
+        # Three groups with blanks between them are also what other numbers look like.
+        if not _ONLY_BLANKS.search(data[start:end]) or _is_north_american(data[start:end].decode()):
+            spans += _accepted(data, (start, end))
+    for match in _NATIONAL.finditer(data):
+        start, end = match.span()
+        if _is_national(data[start:end].decode()):
+            spans += _accepted(data, (start, end))
+    for match in _NAMED_BEFORE.finditer(data):
+        if not _OTHER_NUMBER.search(data[match.start() : match.start(1)]):
+            spans += _accepted(data, match.span(1), sure=True)
+    for match in _NAMED_AFTER.finditer(data):
+        spans += _accepted(data, match.span(1), sure=True)
+    yield from _apart(spans)
+
+
+def _accepted(data: bytes, span: Span, *, sure: bool = False) -> list[Span]:
+    """The span, if it stands alone and is neither a date nor too long to be dialled; without the groups at its end that
+    make it so: another number may follow with nothing but a blank between."""
+    start, end = span
+    before = data[max(0, start - 1) : start]
+    if before.isalnum() or (before in (b"-", b".", b"/", b",", b"$", b"#") and not sure):
+        return []
+    for last in _ends(data, start, end):
+        if _is_dialled(data, start, last) and (sure or not _SOCIAL_SECURITY.search(data[start:last])):
+            return [(start, last)]
+    return []
+
+
+def _ends(data: bytes, start: int, end: int) -> Iterator[int]:
+    yield end
+    for _ in range(_MAX_GROUPS_AFTER):
+        end = start + len(data[start:end].rstrip(b"0123456789").rstrip(b" .-/()"))
+        yield end
+
+
+def _is_dialled(data: bytes, start: int, end: int) -> bool:
+    number = data[start:end].lower().partition(b"x")[0].partition(b"e")[0]
+    digits = len(number) - len(number.translate(None, b"0123456789"))
+    if data[end : end + 1].isalnum() or not _MIN_DIGITS <= digits <= _MAX_DIGITS:
+        return False
+    return not _DATE.search(data[start:end])
+
+
+@lru_cache(maxsize=4096)
+def _is_north_american(number: str) -> bool:
+    return _is_valid(number, "US")
+
+
+@lru_cache(maxsize=4096)
+def _is_national(number: str) -> bool:
+    return any(_is_valid(number, region) for region in _REGIONS)
+
+
+def _is_valid(number: str, region: str | None) -> bool:
+    try:
+        return phonenumbers.is_valid_number(phonenumbers.parse(number, region))
+    except NumberParseException:
+        return False
+
+
+def _apart(spans: list[Span]) -> Iterator[Span]:
+    """The longest where several overlap, in order."""
+    last = (-1, -1)
+    for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if start >= last[1]:
+            yield start, end
+            last = (start, end)

@@ -1,0 +1,90 @@
+"""Personal data with a form of its own: addresses, numbers and accounts that a format or a checksum gives away.
+
+Two steps, both linear in the text: one RE2 pattern per kind proposes, a library that knows the numbering plan or the
+checksum (phonenumbers, python-stdnum, ipaddress) decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+from gateway.guardrails.detectors.accounts import find_cards, find_crypto, find_ibans
+from gateway.guardrails.detectors.characters import Span, character_spans, encoded
+from gateway.guardrails.detectors.internet import find_emails, find_ips
+from gateway.guardrails.detectors.phones import find_phones
+from gateway.guardrails.detectors.social_security import find_itins, find_ssns
+
+
+class PiiKind(StrEnum):
+    EMAIL = "email"
+    IBAN = "iban"
+    CARD = "card"
+    CRYPTO = "crypto"
+    US_SSN = "us_ssn"
+    US_ITIN = "us_itin"
+    IP = "ip"
+    PHONE = "phone"
+
+
+class PiiEntity(NamedTuple):
+    """`start` and `end` count characters."""
+
+    kind: PiiKind
+    start: int
+    end: int
+
+
+# What is surer comes first and keeps its place: nothing else is looked for inside it.
+_FINDERS: tuple[tuple[PiiKind, Callable[[bytes], Iterator[Span]]], ...] = (
+    (PiiKind.EMAIL, find_emails),
+    (PiiKind.CRYPTO, find_crypto),
+    (PiiKind.IBAN, find_ibans),
+    (PiiKind.CARD, find_cards),
+    (PiiKind.US_SSN, find_ssns),
+    (PiiKind.US_ITIN, find_itins),
+    (PiiKind.IP, find_ips),
+    (PiiKind.PHONE, find_phones),
+)
+
+# Digits and signs of other scripts and styles, one character each, so that offsets stay.
+_PLAIN = {
+    **{base + digit: str(digit) for base in (0xFF10, 0x0660, 0x06F0, 0x0966) for digit in range(10)},
+    **dict.fromkeys((0x00A0, 0x2007, 0x2009, 0x202F), " "),
+    **dict.fromkeys(range(0x2010, 0x2016), "-"),
+    0x2212: "-",
+    0xFF20: "@",
+    0xFF0E: ".",
+    0xFF0B: "+",
+    0xFF1A: ":",
+}
+
+
+def find_pii(text: str) -> list[PiiEntity]:
+    """What the text holds, in order, never overlapping."""
+    if not text.isascii():
+        text = text.translate(_PLAIN)
+    data = encoded(text)
+    taken: list[tuple[int, int, PiiKind]] = []
+    for kind, finder in _FINDERS:
+        found = [(start, end, kind) for start, end in finder(data)]
+        if found:
+            taken = _merged(taken, found) if taken else found
+    spans = character_spans(data, [(start, end) for start, end, _ in taken])
+    return [PiiEntity(kind, start, end) for (start, end), (_, _, kind) in zip(spans, taken, strict=True)]
+
+
+def _merged(
+    taken: list[tuple[int, int, PiiKind]], found: list[tuple[int, int, PiiKind]]
+) -> list[tuple[int, int, PiiKind]]:
+    """Both in order, without what of `found` overlaps `taken`. Both are ordered and free of overlaps themselves."""
+    merged: list[tuple[int, int, PiiKind]] = []
+    index = 0
+    for entity in found:
+        while index < len(taken) and taken[index][1] <= entity[0]:
+            merged.append(taken[index])
+            index += 1
+        if index == len(taken) or taken[index][0] >= entity[1]:
+            merged.append(entity)
+    return merged + taken[index:]

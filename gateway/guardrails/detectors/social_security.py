@@ -1,0 +1,48 @@
+"""Social-security and taxpayer numbers of the United States."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import re2
+from stdnum.us import ssn
+
+from gateway.guardrails.detectors.characters import Span
+
+# The same separator twice; `RE2` has no back-references. Nine bare digits are one only where the text says so.
+_WRITTEN = re2.compile(r"\b(?:[0-9]{3}-[0-9]{2}-[0-9]{4}|[0-9]{3} [0-9]{2} [0-9]{4}|[0-9]{3}\.[0-9]{2}\.[0-9]{4})\b")
+_NAMED = re2.compile(r"(?i)\b(?:ssn|ss#|social security(?: number| no\.?| #)?)[^0-9\n]{0,20}\b([0-9]{9})\b")
+
+# The middle digits that are given out: https://www.irs.gov/irm/part3/irm_03-021-263r (python-stdnum stops at 70).
+_ITIN_GROUPS = frozenset((*range(50, 66), *range(70, 89), *range(90, 93), *range(94, 100)))
+
+
+def find_ssns(data: bytes) -> Iterator[Span]:
+    written = [span for span in _found(data) if ssn.is_valid(_dashed(data, span))]
+    if b"S" in data or b"s" in data:
+        named = [match.span(1) for match in _NAMED.finditer(data) if ssn.is_valid(_dashed(data, match.span(1)))]
+        written = sorted({*written, *named})
+    yield from written
+
+
+def find_itins(data: bytes) -> Iterator[Span]:
+    for span in _found(data):
+        number = _dashed(data, span)
+        if number.startswith("9") and int(number[4:6]) in _ITIN_GROUPS:
+            yield span
+
+
+def _found(data: bytes) -> Iterator[Span]:
+    for match in _WRITTEN.finditer(data):
+        start, end = match.span()
+        # A part of a longer number.
+        if data[max(0, start - 1) : start] in (b"-", b".", b"+") or data[end : end + 1] == b"-":
+            continue
+        if data[end : end + 1] == b"." and data[end + 1 : end + 2].isdigit():
+            continue
+        yield start, end
+
+
+def _dashed(data: bytes, span: Span) -> str:
+    digits = data[span[0] : span[1]].translate(None, b" .-").decode()
+    return f"{digits[:3]}-{digits[3:5]}-{digits[5:]}"

@@ -1,0 +1,50 @@
+"""Topics are whole words, however they are written."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.guardrails.detectors.topics import find_topics
+
+
+@pytest.mark.parametrize(
+    ("text", "topic"),
+    [
+        ("About NUCLEAR\n weapons.", "nuclear weapons"),
+        ("die STRASSE nach Rom", "straße"),
+        ("Das Wetter in Ürümqi", "ürümqi"),
+        ("I like C++!", "c++"),
+        ("我喜欢赌博游戏", "赌博"),
+        ("ｇａｍｂｌｉｎｇ", "gambling"),
+        ("gam\u00adbling", "gambling"),
+        ("(a.b)*", "(a.b)*"),
+    ],
+)
+def test_find_topics__named__is_found(text: str, topic: str) -> None:
+    assert find_topics(text, ("other", topic)) == [topic]
+
+
+@pytest.mark.parametrize(
+    ("text", "topic"),
+    [
+        ("unclear", "clear"),
+        ("weapon", "weapons"),
+        ("übel", "bel"),
+        ("axb", "a.b"),
+        ("nuclear. weapons", "nuclear weapons"),
+    ],
+)
+def test_find_topics__part_of_a_word__is_not(text: str, topic: str) -> None:
+    assert find_topics(text, (topic,)) == []
+
+
+def test_find_topics__several_hundred__in_the_order_of_the_list() -> None:
+    topics = tuple(f"topic{number}" for number in range(500))
+    assert find_topics("topic499 and topic7", topics) == ["topic7", "topic499"]
+
+
+@given(st.lists(st.text(min_size=1), min_size=1, max_size=5), st.text())
+def test_find_topics__any_phrase__never_fails(topics: list[str], text: str) -> None:
+    assert set(find_topics(text, tuple(topics))) <= set(topics)
