@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from django.urls import path
 
+from analytics.views.export import RequestsExportView
 from analytics.views.feedback import SessionFeedbackView
 from analytics.views.metrics import OverviewView, ProviderLatencyView
+from analytics.views.requests import RequestsView, RequestView
 from analytics.views.score_metrics import FeedbackMetricsView, ScoreMetricsView
 from analytics.views.scores import RequestScoresView, ScoreBatchView, ScoresView
+from analytics.views.search import SearchView
 from analytics.views.sessions import SessionRequestsView, SessionsView, SessionView
 
 # A session id is the client's own and may hold slashes.
 urlpatterns = [
+    path("requests", RequestsView.as_view()),
+    path("requests/export", RequestsExportView.as_view()),
+    path("requests/<uuid:request_id>", RequestView.as_view()),
+    path("search", SearchView.as_view()),
     path("sessions", SessionsView.as_view()),
     path("sessions/<path:session_id>/requests", SessionRequestsView.as_view()),
     path("sessions/<path:session_id>/feedback", SessionFeedbackView.as_view()),

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from clickhouse_driver import Client
 
-from analytics.clickhouse import client
+from analytics.clickhouse import client, text_index
 from analytics.clickhouse.address import resolve_url
 from analytics.errors import AnalyticsQueryError
 
@@ -31,11 +31,6 @@ CREATE TABLE IF NOT EXISTS schema_migrations (
     number UInt32, name String, applied_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC')
 ) ENGINE = MergeTree ORDER BY number
 """
-# Words in any letter case; the analyser of a text index cuts at everything that is not a letter or a digit.
-_TEXT_INDEXES = """INDEX i_prompt prompt TYPE text(tokenizer = splitByNonAlpha, preprocessor = lower(prompt)),
-    INDEX i_completion completion TYPE text(tokenizer = splitByNonAlpha, preprocessor = lower(completion)),"""
-
-
 _SKIPPED_WHEN = re.compile(r"^-- Skipped when: (SELECT .+)$", re.MULTILINE)
 # Copying a table takes as long as it takes.
 _NO_LIMIT = {"max_execution_time": 0}
@@ -77,12 +72,12 @@ def migrate() -> list[str]:
     """
     _create_ledger()
     done = {number for (number,) in client.execute("SELECT number FROM schema_migrations")}
-    indexes = _TEXT_INDEXES if _has_text_indexes() else ""
+    values = text_index.migration_values(_has_text_indexes())
     applied = []
     for migration in load_migrations():
         if migration.number in done:
             continue
-        statements = () if migration.is_done() else migration.statements(text_indexes=indexes)
+        statements = () if migration.is_done() else migration.statements(**values)
         for statement in statements:
             client.execute(statement, settings=_NO_LIMIT)
         client.insert(
@@ -118,4 +113,8 @@ def _create_database() -> None:
 
 def _has_text_indexes() -> bool:
     """Servers from 26.2 on. Without them a search reads the texts of a bounded range."""
-    return bool(client.execute("SELECT 1 FROM system.functions WHERE name = 'hasAllTokens'"))
+    try:
+        client.execute(f"SELECT hasAllTokens('text', ['ext'], '{text_index.TOKENS}')")
+    except AnalyticsQueryError:
+        return False
+    return True

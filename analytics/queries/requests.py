@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -13,8 +14,28 @@ from analytics.clickhouse import client
 
 @dataclass(frozen=True)
 class RequestFilter:
+    """An empty text or None is no filter. `start` and `end` and all bounds belong to what is asked for."""
+
     session_id: str = ""
+    user_id: str = ""
     outcome: str = ""
+    status_code: int | None = None
+    source: str = ""
+    provider: str = ""
+    model: str = ""
+    requested_model: str = ""
+    error_type: str = ""
+    error_code: str = ""
+    prompt_config_id: UUID | None = None
+    prompt_version: int | None = None
+    rollout_id: UUID | None = None
+    variant: str = ""
+    start: datetime | None = None
+    end: datetime | None = None
+    min_latency_ms: int | None = None
+    max_latency_ms: int | None = None
+    min_cost_usd: Decimal | None = None
+    max_cost_usd: Decimal | None = None
 
 
 @dataclass(frozen=True)
@@ -73,27 +94,76 @@ class _Count:
     count: int
 
 
-_COLUMNS = ", ".join(RequestRow.__dataclass_fields__)
+COLUMNS = ", ".join(RequestRow.__dataclass_fields__)
+_NEWEST_FIRST = "ORDER BY ts DESC, request_id DESC"
+_OLDEST_FIRST = "ORDER BY ts, request_id"
+
+# Conditions by field of RequestFilter. `cost_usd` of a request whose price is unknown is 0.
+_CONDITIONS = {
+    "session_id": "session_id = {session_id:String}",
+    "user_id": "user_id = {user_id:String}",
+    "outcome": "outcome = {outcome:String}",
+    "status_code": "status_code = {status_code:UInt16}",
+    "source": "source = {source:String}",
+    "provider": "provider = {provider:String}",
+    "model": "model = {model:String}",
+    "requested_model": "requested_model = {requested_model:String}",
+    "error_type": "error_type = {error_type:String}",
+    "error_code": "error_code = {error_code:String}",
+    "prompt_config_id": "prompt_config_id = {prompt_config_id:UUID}",
+    "prompt_version": "prompt_version = {prompt_version:UInt32}",
+    "rollout_id": "rollout_id = {rollout_id:UUID}",
+    "variant": "variant = {variant:String}",
+    "start": "ts >= {start:DateTime64(6, 'UTC')}",
+    "end": "ts <= {end:DateTime64(6, 'UTC')}",
+    "min_latency_ms": "latency_ms >= {min_latency_ms:UInt32}",
+    "max_latency_ms": "latency_ms <= {max_latency_ms:UInt32}",
+    "min_cost_usd": "cost_known AND cost_usd >= {min_cost_usd:Decimal(18, 10)}",
+    "max_cost_usd": "cost_known AND cost_usd <= {max_cost_usd:Decimal(18, 10)}",
+}
 
 
 def list_requests(
     project_id: UUID, wanted: RequestFilter, *, limit: int, offset: int, oldest_first: bool = False
 ) -> tuple[int, list[RequestRow]]:
     """How many requests match, and one page of them."""
-    where, params = _where(project_id, wanted)
-    direction = "ASC" if oldest_first else "DESC"
-    order = f"ORDER BY ts {direction}, request_id {direction} LIMIT {{limit:UInt64}} OFFSET {{offset:UInt64}}"
-    sql = f"SELECT {_COLUMNS} FROM requests WHERE {where} {order}"  # noqa: S608 - fragments of this file
-    rows = client.query(sql, {**params, "limit": limit, "offset": offset}, row=RequestRow, name="requests.list")
-    if len(rows) < limit and (rows or not offset):
-        return offset + len(rows), rows
-    count = f"SELECT count() AS count FROM requests WHERE {where}"  # noqa: S608 - as above
-    return client.query(count, params, row=_Count, name="requests.count")[0].count, rows
+    where, params = request_conditions(project_id, wanted)
+    sql = f"SELECT count() AS count FROM requests WHERE {where}"  # noqa: S608 - fragments of this file
+    count = client.query(sql, params, row=_Count, name="requests.count")[0].count
+    limit = min(limit, count - offset)
+    if limit <= 0:
+        return count, []
+    # From whichever end is nearer: all keys up to the page are read. New requests do not move the older end.
+    beyond = count - offset - limit
+    from_far_end = beyond < offset
+    order = _OLDEST_FIRST if oldest_first != from_far_end else _NEWEST_FIRST
+    sql = f"SELECT {COLUMNS} FROM requests WHERE {where} {order} LIMIT {{limit:UInt64}} OFFSET {{offset:UInt64}}"  # noqa: S608 - as above
+    page = {**params, "limit": limit, "offset": beyond if from_far_end else offset}
+    rows = client.query(sql, page, row=RequestRow, name="requests.list")
+    return count, rows[::-1] if from_far_end else rows
+
+
+def get_requests(project_id: UUID, keys: Sequence[tuple[datetime, UUID]]) -> list[RequestRow]:
+    """Those with these times and ids that there are, the newest first."""
+    if not keys:
+        return []
+    where = (
+        "project_id = {project:UUID} AND ts IN {times:Array(DateTime64(6, 'UTC'))} AND request_id IN {ids:Array(UUID)}"
+    )
+    # With a LIMIT the wide columns are read for the rows found, and not for the blocks those are in.
+    sql = f"SELECT {COLUMNS} FROM requests WHERE {where} {_NEWEST_FIRST} LIMIT {{limit:UInt64}}"  # noqa: S608 - as above
+    params = {
+        "project": project_id,
+        "times": [ts for ts, _ in keys],
+        "ids": [request_id for _, request_id in keys],
+        "limit": len(keys),
+    }
+    return client.query(sql, params, row=RequestRow, name="requests.get_many")
 
 
 def get_request(project_id: UUID, request_id: UUID) -> RequestRow | None:
     where = "project_id = {project:UUID} AND request_id = {request:UUID}"
-    sql = f"SELECT {_COLUMNS} FROM requests WHERE {where} LIMIT 1"  # noqa: S608 - as above
+    sql = f"SELECT {COLUMNS} FROM requests WHERE {where} LIMIT 1"  # noqa: S608 - as above
     rows = client.query(sql, {"project": project_id, "request": request_id}, row=RequestRow, name="requests.get")
     return rows[0] if rows else None
 
@@ -109,13 +179,8 @@ def get_payload(project_id: UUID, request: RequestRow) -> Payload | None:
     return rows[0] if rows else None
 
 
-def _where(project_id: UUID, wanted: RequestFilter) -> tuple[str, dict[str, Any]]:
-    where = "project_id = {project:UUID}"
-    values: dict[str, Any] = {"project": project_id}
-    if wanted.session_id:
-        where += " AND session_id = {session:String}"
-        values["session"] = wanted.session_id
-    if wanted.outcome:
-        where += " AND outcome = {outcome:String}"
-        values["outcome"] = wanted.outcome
-    return where, values
+def request_conditions(project_id: UUID, wanted: RequestFilter) -> tuple[str, dict[str, Any]]:
+    """The WHERE of a question on `requests`, and its parameters."""
+    given = {name: value for name in _CONDITIONS if (value := getattr(wanted, name)) not in ("", None)}
+    where = " AND ".join(["project_id = {project:UUID}", *(_CONDITIONS[name] for name in given)])
+    return where, {"project": project_id, **given}

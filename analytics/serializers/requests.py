@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
-from analytics.queries.requests import RequestRow
+from analytics.queries.requests import Payload, RequestRow
 
 
 def request_entry(row: RequestRow) -> dict[str, Any]:
@@ -47,6 +48,31 @@ def request_entry(row: RequestRow) -> dict[str, Any]:
         "prompt_preview": row.prompt_preview,
         "completion_preview": row.completion_preview,
     }
+
+
+def request_detail(row: RequestRow, payload: Payload | None) -> dict[str, Any]:
+    """`content_logged` tells an empty body from one that was not kept or is past its retention."""
+    return {
+        **request_entry(row),
+        "content_logged": payload is not None,
+        "request": stored_body(payload.request) if payload else None,
+        "response": stored_body(payload.response) if payload else None,
+    }
+
+
+def stored_body(text: str) -> Any:
+    """A body as JSON where it is such JSON as can be sent on, else as text; None when it is empty.
+
+    Clients and providers do send NaN, halves of surrogate pairs and numbers of thousands of digits.
+    """
+    if not text:
+        return None
+    try:
+        value = json.loads(text, parse_constant=str)
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError):
+        return text
+    return value
 
 
 def _error(row: RequestRow) -> dict[str, str] | None:

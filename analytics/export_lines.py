@@ -1,0 +1,62 @@
+"""Requests as lines of JSON, for the export over HTTP and on the command line."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from analytics.queries.export import Exported, export_chunks
+from analytics.queries.requests import RequestFilter
+from analytics.serializers.requests import request_entry, stored_body
+from core.errors import ApplicationError
+from core.exception_handler import error_body, log_unexpected
+
+logger = logging.getLogger("analytics.export")
+
+_encoder = msgspec.json.Encoder()
+
+
+def export_lines(project_id: UUID, wanted: RequestFilter, *, content: bool) -> Iterator[bytes]:
+    """Pieces of the export, whole lines each.
+
+    A failure before the first piece is raised; a later one becomes the last line, `{"error": …}`.
+    """
+    count = 0
+    try:
+        for chunk in export_chunks(project_id, wanted, content=content):
+            piece = b"".join(_line(item, content=content) for item in chunk)
+            count += len(chunk)
+            yield piece
+    except Exception as error:
+        if not count:
+            raise
+        yield _encoder.encode(error_body(_reported(error, project_id))) + b"\n"
+    else:
+        logger.info("export.finished project_id=%s requests=%d", project_id, count)
+
+
+def _reported(error: Exception, project_id: UUID) -> ApplicationError:
+    if isinstance(error, ApplicationError):
+        logger.warning("export.broken project_id=%s error=%s", project_id, type(error).__name__)
+        return error
+    log_unexpected(error, f"export of {project_id}")
+    return ApplicationError("The service failed unexpectedly.")
+
+
+def _line(item: Exported, *, content: bool) -> bytes:
+    row, payload = item
+    entry: dict[str, Any] = request_entry(row)
+    if content:
+        entry["request"] = stored_body(payload.request) if payload else None
+        entry["response"] = stored_body(payload.response) if payload else None
+    try:
+        return _encoder.encode(entry) + b"\n"
+    except OverflowError:
+        # A number beyond 64 bits in somebody's body. The standard library has no bounds.
+        entry["created_at"] = msgspec.to_builtins(row.ts)
+        return json.dumps(entry, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"

@@ -1,0 +1,90 @@
+"""All requests of a project that match, in the order of their keys, a few at a time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from analytics.clickhouse import client
+from analytics.errors import AnalyticsLimitError
+from analytics.queries.requests import COLUMNS, Payload, RequestFilter, RequestRow, request_conditions
+
+logger = logging.getLogger("analytics.export")
+
+# Every chunk is a question of its own that starts behind the last key: none is held open while a client reads.
+CHUNK_ROWS = 2_000
+# Bodies have any size: the next chunk is as large as this many bytes would have been in the last one.
+CHUNK_BYTES = 8 * 1024 * 1024
+_FIRST_PAYLOADS = 50
+_MOST_PAYLOADS = 200
+
+Exported = tuple[RequestRow, Payload | None]
+
+
+@dataclass(frozen=True)
+class _KeyedPayload:
+    request_id: UUID
+    request: str
+    response: str
+
+
+def export_chunks(project_id: UUID, wanted: RequestFilter, *, content: bool) -> Iterator[list[Exported]]:
+    """Chunks of (request, its bodies), the oldest first; bodies are None without `content` and where none are stored.
+
+    Raises what `client.query` does. What is written while it goes on is included if it is newer than the last key.
+    """
+    last: RequestRow | None = None
+    while rows := _rows_after(project_id, wanted, last):
+        if content:
+            yield from _with_payloads(project_id, rows)
+        else:
+            yield [(row, None) for row in rows]
+        if len(rows) < CHUNK_ROWS:
+            return
+        last = rows[-1]
+
+
+def _rows_after(project_id: UUID, wanted: RequestFilter, last: RequestRow | None) -> list[RequestRow]:
+    where, params = request_conditions(project_id, wanted)
+    if last:
+        # The first condition is what the primary key can use.
+        where += (
+            " AND ts >= {last_ts:DateTime64(6, 'UTC')}"
+            " AND (ts > {last_ts:DateTime64(6, 'UTC')} OR request_id > {last_id:UUID})"
+        )
+        params |= {"last_ts": last.ts, "last_id": last.request_id}
+    sql = f"SELECT {COLUMNS} FROM requests WHERE {where} ORDER BY ts, request_id LIMIT {CHUNK_ROWS}"  # noqa: S608 - fragments of this package, values are parameters
+    return client.query(sql, params, row=RequestRow, name="export.requests")
+
+
+def _with_payloads(project_id: UUID, rows: Sequence[RequestRow]) -> Iterator[list[Exported]]:
+    size, done = _FIRST_PAYLOADS, 0
+    while done < len(rows):
+        part = rows[done : done + size]
+        try:
+            found = _payloads(project_id, part)
+        except AnalyticsLimitError:
+            if len(part) == 1:
+                raise
+            size = len(part) // 2
+            logger.info("export.halved project_id=%s rows=%d", project_id, size)
+            continue
+        yield [(row, found.get(row.request_id)) for row in part]
+        done += len(part)
+        held = sum(len(payload.request) + len(payload.response) for payload in found.values())
+        size = min(_MOST_PAYLOADS, max(1, CHUNK_BYTES * len(part) // max(held, 1)))
+
+
+def _payloads(project_id: UUID, rows: Sequence[RequestRow]) -> dict[UUID, Payload]:
+    times: list[datetime] = [row.ts for row in rows]
+    sql = """
+        SELECT request_id, request, response FROM payloads
+        PREWHERE project_id = {project:UUID} AND ts IN {times:Array(DateTime64(6, 'UTC'))}
+            AND request_id IN {ids:Array(UUID)}
+    """
+    params = {"project": project_id, "times": times, "ids": [row.request_id for row in rows]}
+    found = client.query(sql, params, row=_KeyedPayload, name="export.payloads")
+    return {payload.request_id: Payload(payload.request, payload.response) for payload in found}

@@ -1,0 +1,299 @@
+"""Which requests speak of this?
+
+A request matches when every word and every quoted part of the query occurs in its prompt or its completion: inside
+words too, in any letter case. The newest match comes first.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from analytics.clickhouse import client
+from analytics.clickhouse.text_index import TEXT, TOKENS, UNSPACED_TEXT, UNSPACED_TOKENS, folded
+from analytics.queries.newest import start_of_newest
+from analytics.queries.requests import RequestRow, get_requests
+from analytics.queries.search_terms import Tokens, tokens
+
+PREVIEW_CHARACTERS = 240
+# Texts read for a query that no index helps: one of very short words, or on a server without text indexes.
+READ_WITHOUT_INDEX = 10_000
+
+_BEFORE_MATCH = 80
+# Frequent words are found among the newest requests, and the parts of the table with older ones are never opened.
+_LOOK_FIRST_AT = 20_000
+# Matches that are tried against filters on other columns than the text before the requests that pass are looked up.
+_CANDIDATES = 1_000
+_REPEAT_PROBE_SECONDS = 60.0
+
+_FROM = " AND ts >= {start:DateTime64(6, 'UTC')}"
+_BEFORE = " AND ts < {before:DateTime64(6, 'UTC')}"
+
+
+@dataclass(frozen=True)
+class SearchFilter:
+    """`terms` come from `search_terms.parse`. An empty text or None is no filter; the range includes both its ends."""
+
+    terms: Sequence[str]
+    model: str = ""
+    user_id: str = ""
+    session_id: str = ""
+    start: datetime | None = None
+    end: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Preview:
+    """A piece of a text. `start` is its place in the text, `more` whether the text goes on after it."""
+
+    text: str
+    start: int
+    more: bool
+
+
+@dataclass(frozen=True)
+class SearchHit:
+    request: RequestRow
+    prompt: Preview
+    completion: Preview
+
+
+@dataclass(frozen=True)
+class Found:
+    """`more`: there are further matches, older than the last hit. `searched_since`: what is older than this was not
+    looked at; None when everything in the range was. `folded_terms` are what to mark in the previews.
+    """
+
+    hits: list[SearchHit]
+    more: bool
+    searched_since: datetime | None
+    folded_terms: list[str]
+
+
+@dataclass(frozen=True)
+class _Match:
+    ts: datetime
+    request_id: UUID
+    prompt_start: int
+    prompt_piece: str
+    completion_start: int
+    completion_piece: str
+
+
+@dataclass(frozen=True)
+class _Key:
+    ts: datetime
+    request_id: UUID
+
+
+@dataclass(frozen=True)
+class _Folded:
+    folded: list[str]
+
+
+@dataclass(frozen=True)
+class _Time:
+    ts: datetime
+
+
+@dataclass(frozen=True)
+class _Index:
+    name: str
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """Of time; None is unbounded."""
+
+    start: datetime | None
+    before: datetime | None
+
+
+@dataclass(frozen=True)
+class _Question:
+    """The parts of a WHERE on `payloads`; `narrow` has the conditions that an index or the key answers."""
+
+    project_id: UUID
+    narrow: str
+    exact: str
+    params: Mapping[str, Any]
+    wanted: SearchFilter
+
+    @property
+    def looks_elsewhere(self) -> bool:
+        return bool(self.wanted.model or self.wanted.user_id)
+
+
+def search(project_id: UUID, wanted: SearchFilter, *, limit: int) -> Found:
+    """Raises AnalyticsLimitError for a query of frequent pieces that match almost nowhere, which takes too long."""
+    terms = _fold(wanted.terms)
+    found_by = tokens(terms) if _has_indexes() else Tokens([], [])
+    since = None if found_by else _start_of_recent(project_id, wanted)
+    question = _question(project_id, wanted, terms, found_by)
+    matches = _newest_first(question, since=since, limit=limit + 1)
+    shown = matches[:limit]
+    rows = {row.request_id: row for row in get_requests(project_id, [(match.ts, match.request_id) for match in shown])}
+    hits = [_hit(rows[match.request_id], match) for match in shown if match.request_id in rows]
+    return Found(hits, len(matches) > limit, since, terms)
+
+
+def _fold(terms: Sequence[str]) -> list[str]:
+    """As the store folds texts, so that both sides agree on the last odd letter."""
+    if all(term.isascii() for term in terms):
+        return [term.lower() for term in terms]
+    sql = f"SELECT arrayMap(term -> {folded('term')}, {{terms:Array(String)}}) AS folded"
+    return client.query(sql, {"terms": list(terms)}, row=_Folded, name="search.fold")[0].folded
+
+
+def _start_of_recent(project_id: UUID, wanted: SearchFilter) -> datetime | None:
+    """When the oldest text was stored that a search without an index may read; None when there are so few in all."""
+    where, params = _conditions(project_id, start=wanted.start, end=wanted.end)
+    sql = f"""
+        SELECT ts FROM payloads WHERE {where} ORDER BY ts DESC, request_id DESC LIMIT 1 OFFSET {{offset:UInt64}}
+    """  # noqa: S608 - fragments of this file
+    rows = client.query(sql, {**params, "offset": READ_WITHOUT_INDEX - 1}, row=_Time, name="search.recent")
+    return rows[0].ts if rows else None
+
+
+def _question(project_id: UUID, wanted: SearchFilter, terms: Sequence[str], found_by: Tokens) -> _Question:
+    narrow, params = _conditions(project_id, end=wanted.end)
+    if found_by.letters:
+        narrow += f" AND hasAllTokens({TEXT}, {{letters:Array(String)}}, '{TOKENS}')"
+        params["letters"] = found_by.letters
+    if found_by.unspaced:
+        narrow += f" AND hasAllTokens({UNSPACED_TEXT}, {{unspaced:Array(String)}}, '{UNSPACED_TOKENS}')"
+        params["unspaced"] = found_by.unspaced
+    exact = " AND ".join(f"position({TEXT}, {{term{index}:String}}) > 0" for index in range(len(terms)))
+    params.update({f"term{index}": term for index, term in enumerate(terms)})
+    if wanted.session_id:
+        exact += " AND session_id = {session:String}"
+        params["session"] = wanted.session_id
+    return _Question(project_id, narrow, exact, params, wanted)
+
+
+def _newest_first(question: _Question, *, since: datetime | None, limit: int) -> list[_Match]:
+    """Among the newest requests, and only if those are not enough among the rest."""
+    wanted = question.wanted
+    start = max(filter(None, (since, wanted.start)), default=None)
+    middle = start_of_newest(question.project_id, _LOOK_FIRST_AT, start=start, end=wanted.end)
+    if middle is None or (start and middle <= start):
+        return _find(question, _Stretch(start, None), limit)
+    found = _find(question, _Stretch(middle, None), limit)
+    if len(found) < limit:
+        found += _find(question, _Stretch(start, middle), limit - len(found))
+    return found
+
+
+def _find(question: _Question, stretch: _Stretch, limit: int) -> list[_Match]:
+    if not question.looks_elsewhere:
+        return _matches(question, stretch, limit)
+    wide = max(_CANDIDATES, limit)
+    candidates = _matches(question, stretch, wide)
+    passing = _passing(question, candidates)
+    kept = [match for match in candidates if match.request_id in passing]
+    if len(kept) >= limit or len(candidates) < wide:
+        return kept[:limit]
+    # A frequent text and a rare model or user: the requests of that model or user, then their texts.
+    return _matches(question, stretch, limit, only_passing=True)
+
+
+def _matches(question: _Question, stretch: _Stretch, limit: int, *, only_passing: bool = False) -> list[_Match]:
+    narrow, params = question.narrow, {**question.params, "limit": limit}
+    if stretch.start:
+        narrow += _FROM
+        params["start"] = stretch.start
+    if stretch.before:
+        narrow += _BEFORE
+        params["before"] = stretch.before
+    if only_passing:
+        passing, more = _passing_condition(question, stretch)
+        narrow += f" AND (ts, request_id) IN (SELECT ts, request_id FROM requests WHERE {passing})"  # noqa: S608 - fragments of this file
+        params |= more
+    terms = ", ".join(f"{{term{index}:String}}" for index in range(len(question.wanted.terms)))
+    # What PREWHERE leaves is read text by text; in WHERE its conditions would have whole blocks of texts read.
+    sql = f"""
+        SELECT ts, request_id, {_preview("prompt", terms)}, {_preview("completion", terms)}
+        FROM payloads PREWHERE {narrow} WHERE {question.exact}
+        ORDER BY ts DESC, request_id DESC LIMIT {{limit:UInt64}}
+    """  # noqa: S608 - as above, values are parameters
+    return client.query(sql, params, row=_Match, name="search.matches")
+
+
+def _preview(column: str, terms: str) -> str:
+    """SQL for the piece of a text around the first term that occurs in it, and where it starts, from 1.
+
+    One character more than is shown tells that the text goes on.
+    """
+    places = f"arrayMap(term -> positionUTF8({folded(column)}, term), [{terms}])"
+    start = f"greatest(toInt64(arrayFirst(place -> place > 0, {places})) - {_BEFORE_MATCH}, 1)"
+    return (
+        f"{start} AS {column}_start,"
+        f" substringUTF8({column}, {column}_start, {PREVIEW_CHARACTERS + 1}) AS {column}_piece"
+    )
+
+
+def _passing(question: _Question, candidates: Sequence[_Match]) -> set[UUID]:
+    if not candidates:
+        return set()
+    where, params = _passing_condition(question, _Stretch(None, None))
+    where += " AND ts IN {times:Array(DateTime64(6, 'UTC'))} AND request_id IN {ids:Array(UUID)}"
+    params["times"] = [match.ts for match in candidates]
+    params["ids"] = [match.request_id for match in candidates]
+    sql = f"SELECT ts, request_id FROM requests WHERE {where}"  # noqa: S608 - as above
+    return {row.request_id for row in client.query(sql, params, row=_Key, name="search.passing")}
+
+
+def _passing_condition(question: _Question, stretch: _Stretch) -> tuple[str, dict[str, Any]]:
+    """On `requests`: the filters that `payloads` has no columns for."""
+    wanted = question.wanted
+    where, params = _conditions(question.project_id, start=stretch.start, end=wanted.end)
+    if stretch.before:
+        where += _BEFORE
+        params["before"] = stretch.before
+    for column, value in (("model", wanted.model), ("user_id", wanted.user_id)):
+        if value:
+            where += f" AND {column} = {{{column}:String}}"
+            params[column] = value
+    return where, params
+
+
+def _conditions(
+    project_id: UUID, *, start: datetime | None = None, end: datetime | None = None
+) -> tuple[str, dict[str, Any]]:
+    where = "project_id = {project:UUID}"
+    params: dict[str, Any] = {"project": project_id}
+    if start:
+        where += _FROM
+        params["start"] = start
+    if end:
+        where += " AND ts <= {end:DateTime64(6, 'UTC')}"
+        params["end"] = end
+    return where, params
+
+
+def _hit(row: RequestRow, match: _Match) -> SearchHit:
+    prompt = _as_preview(match.prompt_piece, match.prompt_start)
+    return SearchHit(row, prompt, _as_preview(match.completion_piece, match.completion_start))
+
+
+def _as_preview(text: str, start: int) -> Preview:
+    return Preview(text[:PREVIEW_CHARACTERS], start - 1, len(text) > PREVIEW_CHARACTERS)
+
+
+_known_indexes: tuple[bool, float] = (False, float("-inf"))
+
+
+def _has_indexes() -> bool:
+    """Whether this store's texts are indexed. Asked again only while they are not: a migration may be on its way."""
+    global _known_indexes
+    known, asked = _known_indexes
+    if known or time.monotonic() - asked < _REPEAT_PROBE_SECONDS:
+        return known
+    sql = "SELECT name FROM system.data_skipping_indices WHERE database = currentDatabase() AND table = 'payloads'"
+    known = "i_text" in {row.name for row in client.query(sql, {}, row=_Index, name="search.indexes")}
+    _known_indexes = (known, time.monotonic())
+    return known

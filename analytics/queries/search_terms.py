@@ -1,0 +1,81 @@
+"""What has to occur in a text for a query to match, and how the text indexes find it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from analytics.clickhouse.text_index import FOLDED_LETTERS, IDEOGRAPHS, LETTERS, UNSPACED
+
+# A part in double quotes, else what stands between blanks. A single quote mark is a character like any other.
+_PART = re.compile(r'"([^"]+)"|(\S+)')
+# Further ones hardly narrow a search and each is looked up in every part of the index.
+_MOST_TOKENS = 24
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """What the two indexes of `analytics.clickhouse.text_index` are asked for. Both empty: they cannot help."""
+
+    letters: list[str]
+    unspaced: list[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.letters or self.unspaced)
+
+
+def parse(query: str) -> list[str]:
+    """The words and the quoted parts of a query, each once."""
+    found = (quoted or word for quoted, word in _PART.findall(query))
+    return list(dict.fromkeys(term for term in found if term.strip()))
+
+
+def tokens(folded_terms: Sequence[str]) -> Tokens:
+    """Of terms without letter case. What has them may still lack a term; what lacks one of them has not all terms."""
+    letters = [token for term in folded_terms for token in _runs(term, LETTERS)]
+    short = [term for term in folded_terms if len(term) == IDEOGRAPHS and all(map(_is_unspaced, term))]
+    return Tokens(_some(letters), _some(short))
+
+
+def fold(text: str) -> str:
+    """As `text_index.folded` does, character by character, so that every one keeps its place."""
+    return "".join(map(_fold_character, text))
+
+
+def occurrences(text: str, folded_terms: Iterable[str]) -> list[tuple[int, int]]:
+    """Where the terms stand in a text, as (start, end) in characters; those that touch are joined."""
+    folded = fold(text)
+    spots = sorted(
+        (match.start(), match.end()) for term in folded_terms for match in re.finditer(re.escape(term), folded)
+    )
+    joined: list[tuple[int, int]] = []
+    for start, end in spots:
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _fold_character(character: str) -> str:
+    lowered = character.lower()
+    for found, becomes in FOLDED_LETTERS:
+        lowered = lowered.replace(found, becomes)
+    return lowered if len(lowered) == 1 else character
+
+
+def _runs(text: str, length: int) -> list[str]:
+    return [text[start : start + length] for start in range(len(text) - length + 1)]
+
+
+def _is_unspaced(character: str) -> bool:
+    return any(first <= ord(character) <= last for first, last in UNSPACED)
+
+
+def _some(found: list[str]) -> list[str]:
+    """At most _MOST_TOKENS of them, evenly spread over the terms."""
+    distinct = list(dict.fromkeys(found))
+    if len(distinct) <= _MOST_TOKENS:
+        return distinct
+    return [distinct[index * len(distinct) // _MOST_TOKENS] for index in range(_MOST_TOKENS)]

@@ -1,0 +1,109 @@
+"""Parameters of the request log, its export and its search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+from typing_extensions import override
+
+from analytics.contracts import Outcome
+from analytics.parameters import RangeParameters, TimeField
+from analytics.queries.requests import RequestFilter
+from analytics.queries.search import SearchFilter
+from analytics.queries.search_terms import parse
+
+MAXIMUM_QUERY = 1_000
+MAXIMUM_TERMS = 20
+MAXIMUM_RESULTS = 1_000
+
+_MOST_32 = 2**32 - 1
+
+
+class _Text(serializers.CharField):
+    """The client's own text, as it stands. Empty is no filter."""
+
+    def __init__(self) -> None:
+        super().__init__(required=False, allow_blank=True, trim_whitespace=False, max_length=1024)
+
+
+class _Number(serializers.IntegerField):
+    def __init__(self, most: int = _MOST_32) -> None:
+        super().__init__(required=False, min_value=0, max_value=most)
+
+
+class _Cost(serializers.DecimalField):
+    def __init__(self) -> None:
+        super().__init__(required=False, min_value=0, max_digits=18, decimal_places=10)
+
+
+class RequestParameters(RangeParameters):
+    session_id = _Text()
+    user_id = _Text()
+    outcome = serializers.ChoiceField(required=False, choices=[str(outcome) for outcome in Outcome])
+    status_code = _Number(999)
+    source = _Text()  # type: ignore[assignment]  # declared fields do not stay on the class
+    provider = _Text()
+    model = _Text()
+    requested_model = _Text()
+    error_type = _Text()
+    error_code = _Text()
+    prompt_config_id = serializers.UUIDField(required=False)
+    prompt_version = _Number()
+    rollout_id = serializers.UUIDField(required=False)
+    variant = _Text()
+    min_latency_ms = _Number()
+    max_latency_ms = _Number()
+    min_cost_usd = _Cost()
+    max_cost_usd = _Cost()
+
+    def wanted(self) -> RequestFilter:
+        self.is_valid(raise_exception=True)
+        values: dict[str, Any] = dict(self.validated_data)
+        values["start"], values["end"] = values.pop("start_date", None), values.pop("end_date", None)
+        values.pop("include_content", None)
+        return RequestFilter(**values)
+
+
+class ExportParameters(RequestParameters):
+    include_content = serializers.BooleanField(required=False, default=False)
+
+
+class SearchBody(serializers.Serializer[Any]):
+    query = serializers.CharField(trim_whitespace=False, max_length=MAXIMUM_QUERY)
+    limit = serializers.IntegerField(required=False, default=20, min_value=1, max_value=MAXIMUM_RESULTS)
+    model = _Text()
+    user_id = _Text()
+    session_id = _Text()
+    start_time = TimeField(required=False)
+    end_time = TimeField(required=False, end_of_day=True)
+
+    def validate_query(self, value: str) -> list[str]:
+        """The words and quoted parts of it."""
+        terms = parse(value)
+        if not terms:
+            raise serializers.ValidationError("Must hold a word to look for.")
+        if len(terms) > MAXIMUM_TERMS:
+            raise serializers.ValidationError(f"Must hold at most {MAXIMUM_TERMS} words and quoted parts.")
+        return terms
+
+    @override
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        start, end = attrs.get("start_time"), attrs.get("end_time")
+        if start and end and start > end:
+            raise serializers.ValidationError({"end_time": "Must not be before start_time."})
+        return attrs
+
+    def wanted(self) -> tuple[SearchFilter, int]:
+        """What to look for, and how many."""
+        self.is_valid(raise_exception=True)
+        values = self.validated_data
+        wanted = SearchFilter(
+            terms=values["query"],
+            model=values.get("model", ""),
+            user_id=values.get("user_id", ""),
+            session_id=values.get("session_id", ""),
+            start=values.get("start_time"),
+            end=values.get("end_time"),
+        )
+        return wanted, values["limit"]

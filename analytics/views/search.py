@@ -1,0 +1,18 @@
+"""Text search of the request history."""
+
+from __future__ import annotations
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from analytics.queries.search import search
+from analytics.request_parameters import SearchBody
+from analytics.serializers.search import search_results
+from core.views import ProjectAPIView
+
+
+class SearchView(ProjectAPIView):
+    def post(self, request: Request) -> Response:
+        """The newest matches. Older ones: the same again with `end_time` before the last one's time."""
+        wanted, limit = SearchBody(data=request.data).wanted()
+        return Response(search_results(search(self.project_id, wanted, limit=limit)))
