@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from analytics.clickhouse import client
+from analytics.models import ScoreType
 
 # What a grouping sets apart, besides score and type. The values of columns that a grouping lacks are all the same.
 GROUPINGS: Mapping[str, Sequence[str]] = {
@@ -45,7 +46,10 @@ class ScoreFilter:
 
 @dataclass(frozen=True)
 class ScoreGroup:
-    """`provider` to `evaluator_type` are empty where the grouping does not set them apart or nobody knows."""
+    """`provider` to `evaluator_type` are empty where the grouping does not set them apart or nobody knows.
+
+    `ones` counts the scores of value 1: the true ones of a boolean. `groups` is the number of all groups.
+    """
 
     score_name: str
     score_type: str
@@ -60,6 +64,8 @@ class ScoreGroup:
     mean: float
     lowest: float
     highest: float
+    ones: int
+    groups: int
 
 
 @dataclass(frozen=True)
@@ -100,10 +106,8 @@ class _Count:
 
 _KEY = ("score_name", "score_type", *_EMPTY)
 _ORDER = ", ".join(_KEY)
-_LABELLED = "AND s.score_type IN ('boolean', 'category') AND s.score_name IN {names:Array(String)}"
-_LABEL = """multiIf(
-        s.score_type = 'boolean', if(s.score_value = 1, 'true', 'false'), s.score_label != '', s.score_label,
-        toString(s.score_value))"""
+_LABELLED = "AND s.score_type = 'category' AND s.score_name IN {names:Array(String)}"
+_LABEL = "if(s.score_label != '', s.score_label, toString(s.score_value))"
 
 
 def score_figures(
@@ -114,32 +118,37 @@ def score_figures(
     columns = _columns(group_by)
     sql = f"""
 SELECT {columns}, count() AS scores, avg(s.score_value) AS mean, min(s.score_value) AS lowest,
-    max(s.score_value) AS highest
+    max(s.score_value) AS highest, countIf(s.score_value = 1) AS ones, count() OVER () AS groups
 FROM scores AS s FINAL WHERE {where} GROUP BY {_ORDER} ORDER BY {_ORDER} LIMIT {{limit:UInt64}} OFFSET {{offset:UInt64}}
 """  # noqa: S608 - fragments of this file, values are parameters
     groups = client.query(sql, {**params, "limit": limit, "offset": offset}, row=ScoreGroup, name="scores.figures")
-    labels = _labels(where, params, columns, groups)
-    figures = [ScoreFigures(group, labels.get(_key(group), [])) for group in groups]
-    if len(groups) < limit and (groups or not offset):
-        return offset + len(groups), figures
+    if groups or not offset:
+        labels = _labels(where, params, columns, groups)
+        return sum(group.groups for group in groups[:1]), [
+            ScoreFigures(group, labels.get(_key(group), [])) for group in groups
+        ]
     count = f"SELECT count() AS count FROM (SELECT {columns} FROM scores AS s FINAL WHERE {where} GROUP BY {_ORDER})"  # noqa: S608 - as above
-    return client.query(count, params, row=_Count, name="scores.count")[0].count, figures
+    return client.query(count, params, row=_Count, name="scores.count")[0].count, []
 
 
 def _labels(
     where: str, params: Mapping[str, Any], columns: str, groups: Sequence[ScoreGroup]
 ) -> Mapping[tuple[Any, ...], list[Label]]:
-    """Of the groups on the page. Numbers have none, so a project that has only those is asked once."""
-    names = sorted({group.score_name for group in groups if group.score_type != "number"})
+    """Of the groups on the page. A second reading of the scores, for those of categories alone."""
+    labels: defaultdict[tuple[Any, ...], list[Label]] = defaultdict(list)
+    for group in groups:
+        if group.score_type == ScoreType.BOOLEAN:
+            both = [Label("true", group.ones), Label("false", group.scores - group.ones)]
+            labels[_key(group)] = [label for label in both if label.scores]
+    names = sorted({group.score_name for group in groups if group.score_type == ScoreType.CATEGORY})
     if not names:
-        return {}
+        return labels
     sql = f"""
 SELECT {columns}, {_LABEL} AS label, count() AS scores
 FROM scores AS s FINAL WHERE {where} {_LABELLED} GROUP BY {_ORDER}, label
 ORDER BY {_ORDER}, scores DESC, label LIMIT {{labels:UInt64}} BY {_ORDER}
 """  # noqa: S608 - fragments of this file, values are parameters
     found = client.query(sql, {**params, "names": names, "labels": LABELS_SHOWN}, row=_Labelled, name="scores.labels")
-    labels: defaultdict[tuple[Any, ...], list[Label]] = defaultdict(list)
     for row in found:
         labels[_key(row)].append(Label(row.label, row.scores))
     return labels
