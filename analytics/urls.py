@@ -6,7 +6,16 @@ from django.urls import path
 
 from analytics.views.export import RequestsExportView
 from analytics.views.feedback import SessionFeedbackView
-from analytics.views.metrics import OverviewView, ProviderLatencyView
+from analytics.views.metrics import (
+    DailyCostView,
+    ErrorsView,
+    ModelCostView,
+    ModelsView,
+    OverviewView,
+    ProviderLatencyView,
+    UsageView,
+    UsersView,
+)
 from analytics.views.requests import RequestsView, RequestView
 from analytics.views.score_metrics import FeedbackMetricsView, ScoreMetricsView
 from analytics.views.scores import RequestScoresView, ScoreBatchView, ScoresView
@@ -15,10 +24,6 @@ from analytics.views.sessions import SessionRequestsView, SessionsView, SessionV
 
 # A session id is the client's own and may hold slashes.
 urlpatterns = [
-    path("requests", RequestsView.as_view()),
-    path("requests/export", RequestsExportView.as_view()),
-    path("requests/<uuid:request_id>", RequestView.as_view()),
-    path("search", SearchView.as_view()),
     path("sessions", SessionsView.as_view()),
     path("sessions/<path:session_id>/requests", SessionRequestsView.as_view()),
     path("sessions/<path:session_id>/feedback", SessionFeedbackView.as_view()),
@@ -28,6 +33,16 @@ urlpatterns = [
     path("scores/request/<path:request_id>", RequestScoresView.as_view()),
     path("metrics/scores", ScoreMetricsView.as_view()),
     path("metrics/feedback", FeedbackMetricsView.as_view()),
+    path("requests", RequestsView.as_view()),
+    path("requests/export", RequestsExportView.as_view()),
+    path("requests/<uuid:request_id>", RequestView.as_view()),
+    path("search", SearchView.as_view()),
     path("metrics/overview", OverviewView.as_view()),
+    path("metrics/users", UsersView.as_view()),
+    path("metrics/models", ModelsView.as_view()),
+    path("metrics/cost/daily", DailyCostView.as_view()),
+    path("metrics/cost/by-model", ModelCostView.as_view()),
+    path("metrics/usage", UsageView.as_view()),
+    path("metrics/errors", ErrorsView.as_view()),
     path("metrics/provider-latency", ProviderLatencyView.as_view()),
 ]

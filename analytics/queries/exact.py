@@ -1,0 +1,180 @@
+"""Figures of any range of time, exactly and from few rows.
+
+Whole days are read from a rollup by day, whole hours beside them from one by hour, and what sticks out at both ends
+from the requests themselves. A question names its rollups, coarse before fine, and groups what `union` gives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+TICK = timedelta(microseconds=1)
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# No record is later (`shipper.rows`), and the store's own types end soon after.
+_LATEST = datetime(2100, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Rollup:
+    """`time` is the start of a row's `unit`, of ClickHouse's type `type`."""
+
+    table: str
+    time: str
+    type: str
+    unit: timedelta
+
+
+DAYS = Rollup("requests_daily", "day", "Date", timedelta(days=1))
+HOURS = Rollup("requests_hourly", "hour", "DateTime('UTC')", timedelta(hours=1))
+MINUTES = Rollup("requests_minute", "minute", "DateTime('UTC')", timedelta(minutes=1))
+USER_DAYS = Rollup("users_daily", "day", "Date", timedelta(days=1))
+SESSION_DAYS = Rollup("session_days", "day", "Date", timedelta(days=1))
+ERROR_DAYS = Rollup("errors_daily", "day", "Date", timedelta(days=1))
+
+_ROWS = Rollup("requests", "ts", "DateTime64(6, 'UTC')", TICK)
+
+
+class Key(NamedTuple):
+    """An expression over rows `t` of a rollup and one over requests `t`; `{time}` stands for the time of either."""
+
+    rollup: str
+    request: str
+
+
+class Figure(NamedTuple):
+    """How requests `t` give a column of the rollups, and how rows `f` of `union` are put together."""
+
+    request: str
+    total: str
+
+
+def _sum(name: str, request: str) -> Figure:
+    return Figure(request, f"sum(f.{name})")
+
+
+_LEVELS = "(0.5, 0.95, 0.99)"
+# Columns are qualified: an alias of the same name would win otherwise.
+FIGURES: Mapping[str, Figure] = {
+    "requests": _sum("requests", "count()"),
+    "errors": _sum("errors", "countIf(t.outcome IN ('error', 'interrupted'))"),
+    "cancelled": _sum("cancelled", "countIf(t.outcome = 'cancelled')"),
+    "unpriced": _sum("unpriced", "countIf(NOT t.cost_known)"),
+    "prompt_tokens": _sum("prompt_tokens", "sum(toUInt64(t.prompt_tokens))"),
+    "completion_tokens": _sum("completion_tokens", "sum(toUInt64(t.completion_tokens))"),
+    "cache_read_tokens": _sum("cache_read_tokens", "sum(toUInt64(t.cache_read_tokens))"),
+    "cache_write_tokens": _sum("cache_write_tokens", "sum(toUInt64(t.cache_write_tokens))"),
+    "cost_usd": _sum("cost_usd", "sum(toDecimal128(t.cost_usd, 10))"),
+    "latency_sum_ms": _sum("latency_sum_ms", "sum(toUInt64(t.latency_ms))"),
+    "latency_q": Figure(
+        f"quantilesTDigestState{_LEVELS}(t.latency_ms)", f"quantilesTDigestMerge{_LEVELS}(f.latency_q)"
+    ),
+    "streamed": _sum("streamed", "countIf(t.ttft_ms > 0)"),
+    "ttft_q": Figure(
+        f"quantilesTDigestStateIf{_LEVELS}(t.ttft_ms, t.ttft_ms > 0)", f"quantilesTDigestMerge{_LEVELS}(f.ttft_q)"
+    ),
+    "models": Figure("groupUniqArrayIf(toString(t.model), t.model != '')", "arraySort(groupUniqArrayArray(f.models))"),
+    "session_set": Figure(
+        "uniqExactStateIf(cityHash64(t.session_id), t.session_id != '' AND t.user_id != '')",
+        "uniqExactMerge(f.session_set)",
+    ),
+    "first_at": Figure("min(t.ts)", "min(f.first_at)"),
+    "last_at": Figure("max(t.ts)", "max(f.last_at)"),
+}
+
+Span = tuple[datetime, datetime]
+
+
+def same(expression: str) -> Key:
+    """A key that rollups and requests spell alike."""
+    return Key(expression, expression)
+
+
+def totals(*names: str) -> str:
+    """The columns `names` over rows `f`, to be selected."""
+    return ", ".join(f"{FIGURES[name].total} AS {name}" for name in names)
+
+
+def union(
+    rollups: Sequence[Rollup],
+    start: datetime,
+    end: datetime,
+    *,
+    keys: Mapping[str, Key],
+    figures: Sequence[str] = (),
+    where: str = "1",
+    where_request: str = "1",
+) -> tuple[str, dict[str, Any]]:
+    """A subquery over the requests from `start` to `end`, both included, with the columns of `keys` and `figures`.
+
+    `where` holds of rows `t` everywhere, `where_request` of those of `requests`, where a rollup is about some requests
+    only. Every value is a parameter: the second result, to which the caller adds `project`.
+    """
+    start, stop = (min(max(moment, _EPOCH), _LATEST) for moment in (start, end + TICK))
+    pieces, rest = split(start, stop, [rollup.unit for rollup in rollups])
+    selects: list[str] = []
+    params: dict[str, Any] = {}
+    for rollup, intervals in zip((*rollups, _ROWS), (*pieces, rest), strict=True):
+        if not intervals:
+            continue
+        within, values = _within(rollup, intervals)
+        params |= values
+        selects.append(
+            _select_requests(within, keys, figures, f"{where} AND {where_request}")
+            if rollup is _ROWS
+            else _select_rollup(rollup, within, keys, figures, where)
+        )
+    # A range that is empty still has to be a query with these columns.
+    return f"({' UNION ALL '.join(selects or [_select_requests('0', keys, figures, '1')])})", params
+
+
+def split(start: datetime, stop: datetime, units: Sequence[timedelta]) -> tuple[list[list[Span]], list[Span]]:
+    """The range from `start` up to `stop` as whole units, coarse before fine, and the rest: each moment once."""
+    pieces, rest = [], [(start, stop)] if start < stop else []
+    for unit in units:
+        whole, left = [], []
+        for begin, until in rest:
+            first, last = _EPOCH - (_EPOCH - begin) // unit * unit, _EPOCH + (until - _EPOCH) // unit * unit
+            if first < last:
+                whole.append((first, last))
+                left += [side for side in ((begin, first), (last, until)) if side[0] < side[1]]
+            else:
+                left.append((begin, until))
+        pieces.append(whole)
+        rest = left
+    return pieces, rest
+
+
+def _within(rollup: Rollup, intervals: Sequence[Span]) -> tuple[str, dict[str, Any]]:
+    conditions: list[str] = []
+    params: dict[str, Any] = {}
+    for index, (begin, until) in enumerate(intervals):
+        first, last = (f"{rollup.table}_{name}_{index}" for name in ("from", "until"))
+        conditions.append(
+            f"(t.{rollup.time} >= {{{first}:{rollup.type}}} AND t.{rollup.time} < {{{last}:{rollup.type}}})"
+        )
+        days = rollup.type == "Date"
+        params |= {first: begin.date() if days else begin, last: until.date() if days else until}
+    return f"({' OR '.join(conditions)})", params
+
+
+def _select_rollup(rollup: Rollup, within: str, keys: Mapping[str, Key], figures: Sequence[str], where: str) -> str:
+    columns = [f"{key.rollup.format(time=f't.{rollup.time}')} AS {name}" for name, key in keys.items()]
+    columns += [f"t.{name} AS {name}" for name in figures]
+    return (
+        f"SELECT {', '.join(columns)} FROM {rollup.table} AS t"  # noqa: S608 - fragments of this app, values are parameters
+        f" WHERE t.project_id = {{project:UUID}} AND {within} AND {where}"
+    )
+
+
+def _select_requests(within: str, keys: Mapping[str, Key], figures: Sequence[str], where: str) -> str:
+    """Grouped at once: a million rows at the ends of a range become as few as the rollups have."""
+    columns = [f"{key.request.format(time=f't.{_ROWS.time}')} AS {name}" for name, key in keys.items()]
+    columns += [f"{FIGURES[name].request} AS {name}" for name in figures]
+    return (
+        f"SELECT {', '.join(columns)} FROM requests AS t"  # noqa: S608 - as above
+        f" WHERE t.project_id = {{project:UUID}} AND {within} AND {where} GROUP BY {', '.join(keys)}"
+    )

@@ -1,0 +1,40 @@
+"""What did each model cost in a range of time?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from uuid import UUID
+
+from analytics.clickhouse import client
+from analytics.queries.exact import DAYS, HOURS, same, totals, union
+
+
+@dataclass(frozen=True)
+class ModelCost:
+    """Of one model at all its `providers`."""
+
+    model: str
+    providers: list[str]
+    requests: int
+    unpriced: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: Decimal
+
+
+_KEYS = {"model": same("toString(t.model)"), "provider": same("toString(t.provider)")}
+_FIGURES = ("requests", "unpriced", "prompt_tokens", "completion_tokens", "cost_usd")
+
+
+def list_model_costs(project_id: UUID, start: datetime, end: datetime) -> Sequence[ModelCost]:
+    """All of them, the dearest first, then the most asked, then by name. Shares need the sum, so there are no pages."""
+    source, params = union([DAYS, HOURS], start, end, keys=_KEYS, figures=_FIGURES)
+    providers = "arraySort(groupUniqArrayIf(f.provider, f.provider != '')) AS providers"
+    sql = (
+        f"SELECT f.model AS model, {providers}, {totals(*_FIGURES)} FROM {source} AS f"  # noqa: S608 - fragments of this app
+        " GROUP BY f.model ORDER BY cost_usd DESC, requests DESC, model"
+    )
+    return client.query(sql, {**params, "project": project_id}, row=ModelCost, name="costs.models")

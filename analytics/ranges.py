@@ -1,0 +1,51 @@
+"""Which time does a question about figures speak of?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+
+from rest_framework.request import Request
+
+from analytics.parameters import RangeParameters
+
+DEFAULT_DAYS = 30
+
+_TICK = timedelta(microseconds=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class TimeRange:
+    """Both ends included."""
+
+    start: datetime
+    end: datetime
+
+
+def parse_range(request: Request, *, longest: timedelta | None = None) -> TimeRange:
+    """`start_date` and `end_date` of the query; today and the 29 days before where it says nothing.
+
+    Of more than `longest` the last part, or the first when only `start_date` is given. Raises DRF's ValidationError.
+    """
+    given = RangeParameters(data=request.query_params.dict())
+    given.is_valid(raise_exception=True)
+    start, end = given.validated_data.get("start_date"), given.validated_data.get("end_date")
+    if end is None:
+        end = _last_instant(max(datetime.now(UTC), start) if start else datetime.now(UTC))
+        if start and longest:
+            end = min(end, start + longest - _TICK)
+    if start is None:
+        start = _days_before(end, timedelta(days=DEFAULT_DAYS))
+    elif longest:
+        start = max(start, _days_before(end, longest))
+    return TimeRange(start, end)
+
+
+def _last_instant(moment: datetime) -> datetime:
+    return datetime.combine(moment.date(), time.max, tzinfo=UTC)
+
+
+def _days_before(end: datetime, length: timedelta) -> datetime:
+    """The last instant of a day stands for the midnight that follows, so that whole days stay whole."""
+    return max((end + _TICK if end.time() == time.max else end) - length, _EPOCH)

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from analytics.contracts import Outcome, RequestRecord, SpoolEntry
+from tests.analytics.metrics.reference import microseconds
+from tests.factories.analytics import make_entry, store
+from tests.factories.core import make_key, make_project
+
+Api = tuple[APIClient, str]
+NOW = datetime(2026, 11, 20, 13, 37, 11, 123456, tzinfo=UTC)
+
+
+@pytest.fixture
+def api() -> Api:
+    """A client of a project of its own, and the project's id."""
+    project = make_project()
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {make_key(project)[1]}", HTTP_X_PROJECT_ID=str(project.pk))
+    return client, str(project.pk)
+
+
+@pytest.fixture
+def get(api: Api) -> Callable[..., Any]:
+    """The JSON of a metrics endpoint that has to answer 200: `get("users", limit=5)`."""
+
+    def ask(path: str, **query: Any) -> Any:
+        values = {name: v.isoformat() if isinstance(v, datetime) else v for name, v in query.items()}
+        answer = api[0].get(f"/api/llm/metrics/{path}", values)
+        assert answer.status_code == 200, answer.json()
+        return answer.json()
+
+    return ask
+
+
+@pytest.fixture
+def records(spool: Path, api: Api) -> list[RequestRecord]:
+    """Nine hundred requests of 50 days before NOW, most of the last three, in several inserts, and a stranger's."""
+    chance = random.Random(11)
+    entries = [_entry(chance, api[1]) for _ in range(900)]
+    for first in range(0, len(entries), 250):
+        store(spool, *entries[first : first + 250])
+    store(spool, *(_entry(chance, str(make_project().pk)) for _ in range(60)))
+    return [entry.record for entry in entries]
+
+
+def _entry(chance: random.Random, project: str) -> SpoolEntry:
+    age = timedelta(seconds=chance.choice([7200, 3 * 86400, 3 * 86400, 50 * 86400]) * chance.random())
+    outcome = chance.choice([Outcome.SUCCESS] * 6 + [Outcome.ERROR, Outcome.CANCELLED, Outcome.INTERRUPTED])
+    provider = chance.choice(["openai", "anthropic", ""])
+    streamed, known = chance.random() < 0.4, chance.random() < 0.8
+    failed = outcome in {Outcome.ERROR, Outcome.INTERRUPTED}
+    return make_entry(
+        project_id=project,
+        ts=microseconds(NOW - age),
+        outcome=outcome,
+        status_code=chance.choice([429, 500, 502]) if failed else 200,
+        error_type=chance.choice(["api_error", "timeout_error"]) if failed else "",
+        error_code=chance.choice(["timeout", "upstream_error", ""]) if failed else "",
+        provider=provider,
+        model=chance.choice(["a", "b", "c", "d", "e", "f", "g"]) if provider else "",
+        session_id=chance.choice(["", *(f"s{index}" for index in range(60))]),
+        user_id=chance.choice(["", *(f"u{index}" for index in range(25)), "ü", "a'b\\", "%_", "tab\tline\nend"]),
+        prompt_tokens=chance.randrange(4000),
+        completion_tokens=chance.randrange(900),
+        cache_read_tokens=chance.randrange(100),
+        cache_write_tokens=chance.randrange(100),
+        latency_ms=chance.randrange(60_000),
+        ttft_ms=chance.randrange(1, 4000) if streamed else 0,
+        cost_known=known,
+        cost_usd=f"{Decimal(chance.randrange(10**9)) / 10**10:.10f}" if known else "",
+        retention_days=chance.choice([400, 400, 90]),
+    )

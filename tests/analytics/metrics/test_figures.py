@@ -1,0 +1,139 @@
+"""Every metrics endpoint against the same figures computed in plain Python, for ranges of every kind."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from analytics.contracts import RequestRecord
+from tests.analytics.metrics import reference
+from tests.analytics.metrics.conftest import NOW
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
+
+_TICK = timedelta(microseconds=1)
+_UNITS = (timedelta(minutes=1), timedelta(hours=1), timedelta(days=1))
+
+
+def ranges(records: list[RequestRecord], count: int) -> Iterator[tuple[datetime, datetime]]:
+    """Between times of requests, borders of minutes, hours and days, and just beside them; also of one microsecond,
+    before everything and after everything."""
+    chance = random.Random()  # another one each time: what fails is in the message of the assertion
+    yield NOW - timedelta(days=29), NOW
+    yield NOW + timedelta(days=1), NOW + timedelta(days=40)
+    yield NOW - timedelta(days=90), NOW - timedelta(days=60)
+    moment = _moment(records[0])
+    yield moment, moment
+    yield moment - timedelta(days=1), moment - _TICK
+    for _ in range(count):
+        first, second = sorted(_border(chance, records) for _ in range(2))
+        yield first, second
+
+
+def _border(chance: random.Random, records: list[RequestRecord]) -> datetime:
+    moment = _moment(chance.choice(records))
+    if chance.random() < 0.5:
+        unit = chance.choice(_UNITS)
+        moment -= timedelta(microseconds=reference.microseconds(moment) % (unit // _TICK))
+    return moment + chance.choice([-1, 0, 0, 1]) * _TICK
+
+
+def _moment(record: RequestRecord) -> datetime:
+    return datetime.fromisoformat(reference.iso(record.ts))
+
+
+def without_percentiles(entry: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if not name.startswith(("p50_", "p95_", "p99_"))}
+
+
+def check_percentiles(entry: dict[str, Any], kind: str, values: list[int]) -> None:
+    for name, level in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
+        found = entry[f"{name}_{kind}_ms"]
+        if values:
+            assert reference.rank_error(values, level, found) <= 0.01, (name, kind, found, len(values))
+        else:
+            assert found is None
+
+
+def test_users__any_range__equal_plain_computation(get: Callable[..., Any], records: list[RequestRecord]) -> None:
+    for start, end in ranges(records, 7):
+        expected, unnamed = reference.users(reference.between(records, start, end))
+
+        found = get("users", start_date=start, end_date=end, limit=100)
+
+        assert (found["results"], found["without_user_id"]) == (expected, unnamed), (start, end)
+        assert found["count"] == len(expected)
+
+
+def test_models__any_range__equal_plain_computation(get: Callable[..., Any], records: list[RequestRecord]) -> None:
+    for start, end in ranges(records, 7):
+        chosen = reference.between(records, start, end)
+
+        found = get("models", start_date=start, end_date=end, limit=100)
+
+        assert [without_percentiles(entry) for entry in found["results"]] == reference.models(chosen), (start, end)
+        assert found["count"] == len(found["results"])
+        for entry in found["results"]:
+            own = [r for r in chosen if (r.model, r.provider) == (entry["model"], entry["provider"])]
+            check_percentiles(entry, "latency", [record.latency_ms for record in own])
+            check_percentiles(entry, "ttft", [record.ttft_ms for record in own if record.ttft_ms])
+
+
+def test_costs__any_range__equal_plain_computation(get: Callable[..., Any], records: list[RequestRecord]) -> None:
+    for start, end in ranges(records, 7):
+        chosen = reference.between(records, start, end)
+
+        by_model = get("cost/by-model", start_date=start, end_date=end, limit=100)
+        daily = get("cost/daily", start_date=start, end_date=end, limit=1000)
+
+        assert by_model["results"] == reference.model_costs(chosen), (start, end)
+        assert by_model["total_cost_usd"] == float(reference.cost(chosen))
+        assert daily["results"] == reference.daily_costs(chosen, start, end), (start, end)
+        if by_model["total_cost_usd"]:
+            assert sum(entry["percentage"] for entry in by_model["results"]) == pytest.approx(100, abs=1e-9)
+
+
+def test_overview__any_range__equals_plain_computation(get: Callable[..., Any], records: list[RequestRecord]) -> None:
+    for start, end in ranges(records, 7):
+        begin = max(start, end - timedelta(days=30))
+
+        found = get("overview", start_date=begin, end_date=end)
+
+        expected = reference.overview(reference.between(records, begin, end))
+        assert {name: found[name] for name in expected} == expected, (begin, end)
+
+
+@pytest.mark.parametrize(("interval", "length"), [("minute", _UNITS[0]), ("hour", _UNITS[1]), ("day", _UNITS[2])])
+def test_usage__any_range__equals_plain_computation(
+    get: Callable[..., Any], records: list[RequestRecord], interval: str, length: timedelta
+) -> None:
+    for start, end in ranges(records, 4):
+        begin = max(start, end - 600 * length)
+        chosen = reference.between(records, begin, end)
+
+        found = get("usage", start_date=begin, end_date=end, interval=interval, limit=1000)
+
+        expected = reference.usage(chosen, begin, end, length)
+        assert [without_percentiles(entry) for entry in found["results"]] == expected, (begin, end)
+        assert (found["count"], found["interval"]) == (len(expected), interval)
+        for entry in found["results"]:
+            first = reference.microseconds(datetime.fromisoformat(entry["start"]))
+            own = [r.latency_ms for r in chosen if first <= r.ts < first + length // _TICK]
+            check_percentiles(entry, "latency", own)
+
+
+def test_errors__any_range__equal_plain_computation(get: Callable[..., Any], records: list[RequestRecord]) -> None:
+    for start, end in ranges(records, 7):
+        expected = reference.errors(reference.between(records, start, end))
+
+        found = get("errors", start_date=start, end_date=end, limit=100)
+
+        assert found["results"] == expected, (start, end)
+        assert (found["count"], found["total_errors"]) == (
+            len(expected),
+            sum(entry["error_count"] for entry in expected),
+        )
