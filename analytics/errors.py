@@ -9,7 +9,8 @@ ApplicationError
 │   └── ScoreExistsError            a score's own id is that of another request's score
 ├── ServiceUnavailableError
 │   ├── AnalyticsUnavailableError   nobody answers, or the server cannot serve right now: try again later
-│   └── AnalyticsLimitError         the query needs more memory or time than it may have
+│   ├── AnalyticsLimitError         the query needs more memory or time than it may have
+│   └── RepairBusyError             another deletion or repair of the project is going on
 └── AnalyticsQueryError             the statement or its rows are wrong: trying again cannot help
 """
 
@@ -56,3 +57,9 @@ class AnalyticsQueryError(ApplicationError):
         super().__init__(message)
         self.server_code = server_code
         self.reason = reason
+
+
+class RepairBusyError(ServiceUnavailableError):
+    """What was asked for is written down, and done later."""
+
+    code = "repair_busy"

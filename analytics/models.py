@@ -158,3 +158,82 @@ class CopyWithdrawal(models.Model):
     @override
     def __str__(self) -> str:
         return f"{self.table} {self.row_id}"
+
+
+class RepairLease(models.Model):
+    """Who repairs a project's figures in ClickHouse, and until when nobody else may (`analytics.leases`)."""
+
+    project_id = models.UUIDField(primary_key=True)
+    holder = models.UUIDField(null=True)
+    expires_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        default_permissions = ()
+
+    @override
+    def __str__(self) -> str:
+        return f"repair of {self.project_id}"
+
+
+class DeletionKind(models.TextChoices):
+    SESSION = "session"
+    REQUEST = "request"
+
+
+class DeletionState(models.TextChoices):
+    """`pending`: not all of it is gone yet. `erased`: gone, and watched for what arrives late. `closed`: over."""
+
+    PENDING = "pending"
+    ERASED = "erased"
+    CLOSED = "closed"
+
+
+class Deletion(models.Model):
+    """The wish that a session or a request be forgotten, written down before anything is done about it.
+
+    `subject` is the id, kept only while records of it may still arrive; `subject_hash` (SHA-256, hexadecimal) stays, so
+    that it can be shown that an id was deleted.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="deletions")
+    kind = models.CharField(max_length=8, choices=DeletionKind)
+    subject = models.CharField(max_length=SESSION_ID_CHARACTERS, blank=True)
+    subject_hash = models.CharField(max_length=64)
+    requested_by = models.CharField(max_length=ACTOR_CHARACTERS)
+    requested_at = models.DateTimeField(default=timezone.now)
+    state = models.CharField(max_length=8, choices=DeletionState, default=DeletionState.PENDING)
+    # Requests that lost their content, over all looks.
+    requests = models.PositiveIntegerField(default=0)
+    looks = models.PositiveIntegerField(default=0)
+    look_at = models.DateTimeField(null=True, default=timezone.now)
+    erased_at = models.DateTimeField(null=True)
+
+    objects = ProjectManager()
+
+    class Meta:
+        ordering = ["-requested_at", "-id"]
+        default_permissions = ("view",)
+        indexes = [models.Index(fields=["look_at"], condition=Q(look_at__isnull=False), name="deletion_to_look_at")]
+
+    @override
+    def __str__(self) -> str:
+        return f"deletion of {self.kind} {self.subject or self.subject_hash[:12]}"
+
+
+class DeletionBatch(models.Model):
+    """Requests being made anonymous together, written down before the first step: every try has the same ones.
+
+    The id is the token by which ClickHouse takes their anonymous rows once. `plan`: analytics.deletion.batches.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    deletion = models.ForeignKey(Deletion, on_delete=models.CASCADE, related_name="batches")
+    plan = models.JSONField()
+
+    class Meta:
+        default_permissions = ()
+
+    @override
+    def __str__(self) -> str:
+        return f"batch of {self.deletion_id}"

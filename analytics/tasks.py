@@ -8,9 +8,12 @@ from celery import shared_task
 
 from analytics.copying.announcement import TASK
 from analytics.copying.run import copy_due
-from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
+from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError, RepairBusyError
+from analytics.reconciliation.services import reconcile
 
 logger = logging.getLogger("analytics.copying")
+
+_NIGHTLY_DAYS = 4
 
 
 @shared_task(name=TASK)
@@ -20,3 +23,13 @@ def copy_scores() -> None:
         copy_due()
     except (AnalyticsUnavailableError, AnalyticsLimitError) as error:
         logger.warning("copy.postponed error=%s", type(error).__name__)
+
+
+@shared_task(name="analytics.reconcile_rollups")
+def reconcile_rollups() -> None:
+    """Once a night, the days that records may still have reached. What is older: `manage.py reconcile_rollups`."""
+    try:
+        reconcile(days=_NIGHTLY_DAYS)
+    except (AnalyticsUnavailableError, AnalyticsLimitError, RepairBusyError) as error:
+        # It is not known whether anything differs; the next night looks at the same days.
+        logging.getLogger("analytics.reconciliation").error("rollups.not_reconciled error=%s", type(error).__name__)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from celery.schedules import crontab
+
 from config.settings.redis import REDIS_URL, with_scheme
 
 CELERY_BROKER_URL = with_scheme(REDIS_URL, unix="redis+socket")
@@ -18,5 +20,7 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     # Expires before the next one: a worker that was away does not do the same look many times over.
     "evaluate-rollouts": {"task": "rollouts.evaluate", "schedule": 60.0, "options": {"expires": 55}},
+    # Past midnight UTC, when the records of the day before have arrived.
+    "reconcile-rollups": {"task": "analytics.reconcile_rollups", "schedule": crontab(hour=2, minute=17)},
     "copy-scores": {"task": "analytics.copy_scores", "schedule": 30.0, "options": {"expires": 25}},
 }

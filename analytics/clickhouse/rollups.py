@@ -1,0 +1,120 @@
+"""The tables of figures, and how each is computed again from the requests.
+
+A rollup is a table of the engine AggregatingMergeTree that a view `<table>_mv` fills from `ingest`. The view's own
+SELECT, read from the store, over rows of `requests` instead, is what should be in the table: there is no second text of
+it that could differ. For how long a request is kept (`retention_days`) follows from its day of expiry.
+
+A unit of a rollup is what one project has under one day of expiry (`drop_date`): every rollup has that column in its
+key, partitions go by it, and it never mixes what expires at different times.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from analytics.clickhouse import client
+
+_SOURCE = re.compile(r"\bFROM (?:`?\w+`?\.)?`?ingest`? AS i\b")
+_ROWS = """FROM (
+    SELECT * EXCEPT drop_date, toUInt16(drop_date - toDate(ts, 'UTC')) AS retention_days FROM requests AS i
+    WHERE project_id = {{project:UUID}} AND drop_date IN {{units:Array(Date)}}
+        AND ts >= toDateTime64({{first:Date}}, 6, 'UTC') AND ts < toDateTime64({{last:Date}} + 1, 6, 'UTC'){condition}
+) AS i"""
+_HASHES = "arrayMap(s -> if(s = '', 0, cityHash64(s)), {sessions:Array(String)})"
+# By key column, the rows that name any of these sessions and users, or share a row with what does: in a rollup, and in
+# the requests it is made of. The first that a key holds counts.
+_PERSONS = {
+    "session_id": ("has({sessions:Array(String)}, session_id)", "has({sessions:Array(String)}, session_id)"),
+    "session_hash": (
+        f"(if(session_hash = 0, has({{users:Array(String)}}, user_id), has({_HASHES}, session_hash)))",
+        "(if(session_id = '', has({users:Array(String)}, user_id), has({sessions:Array(String)}, session_id)))",
+    ),
+    "user_id": ("has({users:Array(String)}, user_id)", "has({users:Array(String)}, user_id)"),
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Rollup:
+    """`columns` are those the view fills, `select` is the view's SELECT."""
+
+    table: str
+    key: tuple[str, ...]
+    columns: tuple[Column, ...]
+    select: str
+
+    @property
+    def names_persons(self) -> bool:
+        return any(column in self.key for column in _PERSONS)
+
+    @property
+    def own_persons(self) -> str:
+        """Which rows name `{sessions}` or `{users}`."""
+        return self._persons[0]
+
+    @property
+    def raw_persons(self) -> str:
+        """Which requests those rows are made of."""
+        return self._persons[1]
+
+    def select_again(self, condition: str = "") -> str:
+        """The rows that should be there, for `{project}`, `{units}` and requests of the days `{first}` to `{last}`."""
+        rows = _ROWS.format(condition=f" AND {condition}" if condition else "")
+        text, replaced = _SOURCE.subn(lambda _: rows, self.select)
+        if replaced != 1:
+            raise ValueError(f"the view of {self.table} does not read from ingest AS i")
+        return text
+
+    @property
+    def _persons(self) -> tuple[str, str]:
+        return next(conditions for column, conditions in _PERSONS.items() if column in self.key)
+
+
+@dataclass(frozen=True)
+class _Table:
+    name: str
+    sorting_key: str
+    select: str
+    columns: list[tuple[str, str]]
+
+
+_TABLES = """
+SELECT t.name AS name, t.sorting_key AS sorting_key, v.as_select AS select, c.columns AS columns
+FROM system.tables AS t
+INNER JOIN (SELECT name, as_select FROM system.tables WHERE database = currentDatabase()) AS v
+    ON v.name = concat(t.name, '_mv')
+INNER JOIN (
+    SELECT table, groupArray((name, type)) AS columns FROM (
+        SELECT o.table AS table, o.name AS name, o.type AS type, f.table AS view
+        FROM system.columns AS o
+        INNER JOIN system.columns AS f
+            ON f.database = o.database AND f.table = concat(o.table, '_mv') AND f.name = o.name
+        WHERE o.database = currentDatabase() ORDER BY o.table, o.position
+    ) GROUP BY table
+) AS c ON c.table = t.name
+WHERE t.database = currentDatabase() AND t.engine LIKE '%AggregatingMergeTree'
+ORDER BY t.name
+"""
+
+
+def list_rollups() -> list[Rollup]:
+    """Every rollup of the store. Raises ValueError for one whose rows do not say when they expire."""
+    rollups = [
+        Rollup(
+            table=found.name,
+            key=tuple(found.sorting_key.split(", ")),
+            columns=tuple(Column(name, kind) for name, kind in found.columns),
+            select=found.select,
+        )
+        for found in client.query(_TABLES, {}, row=_Table, name="rollups.list")
+    ]
+    for rollup in rollups:
+        if not {"project_id", "drop_date"} <= set(rollup.key):
+            raise ValueError(f"{rollup.table} has no project_id and drop_date in its key")
+    return rollups

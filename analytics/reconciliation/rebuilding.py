@@ -1,0 +1,60 @@
+"""Makes rows of a rollup again from its requests, and looks whether they came out right.
+
+Nothing stops records from arriving between the steps. One that does is counted once too often or not at all, which the
+look afterwards sees, so the rows are made once more. Days that are over receive next to none.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from analytics.clickhouse import client
+from analytics.clickhouse.rollups import Rollup
+from analytics.reconciliation.comparison import LIMITS, differing, scope
+from analytics.reconciliation.units import Unit
+
+logger = logging.getLogger("analytics.reconciliation")
+
+_TRIES = 5
+# A rebuilt row must be taken although one like it was inserted before.
+_INSERT = {**LIMITS, "insert_deduplicate": 0, "max_partitions_per_insert_block": 0}
+
+
+def rebuild(rollup: Rollup, project_id: UUID, unit: Unit) -> bool:
+    """All rows of a unit; False when they still differ after some tries."""
+    return _until_equal(rollup, project_id, [unit], condition=False, persons={})
+
+
+def rebuild_persons(
+    rollup: Rollup, project_id: UUID, units: Sequence[Unit], *, sessions: Sequence[str], users: Sequence[str]
+) -> bool:
+    """The rows of these units that name one of the sessions or users; False when they still differ after some tries."""
+    persons = {"sessions": list(sessions), "users": list(users)}
+    return _until_equal(rollup, project_id, units, condition=True, persons=persons)
+
+
+def _until_equal(
+    rollup: Rollup, project_id: UUID, units: Sequence[Unit], *, condition: bool, persons: dict[str, Any]
+) -> bool:
+    for _ in range(_TRIES):
+        if not differing(rollup, project_id, units, condition, **persons):
+            return True
+        _replace(rollup, {**scope(project_id, units), **persons}, condition=condition)
+    settled = not differing(rollup, project_id, units, condition, **persons)
+    if not settled:
+        logger.warning("rollup.unsettled table=%s project_id=%s units=%d", rollup.table, project_id, len(units))
+    return settled
+
+
+def _replace(rollup: Rollup, parameters: dict[str, Any], *, condition: bool) -> None:
+    own = f" AND {rollup.own_persons}" if condition else ""
+    where = f"project_id = {{project:UUID}} AND drop_date IN {{units:Array(Date)}}{own}"
+    delete = f"DELETE FROM {rollup.table} WHERE {where}"  # noqa: S608 - names and fragments of the schema
+    client.execute(delete, parameters, settings=LIMITS)
+    columns = ", ".join(column.name for column in rollup.columns)
+    again = rollup.select_again(rollup.raw_persons if condition else "")
+    insert = f"INSERT INTO {rollup.table} ({columns}) SELECT {columns} FROM ({again})"  # noqa: S608 - as above
+    client.execute(insert, parameters, settings=_INSERT)

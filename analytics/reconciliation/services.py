@@ -1,0 +1,94 @@
+"""Compares every rollup with its requests and makes those days again that differ."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from uuid import UUID
+
+from analytics.clickhouse.rollups import Rollup, list_rollups
+from analytics.leases import repair_lease
+from analytics.reconciliation.comparison import differing
+from analytics.reconciliation.rebuilding import rebuild
+from analytics.reconciliation.units import Unit, in_portions, list_projects, list_units
+
+logger = logging.getLogger("analytics.reconciliation")
+
+_LONG_AGO = date(1970, 1, 1)
+# A portion is compared by one statement, whose memory is bounded.
+_REQUESTS_AT_ONCE = 250_000
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A unit of a rollup that differed. `equal` says whether it does not any more."""
+
+    project_id: UUID
+    table: str
+    unit: Unit
+    equal: bool
+
+    @property
+    def days(self) -> str:
+        """When its requests were made."""
+        first, last = self.unit.first, self.unit.last
+        return f"{first}" if first == last else f"{first}..{last}"
+
+
+@dataclass(frozen=True)
+class Report:
+    units: int
+    differences: Sequence[Difference]
+
+    @property
+    def remaining(self) -> int:
+        """What must read 0."""
+        return sum(not difference.equal for difference in self.differences)
+
+
+def reconcile(
+    project_ids: Sequence[UUID] | None = None,
+    *,
+    days: int | None = None,
+    dry_run: bool = False,
+    now: datetime | None = None,
+) -> Report:
+    """Every rollup of the projects (all there are), for days that are over, of the last `days` (all there are).
+
+    A dry run only looks. Raises AnalyticsUnavailableError and AnalyticsLimitError; what is repaired by then stays so.
+    """
+    moment = now or datetime.now(UTC)
+    since = (moment - timedelta(days=days)).date() if days is not None else _LONG_AGO
+    rollups = list_rollups()
+    compared = 0
+    found: list[Difference] = []
+    for project_id in list_projects() if project_ids is None else project_ids:
+        units = [unit for unit in list_units(project_id, since) if unit.is_closed(moment)]
+        compared += len(units)
+        found.extend(_reconcile_project(project_id, rollups, units, dry_run=dry_run))
+    report = Report(compared, found)
+    logger.info(
+        "rollups.reconciled units=%d differing=%d remaining=%d dry_run=%s",
+        compared, len(found), report.remaining, dry_run,
+    )  # fmt: skip
+    return report
+
+
+def _reconcile_project(
+    project_id: UUID, rollups: Sequence[Rollup], units: Sequence[Unit], *, dry_run: bool
+) -> Iterator[Difference]:
+    for portion in in_portions(units, most_requests=_REQUESTS_AT_ONCE):
+        by_day = {unit.day: unit for unit in portion}
+        for rollup in rollups:
+            for day in differing(rollup, project_id, portion):
+                yield _settle(project_id, rollup, by_day[day], dry_run=dry_run)
+
+
+def _settle(project_id: UUID, rollup: Rollup, unit: Unit, *, dry_run: bool) -> Difference:
+    logger.warning("rollup.differs table=%s project_id=%s drop_date=%s", rollup.table, project_id, unit.day)
+    if dry_run:
+        return Difference(project_id, rollup.table, unit, equal=False)
+    with repair_lease(project_id):
+        return Difference(project_id, rollup.table, unit, equal=rebuild(rollup, project_id, unit))

@@ -1,0 +1,66 @@
+"""What there is to compare: the days of expiry a project has requests under, and on which days those were made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from uuid import UUID
+
+from analytics.clickhouse import client
+
+# Records of the last day may still be on their way for a while after midnight.
+_GRACE = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What one project has under one day of expiry: so many requests, made on the days `first` to `last` (UTC).
+
+    Whole days: a record that arrives late is of the same day as others, and belongs to the unit too.
+    """
+
+    day: date
+    first: date
+    last: date
+    requests: int
+
+    def is_closed(self, now: datetime) -> bool:
+        """Nothing more is to come: its last day is over, and not only just."""
+        return self.last < (now - _GRACE).date()
+
+
+@dataclass(frozen=True)
+class _Project:
+    project_id: UUID
+
+
+_PROJECTS = "SELECT DISTINCT project_id FROM requests ORDER BY project_id"
+# What expires today may be gone from one table and not yet from another.
+_UNITS = """
+SELECT drop_date AS day, toDate(min(ts), 'UTC') AS first, toDate(max(ts), 'UTC') AS last, count() AS requests
+FROM requests
+WHERE project_id = {project:UUID} AND drop_date > today()
+GROUP BY drop_date HAVING last >= {since:Date} ORDER BY drop_date
+"""
+
+
+def list_projects() -> list[UUID]:
+    return [found.project_id for found in client.query(_PROJECTS, {}, row=_Project, name="reconciliation.projects")]
+
+
+def list_units(project_id: UUID, since: date) -> list[Unit]:
+    """Those with requests made on `since` or later, with all their requests."""
+    return client.query(_UNITS, {"project": project_id, "since": since}, row=Unit, name="reconciliation.units")
+
+
+def in_portions(units: Iterable[Unit], *, most_requests: int) -> Iterator[Sequence[Unit]]:
+    """Units of at most so many requests together, in order; one that alone has more comes alone."""
+    portion: list[Unit] = []
+    for unit in units:
+        if portion and sum(one.requests for one in portion) + unit.requests > most_requests:
+            yield portion
+            portion = []
+        portion.append(unit)
+    if portion:
+        yield portion

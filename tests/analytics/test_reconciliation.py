@@ -1,0 +1,317 @@
+"""Figures are held against their requests, and made again where they differ."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from analytics.clickhouse import client
+from analytics.clickhouse.rollups import Column, Rollup, list_rollups
+from analytics.contracts import Outcome
+from analytics.errors import AnalyticsUnavailableError, RepairBusyError
+from analytics.leases import repair_lease
+from analytics.reconciliation import rebuilding, services
+from analytics.reconciliation.services import reconcile
+from analytics.reconciliation.units import Unit, in_portions, list_units
+from tests.factories.analytics import make_entry, store
+from tests.factories.core import make_project
+
+pytestmark = pytest.mark.django_db
+
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC).date()
+_MODELS = ["gpt-4o", "claude-sonnet-4", 'Ünïcode\'s "model"']
+
+
+@pytest.fixture
+def project(clickhouse: None, spool: Path) -> UUID:
+    """300 requests of the last 6 days, none of today."""
+    project_id = make_project().pk
+    store(spool, *_entries(project_id, 300, spread_days=6))
+    return project_id
+
+
+def test_rollups__after_shipping__equal_their_requests(project: UUID) -> None:
+    report = reconcile([project])
+
+    assert report.units == 6
+    assert report.differences == []
+    assert report.remaining == 0
+
+
+def test_rollups__known__are_all_that_hold_figures(clickhouse: None) -> None:
+    """By engine and name of the view: a new one is found without being named anywhere."""
+    tables = {rollup.table for rollup in list_rollups()}
+    views = client.execute(
+        "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine = 'MaterializedView'"
+        " AND as_select LIKE '%GROUP BY%' AND as_select LIKE '%ingest%'"
+    )
+
+    assert {"requests_minute", "requests_hourly", "requests_daily", "users_daily"} <= tables
+    assert {f"{table}_mv" for table in tables} == {name for (name,) in views}
+
+
+def test_rollups__made_again_from_requests__equal_what_the_view_made(project: UUID) -> None:
+    """Every column, states of percentiles included: of unmerged and of merged parts."""
+    units = list_units(project, _LONG_AGO)
+    for rollup in list_rollups():
+        before = _content(rollup, project)
+        for unit in units:
+            _break(rollup, project, "DELETE", unit)
+            assert rebuilding.rebuild(rollup, project, unit)
+
+        assert before
+        assert _content(rollup, project) == before, rollup.table
+
+
+@pytest.mark.parametrize("damage", ["DELETE", "DOUBLE", "OTHER KEY"])
+def test_rollups__damaged_in_any_way__are_made_again(project: UUID, damage: str) -> None:
+    unit = list_units(project, _LONG_AGO)[2]
+    damaged = [rollup for rollup in list_rollups() if _break(rollup, project, damage, unit)]
+
+    looked_at = reconcile([project], dry_run=True)
+    repaired = reconcile([project])
+    afterwards = reconcile([project])
+
+    assert {found.table for found in looked_at.differences} == {rollup.table for rollup in damaged}
+    assert looked_at.remaining == len(damaged)
+    assert [found.unit for found in repaired.differences] == [unit] * len(damaged)
+    assert repaired.remaining == 0
+    assert afterwards.differences == []
+
+
+def test_reconcile__another_project_of_the_same_days__keeps_its_rows(project: UUID, spool: Path) -> None:
+    other = make_project().pk
+    store(spool, *_entries(other, 50, spread_days=6))
+    before = {rollup.table: _content(rollup, other) for rollup in list_rollups()}
+    for rollup in list_rollups():
+        _break(rollup, project, "DELETE", list_units(project, _LONG_AGO)[1])
+
+    reconcile([project])
+
+    assert {rollup.table: _content(rollup, other) for rollup in list_rollups()} == before
+
+
+def test_reconcile__all_projects__finds_them_by_their_requests(project: UUID) -> None:
+    assert reconcile().units == 6
+
+
+def test_reconcile__few_days__leaves_out_what_is_older(project: UUID) -> None:
+    unit = list_units(project, _LONG_AGO)[0]
+    _break(_rollup("requests_daily"), project, "DELETE", unit)
+
+    assert reconcile([project], days=2).differences == []
+    assert len(reconcile([project], days=30).differences) == 1
+
+
+def test_day__that_is_not_over__is_left_alone(clickhouse: None, spool: Path) -> None:
+    project = make_project().pk
+    store(spool, *(make_entry(project_id=str(project)) for _ in range(5)))
+    [unit] = list_units(project, _LONG_AGO)
+    _break(_rollup("requests_daily"), project, "DELETE", unit)
+
+    assert reconcile([project]).units == 0
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    assert reconcile([project], now=tomorrow.replace(hour=0, minute=59)).units == 0
+    assert len(reconcile([project], now=tomorrow.replace(hour=1, minute=0)).differences) == 1
+
+
+def test_rebuild__record_arrives_between_the_steps__is_counted_once(
+    project: UUID, spool: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unit = list_units(project, _LONG_AGO)[3]
+    late = iter(
+        make_entry(project_id=str(project), ts=_microseconds(unit, hour), session_id="late", user_id="late")
+        for hour in (23, 1, 12, 23)
+    )
+    rollup = _rollup("users_daily")
+    _break(rollup, project, "DELETE", unit)
+    execute = client.execute
+
+    def with_arrival(sql: str, *arguments: Any, **options: Any) -> Any:
+        answer = execute(sql, *arguments, **options)
+        if (sql.startswith(("DELETE", "INSERT"))) and (entry := next(late, None)):
+            store(spool, entry)
+        return answer
+
+    monkeypatch.setattr(client, "execute", with_arrival)
+    assert rebuilding.rebuild(rollup, project, unit)
+    monkeypatch.undo()
+
+    assert next(late, None) is None
+    assert reconcile([project]).differences == []
+    counted = client.execute(
+        "SELECT sum(requests) FROM users_daily WHERE project_id = {project:UUID} AND user_id = 'late'",
+        {"project": project},
+    )
+    assert counted == [(4,)]
+
+
+def test_reconcile__broken_off_between_deleting_and_inserting__is_healed_by_the_next(
+    project: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unit = list_units(project, _LONG_AGO)[4]
+    rollup = _rollup("requests_hourly")
+    _break(rollup, project, "DOUBLE", unit)
+    execute = client.execute
+
+    def away(sql: str, *arguments: Any, **options: Any) -> Any:
+        if sql.startswith("INSERT"):
+            raise AnalyticsUnavailableError("away")
+        return execute(sql, *arguments, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(client, "execute", away)
+        with pytest.raises(AnalyticsUnavailableError):
+            reconcile([project])
+
+    assert reconcile([project]).remaining == 0
+    assert reconcile([project]).differences == []
+
+
+def test_statements__of_a_rebuild__are_bounded(project: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[dict[str, Any]] = []
+    execute = client.execute
+
+    def noting(sql: str, params: Any = None, settings: Any = None) -> Any:
+        used.append(settings)
+        return execute(sql, params, settings)
+
+    monkeypatch.setattr(client, "execute", noting)
+    rebuilding.rebuild(_rollup("users_daily"), project, list_units(project, _LONG_AGO)[0])
+    _break(_rollup("users_daily"), project, "DOUBLE", list_units(project, _LONG_AGO)[0], execute=execute)
+    rebuilding.rebuild(_rollup("users_daily"), project, list_units(project, _LONG_AGO)[0])
+
+    assert len(used) == 2
+    assert all(limits["max_memory_usage"] < 200 * 1024 * 1024 for limits in used)
+
+
+def test_portions__hold_at_most_so_many_requests() -> None:
+    days = [datetime(2026, 1, number, tzinfo=UTC).date() for number in range(1, 7)]
+    units = [Unit(day, day, day, requests) for day, requests in zip(days, [5, 5, 30, 1, 9, 1], strict=True)]
+
+    portions = [[unit.requests for unit in portion] for portion in in_portions(units, most_requests=10)]
+
+    assert portions == [[5, 5], [30], [1, 9], [1]]
+    assert list(in_portions([], most_requests=10)) == []
+
+
+def test_lease__held_by_another__is_refused_in_words() -> None:
+    project = uuid4()
+    with repair_lease(project), pytest.raises(RepairBusyError), repair_lease(project, wait_seconds=0):
+        pass
+    with repair_lease(project, wait_seconds=0), repair_lease(uuid4(), wait_seconds=0):
+        pass
+
+
+class TestCommand:
+    def test_nothing_differs__says_so(self, project: UUID) -> None:
+        assert "6 days compared, 0 differed, 0 still do" in self.run(project=str(project))
+
+    def test_difference__is_named_and_repaired(self, project: UUID) -> None:
+        unit = list_units(project, _LONG_AGO)[0]
+        _break(_rollup("requests_minute"), project, "DOUBLE", unit)
+
+        said = self.run(project=str(project))
+
+        assert f"repaired requests_minute project={project} days={unit.first}" in said
+
+    def test_dry_run__fails_where_something_differs(self, project: UUID) -> None:
+        _break(_rollup("requests_minute"), project, "DELETE", list_units(project, _LONG_AGO)[0])
+
+        with pytest.raises(CommandError, match="differ"):
+            self.run(dry_run=True)
+
+    @pytest.mark.parametrize(
+        ("options", "message"), [({"days": 0}, "--days"), ({"project": "nobody"}, "There is no project nobody")]
+    )
+    def test_wrong_option__is_named(self, options: dict[str, Any], message: str) -> None:
+        with pytest.raises(CommandError, match=message):
+            self.run(**options)
+
+    def test_store_away__is_said(self, project: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+        def away() -> list[Rollup]:
+            raise AnalyticsUnavailableError("The analytics store does not answer.")
+
+        monkeypatch.setattr(services, "list_rollups", away)
+        with pytest.raises(CommandError, match="does not answer"):
+            self.run()
+
+    def run(self, **options: Any) -> str:
+        out = io.StringIO()
+        call_command("reconcile_rollups", stdout=out, **options)
+        return out.getvalue()
+
+
+def _entries(project: UUID, number: int, *, spread_days: int) -> Iterator[Any]:
+    """Of the days before today, at any time of the day, with everything that is counted."""
+    chance = random.Random(7)
+    midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    for index in range(number):
+        day = midnight - timedelta(days=1 + index % spread_days)
+        outcome = chance.choice(list(Outcome))
+        yield make_entry(
+            project_id=str(project),
+            ts=int((day + timedelta(seconds=chance.randrange(86_400))).timestamp() * 1e6),
+            outcome=outcome,
+            status_code=200 if outcome is Outcome.SUCCESS else 500,
+            error_type="" if outcome is Outcome.SUCCESS else chance.choice(["api_error", "rate_limit_error"]),
+            session_id=chance.choice(["", "s1", "s2", "日本's"]),
+            user_id=chance.choice(["", "u1", "u\\2"]),
+            model=chance.choice(_MODELS),
+            cost_known=chance.random() < 0.9,
+            cost_usd=f"{chance.randrange(100)}.{chance.randrange(10**10):010d}",
+            latency_ms=chance.randrange(60_000),
+            ttft_ms=chance.choice([0, chance.randrange(1, 5_000)]),
+            cache_read_tokens=chance.randrange(50),
+            contract_violation=chance.random() < 0.1,
+        )
+
+
+def _rollup(table: str) -> Rollup:
+    return next(rollup for rollup in list_rollups() if rollup.table == table)
+
+
+def _break(rollup: Rollup, project: UUID, how: str, unit: Unit, execute: Any = client.execute) -> bool:
+    """Damage a unit of a rollup; False when this damage would change nothing that it says."""
+    where = "project_id = {project:UUID} AND drop_date = {day:Date}"
+    values = {"project": project, "day": unit.day.isoformat()}
+    columns = ", ".join(column.name for column in rollup.columns)
+    rows = f"FROM {rollup.table} WHERE {where}"
+    options = {"insert_deduplicate": 0}
+    if how == "DELETE":
+        execute(f"DELETE {rows}", values)
+    elif how == "DOUBLE":
+        execute(f"INSERT INTO {rollup.table} ({columns}) SELECT {columns} {rows}", values, settings=options)
+        return any("sum" in column.type for column in rollup.columns)
+    else:
+        name = next(name for name in ("user_id", "model", "session_id") if name in rollup.key)
+        other = f"SELECT * REPLACE ('x' AS {name}) FROM (SELECT {columns} {rows})"  # noqa: S608 - names of the schema
+        execute(f"INSERT INTO {rollup.table} ({columns}) {other}", values, settings=options)
+        execute(f"DELETE {rows} AND {name} != 'x'", values)
+    return True
+
+
+def _content(rollup: Rollup, project: UUID) -> list[tuple[Any, ...]]:
+    """All rows, merged: what a reader of each key gets."""
+    columns = [_shown(column) for column in rollup.columns]
+    sql = f"SELECT {', '.join(columns)} FROM {rollup.table} FINAL WHERE project_id = {{project:UUID}} ORDER BY ALL"  # noqa: S608
+    return client.execute(sql, {"project": project})
+
+
+def _shown(column: Column) -> str:
+    if column.type.startswith("Aggregate"):
+        return f"toString(finalizeAggregation({column.name}))"
+    return f"toString(arraySort({column.name}))" if "Array" in column.type else f"toString({column.name})"
+
+
+def _microseconds(unit: Unit, hour: int) -> int:
+    moment = datetime(unit.first.year, unit.first.month, unit.first.day, hour, tzinfo=UTC)
+    return int(moment.timestamp() * 1e6)
