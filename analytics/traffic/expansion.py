@@ -1,0 +1,120 @@
+"""From a slice to its statement: the SQL of this folder and the values of its parameters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import accumulate
+from pathlib import Path
+from string import Template
+from typing import Any
+from uuid import UUID
+
+from analytics.traffic.catalogue import MODELS, token_prices
+from analytics.traffic.rhythm import Slice
+from analytics.traffic.texts import SYLLABLES, WORDS, Texts
+
+_FOLDER = Path(__file__).parent
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_LONGEST_ANSWER = timedelta(minutes=3)  # what arrives later would end after the period
+_RETENTION_DAYS = 400
+
+# 53 bits: all that a double holds, so that it is never rounded up to 1.
+_UNIFORM = r"(bitShiftRight(sipHash64(\1), 11) / 9007199254740992)"
+_NORMAL = r"(sqrt(-2 * log(1 - UNIFORM(\1, 101))) * cos(6.283185307179586 * UNIFORM(\1, 102)))"
+
+
+# `texts.word` of a rank, in SQL.
+_BASE = len(SYLLABLES)
+_WORD = (
+    rf"concat({{beginnings:Array(String)}}[1 + \1 % {_BASE}],"
+    rf" {{syllables:Array(String)}}[1 + intDiv(\1, {_BASE}) % {_BASE}],"
+    rf" {{syllables:Array(String)}}[1 + intDiv(\1, {_BASE**2})])"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """All of the history lies between `since` and `until`; what begins from `texts_from` on has texts."""
+
+    since: datetime
+    until: datetime
+    texts_from: datetime
+
+
+def statement(drawn: str, *, texts: str) -> str:
+    """The INSERT that writes a slice of sessions `drawn` (the name of a file here) with texts of the table `texts`."""
+    sql = Template(_sql("expansion")).substitute(drawn=_sql(drawn).strip(), texts=texts)
+    for pattern, replacement in (
+        (r"WORD\((\w+)\)", _WORD),
+        (r"NORMAL\(([^()]+)\)", _NORMAL),
+        (r"UNIFORM\(([^()]+)\)", _UNIFORM),
+    ):
+        sql = re.sub(pattern, replacement, sql)
+    return sql
+
+
+def constants(
+    *, project: UUID, salt: int, users: int, api_keys: list[int], texts: Texts, period: Period
+) -> Mapping[str, Any]:
+    """Parameters that all slices share."""
+    prices = token_prices()
+    return {
+        "project": project,
+        "salt": salt,
+        "users": users,
+        "api_keys": api_keys,
+        "since": microseconds(period.since),
+        "until": microseconds(period.until - _LONGEST_ANSWER),
+        "retention_days": _RETENTION_DAYS,
+        "firsts": list(texts.firsts),
+        "lengths": list(texts.lengths),
+        "words": WORDS,
+        "beginnings": [syllable.capitalize() for syllable in SYLLABLES],
+        "syllables": list(SYLLABLES),
+        "providers": [model.provider for model in MODELS],
+        "models": [model.name for model in MODELS],
+        "shares": _cumulated_shares(),
+        "fallbacks": [1 + _position(model.fallback) for model in MODELS],
+        "thinks": [int(model.thinks) for model in MODELS],
+        "waits": [model.wait_ms for model in MODELS],
+        "paces": [model.token_ms for model in MODELS],
+        "caching": [price.caching for price in prices],
+        "input_units": [price.input for price in prices],
+        "output_units": [price.output for price in prices],
+        "cache_read_units": [price.cache_read for price in prices],
+        "cache_write_units": [price.cache_write for price in prices],
+    }
+
+
+def of_slice(one: Slice) -> Mapping[str, Any]:
+    """Parameters of this slice."""
+    return {
+        "slice": one.number,
+        "requests": one.requests,
+        "borders": [microseconds(border) for border in one.borders],
+        "cumulative": list(one.cumulative),
+        "with_texts": one.with_texts,
+    }
+
+
+def microseconds(moment: datetime) -> int:
+    """Since 1970."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def _sql(name: str) -> str:
+    text = (_FOLDER / f"{name}.sql").read_text(encoding="utf-8")
+    return re.sub(r"^\s*--.*\n", "", text, flags=re.MULTILINE)
+
+
+def _cumulated_shares() -> list[float]:
+    total = sum(model.share for model in MODELS)
+    return [share / total for share in accumulate(model.share for model in MODELS)]
+
+
+def _position(name: str) -> int:
+    return next(index for index, model in enumerate(MODELS) if model.name == name)

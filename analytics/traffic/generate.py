@@ -1,0 +1,115 @@
+"""Writes a generated history into the analytics store.
+
+Sessions are drawn and unfolded by the engine itself, one INSERT … SELECT for each slice of the period: nothing but the
+plan leaves this process, and rows take the way of real ones, through `ingest` into every table behind it. All chance
+comes from hashes of the seed, so that the same plan writes the same rows; every block has a token, so that writing
+it again changes nothing while the store remembers the token (its last 10,000 blocks per table).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import msgspec
+
+from analytics.clickhouse import client
+from analytics.traffic.catalogue import MODELS
+from analytics.traffic.expansion import Period, constants, of_slice, statement
+from analytics.traffic.rhythm import Slice, slices
+from analytics.traffic.scratch import text_table
+from analytics.traffic.texts import Texts
+
+LONGEST_SESSION = 20_000
+_MARATHON_SHARE = 10  # of all requests, one in so many at most belongs to the longest session
+_MARATHON_DAYS = 30
+_REQUESTS_PER_USER = 120
+_FEWEST_USERS = 25
+_MOST_USERS = 60_000
+
+# One block in, one block out: blocks of sources and joins would each become a part of every table.
+_SETTINGS = {
+    "max_threads": 1,
+    "max_insert_threads": 1,
+    "max_block_size": 1_000_000,
+    "preferred_block_size_bytes": 0,
+    "min_insert_block_size_rows": 1_000_000,
+    "min_insert_block_size_bytes": 0,
+    "max_partitions_per_insert_block": 0,
+    "optimize_on_insert": 1,
+    "async_insert": 0,
+    "insert_deduplicate": 1,
+    "deduplicate_blocks_in_dependent_materialized_views": 1,
+    "parallel_view_processing": 1,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`requests` of `project` in the `days` before `end`; sessions that begin in the last `text_days` have texts."""
+
+    project: UUID
+    requests: int
+    end: datetime
+    days: int
+    text_days: int
+    seed: int
+    api_keys: Sequence[int] = (0,)
+
+    @property
+    def period(self) -> Period:
+        start = self.end - timedelta(days=self.days)
+        return Period(start, self.end, self.end - timedelta(days=self.text_days))
+
+    @property
+    def marathon(self) -> int:
+        """Requests of the longest session."""
+        return min(LONGEST_SESSION, self.requests // _MARATHON_SHARE)
+
+    def salt(self) -> int:
+        """What all chance is made of: another history for other arguments, the same for every project."""
+        described = repr((self.seed, self.requests, self.end, self.days, self.text_days))
+        return int.from_bytes(hashlib.sha256(described.encode()).digest()[:8], "big")
+
+    def fingerprint(self, texts: Texts) -> str:
+        """Of everything the rows depend on."""
+        exchanges = msgspec.json.encode([one.request_head + one.answer for one in texts.exchanges])
+        described = repr((self.salt(), self.project, tuple(self.api_keys), MODELS))
+        return hashlib.sha256(described.encode() + exchanges).hexdigest()[:32]
+
+
+def generate(plan: Plan, texts: Texts, *, written: Callable[[int], object]) -> None:
+    """`written` hears of every block how many requests it had. Raises the errors of the analytics store."""
+    mark = plan.fingerprint(texts)
+    users = min(max(plan.requests // _REQUESTS_PER_USER, _FEWEST_USERS), _MOST_USERS)
+    shared = constants(
+        project=plan.project,
+        salt=plan.salt(),
+        users=users,
+        api_keys=list(plan.api_keys),
+        texts=texts,
+        period=plan.period,
+    )
+    with text_table(texts) as table:
+        for drawn, one in _blocks(plan):
+            sql = statement(drawn, texts=table.name if one.with_texts else table.sizes)
+            token = f"traffic:{mark}:{one.number}"
+            client.execute(sql, {**shared, **of_slice(one)}, {**_SETTINGS, "insert_deduplication_token": token})
+            written(one.requests)
+
+
+def _blocks(plan: Plan) -> Iterator[tuple[str, Slice]]:
+    """How the sessions of a block are drawn, and the block."""
+    period = plan.period
+    usual = slices(
+        plan.requests - plan.marathon, period.since, period.until, texts_from=period.texts_from, seed=plan.seed
+    )
+    for one in usual:
+        yield "drawn", one
+    if plan.marathon:
+        since = max(period.since, period.until - timedelta(days=_MARATHON_DAYS))
+        with_texts = since >= period.texts_from
+        yield "marathon", Slice(0, plan.marathon, (since, period.until), (0.0, 1.0), with_texts)

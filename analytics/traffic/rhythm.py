@@ -1,0 +1,110 @@
+"""When requests arrive: days and weeks, growth over the period, and the slices in which the history is written."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import accumulate, pairwise
+
+HOUR = timedelta(hours=1)
+
+# Shares of a working day by hour (UTC): a plateau of office hours in Europe and America, a low night.
+_BY_HOUR = (3, 2, 2, 2, 2, 3, 5, 8, 11, 13, 14, 13, 12, 14, 15, 15, 14, 12, 10, 8, 7, 6, 5, 4)
+_BY_WEEKDAY = (1.0, 1.06, 1.08, 1.04, 0.92, 0.42, 0.38)
+_GROWTH = 2.2  # how much busier the last day is than the first
+_NOISE = 0.12
+
+# A block of an insert is one part for every day and table it touches: large enough to make few, small enough for the
+# memory of an embedded engine. Texts make a row twenty times as heavy.
+SMALLEST_SLICE = 20_000
+LARGEST_SLICE = 100_000
+LARGEST_TEXT_SLICE = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """`requests` of sessions that begin between the first and the last of `borders`, written as one block.
+
+    `cumulative` are the shares of them that have begun at `borders`, rising from 0 to 1.
+    """
+
+    number: int
+    requests: int
+    borders: Sequence[datetime]
+    cumulative: Sequence[float]
+    with_texts: bool
+
+
+def hourly_weights(start: datetime, end: datetime, seed: int) -> list[tuple[datetime, float]]:
+    """(first moment, weight) of every hour of the period; the first and the last may be parts of hours."""
+    chance = random.Random(f"rhythm {seed}")  # noqa: S311 - a simulation
+    weights = []
+    moment = start
+    while moment < end:
+        following = min(moment.replace(minute=0, second=0, microsecond=0) + HOUR, end)
+        progress = (moment - start) / (end - start)
+        weight = _BY_HOUR[moment.hour] * _BY_WEEKDAY[moment.weekday()] * (1 + (_GROWTH - 1) * progress)
+        weights.append((moment, weight * chance.uniform(1 - _NOISE, 1 + _NOISE) * ((following - moment) / HOUR)))
+        moment = following
+    return weights
+
+
+def slices(requests: int, start: datetime, end: datetime, *, texts_from: datetime, seed: int) -> list[Slice]:
+    """The whole history in order of time; the requests of all slices are `requests`."""
+    hours = hourly_weights(start, end, seed)
+    total = sum(weight for _, weight in hours)
+    pieces = list(_pieces(hours, end, math.ceil(max(w for _, w in hours) * requests / total / LARGEST_TEXT_SLICE)))
+    groups = list(_groups(pieces, requests / total, texts_from))
+    counts = _rounded([requests * sum(weight for _, weight in group) / total for group in groups], requests)
+    found = []
+    for number, (group, count, following) in enumerate(zip(groups, counts, [*groups[1:], None], strict=True), 1):
+        until = following[0][0] if following else end
+        found.append(_slice(number, count, group, until, with_texts=group[0][0] >= texts_from))
+    return [one for one in found if one.requests]
+
+
+def _pieces(hours: Sequence[tuple[datetime, float]], end: datetime, parts: int) -> Iterator[tuple[datetime, float]]:
+    """Every hour in so many equal parts."""
+    for (moment, weight), (following, _) in pairwise([*hours, (end, 0.0)]):
+        for part in range(parts):
+            yield moment + (following - moment) * part / parts, weight / parts
+
+
+def _groups(
+    pieces: Sequence[tuple[datetime, float]], per_weight: float, texts_from: datetime
+) -> Iterator[list[tuple[datetime, float]]]:
+    """Pieces that are written together: whole days while those are small, parts of a day when they are large."""
+    group: list[tuple[datetime, float]] = []
+    filled = 0.0
+    for moment, weight in pieces:
+        with_texts = moment >= texts_from
+        largest = LARGEST_TEXT_SLICE if with_texts else LARGEST_SLICE
+        full = filled + weight * per_weight > largest
+        turned = bool(group) and with_texts and group[-1][0] < texts_from
+        midnight = moment.hour == moment.minute == 0 and filled >= SMALLEST_SLICE
+        if group and (full or turned or midnight):
+            yield group
+            group, filled = [], 0.0
+        group.append((moment, weight))
+        filled += weight * per_weight
+    yield group
+
+
+def _slice(
+    number: int, count: int, group: Sequence[tuple[datetime, float]], until: datetime, *, with_texts: bool
+) -> Slice:
+    total = sum(weight for _, weight in group)
+    borders = [moment for moment, _ in group] + [until]
+    cumulative = [0.0, *accumulate(weight / total for _, weight in group)]
+    cumulative[-1] = 1.0
+    return Slice(number, count, borders, cumulative, with_texts)
+
+
+def _rounded(shares: Sequence[float], total: int) -> list[int]:
+    """Whole numbers close to `shares` whose sum is `total`."""
+    ends = [round(share) for share in accumulate(shares)]
+    ends[-1] = total
+    return [after - before for before, after in pairwise([0, *ends])]
