@@ -6,8 +6,12 @@ ApplicationError
 │   ├── ProviderRejectedError       400 provider_rejected
 │   ├── UnsupportedError            400 unsupported_parameter
 │   └── MethodNotAllowedError       405
+├── GuardrailError                  400 guardrail_error: prompt_too_long, blocked_topic, pii_detected, prompt_injection,
+│                                       blocked_tool, low_quality
 ├── ModelNotFoundError              404 model_not_found
 ├── PromptConfigNotFoundError       404 prompt_config_not_found
+├── RateLimitedError                429 rate_limit_error: requests_per_minute, tokens_per_minute
+├── BudgetExceededError             429 budget_error: monthly_budget_exceeded, session_budget_exceeded
 ├── ProviderFailedError             500 provider_error
 ├── InternalError                   500 internal_error
 └── ProviderUnavailableError        503 provider_unavailable, provider_timeout
@@ -39,12 +43,30 @@ class UnsupportedError(ValidationError):
     code = "unsupported_parameter"
 
 
+class GuardrailError(ApplicationError):
+    status = 400
+    type = "guardrail_error"
+    code = "blocked_topic"
+
+
 class ModelNotFoundError(NotFoundError):
     code = "model_not_found"
 
 
 class PromptConfigNotFoundError(NotFoundError):
     code = "prompt_config_not_found"
+
+
+class RateLimitedError(ApplicationError):
+    status = 429
+    type = "rate_limit_error"
+    code = "requests_per_minute"
+
+
+class BudgetExceededError(ApplicationError):
+    status = 429
+    type = "budget_error"
+    code = "monthly_budget_exceeded"
 
 
 class ProviderFailedError(ApplicationError):

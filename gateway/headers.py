@@ -21,6 +21,10 @@ PROMPT_VERSION = f"{PREFIX}prompt-version".encode()
 VARIANT = f"{PREFIX}variant".encode()
 CACHE = f"{PREFIX}cache".encode()
 WARNING = f"{PREFIX}warning".encode()
+RATE_LIMIT_REQUESTS, RATE_LIMIT_TOKENS = (
+    tuple(f"x-ratelimit-{what}-{kind}".encode() for what in ("limit", "remaining", "reset"))
+    for kind in ("requests", "tokens")
+)
 CONTRACT_VIOLATION = b"x-output-contract-violation"
 
 _PREFIX_BYTES = PREFIX.encode()

@@ -12,6 +12,8 @@ from django.conf import settings
 from analytics.spool.inflight import InflightTable
 from analytics.spool.writer import SpoolWriter
 from core.last_use import flush_last_uses
+from gateway.limits.limiter import Limiter
+from gateway.limits.seeding import Seeder
 from gateway.pipeline.patience import Patience
 from gateway.snapshot.announcements import follow, refresh_regularly
 from gateway.snapshot.store import SnapshotStore
@@ -35,6 +37,7 @@ class Runtime:
     tokens: AccessTokens
     spool: SpoolWriter
     inflight: InflightTable
+    limiter: Limiter
     patience: Patience
     answer_bytes: int  # the largest answer of a provider
     loop: asyncio.AbstractEventLoop
@@ -46,6 +49,7 @@ class Runtime:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
         await self.health.close()
+        await self.limiter.close()
         await self.media.close()
         await self.transport.close()
         self.spool.close()
@@ -72,6 +76,7 @@ async def stop_runtime() -> None:
 
 
 def _start() -> Runtime:
+    seeder = Seeder(settings.LIMITS_SETTLE_SECONDS)
     runtime = Runtime(
         snapshots=SnapshotStore(),
         transport=create_transport(settings.UPSTREAM_TRANSPORT, allow_private=settings.ALLOW_PRIVATE_UPSTREAMS),
@@ -80,6 +85,12 @@ def _start() -> Runtime:
         tokens=AccessTokens(allow_private=settings.ALLOW_PRIVATE_UPSTREAMS),
         spool=SpoolWriter(settings.SPOOL_DIR, segment_bytes=settings.SPOOL_SEGMENT_BYTES),
         inflight=InflightTable(settings.SPOOL_DIR),
+        limiter=Limiter(
+            settings.REDIS_URL,
+            workers=settings.WEB_WORKERS,
+            lease_seconds=settings.LIMITS_LEASE_SECONDS,
+            on_doubt=seeder.doubt,
+        ),
         patience=Patience.from_settings(),
         answer_bytes=settings.UPSTREAM_RESPONSE_BYTES,
         loop=asyncio.get_running_loop(),
@@ -88,6 +99,7 @@ def _start() -> Runtime:
         asyncio.create_task(follow(runtime.snapshots), name="gateway.follow"),
         asyncio.create_task(refresh_regularly(runtime.snapshots), name="gateway.refresh"),
         asyncio.create_task(runtime.health.follow(), name="gateway.health"),
+        asyncio.create_task(seeder.run(runtime.limiter), name="gateway.seeding"),
         asyncio.create_task(_flush_last_uses_regularly(), name="gateway.last_use"),
     ]
     for task in runtime.tasks:

@@ -36,3 +36,9 @@ GATEWAY_BODY_SECONDS = env.number("GATEWAY_BODY_SECONDS", 30.0, minimum=0.1, max
 HEARTBEAT_SECONDS = env.number("HEARTBEAT_SECONDS", 15.0, minimum=0.05, maximum=60)
 DRAIN_SECONDS = env.integer("DRAIN_SECONDS", 30, minimum=0, maximum=3600)
 SNAPSHOT_SECONDS = env.number("SNAPSHOT_SECONDS", 30.0, minimum=0.05, maximum=3600)
+
+# What is reserved for a request whose length nobody bounds, for how long a worker that is silent keeps what its requests
+# reserved, and how long after its arrival a request is in the request log at the latest.
+LIMITS_OUTPUT_TOKENS = env.integer("LIMITS_OUTPUT_TOKENS", 1024, minimum=1, maximum=1_000_000)
+LIMITS_LEASE_SECONDS = env.number("LIMITS_LEASE_SECONDS", 60.0, minimum=0.3, maximum=3600)
+LIMITS_SETTLE_SECONDS = env.number("LIMITS_SETTLE_SECONDS", 600.0, minimum=0.1, maximum=86_400)

@@ -10,7 +10,9 @@ from analytics.contracts import Attempt as AttemptRecord
 from analytics.contracts import Outcome
 from core.errors import ApplicationError
 from core.keys import KeyRecord
+from gateway.guardrails.verdicts import Verdict
 from gateway.headers import RequestHeaders
+from gateway.limits.claims import Held
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.wire import ChatCompletionRequest, LazyFields
 from integrations.health.targets import Target
@@ -106,6 +108,9 @@ class Account:
     served_error: str = ""  # how a stream broke after its first output
     spent: list[Cost | None] = field(default_factory=list)  # by failed attempts that are billed; None: unknown
     media: dict[str, Media] = field(default_factory=dict)
+    held: Held | None = None  # what is reserved of the project's limits
+    rate_headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    verdicts: tuple[Verdict, ...] = ()  # of guardrails
     contract_violation: bool = False
     attributes: dict[str, str] = field(default_factory=dict)  # of the record
     slot: int | None = None

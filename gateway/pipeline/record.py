@@ -6,8 +6,12 @@ import time
 from dataclasses import replace
 from decimal import Decimal
 
+import msgspec
+
 from analytics.contracts import Attempt, Outcome, RequestRecord, SpoolEntry
+from gateway.guardrails.verdicts import VERDICTS
 from gateway.headers import trace_parent
+from gateway.pipeline.admit import settle
 from gateway.pipeline.context import Account
 from gateway.pipeline.estimate import estimated_tokens
 from gateway.runtime import Runtime
@@ -31,9 +35,13 @@ def record(runtime: Runtime, account: Account) -> None:
     if account.recorded:
         return
     account.recorded = True
-    runtime.spool.append(_entry_of(account))
+    entry = _entry_of(account)
+    runtime.spool.append(entry)
     if account.slot is not None:
         runtime.inflight.end(account.slot)
+    if account.held is not None:
+        # After the record: what is counted and not recorded would never be found out, the other way round it is.
+        settle(runtime.limiter, account.held, entry.record)
 
 
 def _entry_of(account: Account) -> SpoolEntry:
@@ -92,11 +100,17 @@ def _record_of(account: Account) -> RequestRecord:
         retention_days=account.snapshot.settings.logging.retention_days,
         contract_violation=account.contract_violation,
         attempts=_attempts(account, usage, own_cost),
-        attributes=account.attributes,
+        attributes=_attributes(account),
         trace_id=trace_id,
         parent_span_id=parent_span_id,
         prompt_name=prompt.name,
     )
+
+
+def _attributes(account: Account) -> dict[str, str]:
+    if not account.verdicts:
+        return account.attributes
+    return {**account.attributes, VERDICTS: msgspec.json.encode(account.verdicts).decode()}
 
 
 def _attempts(account: Account, usage: Usage, cost: Cost | None) -> tuple[Attempt, ...]:

@@ -149,6 +149,8 @@ async def answer_error(reply: Reply, error: ApplicationError, account: Account) 
         await reply.end_with_error(error)
         return
     told: HeaderList = [(headers.RETRY_COUNT, b"%d" % account.retries)] if account.attempts else []
+    if account.held is not None:
+        told += account.rate_headers
     told += _prompt_served(account)
     if account.prompt_warnings:
         told.append(_warning("; ".join(account.prompt_warnings)))
@@ -165,6 +167,7 @@ def _served_by(account: Account) -> HeaderList:
     if account.fallback_used and account.request is not None:
         served.append((headers.ORIGINAL_MODEL, headers.header_value(account.request.model)))
         served.append((headers.FALLBACK_USED, b"true"))
+    served += account.rate_headers
     served += _prompt_served(account)
     if account.contract_violation:
         served.append((headers.CONTRACT_VIOLATION, b"true"))

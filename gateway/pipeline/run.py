@@ -13,8 +13,10 @@ from core.errors import ApplicationError
 from gateway.errors import InternalError
 from gateway.headers import read_headers
 from gateway.identifiers import new_request_id
+from gateway.pipeline.admit import admit
 from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.context import Account, RequestContext
+from gateway.pipeline.guard_input import guard_input
 from gateway.pipeline.parse import ClientGoneError, Receive, late_body, parse, read_body
 from gateway.pipeline.prompt import with_prompt
 from gateway.pipeline.record import record
@@ -85,7 +87,11 @@ async def _answer(runtime: Runtime, account: Account, receive: Receive, reply: R
     )
     context = RequestContext(account.snapshot, account.headers, account.body, request, LazyFields(account.body))
     context = with_prompt(context, account)
+    if context.snapshot.settings.guardrails.is_on:
+        context = await guard_input(context, account)
     attempts = select(context, runtime.health)
+    if context.snapshot.settings.limits.is_set:
+        await admit(runtime, context, account, attempts)
     if request.stream:
         await answer_stream(runtime, context, attempts, account, reply, watch)
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from gateway.guardrails.settings import NO_GUARDRAILS, GuardrailSettings
@@ -28,7 +28,8 @@ class RoutingSettings:
 class LimitSettings:
     """What a project may use (design, section 5, Limits and budgets). None means without a limit.
 
-    `hard_stop` and `alerts` speak of the month's budget; a session's budget always refuses.
+    `hard_stop` and `alerts` speak of the month's budget; a session's budget always refuses. `is_set`: there is
+    something to count.
     """
 
     requests_per_minute: int | None = None
@@ -37,6 +38,11 @@ class LimitSettings:
     hard_stop: bool = False
     alerts: bool = False
     session_budget_usd: Decimal | None = None
+    is_set: bool = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        limits = (self.requests_per_minute, self.tokens_per_minute, self.monthly_budget_usd, self.session_budget_usd)
+        object.__setattr__(self, "is_set", any(limit is not None for limit in limits))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,65 @@
+"""What have a project's requests cost so far, and those of a session?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from uuid import UUID
+
+from analytics.clickhouse import client
+
+
+@dataclass(frozen=True)
+class _Spend:
+    cost_usd: Decimal
+
+
+@dataclass(frozen=True)
+class _SessionSpend:
+    session_id: str
+    cost_usd: Decimal
+
+
+# Whole hours from the rollup, what came after the last of them from the rows.
+_PROJECT = """
+SELECT sum(cost_usd) AS cost_usd
+FROM (
+    SELECT sum(h.cost_usd) AS cost_usd FROM requests_hourly AS h
+    WHERE h.project_id = {project:UUID} AND h.hour >= {start:DateTime('UTC')} AND h.hour < {whole:DateTime('UTC')}
+    UNION ALL
+    SELECT sum(toDecimal128(r.cost_usd, 10)) FROM requests AS r
+    WHERE r.project_id = {project:UUID}
+        AND r.ts >= {whole:DateTime('UTC')} AND r.ts < {until:DateTime64(6, 'UTC')}
+)
+"""
+# Each session up to its own time, in microseconds.
+_SESSIONS = """
+SELECT session_id, sum(toDecimal128(r.cost_usd, 10)) AS cost_usd
+FROM requests AS r
+WHERE r.project_id = {project:UUID} AND r.session_id IN {sessions:Array(String)}
+    AND toUnixTimestamp64Micro(r.ts) < {until:Array(Int64)}[indexOf({sessions:Array(String)}, r.session_id)]
+GROUP BY session_id
+"""
+
+
+def project_spend(project_id: UUID, start: datetime, until: datetime) -> Decimal:
+    """US dollars of the requests that arrived from `start`, a full hour, up to but without `until`."""
+    whole = max(start, until.replace(minute=0, second=0, microsecond=0))
+    params = {"project": project_id, "start": start, "whole": whole, "until": until}
+    return client.query(_PROJECT, params, row=_Spend, name="spend.project")[0].cost_usd
+
+
+def session_spends(project_id: UUID, until: Mapping[str, datetime]) -> Mapping[str, Decimal]:
+    """US dollars by session, of requests that arrived before the time given for it; those without are left out."""
+    if not until:
+        return {}
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    params = {
+        "project": project_id,
+        "sessions": list(until),
+        "until": [(time - epoch) // timedelta(microseconds=1) for time in until.values()],
+    }
+    rows = client.query(_SESSIONS, params, row=_SessionSpend, name="spend.sessions")
+    return {row.session_id: row.cost_usd for row in rows}

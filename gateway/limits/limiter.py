@@ -1,0 +1,205 @@
+"""Admission and settlement, over Redis where it answers and over this worker's own figures where it does not."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from time import time_ns
+from typing import Any
+
+import redis
+
+from gateway.limits import scripts
+from gateway.limits.claims import Admission, Claim, Held, Standing
+from gateway.limits.connection import RedisAwayError, ScriptConnection
+from gateway.limits.keys import Scope, requests_key, tokens_key
+from gateway.limits.local import LastKnown, LocalLimits
+from gateway.limits.terms import Terms, terms_of
+from gateway.snapshot.settings import LimitSettings
+
+logger = logging.getLogger("gateway.limits")
+
+_PATIENCE_SECONDS = 0.05
+_ASK_ALONE_MS = 1000
+
+OnDoubt = Callable[[Scope], None]
+
+
+class Limiter:
+    """One a worker. `on_doubt` is told of each scope whose spend has to be looked up in the request log."""
+
+    def __init__(self, url: str, *, workers: int, lease_seconds: float, on_doubt: OnDoubt) -> None:
+        self._known = LastKnown()
+        self._local = LocalLimits(self._known, workers)
+        self._lease_ms = int(lease_seconds * 1000)
+        self._on_doubt = on_doubt
+        self._held: dict[str, Held] = {}
+        # What happened to these while Redis was away stands in the request log only.
+        self._uncounted: dict[Scope, None] = {}
+        self._redis = ScriptConnection(url, patience=_PATIENCE_SECONDS, on_return=self._returned)
+        self._renewal = asyncio.get_running_loop().create_task(self._renew(), name="gateway.limits.renew")
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether Redis is asked; if not, this worker goes by its own figures."""
+        return self._redis.is_open
+
+    async def close(self) -> None:
+        self._renewal.cancel()
+        await asyncio.gather(self._renewal, return_exceptions=True)
+        await self._redis.close()
+
+    async def admit(self, limits: LimitSettings, claim: Claim) -> Admission:
+        """Whether the claim fits into every limit of its project; if so it is counted in all, else in none."""
+        held = Held(
+            claim,
+            f"{claim.request_id}|{claim.cost}|{claim.arrived_us}",
+            limits.tokens_per_minute is not None,
+            claim.month_scope(limits),
+            claim.session_scope(limits),
+        )
+        try:
+            answer = await self._redis.run(scripts.ADMIT, _keys(held), self._arguments(terms_of(limits), held))
+        except RedisAwayError:
+            return self._local.admit(limits, claim)
+        except redis.ResponseError as error:
+            logger.error("admission.failed error=%s", error)
+            return self._local.admit(limits, claim)
+        except asyncio.CancelledError:
+            # It may have been admitted; Redis takes this after it.
+            self.settle(held, 0, 0)
+            raise
+        refused_by, requests, tokens, *standings = answer
+        for scope, standing in zip((held.month, held.session), standings, strict=True):
+            self._learn(scope, standing)
+        if refused_by:
+            return Admission(refused_by.decode(), requests, tokens, None)
+        self._held[held.name] = held
+        return Admission("", requests, tokens, held, self._known.get(held.month))
+
+    def settle(self, held: Held, tokens: int, cost: int) -> None:
+        """Puts what a request used (tokens, units of cost) in the place of what it had reserved. Does not wait."""
+        self._held.pop(held.name, None)
+        scopes = held.scopes()
+        if not scopes and not held.counts_tokens:
+            return
+        extra = tokens - held.claim.tokens if held.counts_tokens else 0
+        now_us = time_ns() // 1000
+        flags = [int(held.month is not None), int(held.session is not None)]
+        try:
+            answer = self._redis.run(
+                scripts.SETTLE, _keys(held)[1:], [held.name, extra, cost, held.claim.arrived_us, now_us, *flags]
+            )
+        except RedisAwayError:
+            self._settle_alone(held, tokens, cost)
+        else:
+            answer.add_done_callback(partial(self._settled, held, tokens, cost))
+
+    async def since(self, scope: Scope) -> tuple[int | None, bool]:
+        """Up to which time, in microseconds, the request log is to be asked about a scope, None when it is not (another
+        worker is at it, or nothing is in doubt); and whether it is in doubt. Raises RedisAwayError."""
+        arguments = [time_ns() // 1000, _ASK_ALONE_MS]
+        since, standing = await self._redis.run(scripts.SINCE, [scope.spend, scope.held], arguments)
+        self._learn(scope, standing, tell=False)
+        return (int(since) if since else None), read_standing(standing).unsure
+
+    async def raise_to(self, scope: Scope, since_us: int, spent: int, *, final: bool) -> bool:
+        """Tells Redis what the request log holds of requests before `since_us`. False when it is too early or too late
+        for that. Raises RedisAwayError."""
+        arguments = [since_us, spent, int(final)]
+        done, standing = await self._redis.run(scripts.RAISE, [scope.spend, scope.held], arguments)
+        self._learn(scope, standing, tell=False)
+        return bool(done)
+
+    def _settled(self, held: Held, tokens: int, cost: int, answer: asyncio.Future[Any]) -> None:
+        error = None if answer.cancelled() else answer.exception()
+        if answer.cancelled() or error is not None:
+            if error is not None and not isinstance(error, RedisAwayError):
+                logger.error("settlement.failed error=%s", error)
+            self._settle_alone(held, tokens, cost)
+            return
+        for scope, standing in zip((held.month, held.session), answer.result(), strict=True):
+            self._learn(scope, standing)
+
+    def _settle_alone(self, held: Held, tokens: int, cost: int) -> None:
+        self._local.settle(held, tokens, cost)
+        for scope in held.scopes():
+            self._uncounted[scope] = None
+
+    def _learn(self, scope: Scope | None, standing: Sequence[Any], *, tell: bool = True) -> None:
+        if scope is None or not standing:
+            return
+        found = read_standing(standing)
+        # A Redis that was lost knows less than this worker does.
+        self._known.learn(scope, max(found.spent, self._known.get(scope)) if found.unsure else found.spent)
+        if found.unsure and tell:
+            self._on_doubt(scope)
+
+    def _arguments(self, terms: Terms, held: Held) -> list[bytes | str | int]:
+        claim = held.claim
+        return [
+            held.name,
+            terms.requests,
+            terms.tokens,
+            claim.tokens,
+            terms.month,
+            terms.hard_stop,
+            terms.session if held.session is not None else "",
+            claim.cost,
+            claim.arrived_us,
+            self._lease_ms,
+            self._known.get(held.month),
+            self._known.get(held.session),
+        ]
+
+    def _returned(self) -> None:
+        self._local.forget()
+        uncounted, self._uncounted = self._uncounted, {}
+        now_us = time_ns() // 1000
+        for scope in uncounted:
+            is_month = int(bool(scope.month))
+            keys = [tokens_key(scope.project, 0), scope.spend, scope.held, scope.spend, scope.held]
+            answer = self._redis.run(scripts.SETTLE, keys, ["", 0, 0, 0, now_us, is_month, 1 - is_month])
+            answer.add_done_callback(partial(self._doubted, scope))
+
+    def _doubted(self, scope: Scope, answer: asyncio.Future[Any]) -> None:
+        if answer.cancelled() or answer.exception() is not None:
+            self._uncounted[scope] = None
+        else:
+            self._on_doubt(scope)
+
+    async def _renew(self) -> None:
+        """Most requests end long before their reservation does."""
+        while True:
+            await asyncio.sleep(self._lease_ms / 3000)
+            by_scope: dict[Scope, list[str]] = {}
+            for held in self._held.values():
+                for scope in held.scopes():
+                    by_scope.setdefault(scope, []).append(held.name)
+            for scope, names in by_scope.items():
+                if self._redis.is_open:
+                    answer = self._redis.run(scripts.RENEW, [scope.held], [self._lease_ms, *names])
+                    answer.add_done_callback(_note_renewal)
+
+
+def read_standing(answer: Sequence[Any]) -> Standing:
+    """base, after, reserved, unsure, as the scripts return them."""
+    base, after, reserved, unsure = answer
+    return Standing(int(base) + int(after), int(reserved), bool(unsure))
+
+
+def _note_renewal(answer: asyncio.Future[Any]) -> None:
+    error = None if answer.cancelled() else answer.exception()
+    if error is not None and not isinstance(error, RedisAwayError):
+        logger.error("renewal.failed error=%s", error)
+
+
+def _keys(held: Held) -> list[str]:
+    claim = held.claim
+    keys = [requests_key(claim.project, claim.minute), tokens_key(claim.project, claim.minute)]
+    for scope in (held.month, held.session):
+        # A key that the script does not touch still has to lie on the same node.
+        keys += [scope.spend, scope.held] if scope is not None else [keys[0], keys[0]]
+    return keys

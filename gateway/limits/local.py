@@ -1,0 +1,103 @@
+"""What a worker goes by while Redis is away: its share of the rates, and the spend that it last knew."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from gateway.limits.claims import Admission, Claim, Held
+from gateway.limits.keys import Scope
+from gateway.limits.units import to_units
+from gateway.snapshot.settings import LimitSettings
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+_REMEMBERED_SCOPES = 20_000
+
+
+class LastKnown:
+    """Spends in units, of the scopes that were asked about most recently."""
+
+    def __init__(self) -> None:
+        self._spent: OrderedDict[Scope, int] = OrderedDict()
+
+    def get(self, scope: Scope | None) -> int:
+        return 0 if scope is None else self._spent.get(scope, 0)
+
+    def learn(self, scope: Scope, spent: int) -> None:
+        self._spent[scope] = spent
+        self._spent.move_to_end(scope)
+        if len(self._spent) > _REMEMBERED_SCOPES:
+            self._spent.popitem(last=False)
+
+    def add(self, scope: Scope, amount: int) -> None:
+        self.learn(scope, self.get(scope) + amount)
+
+
+class _Minute:
+    __slots__ = ("number", "requests", "tokens")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.requests = 0
+        self.tokens = 0
+
+
+class LocalLimits:
+    """Counts in this worker's memory only. With `workers` of them a project gets its rates at most once over all."""
+
+    def __init__(self, known: LastKnown, workers: int) -> None:
+        self._known = known
+        self._workers = workers
+        self._minutes: dict[str, _Minute] = {}
+
+    def admit(self, limits: LimitSettings, claim: Claim) -> Admission:
+        minute = self._minute(claim)
+        month, session = claim.month_scope(limits), claim.session_scope(limits)
+        refused = self._refused_by_rate(limits, claim, minute)
+        if not refused and limits.hard_stop and self._is_spent(month, limits.monthly_budget_usd, claim.cost):
+            refused = "month"
+        if not refused and self._is_spent(session, limits.session_budget_usd, claim.cost):
+            refused = "session"
+        if refused:
+            return Admission(refused, minute.requests, minute.tokens, None)
+        minute.requests += 1
+        minute.tokens += claim.tokens
+        held = Held(claim, "", limits.tokens_per_minute is not None, month, session)
+        for scope in held.scopes():
+            self._known.add(scope, claim.cost)
+        return Admission("", minute.requests, minute.tokens, held, self._known.get(month))
+
+    def settle(self, held: Held, tokens: int, cost: int) -> None:
+        minute = self._minutes.get(held.claim.project)
+        if minute is not None and minute.number == held.claim.minute:
+            minute.tokens += tokens - held.claim.tokens
+        for scope in held.scopes():
+            # What Redis admitted before it went away stands in no figure of this worker yet.
+            self._known.add(scope, cost if held.name else cost - held.claim.cost)
+
+    def forget(self) -> None:
+        """Redis is back and counts again."""
+        self._minutes.clear()
+
+    def _minute(self, claim: Claim) -> _Minute:
+        found = self._minutes.get(claim.project)
+        if found is None or found.number != claim.minute:
+            found = self._minutes[claim.project] = _Minute(claim.minute)
+        return found
+
+    def _refused_by_rate(self, limits: LimitSettings, claim: Claim, minute: _Minute) -> str:
+        if limits.requests_per_minute is not None and minute.requests + 1 > self._share(limits.requests_per_minute):
+            return "requests"
+        if limits.tokens_per_minute is not None and minute.tokens + claim.tokens > self._share(
+            limits.tokens_per_minute
+        ):
+            return "tokens"
+        return ""
+
+    def _share(self, limit: int) -> int:
+        return -(-limit // self._workers)
+
+    def _is_spent(self, scope: Scope | None, budget: Decimal | None, cost: int) -> bool:
+        return scope is not None and budget is not None and self._known.get(scope) + cost > to_units(budget)

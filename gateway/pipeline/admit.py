@@ -1,0 +1,97 @@
+"""Stage 5: the project's rate limits and budgets (specification, Limits; design, section 5, Limits and budgets)."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from analytics.contracts import RequestRecord
+from gateway import headers
+from gateway.errors import BudgetExceededError, RateLimitedError
+from gateway.limits.claims import Admission, Claim, Held
+from gateway.limits.estimate import completion_tokens, cost_units, first_price, prompt_tokens
+from gateway.limits.keys import seconds_left
+from gateway.limits.limiter import Limiter
+from gateway.limits.units import to_units
+from gateway.pipeline.context import Account, Attempt, RequestContext
+from gateway.reply import HeaderList
+from gateway.runtime import Runtime
+from gateway.snapshot.settings import LimitSettings
+
+_OVER_BUDGET = "the month's budget is used up"
+
+
+async def admit(runtime: Runtime, context: RequestContext, account: Account, attempts: list[Attempt]) -> None:
+    """Reserves what the request will use. Raises RateLimitedError or BudgetExceededError, and then has counted nothing.
+
+    Only for projects with limits. The attempts are known by now because a reservation needs a price.
+    """
+    limits = context.snapshot.settings.limits
+    prompt, completion = prompt_tokens(context), completion_tokens(context.request)
+    claim = Claim(
+        account.request_id,
+        account.snapshot.id_text,
+        account.headers.session_id,
+        account.arrived_us,
+        prompt + completion,
+        cost_units(first_price(context, attempts), prompt, completion),
+    )
+    admission = await runtime.limiter.admit(limits, claim)
+    account.held = admission.held
+    account.rate_headers = _rate_headers(limits, claim, admission)
+    if admission.refused_by:
+        raise _refusal(limits, claim, admission, account.rate_headers)
+    if admission.held is not None and limits.monthly_budget_usd is not None:
+        _warn(limits, admission.month_spent, account)
+
+
+def settle(limiter: Limiter, held: Held, record: RequestRecord) -> None:
+    """Counts what the record says in the place of what was reserved; a cost that is not known as none."""
+    cost = to_units(Decimal(record.cost_usd)) if record.cost_usd else 0
+    limiter.settle(held, record.prompt_tokens + record.completion_tokens, cost)
+
+
+def _warn(limits: LimitSettings, spent: int, account: Account) -> None:
+    if limits.monthly_budget_usd is not None and spent >= to_units(limits.monthly_budget_usd):
+        account.prompt_warnings = (*account.prompt_warnings, _OVER_BUDGET)
+
+
+def _rate_headers(limits: LimitSettings, claim: Claim, admission: Admission) -> HeaderList:
+    """OpenAI's names: https://platform.openai.com/docs/guides/rate-limits#rate-limits-in-headers."""
+    found: HeaderList = []
+    reset = b"%ds" % seconds_left(claim.arrived_us)
+    for limit, used, (limit_name, remaining_name, reset_name) in (
+        (limits.requests_per_minute, admission.requests, headers.RATE_LIMIT_REQUESTS),
+        (limits.tokens_per_minute, admission.tokens, headers.RATE_LIMIT_TOKENS),
+    ):
+        if limit is not None and used is not None:
+            found.append((limit_name, b"%d" % limit))
+            found.append((remaining_name, b"%d" % max(limit - used, 0)))
+            found.append((reset_name, reset))
+    return found
+
+
+def _refusal(
+    limits: LimitSettings, claim: Claim, admission: Admission, told: HeaderList
+) -> RateLimitedError | BudgetExceededError:
+    known = {name.decode(): value.decode() for name, value in told}
+    wait = {"retry-after": str(seconds_left(claim.arrived_us)), **known}
+    match admission.refused_by:
+        case "requests":
+            message = f"The project's limit of {limits.requests_per_minute} requests per minute is reached"
+            return RateLimitedError(message, code="requests_per_minute", headers=wait)
+        case "tokens":
+            most = limits.tokens_per_minute or 0
+            if claim.tokens > most:
+                message = (
+                    f"The request may use {claim.tokens} tokens, more than the {most} that the project may use in a "
+                    "minute: lower max_tokens or shorten the prompt"
+                )
+                return RateLimitedError(message, code="tokens_per_minute", headers=known)
+            message = f"The project's limit of {most} tokens per minute leaves no room for {claim.tokens} more"
+            return RateLimitedError(message, code="tokens_per_minute", headers=wait)
+        case "month":
+            message = f"The project's budget of {limits.monthly_budget_usd:f} USD for this month is used up"
+            return BudgetExceededError(message, code="monthly_budget_exceeded", headers=known)
+        case _:
+            message = f"The session's budget of {limits.session_budget_usd:f} USD is used up"
+            return BudgetExceededError(message, code="session_budget_exceeded", headers=known)

@@ -1,0 +1,300 @@
+"""The scripts against a plain model of what they promise, on a real Redis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from typing_extensions import override
+
+from gateway.limits import scripts
+from gateway.limits.keys import Scope, requests_key, tokens_key
+from tests.gateway.limits.conftest import OwnRedis
+
+PROJECT = "018f0000-0000-7000-8000-000000000001"
+MONTH, SESSION = Scope(PROJECT, month="2026-11"), Scope(PROJECT, session_id="s/1 %")
+MINUTE = 29_921_506
+KEYS = [
+    requests_key(PROJECT, MINUTE),
+    tokens_key(PROJECT, MINUTE),
+    MONTH.spend,
+    MONTH.held,
+    SESSION.spend,
+    SESSION.held,
+]
+LEASE_MS = 60_000
+NOW = 1_795_290_000_000_000
+
+
+@dataclass
+class Terms:
+    requests: int | str = ""
+    tokens: int | str = ""
+    month: int | str = ""
+    session: int | str = ""
+    hard: int = 1
+
+
+def admit(
+    own: OwnRedis, terms: Terms, name: str, *, tokens: int = 1, cost: int = 0, at: int = NOW, known: int = 0
+) -> Any:
+    limits = (terms.requests, terms.tokens, tokens, terms.month, terms.hard, terms.session)
+    return own.run(scripts.ADMIT, KEYS, f"{name}|{cost}|{at}", *limits, cost, at, LEASE_MS, known, known)
+
+
+def settle(own: OwnRedis, name: str, *, tokens: int = 0, cost: int = 0, at: int = NOW, now: int = NOW) -> Any:
+    return own.run(scripts.SETTLE, KEYS[1:], name, tokens, cost, at, now, 1, 1)
+
+
+def raise_to(own: OwnRedis, scope: Scope, since: int, spent: int, *, final: int = 0) -> Any:
+    return own.run(scripts.RAISE, [scope.spend, scope.held], since, spent, final)
+
+
+def spent(own: OwnRedis, scope: Scope) -> tuple[int, int]:
+    """Spent and reserved."""
+    base, after, reserved = own.client.hmget(scope.spend, "base", "after", "reserved")
+    return int(base or 0) + int(after or 0), int(reserved or 0)
+
+
+@dataclass
+class Model:
+    """What the limits mean, without Redis."""
+
+    requests: int = 0
+    tokens: int = 0
+    month: int = 0
+    session: int = 0
+    held: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def reserved(self) -> int:
+        return sum(cost for _, cost in self.held.values())
+
+    def refuses(self, terms: Terms, tokens: int, cost: int) -> str:
+        if terms.requests != "" and self.requests + 1 > int(terms.requests):
+            return "requests"
+        if terms.tokens != "" and self.tokens + tokens > int(terms.tokens):
+            return "tokens"
+        if terms.month != "" and terms.hard and self.month + self.reserved + cost > int(terms.month):
+            return "month"
+        if terms.session != "" and self.session + self.reserved + cost > int(terms.session):
+            return "session"
+        return ""
+
+
+BUDGET = st.one_of(st.just(""), st.integers(0, 60), st.integers(2**53, 2**62))
+
+
+class Limits(RuleBasedStateMachine):
+    own: OwnRedis
+
+    @initialize(
+        requests=st.one_of(st.just(""), st.integers(1, 6)),
+        tokens=st.one_of(st.just(""), st.integers(1, 60)),
+        month=BUDGET,
+        session=BUDGET,
+        hard=st.integers(0, 1),
+    )
+    def begin(self, requests: Any, tokens: Any, month: Any, session: Any, hard: int) -> None:
+        self.own.client.flushall()
+        self.terms = Terms(requests, tokens, month, session, hard)
+        self.model = Model()
+        self.serial = 0
+
+    @rule(tokens=st.integers(0, 30), cost=st.integers(0, 30))
+    def ask(self, tokens: int, cost: int) -> None:
+        self.serial += 1
+        answer = admit(self.own, self.terms, f"r{self.serial}", tokens=tokens, cost=cost, at=NOW + self.serial)
+        refused = self.model.refuses(self.terms, tokens, cost)
+        assert answer[0].decode() == refused
+        if not refused:
+            self.model.held[f"r{self.serial}|{cost}|{NOW + self.serial}"] = (tokens, cost)
+            self.model.requests += 1
+            self.model.tokens += tokens
+
+    @precondition(lambda self: self.model.held)
+    @rule(data=st.data(), tokens=st.integers(0, 40), cost=st.integers(0, 40))
+    def end(self, data: st.DataObject, tokens: int, cost: int) -> None:
+        name = data.draw(st.sampled_from(sorted(self.model.held)))
+        reserved, _ = self.model.held.pop(name)
+        flags = [int(self.terms.month != ""), int(self.terms.session != "")]
+        extra = tokens - reserved if self.terms.tokens != "" else 0
+        at = int(name.rpartition("|")[2])
+        self.own.run(scripts.SETTLE, KEYS[1:], name, extra, cost, at, NOW + 1000, *flags)
+        self.model.tokens += tokens - reserved
+        self.model.month += cost
+        self.model.session += cost
+
+    @invariant()
+    def agrees(self) -> None:
+        if not hasattr(self, "model"):
+            return
+        if self.terms.requests != "":
+            assert int(self.own.client.get(KEYS[0]) or 0) == self.model.requests
+        if self.terms.tokens != "" and self.model.requests:
+            assert int(self.own.client.get(KEYS[1]) or 0) == self.model.tokens
+        for scope, budget, amount in (
+            (MONTH, self.terms.month, self.model.month),
+            (SESSION, self.terms.session, self.model.session),
+        ):
+            if budget != "":
+                assert spent(self.own, scope) == (amount, self.model.reserved)
+
+    @override
+    def teardown(self) -> None:
+        if hasattr(self, "model"):
+            assert set(self.own.client.zrange(MONTH.held, 0, -1)) == (
+                {name.encode() for name in self.model.held} if self.terms.month != "" else set()
+            )
+
+
+def test_scripts__any_course_of_requests__agree_with_the_model(own_redis: OwnRedis) -> None:
+    machine = type("LimitsHere", (Limits,), {"own": own_redis})
+    chosen = settings(max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck))
+    run_state_machine_as_test(machine, settings=chosen)
+
+
+def test_refusal__by_the_last_limit__counts_in_none(own_redis: OwnRedis) -> None:
+    terms = Terms(requests=10, tokens=1000, month=100, session=5)
+    assert admit(own_redis, terms, "a", tokens=10, cost=6)[0] == b"session"
+    assert own_redis.client.mget(KEYS[0], KEYS[1]) == [None, None]
+    assert spent(own_redis, MONTH) == spent(own_redis, SESSION) == (0, 0)
+    assert own_redis.client.zcard(MONTH.held) == 0
+
+
+def test_admission__says_what_is_used(own_redis: OwnRedis) -> None:
+    terms = Terms(requests=10, tokens=1000, month=100, session=50)
+    admit(own_redis, terms, "a", tokens=10, cost=6)
+    answer = admit(own_redis, terms, "b", tokens=20, cost=7)
+    assert answer == [b"", 2, 30, [b"0", b"0", b"13", 1], [b"0", b"0", b"13", 1]]
+
+
+def test_month__that_only_warns__admits_and_counts(own_redis: OwnRedis) -> None:
+    assert admit(own_redis, Terms(month=5, hard=0), "a", cost=9)[0] == b""
+    assert spent(own_redis, MONTH) == (0, 9)
+
+
+def test_known_spend__of_a_worker__counts_where_redis_was_lost(own_redis: OwnRedis) -> None:
+    assert admit(own_redis, Terms(month=100), "a", cost=10, known=95)[0] == b"month"
+    assert admit(own_redis, Terms(month=100), "a", cost=5, known=95)[0] == b""
+
+
+@pytest.mark.parametrize("amount", [2**53 + 1, 9_007_199_254_740_993, 2**62])
+def test_amounts__beyond_what_a_double_holds__are_exact(own_redis: OwnRedis, amount: int) -> None:
+    terms = Terms(month=2**63 - 1)
+    admit(own_redis, terms, "a", cost=1)
+    settle(own_redis, f"a|1|{NOW}", cost=amount)
+    admit(own_redis, terms, "b", cost=1)
+    settle(own_redis, f"b|1|{NOW}", cost=1)
+    assert spent(own_redis, MONTH) == (amount + 1, 0)
+
+
+def begin(own: OwnRedis) -> int:
+    """A month in doubt since NOW, nothing held."""
+    admit(own, Terms(month=1000), "first", cost=4, at=NOW)
+    settle(own, f"first|4|{NOW}", cost=3)
+    return NOW
+
+
+def test_raise__to_what_the_log_knows_of_earlier_requests__adds_to_what_came_after(own_redis: OwnRedis) -> None:
+    since = begin(own_redis)
+    assert raise_to(own_redis, MONTH, since, 40)[0] == 1
+    assert spent(own_redis, MONTH) == (43, 0)
+
+
+def test_raise__to_less_than_is_known__changes_nothing(own_redis: OwnRedis) -> None:
+    since = begin(own_redis)
+    raise_to(own_redis, MONTH, since, 40)
+    raise_to(own_redis, MONTH, since, 9)
+    assert spent(own_redis, MONTH) == (43, 0)
+
+
+def test_raise__compares_numbers_and_not_texts(own_redis: OwnRedis) -> None:
+    since = begin(own_redis)
+    raise_to(own_redis, MONTH, since, 9)
+    raise_to(own_redis, MONTH, since, 10)
+    assert spent(own_redis, MONTH) == (13, 0)
+
+
+def test_raise__final__ends_the_doubt(own_redis: OwnRedis) -> None:
+    since = begin(own_redis)
+    assert raise_to(own_redis, MONTH, since, 40, final=1) == [1, [b"40", b"3", b"0", 0]]
+
+
+def test_raise__while_an_earlier_request_is_under_way__waits(own_redis: OwnRedis) -> None:
+    begin(own_redis)
+    admit(own_redis, Terms(month=1000), "early", cost=4, at=NOW + 10)
+    lost = NOW + 20
+    settle(own_redis, "nobody's", at=NOW, now=lost)  # a settlement without reservation: from here on the log decides
+    assert raise_to(own_redis, MONTH, lost, 99)[0] == 0
+
+    settle(own_redis, f"early|4|{NOW + 10}", cost=5, at=NOW + 10)
+
+    assert spent(own_redis, MONTH)[0] == 8
+    assert raise_to(own_redis, MONTH, lost, 99)[0] == 1
+    assert spent(own_redis, MONTH) == (99, 0)
+
+
+def test_raise__about_another_time__is_refused(own_redis: OwnRedis) -> None:
+    since = begin(own_redis)
+    settle(own_redis, "nobody's", now=since + 5)
+    assert raise_to(own_redis, MONTH, since, 1000)[0] == 0
+
+
+def test_settlement__without_its_reservation__is_left_to_the_log(own_redis: OwnRedis) -> None:
+    begin(own_redis)
+    month, session = settle(own_redis, f"unknown|5|{NOW + 1}", cost=50, at=NOW + 1, now=NOW + 9)
+    assert (month, session) == ([b"3", b"0", b"0", 1], [b"0", b"0", b"0", 1])
+    assert own_redis.client.hget(MONTH.spend, "since") == str(NOW + 9).encode()
+
+
+def test_reservation__nobody_renews__lapses_and_leaves_a_doubt(own_redis: OwnRedis) -> None:
+    since = begin(own_redis)
+    raise_to(own_redis, MONTH, since, 0, final=1)
+    admit(own_redis, Terms(month=1000), "dead", cost=7, at=NOW + 1)
+    own_redis.client.zadd(MONTH.held, {f"dead|7|{NOW + 1}": 1})  # its time is over
+
+    answer = admit(own_redis, Terms(month=1000), "next", cost=2, at=NOW + 2)
+
+    assert answer[3] == [b"3", b"0", b"2", 1]
+    assert own_redis.client.zrange(MONTH.held, 0, -1) == [f"next|2|{NOW + 2}".encode()]
+
+
+def test_renewal__keeps_what_is_held_and_makes_nothing_new(own_redis: OwnRedis) -> None:
+    admit(own_redis, Terms(month=1000), "a", cost=7)
+    name = f"a|7|{NOW}"
+    own_redis.client.zadd(MONTH.held, {name: 1})
+    own_redis.run(scripts.RENEW, [MONTH.held], LEASE_MS, name, "gone|1|1")
+    found: Any = own_redis.client.zrange(MONTH.held, 0, -1, withscores=True)
+    assert [kept for kept, _ in found] == [name.encode()]
+    assert found[0][1] > 1
+
+
+def test_since__asked_by_two_workers__is_told_to_one(own_redis: OwnRedis) -> None:
+    since = begin(own_redis)
+    first, second = (own_redis.run(scripts.SINCE, [MONTH.spend, MONTH.held], NOW, 60_000) for _ in range(2))
+    assert (first[0], second[0]) == (str(since).encode(), b"")
+    assert second[1][3] == 1
+
+
+def test_since__of_what_is_certain__is_nothing(own_redis: OwnRedis) -> None:
+    since = begin(own_redis)
+    raise_to(own_redis, MONTH, since, 0, final=1)
+    assert own_redis.run(scripts.SINCE, [MONTH.spend, MONTH.held], NOW, 0) == [b"", [b"0", b"3", b"0", 0]]
+
+
+def test_keys__of_one_project__lie_on_one_node_of_a_cluster() -> None:
+    tags = {key[key.index("{") + 1 : key.index("}")] for key in KEYS}
+    assert tags == {PROJECT}
+    assert len(set(KEYS)) == len(KEYS)
