@@ -75,7 +75,7 @@ def record_feedback(*, project_id: UUID, session_id: str, score: int | None, tex
             text=text,
             created_by=actor,
         )
-        transaction.on_commit(announce)
+        transaction.on_commit(announce, robust=True)
     logger.info("feedback.recorded project_id=%s feedback_id=%s actor=%s", project_id, row.pk, actor)
     return row
 
@@ -128,7 +128,7 @@ def _store(project_id: UUID, scores: Mapping[str, NewScore], actor: str) -> list
         stored = [_settle(field, row, known.get(row.score_id, row)) for field, row in rows.items()]
         changed = [item.row for item in stored if item.changed]
         Score.objects.bulk_update(changed, [*_CHANGEABLE, *_MOVING], batch_size=_ROWS_AT_ONCE)
-        transaction.on_commit(announce)
+        transaction.on_commit(announce, robust=True)
     logger.info(
         "scores.recorded project_id=%s created=%d changed=%d actor=%s",
         project_id, sum(item.created for item in stored), len(changed), actor,
@@ -183,5 +183,5 @@ def _delete_some(table: CopiedTable, rows: QuerySet[Any]) -> int:
         )
         rows.model._default_manager.filter(pk__in=[row.pk for row in found]).delete()
         if found:
-            transaction.on_commit(announce)
+            transaction.on_commit(announce, robust=True)
     return len(found)

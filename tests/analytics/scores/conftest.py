@@ -1,23 +1,10 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from rest_framework.test import APIClient
 
-from analytics.clickhouse import client
 from core.models import Project
 from tests.factories.core import make_key, make_project
-
-_TABLES = ("scores", "feedback", "requests")
-
-
-@pytest.fixture
-def clickhouse(clickhouse_engine: None) -> Iterator[None]:
-    """The analytics store; what scores leave there is gone afterwards."""
-    yield
-    for table in _TABLES:
-        client.execute(f"TRUNCATE TABLE {table}")
 
 
 @pytest.fixture
