@@ -37,7 +37,7 @@ SELECT
     (SELECT sum(r.requests) FROM requests_hourly AS r WHERE project_id = {project:UUID}) AS hourly,
     (SELECT sum(r.requests) FROM requests_daily AS r WHERE project_id = {project:UUID}) AS daily,
     (SELECT sum(r.requests) FROM users_daily AS r WHERE project_id = {project:UUID}) AS users,
-    (SELECT sum(r.requests) FROM sessions AS r WHERE project_id = {project:UUID}) AS sessions
+    (SELECT sum(r.requests) FROM session_days AS r WHERE project_id = {project:UUID}) AS sessions
 """
 
 

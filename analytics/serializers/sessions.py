@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from analytics.queries.sessions import SessionRow
 
 
-def session_entry(row: SessionRow) -> dict[str, Any]:
+def session_entry(row: SessionRow, feedback_score: float | None) -> dict[str, Any]:
+    """`feedback_score` is the mean of the scores, None without any; `user_id` the first of the users by name."""
     return {
         "session_id": row.session_id,
-        "user_id": row.user_id,
+        "user_id": row.users[0] if row.users else "",
         "started_at": row.started_at,
         "ended_at": row.ended_at,
         "request_count": row.request_count,
@@ -18,13 +20,13 @@ def session_entry(row: SessionRow) -> dict[str, Any]:
         "total_cost_usd": float(row.cost_usd),
         "error_count": row.error_count,
         "unpriced_request_count": row.unpriced_count,
-        "feedback_score": None,
+        "feedback_score": feedback_score,
     }
 
 
-def session_detail(row: SessionRow) -> dict[str, Any]:
+def session_detail(row: SessionRow, feedback_score: float | None, feedback: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {
-        **session_entry(row),
+        **session_entry(row, feedback_score),
         "tokens": {
             "prompt_tokens": row.prompt_tokens,
             "completion_tokens": row.completion_tokens,
@@ -32,7 +34,11 @@ def session_detail(row: SessionRow) -> dict[str, Any]:
             "cache_write_tokens": row.cache_write_tokens,
             "total_tokens": row.prompt_tokens + row.completion_tokens,
         },
+        "cancelled_count": row.cancelled_count,
+        "duration_seconds": (row.ended_at - row.started_at).total_seconds(),
         "average_latency_ms": row.latency_sum_ms / row.request_count,
         "models_used": row.models,
-        "feedback": [],
+        "providers_used": row.providers,
+        "users": row.users,
+        "feedback": feedback,
     }

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from uuid import UUID
-
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from analytics import selectors
 from analytics.parameters import SessionParameters
-from analytics.queries.requests import RequestFilter, list_requests
-from analytics.queries.sessions import SessionFilter, SessionRow, get_session, list_sessions
-from analytics.serializers import request_entry, session_detail, session_entry
+from analytics.queries.session_pages import SessionFilter
+from analytics.queries.session_requests import list_session_requests
+from analytics.queries.sessions import get_session, list_sessions
+from analytics.serializers.feedback import feedback_entry
+from analytics.serializers.requests import request_entry
+from analytics.serializers.sessions import session_detail, session_entry
 from core.errors import NotFoundError
-from core.pagination import page_response, parse_page
+from core.pagination import MAXIMUM_LIMIT, page_response, parse_page
 from core.views import ProjectAPIView
 
 
@@ -29,26 +31,31 @@ class SessionsView(ProjectAPIView):
             end=values.get("end_date"),
         )
         count, rows = list_sessions(self.project_id, wanted, limit=page.limit, offset=page.offset)
-        return page_response(request, page, count, [session_entry(row) for row in rows])
+        scores = selectors.feedback_scores(self.project_id, [row.session_id for row in rows])
+        return page_response(request, page, count, [session_entry(row, scores.get(row.session_id)) for row in rows])
 
 
 class SessionView(ProjectAPIView):
     def get(self, request: Request, session_id: str) -> Response:
-        return Response(session_detail(_find(self.project_id, session_id)))
+        """With the latest feedback; all of it is a list of its own."""
+        row = get_session(self.project_id, session_id)
+        if row is None:
+            raise _not_found()
+        score = selectors.feedback_scores(self.project_id, [session_id]).get(session_id)
+        feedback = selectors.list_feedback(self.project_id, session_id)[:MAXIMUM_LIMIT]
+        return Response(session_detail(row, score, [feedback_entry(item) for item in feedback]))
 
 
 class SessionRequestsView(ProjectAPIView):
     def get(self, request: Request, session_id: str) -> Response:
         """In the order they were made."""
         page = parse_page(request)
-        _find(self.project_id, session_id)
-        wanted = RequestFilter(session_id=session_id)
-        count, rows = list_requests(self.project_id, wanted, limit=page.limit, offset=page.offset, oldest_first=True)
+        found = list_session_requests(self.project_id, session_id, limit=page.limit, offset=page.offset)
+        if found is None:
+            raise _not_found()
+        count, rows = found
         return page_response(request, page, count, [request_entry(row) for row in rows])
 
 
-def _find(project_id: UUID, session_id: str) -> SessionRow:
-    row = get_session(project_id, session_id)
-    if row is None:
-        raise NotFoundError("There is no such session in this project.", code="session_not_found")
-    return row
+def _not_found() -> NotFoundError:
+    return NotFoundError("There is no such session in this project.", code="session_not_found")

@@ -215,7 +215,6 @@ def _everything(project: uuid.UUID) -> dict[str, Any]:
             ("payloads", "ts, request_id, prompt, completion, request, response, drop_date"),
         )
     }
-    found["counts"] = count_requests(project)
     found["days"] = {
         day for (day,) in client.execute("SELECT DISTINCT drop_date FROM requests") if isinstance(day, date)
     }

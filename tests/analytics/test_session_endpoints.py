@@ -118,7 +118,7 @@ def test_sessions__dates__keep_sessions_active_in_the_range(api: APIClient, proj
         entry(project, "old", 600),
         entry(project, "long", 600),
         entry(project, "long", 10),
-        entry(project, "new", 10),
+        entry(project, "new", 11),
     )
     hours = {n: (NOW - timedelta(hours=n)).isoformat() for n in (11, 9, 1)}
 

@@ -10,7 +10,7 @@ from clickhouse_driver.errors import Error
 
 from tests.live.service import LiveService
 
-ROLLUPS = ("requests_minute", "requests_hourly", "requests_daily", "users_daily", "sessions")
+ROLLUPS = ("requests_minute", "requests_hourly", "requests_daily", "users_daily", "session_days")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,104 @@
+"""The requests of one session, in the order they were made."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from itertools import accumulate
+from typing import Any
+from uuid import UUID
+
+from analytics.clickhouse import client
+from analytics.queries.requests import RequestRow
+
+# Up to here a page is read at once, with all columns of what comes before it. Beyond, its ends are looked up first.
+_SHALLOW = 100
+
+
+@dataclass(frozen=True)
+class _Day:
+    day: date
+    requests: int
+    started_at: datetime
+    ended_at: datetime
+
+
+@dataclass(frozen=True)
+class _Key:
+    ts: datetime
+    request_id: UUID
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """A time with the whole page in it; `offset` requests of it come before the page."""
+
+    start: datetime
+    end: datetime
+    offset: int
+
+
+_DAYS = """
+SELECT s.day AS day, sum(s.requests) AS requests, min(s.started_at) AS started_at, max(s.ended_at) AS ended_at
+FROM session_days AS s
+WHERE s.project_id = {project:UUID}
+    AND s.session_hash = cityHash64({session:String}) AND s.session_id = {session:String}
+GROUP BY day ORDER BY day
+"""
+_ROWS = (
+    "FROM requests AS r WHERE r.project_id = {project:UUID} AND r.session_id = {session:String}"
+    " AND r.ts >= {start:DateTime64(6, 'UTC')} AND r.ts <= {end:DateTime64(6, 'UTC')}"
+)
+# Requests of one microsecond are in the order of their ids.
+_FROM_KEY = "AND (r.ts > {start:DateTime64(6, 'UTC')} OR r.request_id >= {request:UUID})"
+_ORDER = "ORDER BY r.ts, r.request_id LIMIT {limit:UInt64} OFFSET {offset:UInt64}"
+_COLUMNS = ", ".join(RequestRow.__dataclass_fields__)
+
+
+def list_session_requests(
+    project_id: UUID, session_id: str, *, limit: int, offset: int
+) -> tuple[int, list[RequestRow]] | None:
+    """How many requests the session has, and one page of them; None when there is no such session.
+
+    A session of weeks lies scattered over all rows of its project. How many requests it had on each day tells which
+    days the page is on, and only those are read.
+    """
+    params = {"project": project_id, "session": session_id}
+    days = client.query(_DAYS, params, row=_Day, name="session_requests.days")
+    if not days:
+        return None
+    count = sum(day.requests for day in days)
+    stretch = _locate(days, offset, limit)
+    if stretch is None:
+        return count, []
+    stretch_params = {**params, "start": stretch.start, "end": stretch.end, "limit": limit, "offset": stretch.offset}
+    return count, _deep(stretch_params) if stretch.offset > _SHALLOW else _page(stretch_params)
+
+
+def _page(params: dict[str, Any], condition: str = "") -> list[RequestRow]:
+    sql = f"SELECT {_COLUMNS} {_ROWS} {condition} {_ORDER}"
+    return client.query(sql, params, row=RequestRow, name="session_requests.page")
+
+
+def _deep(params: dict[str, Any]) -> list[RequestRow]:
+    """The page's keys first, from narrow columns, then all columns from the first of them to the last."""
+    sql = f"SELECT r.ts AS ts, r.request_id AS request_id {_ROWS} {_ORDER}"
+    keys = client.query(sql, params, row=_Key, name="session_requests.keys")
+    if not keys:
+        return []
+    first, last = keys[0], keys[-1]
+    here = {**params, "start": first.ts, "end": last.ts, "request": first.request_id, "offset": 0}
+    return _page(here, _FROM_KEY)
+
+
+def _locate(days: Sequence[_Day], offset: int, limit: int) -> _Stretch | None:
+    """From the day the page begins on to the day it ends on; None when the session ends before the page."""
+    reached = list(accumulate(day.requests for day in days))
+    first = bisect_right(reached, offset)
+    if first == len(days):
+        return None
+    last = min(bisect_left(reached, offset + limit), len(days) - 1)
+    before = reached[first] - days[first].requests
+    return _Stretch(days[first].started_at, days[last].ended_at, offset - before)
