@@ -24,6 +24,8 @@ class TimeField(serializers.DateTimeField):
 
     @override
     def to_internal_value(self, value: Any) -> datetime:
+        if not isinstance(value, str):  # a JSON body can hold anything
+            self.fail("invalid", format="YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z]")
         try:
             found = super().to_internal_value(_LOST_PLUS.sub(r"\1+\2", value)).astimezone(UTC)
         except OverflowError:

@@ -12,7 +12,7 @@ from analytics.clickhouse import client
 
 @dataclass(frozen=True)
 class _Hour:
-    hour: datetime
+    since: datetime
 
 
 def start_of_newest(
@@ -32,10 +32,10 @@ def start_of_newest(
         conditions.append("hour <= {end:DateTime64(6, 'UTC')}")
         params["end"] = end
     sql = f"""
-        SELECT hour FROM (
+        SELECT toDateTime64(hour, 0, 'UTC') AS since FROM (
             SELECT hour, sum(sum(h.requests)) OVER (ORDER BY hour DESC) AS newer
             FROM requests_hourly AS h WHERE {" AND ".join(conditions)} GROUP BY hour
         ) WHERE newer >= {{count:UInt64}} ORDER BY hour DESC LIMIT 1
     """  # noqa: S608 - fragments of this file
     rows = client.query(sql, params, row=_Hour, name="requests.newest")
-    return rows[0].hour if rows else None
+    return rows[0].since if rows else None

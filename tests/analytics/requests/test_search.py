@@ -1,15 +1,20 @@
 # ruff: noqa: RUF001 - letters of many scripts are what is tested
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 from rest_framework.test import APIClient
 
+from analytics.clickhouse import client
+from analytics.queries import search as searching
 from core.models import Project
-from tests.analytics.requests.conftest import entry
-from tests.factories.analytics import store
+from tests.analytics.requests.conftest import NOW, client_of, entry
+from tests.factories.analytics import make_entry, store
+from tests.factories.core import make_project
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -69,3 +74,182 @@ def test_search__texts_of_the_world__finds_what_holds_every_part(
     )
 
     assert found(api, query) == expected
+
+
+def test_search__many_matches__newest_first_and_more(api: APIClient, project: Project, spool: Path) -> None:
+    store(spool, *(entry(project, "needle", minutes_ago=i, session_id=f"s{i}") for i in range(25)))
+
+    first = api.post("/api/llm/search", {"query": "needle"}).json()
+    older = api.post("/api/llm/search", {"query": "needle", "end_time": first["results"][-1]["created_at"]}).json()
+
+    assert [item["session_id"] for item in first["results"]] == [f"s{i}" for i in range(20)]
+    assert (first["count"], first["has_more"], first["searched_since"]) == (20, True, None)
+    assert [item["session_id"] for item in older["results"]] == [f"s{i}" for i in range(19, 25)]
+    assert (older["count"], older["has_more"]) == (6, False)
+    assert found(api, "needle", limit=3) == ["s0", "s1", "s2"]
+
+
+@pytest.mark.parametrize(("first_at", "candidates"), [(20_000, 1_000), (2, 1_000), (2, 1), (20_000, 1)])
+def test_search__filters__keep_what_passes_all(
+    api: APIClient, project: Project, spool: Path, monkeypatch: pytest.MonkeyPatch, first_at: int, candidates: int
+) -> None:
+    """However far the first look goes and however few matches are tried."""
+    monkeypatch.setattr(searching, "_LOOK_FIRST_AT", first_at)
+    monkeypatch.setattr(searching, "_CANDIDATES", candidates)
+    store(
+        spool,
+        entry(project, "needle", minutes_ago=10, session_id="a", model="m1", user_id="ann"),
+        entry(project, "needle", minutes_ago=100, session_id="b", model="m2", user_id="ann"),
+        entry(project, "needle", minutes_ago=200, session_id="c", model="m1", user_id="bob"),
+        entry(project, "needle", minutes_ago=300, session_id="d", model="m2", user_id="bob"),
+        entry(project, "thread", minutes_ago=400, session_id="e", model="m1", user_id="ann"),
+    )
+
+    def at(minutes: float) -> str:
+        return (NOW - timedelta(minutes=minutes)).isoformat()
+
+    assert found(api, "needle") == ["a", "b", "c", "d"]
+    assert found(api, "needle", limit=2) == ["a", "b"]
+    assert found(api, "needle", model="m1") == ["a", "c"]
+    assert found(api, "needle", user_id="bob") == ["c", "d"]
+    assert found(api, "needle", user_id="bob", limit=1) == ["c"]
+    assert found(api, "needle", model="m2", user_id="bob") == ["d"]
+    assert found(api, "needle", model="m3") == []
+    assert found(api, "needle", session_id="b") == ["b"]
+    assert found(api, "needle", session_id="b", model="m1") == []
+    assert found(api, "needle", start_time=at(100)) == ["a", "b"]
+    assert found(api, "needle", end_time=at(100)) == ["b", "c", "d"]
+    assert found(api, "needle", start_time=at(250), end_time=at(50), model="m1") == ["c"]
+
+
+def test_search__previews__show_and_mark_the_match(api: APIClient, project: Project, spool: Path) -> None:
+    store(spool, entry(project, "word " * 100 + "the NEEDLE and" + " word" * 100, "no needles, one needle"))
+
+    [result] = api.post("/api/llm/search", {"query": "needle"}).json()["results"]
+
+    text = result["prompt_preview"]
+    assert text.startswith("…")
+    assert text.endswith("…")
+    assert [text[start:end] for start, end in result["prompt_highlights"]] == ["NEEDLE"]
+    assert result["completion_preview"] == "no needles, one needle"
+    assert result["completion_highlights"] == [[3, 9], [16, 22]]
+    assert result["model"] == "gpt-4o-mini"
+
+
+def test_search__other_project__stays_unseen(api: APIClient, project: Project, spool: Path) -> None:
+    other = make_project()
+    store(spool, entry(other, "needle", session_id="theirs"))
+
+    assert found(api, "needle") == []
+    assert found(api, "e") == []
+    assert found(client_of(other), "needle") == ["theirs"]
+    assert api.post("/api/llm/search", {"query": "needle", "project_id": str(other.pk)}).status_code == 403
+
+
+def test_search__very_short_words__looks_at_the_newest_texts_only(
+    api: APIClient, project: Project, spool: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searching, "READ_WITHOUT_INDEX", 2)
+    store(spool, *(entry(project, "go", minutes_ago=i, session_id=f"s{i}") for i in range(4)))
+
+    answer = api.post("/api/llm/search", {"query": "go"}).json()
+
+    assert [item["session_id"] for item in answer["results"]] == ["s0", "s1"]
+    assert answer["searched_since"] == (NOW - timedelta(minutes=1)).isoformat().replace("+00:00", "Z")
+    assert found(api, "go user") == ["s0", "s1", "s2", "s3"]
+
+
+def test_search__store_without_text_indexes__reads_the_newest_texts(
+    api: APIClient, project: Project, spool: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searching, "_has_indexes", lambda: False)
+    monkeypatch.setattr(searching, "READ_WITHOUT_INDEX", 2)
+    store(spool, *(entry(project, "needle", minutes_ago=i, session_id=f"s{i}") for i in range(4)))
+
+    assert found(api, "needle") == ["s0", "s1"]
+
+
+def test_search__content_not_logged__is_not_found(api: APIClient, project: Project, spool: Path) -> None:
+    store(spool, make_entry(project_id=str(project.pk)))
+
+    assert found(api, "user") == []
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "query"),
+        ({"query": ""}, "query"),
+        ({"query": " \t\u3000"}, "query"),
+        ({"query": '" "'}, "query"),
+        ({"query": "x" * 1001}, "query"),
+        ({"query": "a b c d e f g h i j k l m n o p q r s t u"}, "query"),
+        ({"query": ["x"]}, "query"),
+        ({"query": None}, "query"),
+        ({"query": "x", "limit": 0}, "limit"),
+        ({"query": "x", "limit": 1001}, "limit"),
+        ({"query": "x", "limit": "many"}, "limit"),
+        ({"query": "x", "limit": 2**63}, "limit"),
+        ({"query": "x", "model": "m" * 1025}, "model"),
+        ({"query": "x", "start_time": "yesterday"}, "start_time"),
+        ({"query": "x", "start_time": "9999-12-31T23:59:59-10:00"}, "start_time"),
+        ({"query": "x", "start_time": 5}, "start_time"),
+        ({"query": "x", "start_time": "2026-02-01", "end_time": "2026-01-01"}, "end_time"),
+    ],
+)
+def test_search__bad_body__400_naming_the_field(api: APIClient, body: dict[str, Any], field: str) -> None:
+    answer = api.post("/api/llm/search", body)
+
+    assert answer.status_code == 400
+    assert field in answer.json()["error"]["details"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "%",
+        "_",
+        "\\",
+        "'",
+        '"',
+        "' OR 1=1 --",
+        "{term0:String}",
+        "\x7f",
+        "%' UNION SELECT",
+        "a" * 1000,
+        "\\x00",
+        "ﷺ" * 90,
+    ],
+)
+def test_search__hostile_query__finds_it_as_text(api: APIClient, project: Project, spool: Path, query: str) -> None:
+    store(spool, entry(project, f"before {query} after", session_id="it"), entry(project, "plain", session_id="plain"))
+
+    assert found(api, query) == ["it"]
+
+
+@pytest.mark.parametrize("body", ['{"query": "a\\u0000b"}', '{"query": "\\ud800"}', "[]", "7", "null", "{"])
+def test_search__body_that_is_no_search__400(api: APIClient, body: str) -> None:
+    assert api.generic("POST", "/api/llm/search", body, content_type="application/json").status_code == 400
+
+
+def test_search__store_away__503(api: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    client.close()
+    with monkeypatch.context() as patch:
+        patch.setattr(client, "resolve_url", lambda: "clickhouse://127.0.0.1:1/llm")
+        answer = api.post("/api/llm/search", {"query": "needle"})
+    client.close()
+
+    assert answer.status_code == 503
+    assert answer.json()["error"]["type"] == "service_unavailable_error"
+
+
+def test_search__more_than_a_query_may_use__503_in_words(
+    api: APIClient, project: Project, spool: Path, settings: Settings
+) -> None:
+    store(spool, *(entry(project, f"needle {i} " * 500) for i in range(200)))
+    settings.CLICKHOUSE_QUERY_BYTES = 200_000
+
+    answer = api.post("/api/llm/search", {"query": "needle"})
+
+    assert answer.status_code == 503
+    assert answer.json()["error"]["code"] == "analytics_limit"

@@ -1,0 +1,112 @@
+"""Search against a search in plain Python over the same texts."""
+
+# ruff: noqa: RUF001 - letters of many scripts are what is tested
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from analytics.contracts import SpoolEntry
+from analytics.queries import search as searching
+from analytics.queries.search import SearchFilter, search
+from analytics.queries.search_terms import parse
+from analytics.shipper.texts import completion_text, prompt_text
+from tests.analytics.requests.conftest import chat
+from tests.factories.analytics import make_entry, store
+
+pytestmark = pytest.mark.usefixtures("clickhouse")
+
+_ALPHABETS = (
+    "abcdefgh ABCDEFGH",
+    "iIİıßẞéÉåÅ äÄ",
+    "абвгд АБВГД ёЁ",
+    "αβγδσς ΑΒΓΔΣ",
+    "用户请求退款服务器订",
+    "ひらカタカナー漢字",
+    "한국어조선 ไทยภาษา",
+    "مرحبا العميل",
+    "🙂👩\u200d💻🇩🇪e\u0301i\u0307",
+    "%_\\'\"{}[]()$?*|^`;-- \t\n",
+    "\x00\ud800\udfff0123456789",
+)
+_TEXT = st.lists(st.one_of([st.text(alphabet, min_size=1, max_size=12) for alphabet in _ALPHABETS]), max_size=6).map(
+    "".join
+)
+
+
+@st.composite
+def _queries(draw: st.DrawFn, texts: list[tuple[str, str]]) -> str:
+    """Pieces of the texts, in other letter cases and in quotes, and sometimes what is in none of them."""
+    parts = []
+    for _ in range(draw(st.integers(1, 3))):
+        text = draw(st.one_of(st.sampled_from([side for pair in texts for side in pair]), _TEXT))
+        start = draw(st.integers(0, max(0, len(text) - 1)))
+        piece = text[start : start + draw(st.integers(1, 9))]
+        changed = draw(st.sampled_from([piece, piece.upper(), piece.lower(), piece.swapcase()]))
+        parts.append(draw(st.sampled_from([changed, f'"{changed}"'])))
+    # What the API refuses before anything is searched.
+    return "".join(c for c in " ".join(parts) if c != "\x00" and not "\ud800" <= c <= "\udfff")
+
+
+def _plain(text: str) -> str:
+    return text.lower().replace("i\u0307", "i").replace("ı", "i").replace("ς", "σ")
+
+
+def _matches(entry: SpoolEntry, terms: list[str]) -> bool:
+    sides = (_plain(prompt_text(entry.request)), _plain(completion_text(entry.response)))
+    return all(any(_plain(term) in side for side in sides) for term in terms)
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_search__any_texts_and_queries__finds_what_plain_python_finds(
+    tmp_path_factory: pytest.TempPathFactory, indexed: bool, data: st.DataObject
+) -> None:
+    texts = data.draw(st.lists(st.tuples(_TEXT, _TEXT), min_size=1, max_size=12))
+    project, other = uuid.uuid4(), uuid.uuid4()
+    mine = [make_entry(**chat(*pair), project_id=str(project)) for pair in texts]
+    theirs = [make_entry(**chat(*pair), project_id=str(other)) for pair in texts]
+    directory: Path = tmp_path_factory.mktemp("spool")
+    store(directory, *mine, *theirs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        if not indexed:
+            patch.setattr(searching, "_has_indexes", lambda: False)
+        for query in data.draw(st.lists(_queries(texts), min_size=4, max_size=8)):
+            terms = parse(query)
+            if not terms:
+                continue
+            expected = [e.record.request_id for e in reversed(mine) if _matches(e, terms)]
+            found = search(project, SearchFilter(terms), limit=100)
+            assert [str(hit.request.request_id) for hit in found.hits] == expected, query
+            assert not found.more
+
+
+def test_search__marked_places__hold_the_terms(tmp_path: Path) -> None:
+    project = uuid.uuid4()
+    long = "Lorem ipsum dolor. " * 40
+    store(tmp_path, make_entry(**chat(long + "The İstanbul report" + long, "istanbul"), project_id=str(project)))
+
+    [hit] = search(project, SearchFilter(["ISTANBUL", "report"]), limit=1).hits
+
+    assert "The İstanbul report" in hit.prompt.text
+    assert hit.prompt.start > len(long) - 200
+    assert hit.prompt.more
+    assert (hit.completion.text, hit.completion.start, hit.completion.more) == ("istanbul", 0, False)
+
+
+def test_search__many_characters__is_narrowed_by_some_of_them(tmp_path: Path) -> None:
+    project = uuid.uuid4()
+    phrase = "".join(chr(0x4E00 + index) for index in range(900))
+    store(tmp_path, make_entry(**chat(phrase, ""), project_id=str(project)))
+
+    def count(term: str) -> int:
+        return len(search(project, SearchFilter([term]), limit=10).hits)
+
+    assert count(phrase) == 1
+    assert count(phrase[:-1] + "x") == 0
