@@ -28,5 +28,9 @@ class GuardrailSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     blocked_tools: tuple[str, ...] = ()
     block_exfiltration_urls: bool = False
 
+    @property
+    def is_on(self) -> bool:
+        return self.trust_mode is not TrustMode.OFF
+
 
 NO_GUARDRAILS = GuardrailSettings()

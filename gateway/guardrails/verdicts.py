@@ -6,6 +6,9 @@ from enum import StrEnum
 
 import msgspec
 
+# Under this name a record's attributes hold its verdicts: a JSON array of `Verdict`.
+VERDICTS = "guardrails"
+
 
 class Stage(StrEnum):
     INPUT = "input"

@@ -1,0 +1,129 @@
+"""The checks of a request: objects with one method, made once for the settings they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple, Protocol
+
+from gateway.guardrails.detectors.injection import injection_score
+from gateway.guardrails.detectors.pii import PiiKind, find_pii
+from gateway.guardrails.detectors.topics import find_topics
+from gateway.guardrails.settings import GuardrailSettings
+from gateway.guardrails.spoken import Speaker, Spoken, spoken_in
+from gateway.guardrails.tools import tools_of
+from gateway.guardrails.verdicts import Guardrail
+
+
+class Finding(NamedTuple):
+    """`told` is what the client is told; it quotes nothing but settings and figures."""
+
+    guardrail: Guardrail
+    told: str
+    detail: str = ""
+    score: float = 1.0
+
+
+class Request:
+    """What the checks look at. The texts are taken apart on first use: some checks never ask for them."""
+
+    def __init__(self, fields: Mapping[str, Any], tokens: int) -> None:
+        self._fields = fields
+        self.tokens = tokens
+
+    @cached_property
+    def spoken(self) -> tuple[Spoken, ...]:
+        return tuple(spoken_in(self._fields))
+
+    @cached_property
+    def tools(self) -> frozenset[str]:
+        return frozenset(tools_of(self._fields))
+
+    def said_by(self, *speakers: Speaker) -> Iterator[Spoken]:
+        return (spoken for spoken in self.spoken if spoken.speaker in speakers)
+
+
+class InputCheck(Protocol):
+    def look_at(self, request: Request) -> Iterable[Finding]: ...
+
+
+class PromptLength:
+    def __init__(self, most_tokens: int) -> None:
+        self._most_tokens = most_tokens
+
+    def look_at(self, request: Request) -> Iterable[Finding]:
+        if request.tokens > self._most_tokens:
+            told = f"The prompt has about {request.tokens} tokens, this project allows {self._most_tokens}"
+            yield Finding(Guardrail.PROMPT_TOO_LONG, told, f"{request.tokens} tokens")
+
+
+class BlockedTools:
+    """Tools by name, in any case: those that are offered, forced, and called in the conversation."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._names = {name.strip().casefold(): name for name in names}
+
+    def look_at(self, request: Request) -> Iterable[Finding]:
+        for name in sorted({tool.strip().casefold() for tool in request.tools} & self._names.keys()):
+            told = f"The tool {self._names[name]!r} is blocked in this project"
+            yield Finding(Guardrail.BLOCKED_TOOL, told, self._names[name])
+
+
+class BlockedTopics:
+    """Not in the operator's own words: a prompt that forbids a topic names it. Nor in the model's: it declines so."""
+
+    def __init__(self, topics: tuple[str, ...]) -> None:
+        self._topics = topics
+
+    def look_at(self, request: Request) -> Iterable[Finding]:
+        said = request.said_by(Speaker.USER, Speaker.UNTRUSTED)
+        found = {topic for spoken in said for topic in find_topics(spoken.text, self._topics)}
+        for topic in self._topics:
+            if topic in found:
+                yield Finding(
+                    Guardrail.BLOCKED_TOPIC, "The request names a topic that is blocked in this project", topic
+                )
+
+
+class PersonalData:
+    """Of everybody but the operator: what stands in his own prompt he wants to be said."""
+
+    def look_at(self, request: Request) -> Iterable[Finding]:
+        operator = "\n".join(spoken.text for spoken in request.said_by(Speaker.OPERATOR))
+        found: set[PiiKind] = set()
+        for spoken in request.said_by(Speaker.USER, Speaker.UNTRUSTED, Speaker.ASSISTANT):
+            found.update(
+                entity.kind
+                for entity in find_pii(spoken.text)
+                if not operator or spoken.text[entity.start : entity.end] not in operator
+            )
+        for kind in sorted(found):
+            yield Finding(Guardrail.PII, f"The request holds personal data: {kind.value}", kind.value)
+
+
+class PromptInjection:
+    """In what users say, and more strictly in what nobody should be giving orders by: documents, results of tools."""
+
+    def look_at(self, request: Request) -> Iterable[Finding]:
+        for spoken in request.said_by(Speaker.USER, Speaker.UNTRUSTED):
+            scored = injection_score(spoken.text, untrusted=spoken.speaker is Speaker.UNTRUSTED)
+            if scored.is_injection:
+                told = "The request looks like a prompt injection"
+                yield Finding(Guardrail.PROMPT_INJECTION, told, ", ".join(scored.rules), scored.score)
+
+
+@lru_cache(maxsize=512)
+def checks_of(settings: GuardrailSettings) -> tuple[InputCheck, ...]:
+    """What is set, the cheap ones first."""
+    checks: list[InputCheck] = []
+    if settings.max_prompt_tokens is not None:
+        checks.append(PromptLength(settings.max_prompt_tokens))
+    if settings.blocked_tools:
+        checks.append(BlockedTools(settings.blocked_tools))
+    if settings.blocked_input_topics:
+        checks.append(BlockedTopics(settings.blocked_input_topics))
+    if settings.pii_block_on_detect:
+        checks.append(PersonalData())
+    if settings.prompt_injection_detection:
+        checks.append(PromptInjection())
+    return tuple(checks)

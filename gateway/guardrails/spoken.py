@@ -1,0 +1,162 @@
+"""The texts of a request, each with who speaks in it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import msgspec
+
+
+class Speaker(StrEnum):
+    OPERATOR = "operator"  # system and developer messages, a managed prompt among them
+    USER = "user"
+    ASSISTANT = "assistant"
+    UNTRUSTED = "untrusted"  # results of tools, and documents
+
+
+class Spoken(NamedTuple):
+    speaker: Speaker
+    text: str
+
+
+_SPEAKERS = {
+    "system": Speaker.OPERATOR,
+    "developer": Speaker.OPERATOR,
+    "user": Speaker.USER,
+    "assistant": Speaker.ASSISTANT,
+    "tool": Speaker.UNTRUSTED,
+    "function": Speaker.UNTRUSTED,
+}
+# Of messages and parts: names of things, not words of somebody.
+_NOT_SPOKEN = frozenset(
+    {"role", "type", "id", "tool_call_id", "cache_control", "detail", "format", "media_type", "file_id"}
+)
+_SPOKEN_APART = frozenset({"content", "tool_calls", "function_call"})
+_TEXT_PARTS = frozenset({"text", "input_text", "output_text", "refusal", "thinking"})
+_UNREADABLE_PARTS = frozenset({"image_url", "input_audio", "image", "audio", "input_image"})
+_MAX_NESTING = 100
+
+
+def spoken_in(fields: Mapping[str, Any]) -> Iterator[Spoken]:
+    """Every text of the messages: contents of all kinds, names, arguments of tool calls."""
+    for message in fields["messages"]:
+        yield from _of_message(message)
+    prediction = fields.get("prediction")
+    if prediction is not None:
+        yield from _of_content(prediction.get("content") if isinstance(prediction, dict) else prediction, Speaker.USER)
+
+
+def _of_message(message: Mapping[str, Any]) -> Iterator[Spoken]:
+    speaker = _SPEAKERS[message["role"]]
+    yield from _of_content(message.get("content"), speaker)
+    for call in message.get("tool_calls") or ():
+        yield from _of_call(call, speaker)
+    if message.get("function_call") is not None:
+        yield from _of_call(message["function_call"], speaker)
+    for key, value in message.items():
+        if key not in _NOT_SPOKEN and key not in _SPOKEN_APART:
+            yield from _of_value(value, speaker)
+
+
+def _of_content(content: Any, speaker: Speaker) -> Iterator[Spoken]:
+    if isinstance(content, str):
+        yield Spoken(speaker, readable(content))
+    elif isinstance(content, list):
+        yield from _of_parts(content, speaker)
+    elif content is not None:
+        yield from _of_value(content, speaker)
+
+
+def _of_parts(parts: list[Any], speaker: Speaker) -> Iterator[Spoken]:
+    """Texts that follow each other are one text to the model, with or without a break between them."""
+    texts: list[str] = []
+    for part in parts:
+        if isinstance(part, str):
+            texts.append(part)
+        elif isinstance(part, dict):
+            text = _text_of(part)
+            if text is not None:
+                texts.append(text)
+            elif part.get("type") not in _UNREADABLE_PARTS:
+                yield from _of_value(part, speaker if speaker is Speaker.OPERATOR else Speaker.UNTRUSTED)
+    if texts:
+        yield Spoken(speaker, readable("\n".join(texts)))
+    if len(texts) > 1:
+        yield Spoken(speaker, readable("".join(texts)))
+
+
+def _text_of(part: Mapping[str, Any]) -> str | None:
+    if part.get("type") not in _TEXT_PARTS:
+        return None
+    text = part.get("text", part.get("refusal", part.get("thinking")))
+    return text if isinstance(text, str) else None
+
+
+def _of_call(call: Any, speaker: Speaker) -> Iterator[Spoken]:
+    """The arguments, which are JSON in a text, or a text of their own."""
+    yield from _of_value(call, speaker)
+
+
+def _of_value(value: Any, speaker: Speaker) -> Iterator[Spoken]:
+    text = "\n".join(_lines(value, ""))
+    if text:
+        yield Spoken(speaker, text)
+
+
+def readable(text: str) -> str:
+    r"""What a model reads: JSON may spell letters as `\u0041`, and has numbers without quotes."""
+    if text[:1] not in "{[" or "\\" not in text:
+        return text
+    try:
+        return "\n".join(_lines(msgspec.json.decode(text), ""))
+    except (msgspec.DecodeError, RecursionError):
+        return text
+
+
+def _lines(value: Any, name: str, depth: int = 0) -> Iterator[str]:
+    """The tree's leaves, each after its name: `phone: 555 0100` says more than the number."""
+    if isinstance(value, str):
+        text = _decoded(value)
+        nested = _nested(text) if depth < _MAX_NESTING else None
+        if nested is None:
+            yield f"{name}: {text}" if name else text
+        else:
+            yield from _lines(nested, name, depth + 1)
+    elif isinstance(value, dict) and depth < _MAX_NESTING:
+        for key, item in value.items():
+            if key not in _NOT_SPOKEN:
+                yield from _lines(item, key, depth + 1)
+    elif isinstance(value, list) and depth < _MAX_NESTING:
+        for item in value:
+            yield from _lines(item, name, depth + 1)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield f"{name}: {value}" if name else str(value)
+
+
+def _nested(text: str) -> Any:
+    """JSON in a text, as arguments are; None for any other text."""
+    if text[:1] not in ("{", "["):
+        return None
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _decoded(text: str) -> str:
+    """A document that is a data URL of a text; files of other kinds cannot be read and say nothing."""
+    if not text.startswith("data:"):
+        return text
+    head, _, content = text.partition(",")
+    if not head.startswith(("data:text/", "data:application/json", "data:,")) and head != "data:":
+        return ""
+    if not head.endswith(";base64"):
+        return content
+    try:
+        return base64.b64decode(content).decode("utf-8", "replace")
+    except (binascii.Error, ValueError):
+        return ""

@@ -1,0 +1,34 @@
+"""The names of tools in a request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+
+def tools_of(fields: Mapping[str, Any]) -> Iterator[str]:
+    """Offered, forced by `tool_choice`, and called in the conversation, `functions` of old included."""
+    for tool in (*(fields.get("tools") or ()), *(fields.get("functions") or ())):
+        yield from _names(tool)
+    yield from _names(fields.get("tool_choice"))
+    yield from _names(fields.get("function_call"))
+    for message in fields["messages"]:
+        for call in (*(message.get("tool_calls") or ()), message.get("function_call")):
+            yield from _names(call)
+        if message["role"] in ("tool", "function"):
+            yield from _names(message)
+
+
+def _names(tool: Any) -> Iterator[str]:
+    """`{"function": {"name"}}`, `{"name"}`, or a tool that its `type` alone names (`web_search`)."""
+    if not isinstance(tool, Mapping):
+        return
+    kind = tool.get("type")
+    inner = tool.get(kind) if isinstance(kind, str) else tool.get("function")
+    named = (tool.get("name"), inner.get("name") if isinstance(inner, Mapping) else None)
+    yield from (name for name in named if isinstance(name, str))
+    if isinstance(kind, str) and kind not in ("function", "custom"):
+        yield kind
+    if kind == "allowed_tools" and isinstance(inner, Mapping):
+        for allowed in inner.get("tools") or ():
+            yield from _names(allowed)

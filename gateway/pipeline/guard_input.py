@@ -1,0 +1,89 @@
+"""Stage 4: what a project wants no request to hold (specification, Guardrails object; design, section 5, Guardrails).
+
+Only for projects whose `trust_mode` is not off. In `monitor` everything is looked at and recorded, and nothing else; in
+`enforce` the first check that finds something refuses the request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+from django.conf import settings
+
+from gateway.errors import GuardrailError
+from gateway.guardrails.checks import Finding, InputCheck, Request, checks_of
+from gateway.guardrails.settings import GuardrailSettings, TrustMode
+from gateway.guardrails.spotlight import Spotlight
+from gateway.guardrails.verdicts import Action, Guardrail, Stage, Verdict
+from gateway.limits.estimate import prompt_tokens
+from gateway.pipeline.context import Account, RequestContext
+from gateway.wire import LazyFields, Message
+
+# Below, a thread costs more than it saves; above, other streams of the worker would wait (docs/guardrails.md). RE2 lets
+# go of the interpreter while it searches.
+_THREAD_BYTES = 8 * 1024
+_threads = ThreadPoolExecutor(2, thread_name_prefix="guardrails")
+
+
+async def guard_input(context: RequestContext, account: Account) -> RequestContext:
+    """The request as it may go on. Raises GuardrailError (400). What was found is in `account.verdicts`."""
+    guardrails = context.snapshot.settings.guardrails
+    checks = checks_of(guardrails)
+    enforced = guardrails.trust_mode is TrustMode.ENFORCE
+    if checks:
+        request = Request(context.fields, prompt_tokens(context))
+        if len(context.body) < _THREAD_BYTES:
+            findings = _findings(checks, request, stop_at_first=enforced)
+        else:
+            loop = asyncio.get_running_loop()
+            findings = await loop.run_in_executor(_threads, _findings, checks, request, enforced)
+        _judge(findings, account, enforced=enforced)
+    return _spotlit(context, account, guardrails) if enforced and guardrails.spotlighting_enabled else context
+
+
+def _findings(checks: Iterable[InputCheck], request: Request, stop_at_first: bool) -> list[Finding]:
+    findings: list[Finding] = []
+    for check in checks:
+        findings += check.look_at(request)
+        if findings and stop_at_first:
+            break
+    return findings
+
+
+def _judge(findings: list[Finding], account: Account, *, enforced: bool) -> None:
+    if not findings:
+        return
+    action = Action.BLOCKED if enforced else Action.FLAGGED
+    seen = {(found.guardrail, found.detail): found for found in findings}.values()
+    account.verdicts += tuple(
+        Verdict(found.guardrail, Stage.INPUT, action, found.detail, found.score) for found in seen
+    )
+    if enforced:
+        raise GuardrailError(findings[0].told, code=_code(findings[0].guardrail))
+
+
+def _code(guardrail: Guardrail) -> str:
+    return "pii_detected" if guardrail is Guardrail.PII else guardrail.value
+
+
+def _spotlit(context: RequestContext, account: Account, guardrails: GuardrailSettings) -> RequestContext:
+    spotlight = Spotlight(f"{settings.SECRET_KEY}:spotlight:{context.snapshot.id_text}".encode())
+    body = spotlight.shine_on(context.body)
+    if not spotlight.marked:
+        return context
+    account.injected_bytes += len(body) - len(context.body)
+    detail = f"{spotlight.marked} texts"
+    account.verdicts += (Verdict(Guardrail.SPOTLIGHTING, Stage.INPUT, Action.CHANGED, detail),)
+    request = msgspec.structs.replace(context.request, messages=_messages(body))
+    return RequestContext(context.snapshot, context.headers, body, request, LazyFields(body))
+
+
+class _Messages(msgspec.Struct):
+    messages: list[Message]
+
+
+def _messages(body: bytes) -> list[Message]:
+    return msgspec.json.decode(body, type=_Messages).messages
