@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from analytics.clickhouse import client
-from analytics.queries.exact import DAYS, HOURS, USER_DAYS, Key, same, totals, union
+from analytics.queries.exact import DAYS, HOURS, SESSION_DAYS, USER_DAYS, Key, same, totals, union
 
 TOP_MODELS = 5
 
@@ -99,7 +99,7 @@ def _distinct_users(project_id: UUID, start: datetime, end: datetime) -> int:
 
 
 def _distinct_sessions(project_id: UUID, start: datetime, end: datetime) -> int:
-    source, params = union([], start, end, keys=_SESSION, where_request="t.session_id != ''")
+    source, params = union([SESSION_DAYS], start, end, keys=_SESSION, where_request="t.session_id != ''")
     return _count(project_id, source, params, "count()", "overview.sessions")
 
 

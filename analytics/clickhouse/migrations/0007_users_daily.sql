@@ -1,5 +1,6 @@
 -- Per day and user. The empty user is kept: sums over users then equal sums over requests.
 -- Reverse: drop the view, then the table, and fill both again from requests.
+-- Skipped when: SELECT count() = 1 FROM system.columns WHERE database = currentDatabase() AND table = 'users_daily' AND name = 'session_set'
 CREATE TABLE IF NOT EXISTS users_daily (
     project_id UUID, day Date, user_id String, drop_date Date,
     requests SimpleAggregateFunction(sum, UInt64), errors SimpleAggregateFunction(sum, UInt64),

@@ -45,14 +45,14 @@ def get(api: Api) -> Callable[..., Any]:
 def records(spool: Path, api: Api) -> list[RequestRecord]:
     """Nine hundred requests of 50 days before NOW, most of the last three, in several inserts, and a stranger's."""
     chance = random.Random(11)
-    entries = [_entry(chance, api[1]) for _ in range(900)]
+    entries = [make_request(chance, api[1]) for _ in range(900)]
     for first in range(0, len(entries), 250):
         store(spool, *entries[first : first + 250])
-    store(spool, *(_entry(chance, str(make_project().pk)) for _ in range(60)))
+    store(spool, *(make_request(chance, str(make_project().pk)) for _ in range(60)))
     return [entry.record for entry in entries]
 
 
-def _entry(chance: random.Random, project: str) -> SpoolEntry:
+def make_request(chance: random.Random, project: str) -> SpoolEntry:
     age = timedelta(seconds=chance.choice([7200, 3 * 86400, 3 * 86400, 50 * 86400]) * chance.random())
     outcome = chance.choice([Outcome.SUCCESS] * 6 + [Outcome.ERROR, Outcome.CANCELLED, Outcome.INTERRUPTED])
     provider = chance.choice(["openai", "anthropic", ""])
