@@ -19,6 +19,7 @@ from django.utils import timezone
 from analytics.clickhouse import client
 from analytics.copying import rows
 from analytics.copying.requests import ScoredRequest, find_requests
+from analytics.errors import AnalyticsLimitError
 from analytics.identifiers import gateway_id
 from analytics.models import CopyWithdrawal, Feedback, Score
 
@@ -39,7 +40,8 @@ _LOOKS = (
 def copy_due() -> int:
     """Everything that is due; returns how many rows were copied or withdrawn.
 
-    Raises AnalyticsUnavailableError and AnalyticsLimitError; what was not copied stays due.
+    Raises AnalyticsUnavailableError and AnalyticsLimitError; what was not copied stays due. To copy everything once
+    more, into new tables, set `copy_due_at` of scores to their `updated_at`, of feedback to its `created_at`.
     """
     copied = 0
     for copy_some in (_withdraw_some, _copy_scores, _copy_feedback):
@@ -55,7 +57,8 @@ def copy_due() -> int:
 def _copy_scores(now: datetime) -> int:
     due = list(Score.objects.filter(copy_due_at__lte=now).order_by("copy_due_at")[:CHUNK])
     requests = _requests_of(due)
-    _insert("scores", rows.SCORES, [rows.score_row(score, requests.get(score.pk)) for score in due])
+    news = [score for score in due if score.pk in requests or not _was_looked_at(score)]
+    _insert("scores", rows.SCORES, [rows.score_row(score, requests.get(score.pk)) for score in news])
     # By what becomes of them; a row that has changed meanwhile has another revision and stays due.
     settled: defaultdict[tuple[datetime | None, int], list[UUID]] = defaultdict(list)
     for score in due:
@@ -75,9 +78,19 @@ def _requests_of(scores: Iterable[Score]) -> Mapping[UUID, ScoredRequest]:
             wanted[score.project_id][score.pk] = request_id
     found: dict[UUID, ScoredRequest] = {}
     for project_id, ids in wanted.items():
-        requests = find_requests(project_id, ids.values())
+        try:
+            requests = find_requests(project_id, ids.values())
+        except AnalyticsLimitError:
+            # Better a score without its request for now than none.
+            logger.warning("copy.requests_not_found project_id=%s scores=%d", project_id, len(ids))
+            continue
         found.update({pk: requests[request_id] for pk, request_id in ids.items() if request_id in requests})
     return found
+
+
+def _was_looked_at(score: Score) -> bool:
+    """Whether the store has this revision already, only without its request: it was put off by one of _LOOKS."""
+    return score.copy_due_at is not None and score.copy_due_at - score.updated_at >= _LOOKS[0][1]
 
 
 def _next_look(score: Score, now: datetime, *, known: bool) -> datetime | None:

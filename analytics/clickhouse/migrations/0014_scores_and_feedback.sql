@@ -4,7 +4,7 @@
 -- A score carries what its request says, looked up when it is copied: a join of a million scores with ten million
 -- requests reads all of these.
 -- No reasons and no texts: figures need none.
--- Reverse: drop both tables, and make every row of the SQL tables due again (copy_due_at).
+-- Reverse: drop both tables; analytics/copying/run.py says how to fill them again.
 CREATE TABLE IF NOT EXISTS scores (
     project_id UUID, ts DateTime64(6, 'UTC') CODEC(Delta, LZ4), id UUID, version UInt64, is_deleted UInt8,
     request_id String, score_name LowCardinality(String), score_type LowCardinality(String),

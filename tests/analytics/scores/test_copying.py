@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.db.models import F
 from django.utils import timezone
 
 from analytics.clickhouse import client
@@ -14,6 +15,7 @@ from analytics.contracts import SpoolEntry
 from analytics.copying import run
 from analytics.copying.announcement import announce
 from analytics.copying.run import copy_due
+from analytics.errors import AnalyticsLimitError
 from analytics.models import CopyWithdrawal, Feedback, Score
 from analytics.services import (
     delete_feedback_before,
@@ -134,6 +136,56 @@ def test_copy__request_never_stored__given_up_after_days(project: Project, monke
     assert now - score.updated_at > timedelta(days=2)
     assert looks < 60
     assert len(copies(project)) == 1
+
+
+def test_copy__request_not_there_at_a_later_look__not_stored_once_more(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_score(project, request_id=uuid7(1_780_000_000_000_000))
+    inserted: list[int] = []
+    insert = client.insert
+
+    def counted(table: str, columns: Any, copies: Any, *, token: str) -> None:
+        inserted.append(len(copies))
+        insert(table, columns, copies, token=token)
+
+    monkeypatch.setattr(client, "insert", counted)
+    copy_due()
+    due = Score.objects.get().copy_due_at
+    monkeypatch.setattr(timezone, "now", lambda: due)
+    assert copy_due() == 1
+
+    assert inserted == [1]
+    assert [copy.request_known for copy in copies(project)] == [False]
+
+
+def test_copy__looking_for_requests_takes_too_long__copied_without_them(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_score(project, request_id=uuid7(1_780_000_000_000_000), score_value=7)
+
+    def refuse(*_: Any) -> None:
+        raise AnalyticsLimitError("too much")
+
+    monkeypatch.setattr(run, "find_requests", refuse)
+    copy_due()
+
+    assert values(project) == [7]
+
+
+def test_copy__everything_made_due_again__fills_new_tables(project: Project) -> None:
+    make_score(project, request_id=uuid7(1_780_000_000_000_000), score_value=7)
+    record_feedback(project_id=project.pk, session_id="s", score=4, text="", actor="")
+    copy_due()
+    client.execute("TRUNCATE TABLE scores")
+    client.execute("TRUNCATE TABLE feedback")
+
+    Score.objects.update(copy_due_at=F("updated_at"))
+    Feedback.objects.update(copy_due_at=F("created_at"))
+    copy_due()
+
+    assert values(project) == [7]
+    assert feedback_copies(project) == [("s", 4, False)]
 
 
 @pytest.mark.parametrize("request_id", ["mine", str(uuid4()), "ffffffff-ffff-7fff-bfff-ffffffffffff", "ü' \\ %"])
