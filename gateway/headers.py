@@ -49,6 +49,7 @@ class RequestHeaders(msgspec.Struct):
     authorization: bytes = b""
     project_id: str = ""
     content_encoding: str = ""
+    cache_control: str = ""
     prompt_config: str = ""
     session_id: str = ""
     user_id: str = ""
@@ -66,6 +67,7 @@ _PLAIN = {
     b"x-project-id": "project_id",
     b"traceparent": "traceparent",
     b"content-encoding": "content_encoding",
+    b"cache-control": "cache_control",
     _PROMPT_CONFIG: "prompt_config",
     _SESSION_ID: "session_id",
     _USER_ID: "user_id",

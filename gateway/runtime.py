@@ -12,6 +12,7 @@ from django.conf import settings
 from analytics.spool.inflight import InflightTable
 from analytics.spool.writer import SpoolWriter
 from core.last_use import flush_last_uses
+from gateway.cache.store import ResponseCache
 from gateway.limits.limiter import Limiter
 from gateway.limits.seeding import Seeder
 from gateway.pipeline.patience import Patience
@@ -38,6 +39,7 @@ class Runtime:
     spool: SpoolWriter
     inflight: InflightTable
     limiter: Limiter
+    cache: ResponseCache
     patience: Patience
     answer_bytes: int  # the largest answer of a provider
     loop: asyncio.AbstractEventLoop
@@ -50,6 +52,7 @@ class Runtime:
         await asyncio.gather(*self.tasks, return_exceptions=True)
         await self.health.close()
         await self.limiter.close()
+        await self.cache.close()
         await self.media.close()
         await self.transport.close()
         self.spool.close()
@@ -91,6 +94,7 @@ def _start() -> Runtime:
             lease_seconds=settings.LIMITS_LEASE_SECONDS,
             on_doubt=seeder.doubt,
         ),
+        cache=ResponseCache(settings.REDIS_URL, most_bytes=settings.CACHE_ANSWER_BYTES),
         patience=Patience.from_settings(),
         answer_bytes=settings.UPSTREAM_RESPONSE_BYTES,
         loop=asyncio.get_running_loop(),

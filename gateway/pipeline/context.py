@@ -111,6 +111,9 @@ class Account:
     held: Held | None = None  # what is reserved of the project's limits
     rate_headers: list[tuple[bytes, bytes]] = field(default_factory=list)
     verdicts: tuple[Verdict, ...] = ()  # of guardrails
+    cache: bytes = b"skip"  # or hit, miss
+    cache_key: str = ""  # under which the answer is kept, for `cache_ttl` seconds
+    cache_ttl: int = 0
     contract_violation: bool = False
     attributes: dict[str, str] = field(default_factory=dict)  # of the record
     slot: int | None = None

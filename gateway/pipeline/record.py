@@ -73,6 +73,7 @@ def _record_of(account: Account) -> RequestRecord:
         error_code=error.code if error is not None else "",
         error_message=error.message[:_MAX_ERROR_CHARACTERS] if error is not None else "",
         finish_reason=account.finish_reason,
+        cache_status=account.cache.decode(),
         stream=request is not None and request.stream is True,
         fallback_used=account.fallback_used,
         prompt_tokens=usage.prompt_tokens,

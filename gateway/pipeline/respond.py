@@ -37,7 +37,7 @@ async def answer_whole(
     if schema is not None:
         await hold_whole(schema, account, answer.body)
     record(runtime, account)
-    await reply.whole(200, answer.body, _served_by(account))
+    await reply.whole(200, answer.body, served_by(account))
 
 
 async def answer_stream(
@@ -51,7 +51,7 @@ async def answer_stream(
     async def beat() -> None:
         # After a long silence the status can wait no longer: proxies and clients give up on a mute connection.
         if not reply.started:
-            await reply.start_stream(_served_by(account))
+            await reply.start_stream(served_by(account))
         await reply.part(sse.HEARTBEAT)
 
     heartbeat = Heartbeat(beat, runtime.loop)
@@ -76,7 +76,7 @@ async def _relay(runtime: Runtime, account: Account, stream: OpenStream, reply: 
     account.first_output = time.perf_counter()
     await heartbeat.settled()
     if not reply.started:
-        await reply.start_stream(_served_by(account))
+        await reply.start_stream(served_by(account))
     if stream.ended:
         account.usage_estimated = stream.estimated
         return
@@ -157,12 +157,12 @@ async def answer_error(reply: Reply, error: ApplicationError, account: Account) 
     await reply.error(error, told)
 
 
-def _served_by(account: Account) -> HeaderList:
+def served_by(account: Account) -> HeaderList:
     served: HeaderList = [
         (headers.PROVIDER, account.provider.encode()),
         (headers.MODEL_USED, headers.header_value(account.model)),
         (headers.RETRY_COUNT, b"%d" % account.retries),
-        (headers.CACHE, b"skip"),
+        (headers.CACHE, account.cache),
     ]
     if account.fallback_used and account.request is not None:
         served.append((headers.ORIGINAL_MODEL, headers.header_value(account.request.model)))

@@ -10,11 +10,13 @@ from django.conf import settings
 
 from analytics.contracts import Outcome
 from core.errors import ApplicationError
+from gateway.cache.wish import NOTHING, wish_of
 from gateway.errors import InternalError
 from gateway.headers import read_headers
 from gateway.identifiers import new_request_id
 from gateway.pipeline.admit import admit
 from gateway.pipeline.authenticate import authenticate
+from gateway.pipeline.cached import answer_again, keep, look_up
 from gateway.pipeline.context import Account, RequestContext
 from gateway.pipeline.guard_input import guard_input
 from gateway.pipeline.parse import ClientGoneError, Receive, late_body, parse, read_body
@@ -92,10 +94,18 @@ async def _answer(runtime: Runtime, account: Account, receive: Receive, reply: R
     attempts = select(context, runtime.health)
     if context.snapshot.settings.limits.is_set:
         await admit(runtime, context, account, attempts)
+    wish = wish_of(context.headers.cache_control, context.snapshot.settings.cache_ttl_seconds)
+    if wish is not NOTHING:
+        kept = await look_up(runtime, context, account, wish)
+        if kept is not None:
+            await answer_again(runtime, account, reply, kept, stream=request.stream is True)
+            return
     if request.stream:
         await answer_stream(runtime, context, attempts, account, reply, watch)
     else:
         await answer_whole(runtime, context, attempts, account, reply)
+    if account.cache_key:
+        keep(runtime, account)
 
 
 async def _refuse(

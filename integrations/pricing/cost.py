@@ -22,6 +22,10 @@ class Price:
     cache_write: Decimal | None = None
 
 
+FREE = Price(Decimal(0), Decimal(0))
+"""Of what costs nothing, which is not the same as a price that nobody knows."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
     """US dollars of the four disjoint token classes, 10 places each; `total` is their sum to the last digit."""

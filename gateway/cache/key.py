@@ -1,0 +1,36 @@
+"""What makes two requests the same: everything that shapes the answer, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from gateway.snapshot.settings import ProjectSettings
+
+# Who asks, how it is accounted for and how usage is told (always the same here) do not shape an answer.
+_WITHOUT_EFFECT = frozenset(
+    {
+        "user", "safety_identifier", "metadata", "store", "prompt_cache_key", "prompt_cache_retention", "stream",
+        "stream_options",
+    }
+)  # fmt: skip
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+def cache_key(
+    project: str, prompt: tuple[str, int], settings: ProjectSettings, fields: Mapping[str, Any], *, stream: bool
+) -> str:
+    """The name of the answer in Redis. `fields` is the request as it is forwarded, `prompt` the id of the managed
+    prompt in it and its version. Settings that choose or change answers count as well."""
+    shaping = {name: value for name, value in fields.items() if name not in _WITHOUT_EFFECT and value is not None}
+    told = repr((prompt, stream, settings.routing, settings.reasoning, settings.guardrails, settings.judge_model))
+    digest = hashlib.blake2b(told.encode(), digest_size=32, person=b"svc.cache")
+    digest.update(_encode(shaping))
+    return f"{prefix(project)}{digest.hexdigest()}"
+
+
+def prefix(project: str) -> str:
+    return f"svc:cache:{{{project}}}:"

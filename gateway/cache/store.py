@@ -1,0 +1,110 @@
+"""Keeps answers in Redis. While Redis is away nothing is found and nothing kept, and nobody waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+import msgspec
+import redis
+import redis.asyncio
+
+from gateway.cache.key import prefix
+
+logger = logging.getLogger("gateway.cache")
+
+_PATIENCE_SECONDS = 0.05
+_REST_SECONDS = 1.0
+# Putting an answer away is nobody's wait, but must not pile up either.
+_MOST_PUTS = 256
+_AWAY = (redis.RedisError, OSError, TimeoutError)
+
+
+class CachedAnswer(msgspec.Struct, frozen=True):
+    """`content` is the JSON of a chat completion, or the events of a stream without its terminator. `kept_at`: Unix
+    time."""
+
+    provider: str
+    model: str
+    finish_reason: str
+    kept_at: float
+    content: bytes
+
+
+_decode = msgspec.msgpack.Decoder(CachedAnswer).decode
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class ResponseCache:
+    """One a worker. Belongs to one event loop."""
+
+    def __init__(self, url: str, *, most_bytes: int) -> None:
+        """Answers of more than `most_bytes` are not kept."""
+        self._redis = redis.asyncio.Redis.from_url(
+            url, socket_timeout=_PATIENCE_SECONDS, socket_connect_timeout=_PATIENCE_SECONDS, retry=None
+        )
+        self._most_bytes = most_bytes
+        self._rests_until = 0.0
+        self._away = False
+        self._puts: set[asyncio.Task[None]] = set()
+
+    async def close(self) -> None:
+        await asyncio.gather(*self._puts, return_exceptions=True)
+        await self._redis.aclose()
+
+    @property
+    def is_away(self) -> bool:
+        return time.monotonic() < self._rests_until
+
+    async def get(self, key: str, *, max_age: float) -> CachedAnswer | None:
+        """An answer that is at most `max_age` seconds old."""
+        if self.is_away:
+            return None
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                kept = await self._redis.get(key)
+        except _AWAY as error:
+            self._note_away(error)
+            return None
+        self._note_back()
+        if kept is None:
+            return None
+        try:
+            answer = _decode(kept)  # type: ignore[arg-type]
+        except msgspec.DecodeError:
+            return None  # of another version of this code
+        return answer if time.time() - answer.kept_at <= max_age else None
+
+    def put(self, key: str, answer: CachedAnswer, ttl: int) -> None:
+        """Keeps an answer for `ttl` seconds. Does not wait."""
+        if self.is_away or len(answer.content) > self._most_bytes or len(self._puts) >= _MOST_PUTS:
+            return
+        task = asyncio.get_running_loop().create_task(self._put(key, _encode(answer), ttl))
+        self._puts.add(task)
+        task.add_done_callback(self._puts.discard)
+
+    async def _put(self, key: str, kept: bytes, ttl: int) -> None:
+        try:
+            await self._redis.set(key, kept, ex=ttl)
+        except _AWAY as error:
+            self._note_away(error)
+
+    def _note_away(self, error: Exception) -> None:
+        self._rests_until = time.monotonic() + _REST_SECONDS
+        if not self._away:
+            self._away = True
+            logger.warning("redis.away error=%s", type(error).__name__)
+
+    def _note_back(self) -> None:
+        if self._away:
+            self._away = False
+            logger.warning("redis.back")
+
+
+def empty(client: redis.Redis, project: str) -> int:
+    """Forgets every answer kept for a project; returns how many. Raises redis.RedisError."""
+    count = 0
+    for key in client.scan_iter(match=prefix(project) + "*", count=1000):
+        count += int(client.unlink(key))
+    return count

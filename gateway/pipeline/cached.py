@@ -1,0 +1,92 @@
+"""Stage 6: an answer that was given before, and keeping one for the next time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from analytics.contracts import Outcome
+from gateway import sse
+from gateway.cache.key import cache_key
+from gateway.cache.store import CachedAnswer
+from gateway.cache.wish import CacheWish
+from gateway.pipeline.context import Account, RequestContext
+from gateway.pipeline.record import record
+from gateway.pipeline.respond import served_by
+from gateway.reply import HeaderList, Reply
+from gateway.runtime import Runtime
+from integrations.pricing.cost import FREE
+from integrations.providers.base import Usage
+
+HIT, MISS = b"hit", b"miss"
+
+# Another try may end better.
+_NOT_WORTH_KEEPING = frozenset({"", "content_filter", "error"})
+# Of a replay, so that no single write holds the loop.
+_EVENTS_AT_ONCE = 64
+
+
+async def look_up(runtime: Runtime, context: RequestContext, account: Account, wish: CacheWish) -> CachedAnswer | None:
+    """What was kept for this request. `account` then knows how to keep the answer if there was nothing."""
+    prompt = account.prompt
+    key = cache_key(
+        account.snapshot.id_text,
+        (prompt.config_id, prompt.version),
+        account.snapshot.settings,
+        context.fields,
+        stream=context.request.stream is True,
+    )
+    if wish.max_age:
+        found = await runtime.cache.get(key, max_age=wish.max_age)
+        if found is not None:
+            return found
+    if not runtime.cache.is_away:
+        account.cache = MISS
+        account.cache_key, account.cache_ttl = key, wish.ttl
+    return None
+
+
+async def answer_again(runtime: Runtime, account: Account, reply: Reply, kept: CachedAnswer, *, stream: bool) -> None:
+    """Costs nothing and counts no tokens, whatever the answer's own `usage` says of the first time."""
+    account.cache = HIT
+    account.provider, account.model, account.finish_reason = kept.provider, kept.model, kept.finish_reason
+    account.price, account.usage = FREE, Usage()
+    account.first_output = time.perf_counter()
+    account.response.append(kept.content)
+    record(runtime, account)
+    told: HeaderList = [*served_by(account), (b"age", b"%d" % max(time.time() - kept.kept_at, 0))]
+    if not stream:
+        await reply.whole(200, kept.content, told)
+        return
+    await reply.start_stream(told)
+    for part in _parts(kept.content):
+        await reply.part(part)
+    await reply.end(sse.DONE)
+
+
+def keep(runtime: Runtime, account: Account) -> None:
+    """Puts a complete answer away, after the client has it."""
+    if (
+        account.outcome is not Outcome.SUCCESS
+        or account.fallback_used
+        or account.contract_violation
+        or account.finish_reason in _NOT_WORTH_KEEPING
+        or not account.cache_ttl
+    ):
+        return
+    content = b"".join(account.response)
+    answer = CachedAnswer(account.provider, account.model, account.finish_reason, time.time(), content)
+    runtime.cache.put(account.cache_key, answer, account.cache_ttl)
+
+
+def _parts(events: bytes) -> Iterator[bytes]:
+    start = 0
+    while start < len(events):
+        end = start
+        for _ in range(_EVENTS_AT_ONCE):
+            found = events.find(b"\n\n", end)
+            end = len(events) if found < 0 else found + 2
+            if end >= len(events):
+                break
+        yield events[start:end]
+        start = end
