@@ -45,21 +45,30 @@ class LogRow:
 Row = TypeVar("Row", SpanRow, LogRow)
 
 # A record that was sent again is there twice until the store has merged it away: RecordId is what it is known by.
-_ONCE_IN_ORDER = """
-WHERE ProjectId = {project:UUID} AND has(SessionIds, {session:String})
-ORDER BY Timestamp, SpanId, RecordId LIMIT 1 BY Timestamp, SpanId, RecordId LIMIT {most:UInt32}
-"""
+_FIRST = "ORDER BY Timestamp, SpanId, RecordId LIMIT 1 BY Timestamp, SpanId, RecordId LIMIT {most:UInt32}"
+# The table's own key, so that few granules are read, and its partition before that.
+_KEY = "DropDate, toStartOfFiveMinutes(Timestamp), ServiceName, Timestamp, RecordId"
+
+
+def _of_session(table: str, keys: str) -> str:
+    return f"""
+FROM {table} WHERE ProjectId = {{project:UUID}} AND ({_KEY}) IN (
+    SELECT {_KEY} FROM {keys} WHERE ProjectId = {{project:UUID}} AND SessionId = {{session:String}} {_FIRST}
+) {_FIRST}
+"""  # noqa: S608 - names of this file
+
+
 _SPANS = f"""
 SELECT toString(Timestamp) AS time, TraceId AS trace_id, SpanId AS span_id, ParentSpanId AS parent_span_id,
     SpanName AS span_name, SpanKind AS span_kind, ServiceName AS service_name, Duration AS duration_ns,
     StatusCode AS status_code, StatusMessage AS status_message, SpanAttributes AS attributes
-FROM otel_traces {_ONCE_IN_ORDER}
-"""  # noqa: S608 - a fragment of this file
+{_of_session("otel_traces", "otel_session_spans")}
+"""
 _LOGS = f"""
 SELECT toString(Timestamp) AS time, TraceId AS trace_id, SpanId AS span_id, SeverityText AS severity_text,
     SeverityNumber AS severity_number, ServiceName AS service_name, Body AS body, LogAttributes AS attributes
-FROM otel_logs {_ONCE_IN_ORDER}
-"""  # noqa: S608 - as above
+{_of_session("otel_logs", "otel_session_logs")}
+"""
 
 
 def session_spans(project_id: UUID, session_id: str) -> list[SpanRow]:

