@@ -85,7 +85,7 @@ def delete_scores_of(project_id: UUID, request_ids: Iterable[UUID | str]) -> int
     wanted = sorted({canonical_request_id(str(request_id)) for request_id in request_ids})
     found = Score.objects.for_project(project_id)
     return sum(
-        _delete(CopiedTable.SCORES, found.filter(request_id__in=wanted[start : start + _ROWS_AT_ONCE]))
+        _delete(project_id, CopiedTable.SCORES, found.filter(request_id__in=wanted[start : start + _ROWS_AT_ONCE]))
         for start in range(0, len(wanted), _ROWS_AT_ONCE)
     )
 
@@ -93,17 +93,19 @@ def delete_scores_of(project_id: UUID, request_ids: Iterable[UUID | str]) -> int
 def delete_feedback_of(project_id: UUID, session_id: str) -> int:
     """As `delete_scores_of`, for the feedback on one session."""
     found = Feedback.objects.for_project(project_id).filter(session_hash=session_hash(session_id))
-    return _delete(CopiedTable.FEEDBACK, found)
+    return _delete(project_id, CopiedTable.FEEDBACK, found)
 
 
 def delete_scores_before(project_id: UUID, moment: datetime) -> int:
     """As `delete_scores_of`, for scores made before `moment`."""
-    return _delete(CopiedTable.SCORES, Score.objects.for_project(project_id).filter(created_at__lt=moment))
+    return _delete(project_id, CopiedTable.SCORES, Score.objects.for_project(project_id).filter(created_at__lt=moment))
 
 
 def delete_feedback_before(project_id: UUID, moment: datetime) -> int:
     """As `delete_scores_of`, for feedback given before `moment`."""
-    return _delete(CopiedTable.FEEDBACK, Feedback.objects.for_project(project_id).filter(created_at__lt=moment))
+    return _delete(
+        project_id, CopiedTable.FEEDBACK, Feedback.objects.for_project(project_id).filter(created_at__lt=moment)
+    )
 
 
 def _require_distinct(scores: Sequence[NewScore]) -> None:
@@ -165,18 +167,19 @@ def _settle(field: str, wanted: Score, stored: Score) -> StoredScore:
     return StoredScore(stored, created=False, changed=changed)
 
 
-def _delete(table: CopiedTable, rows: QuerySet[Any]) -> int:
+def _delete(project_id: UUID, table: CopiedTable, rows: QuerySet[Any]) -> int:
     deleted = 0
     while count := _delete_some(table, rows):
         deleted += count
     if deleted:
-        logger.info("%s.deleted count=%d", table.value, deleted)
+        logger.info("%s.deleted project_id=%s count=%d", table.value, project_id, deleted)
     return deleted
 
 
 def _delete_some(table: CopiedTable, rows: QuerySet[Any]) -> int:
     with transaction.atomic():
-        found = list(rows.select_for_update().order_by("id")[:_ROWS_AT_ONCE])
+        # In the order of an index: the next ones need no sorting of all that are left.
+        found = list(rows.select_for_update().order_by("created_at", "id")[:_ROWS_AT_ONCE])
         CopyWithdrawal.objects.bulk_create(
             CopyWithdrawal(table=table, project_id=row.project_id, row_id=row.pk, row_created_at=row.created_at)
             for row in found

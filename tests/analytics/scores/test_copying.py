@@ -330,6 +330,19 @@ def test_delete_scores__copied__gone_from_both(project: Project) -> None:
     assert not CopyWithdrawal.objects.exists()
 
 
+def test_delete_scores__many__in_several_steps(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("analytics.services._ROWS_AT_ONCE", 2)
+    for number in range(5):
+        make_score(project, request_id=f"r{number}", score_value=number)
+        make_score(project, request_id="same", score_value=number)
+
+    assert delete_scores_of(project.pk, [*(f"r{number}" for number in range(5)), "same"]) == 10
+
+    assert not Score.objects.exists()
+    assert CopyWithdrawal.objects.count() == 10
+    assert delete_scores_of(project.pk, ["same"]) == delete_scores_of(project.pk, []) == 0
+
+
 def test_delete_scores__copy_arrives_afterwards__not_seen(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     make_score(project)
     late: list[Any] = []
