@@ -53,6 +53,11 @@ _BECH32M = 0x2BC830A3
 _CRYPTO = re2.compile(r"\b(?:[13][1-9A-HJ-NP-Za-km-z]{25,34}|(?i:bc1)(?i:[02-9ac-hj-np-z]{11,71})|0x[0-9a-fA-F]{40})\b")
 
 
+CARD_PATTERNS: tuple[str, ...] = (r"[0-9](?:[ -]?[0-9]){11}",)
+IBAN_PATTERNS: tuple[str, ...] = (_IBAN.pattern,)
+CRYPTO_PATTERNS: tuple[str, ...] = (_CRYPTO.pattern,)
+
+
 def find_cards(data: bytes) -> Iterator[Span]:
     for match in _DIGITS.finditer(data):
         start, end = match.span()
@@ -110,9 +115,13 @@ def _ends(data: bytes, start: int, end: int) -> Iterator[int]:
 
 
 def _is_iban(candidate: bytes) -> bool:
+    compact = candidate.translate(None, b" -").decode()
+    # ISO 7064, before the library looks up what the country's accounts look like.
+    if int("".join(str(int(character, 36)) for character in compact[4:] + compact[:4])) % 97 != 1:
+        return False
     try:
         # Without the countries' own checksums: accounts that a country would refuse are still accounts.
-        iban.validate(candidate.decode(), check_country=False)
+        iban.validate(compact, check_country=False)
     except ValidationError:
         return False
     return True

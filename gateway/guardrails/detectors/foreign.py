@@ -9,115 +9,44 @@ from __future__ import annotations
 
 import re2
 
-_REQUEST = re2.compile(
-    r"(?i)^(?:please,? |kindly |can you |could you |would you |i need you to |i want you to )?"
-    r"(?:explain|describe|write|compose|draft|develop|provide|generate|create|list|summari[sz]e|translate"
-    r"|define|calculate|compute|compare|outline|analy[sz]e|evaluate|solve|suggest|recommend|discuss"
-    r"|identify|illustrate|design|plan|tell (?:me|us)|give (?:me|us|an?)|name|find|determine|classify"
-    r"|predict|convert|break down|walk me|teach me|show me|help me|brainstorm|prepare|propose|interpret"
-    r"|assess|examine|estimate|simulate|decode|encode|rewrite|paraphrase|proofread|recite|sing|imagine"
-    r"|schedule|set (?:a|an|up)|remind me|book (?:a|me)|order (?:a|me)|automate|organi[sz]e|research"
-    r"|investigate|search for|look up|detect|rate|rank|score|what|how|who|when|where|why|which|whose|do you"
-    r"|does|did|is it|is there|is this|are there|are you|have you ever|should i|should we|tell|play|send"
-    r"|arrange|set|formulate|debug|implement|code|program|sort|construct|build|make (?:a|an|me)|highlight"
-    r"|inform|promote|advertise|mention|assert|claim|spread|include|integrate|incorporate|add|insert|append"
-    r"|replace|reverse|use|erkläre|beschreibe|schreibe?|übersetze|nenne|erstelle|was|wie|warum|wer|explica"
-    r"|escribe|traduce|qué|cómo|por qué|explique|décris|écris|traduis|que|comment|pourquoi|quels?)\b"
+_ORDER = re2.compile(
+    r"(?i)^(?:please,? |kindly |can you |could you |would you |i need you to |i want you to )?(?:"
+    r"explain|describe|compose|draft|develop|generate|summari[sz]e|translate|define|calculate|compute|compare"
+    r"|outline|analy[sz]e|evaluate|solve|recommend|discuss|identify|illustrate|tell (?:me|us|a)"
+    r"|give (?:me|us|an?)|name|find|determine|classify|predict|break down|walk me|teach me|show me|help me"
+    r"|brainstorm|propose|interpret|assess|examine|estimate|simulate|decode|encode|rewrite|paraphrase"
+    r"|proofread|recite|sing|imagine|schedule|remind me|book (?:a|me)|order (?:a|me|some)|automate|organi[sz]e"
+    r"|research|investigate|look up|detect|rate|rank|formulate|spread|assert|claim|promote|advertise"
+    r"|send (?:an?|the) (?:e-?mail|message|text)"
+    r"|set (?:an?|up an?) (?:alarm|reminder|timer|meeting)|search for|play|erkläre|beschreibe"
+    r"|schreibe?|übersetze|nenne|erstelle|fasse|explica|escribe|traduce|resume|explique|décris|écris|traduis"
+    r"|résume"
+    r"|(?:write|create|provide|list|suggest|design|plan|prepare|make)\s"
+    r"(?:an?|the|some|me|us|one|two|three|five|ten|[0-9]+|code|examples?|ideas|instructions|tips)"
+    r")\b"
+)
+_QUESTION = re2.compile(
+    r"(?i)^[\x{bf}]?(?:"
+    r"what|what['\x{2019}]s|how|how['\x{2019}]s|who|who['\x{2019}]s|when|where|why|which|whose|do you|does|did"
+    r"|is it|is there|is this|are there|are you|have you|should (?:i|we)|can you|could you|would you|will|was"
+    r"|wie|warum|wer|wann|wo|welche[rsn]?|qué|cómo|por qué|quién|comment|pourquoi|quels?|quelles?"
+    r")\b"
 )
 _WORD = re2.compile(r"[\pL\pN]{4,}")
 _QUOTES = "\"')\u201d\u2019"
-_MIN_WORDS, _MAX_CHARACTERS = 3, 300
+_MIN_WORDS, _MIN_CONTENT_WORDS, _MAX_CHARACTERS = 3, 2, 300
 # Where the rest is shorter there is nothing to compare with.
 _MIN_DOCUMENT_WORDS = 12
 _MAX_CANDIDATES = 200
 # Words of any document, and of requests, that connect nothing.
-_COMMON = frozenset(
-    [
-        "about",
-        "above",
-        "after",
-        "again",
-        "also",
-        "another",
-        "because",
-        "been",
-        "before",
-        "being",
-        "below",
-        "between",
-        "both",
-        "could",
-        "does",
-        "doing",
-        "down",
-        "each",
-        "from",
-        "have",
-        "having",
-        "here",
-        "hers",
-        "into",
-        "just",
-        "like",
-        "main",
-        "make",
-        "more",
-        "most",
-        "much",
-        "must",
-        "need",
-        "only",
-        "other",
-        "over",
-        "please",
-        "primary",
-        "same",
-        "should",
-        "simple",
-        "some",
-        "such",
-        "than",
-        "that",
-        "their",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "through",
-        "under",
-        "using",
-        "very",
-        "want",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "while",
-        "will",
-        "with",
-        "would",
-        "your",
-        "yours",
-        "following",
-        "terms",
-        "provide",
-        "explain",
-        "describe",
-        "write",
-        "example",
-        "first",
-        "different",
-        "differences",
-        "give",
-        "list",
-        "tell",
-        "what's",
-    ]
-)
+_COMMON_WORDS = """
+    about above after again also another because been before being below between both could does doing down each
+    from have having here hers into just like main make more most much must need only other over please primary
+    same should simple some such than that their them then there these they this those through under using very
+    want were what when where which while will with would your yours following terms provide explain describe
+    write example first different differences give list tell what's
+"""
+_COMMON = frozenset(_COMMON_WORDS.split())
 
 
 def foreign_requests(text: str) -> bool:
@@ -135,10 +64,14 @@ def foreign_requests(text: str) -> bool:
 
 
 def _is_request(line: str) -> bool:
-    ends = line.rstrip(_QUOTES)[-1:]
-    if not ends or ends not in ".?!:":
+    """A whole sentence: one that begins in the middle of a line before it has a small letter."""
+    if line[0].islower():
         return False
-    return bool(_REQUEST.search(line.encode("utf-8", "replace")))
+    end = line.rstrip(_QUOTES)[-1:]
+    data = line.encode("utf-8", "replace")
+    if end == "?":
+        return _QUESTION.search(data) is not None or _ORDER.search(data) is not None
+    return end in (".", "!") and _ORDER.search(data) is not None
 
 
 def _words(line: str) -> set[str]:
@@ -162,6 +95,6 @@ def _counted(lines: list[str]) -> dict[str, int]:
 
 def _is_foreign(line: str, counted: dict[str, int]) -> bool:
     words = _words(line)
-    if not words or len(counted) - len(words) < _MIN_DOCUMENT_WORDS:
+    if len(words) < _MIN_CONTENT_WORDS or len(counted) - len(words) < _MIN_DOCUMENT_WORDS:
         return False
     return all(counted[word] == 1 for word in words)

@@ -26,6 +26,10 @@ _VERSION_BEFORE = re2.compile(r"(?i)\bver(?:sion|\.)?[ :=]{1,2}$")
 _LOOK_BACK = 24
 
 
+EMAIL_PATTERNS: tuple[str, ...] = ("@",)
+IP_PATTERNS: tuple[str, ...] = (_IPV4.pattern, r"::|[0-9A-Fa-f](?::[0-9A-Fa-f]{1,4}){7}")
+
+
 def find_emails(data: bytes) -> Iterator[Span]:
     if b"@" not in data:
         return

@@ -22,7 +22,7 @@ class PatternSet:
     """Which of the patterns occur in a text. `group` patterns share an automaton: more are quicker once its states are
     known, fewer are quicker to know."""
 
-    def __init__(self, patterns: Sequence[str], *, group: int = 24) -> None:
+    def __init__(self, patterns: Sequence[str], *, group: int = 12) -> None:
         self._groups: list[tuple[int, re2.Set]] = []
         for first in range(0, len(patterns), group):
             made = re2.Set.SearchSet(options())

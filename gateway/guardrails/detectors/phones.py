@@ -52,6 +52,15 @@ _MIN_DIGITS, _MAX_DIGITS = 7, 15
 _MAX_GROUPS_AFTER = 3
 
 
+PHONE_PATTERNS: tuple[str, ...] = (
+    _INTERNATIONAL.pattern,
+    _NORTH_AMERICAN.pattern,
+    _NATIONAL.pattern,
+    _NAMED_BEFORE.pattern,
+    _NAMED_AFTER.pattern,
+)
+
+
 def find_phones(data: bytes) -> Iterator[Span]:
     spans: list[Span] = []
     for match in _INTERNATIONAL.finditer(data):

@@ -17,6 +17,10 @@ _NAMED = re2.compile(r"(?i)\b(?:ssn|ss#|social security(?: number| no\.?| #)?)[^
 _ITIN_GROUPS = frozenset((*range(50, 66), *range(70, 89), *range(90, 93), *range(94, 100)))
 
 
+SSN_PATTERNS: tuple[str, ...] = (_WRITTEN.pattern, _NAMED.pattern)
+ITIN_PATTERNS: tuple[str, ...] = (_WRITTEN.pattern,)
+
+
 def find_ssns(data: bytes) -> Iterator[Span]:
     written = [span for span in _found(data) if ssn.is_valid(_dashed(data, span))]
     if b"S" in data or b"s" in data:

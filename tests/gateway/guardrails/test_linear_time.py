@@ -1,0 +1,82 @@
+"""Hostile texts cost no more than their length: twice the text, about twice the steps.
+
+Steps are counted where Python works (candidates that a pattern proposes, decisions about them); the patterns themselves
+are RE2's, whose time is linear by construction, and which refuses whatever it could not match so.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from gateway.guardrails.detectors.exfiltration import Conversation, find_exfiltration
+from gateway.guardrails.detectors.injection import injection_score
+from gateway.guardrails.detectors.pii import find_pii
+from gateway.guardrails.detectors.topics import find_topics
+
+HOSTILE = {
+    "digits": "1",
+    "card groups": "4242 ",
+    "spaced digits": "1 2 ",
+    "at signs": "a@",
+    "dots": "1.",
+    "colons": "::1:",
+    "hex groups": "ab:cd:",
+    "iban starts": "GB82 WEST 1234 ",
+    "plus signs": "+1 2",
+    "labels": "phone: call fax ",
+    "forget": "forget all ignore your ",
+    "questions": "What is it of all?\n",
+    "requests": "Explain xyzzy{} plugh{}.\n",
+    "letters": "a b ",
+    "brackets": "[](//",
+    "images": "![a](https://e.example/?q=",
+    "nulls": "\x00",
+    "combining": "e\u0301\u200b",
+    "astral": "\U0001d400 ",
+}
+DETECTORS: dict[str, Callable[[str], object]] = {
+    "pii": find_pii,
+    "injection": lambda text: injection_score(text, untrusted=True),
+    "topics": lambda text: find_topics(text, ("ab cd", "a", "xyzzy")),
+    "exfiltration": lambda text: find_exfiltration(text, Conversation(["said", text[:1000]])),
+}
+
+
+def steps(work: Callable[[str], object], text: str) -> int:
+    """Lines of Python that ran."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal count
+        count += 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work(text)
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("detector", DETECTORS)
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_detector__twice_the_hostile_text__takes_about_twice_the_steps(detector: str, hostile: str) -> None:
+    work, piece = DETECTORS[detector], HOSTILE[hostile]
+    small = piece * (4_000 // len(piece))
+    work(small)  # what is remembered is remembered
+    once, twice = steps(work, small), steps(work, small * 2)
+    assert twice <= 2.5 * once + 1000, (once, twice)
+
+
+@pytest.mark.parametrize("detector", DETECTORS)
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_detector__a_megabyte__ends(detector: str, hostile: str) -> None:
+    """Within the time that a test may take; what is not linear would need days."""
+    DETECTORS[detector](HOSTILE[hostile] * (1_000_000 // len(HOSTILE[hostile])))
