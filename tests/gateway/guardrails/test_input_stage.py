@@ -223,9 +223,9 @@ def test_enforce__managed_prompt__is_not_judged(projects: dict[str, tuple[Gatewa
     make_prompt(project, "Never speak of the moon landing.", name="guarded")
 
     def with_prompt() -> str:
+        # Not found until the worker has heard of the new prompt.
         response = project.post(body(prompt_config="guarded"))
-        assert response.status_code == 200, response.text
-        return str(last_sent(script)["messages"][0]["content"])
+        return str(last_sent(script)["messages"][0]["content"]) if response.status_code == 200 else response.text
 
     assert "moon landing" in project.service.until(with_prompt, lambda sent: "moon" in sent, seconds=5)
 
