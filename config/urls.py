@@ -18,6 +18,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/otlp/", include("analytics.otlp_urls")),
     path("api/llm/", include("prompts.urls")),
     path("api/llm/", include("rollouts.urls")),
+    path("api/llm/", include("gateway.urls")),
 ]
 
 handler400 = "core.views.bad_request"

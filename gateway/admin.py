@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
+from django.http import HttpRequest
+from typing_extensions import override
 
-from gateway.models import GatewaySettings
+from gateway.models import GatewaySettings, SettingsChange
+from gateway.services import save_settings
 
 if TYPE_CHECKING:
     # Generic in the stubs only.
     SettingsModelAdmin = admin.ModelAdmin[GatewaySettings]
+    ChangeModelAdmin = admin.ModelAdmin[SettingsChange]
 else:
-    SettingsModelAdmin = admin.ModelAdmin
+    SettingsModelAdmin = ChangeModelAdmin = admin.ModelAdmin
 
 
 @admin.register(GatewaySettings)
@@ -28,6 +32,11 @@ class GatewaySettingsAdmin(SettingsModelAdmin):
     list_select_related = ["project"]
     list_filter = ["retry_enabled", "fallback_enabled"]
     search_fields = ["project__name"]
+
+    @override
+    def save_model(self, request: HttpRequest, obj: GatewaySettings, form: Any, change: bool) -> None:
+        save_settings(obj, actor=f"user:{request.user.get_username()}")
+
     autocomplete_fields = ["project"]
     fieldsets = [
         (None, {"fields": ["project"]}),
@@ -66,3 +75,24 @@ class GatewaySettingsAdmin(SettingsModelAdmin):
         ("Request log", {"fields": ["log_content", "retention_days"]}),
         ("Agent", {"fields": ["agent_enabled", "agent_scopes", "agent_model"]}),
     ]
+
+
+@admin.register(SettingsChange)
+class SettingsChangeAdmin(ChangeModelAdmin):
+    list_display = ["created_at", "project", "actor", "changes"]
+    list_select_related = ["project"]
+    list_filter = ["created_at"]
+    search_fields = ["project__name", "actor"]
+    readonly_fields = ["project", "actor", "created_at", "changes"]
+
+    @override
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    @override
+    def has_change_permission(self, request: HttpRequest, obj: SettingsChange | None = None) -> bool:
+        return False
+
+    @override
+    def has_delete_permission(self, request: HttpRequest, obj: SettingsChange | None = None) -> bool:
+        return False

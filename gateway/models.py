@@ -23,7 +23,7 @@ MODEL_CHARACTERS = 200
 MAX_TEXT_CHARACTERS = 200
 MAX_THINKING_TOKENS = 1_000_000
 MAX_PER_MINUTE = 2_000_000_000
-MAX_BUDGET_USD = 1_000_000_000
+MAX_BUDGET_USD = 100_000_000
 MAX_CACHE_SECONDS = 30 * 86_400
 MAX_RETENTION_DAYS = 3650
 AGENT_SCOPES = ("project:read", "llm:read", "observability:read", "billing:read")
@@ -181,3 +181,24 @@ class GatewaySettings(models.Model):
         self.agent_scopes = self.agent_scopes or []
         self.alert_emails = self.alert_emails or []
         self.guardrails = self.guardrails or no_guardrails()
+
+
+class SettingsChange(models.Model):
+    """One change of a project's settings: `changes` holds [before, after] by field."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="settings_changes")
+    actor = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    changes = models.JSONField()
+
+    objects = ProjectManager()
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [models.Index(fields=["project", "-id"], name="settings_changes_of_project")]
+        verbose_name = "change of settings"
+        verbose_name_plural = "changes of settings"
+
+    @override
+    def __str__(self) -> str:
+        return f"{', '.join(self.changes)} by {self.actor}"

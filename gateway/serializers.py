@@ -1,0 +1,198 @@
+"""Wire shapes of the gateway's part of the management API (specification, Gateway settings)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import ValidationError as ModelValidationError
+from django.core.validators import URLValidator
+from rest_framework import serializers
+
+from gateway.fields import (
+    BooleanField,
+    IntegerField,
+    MoneyField,
+    NameListField,
+    NumberField,
+    StrictSerializer,
+    TextField,
+)
+from gateway.guardrails.settings import TrustMode
+from gateway.models import (
+    AGENT_SCOPES,
+    MAX_BUDGET_USD,
+    MAX_CACHE_SECONDS,
+    MAX_NAMES,
+    MAX_PER_MINUTE,
+    MAX_RETENTION_DAYS,
+    MAX_THINKING_TOKENS,
+    MAX_TRIES,
+    MODEL_CHARACTERS,
+    SettingsChange,
+    validate_providers,
+)
+from gateway.snapshot.settings import DEFAULT_RETENTION_DAYS
+
+_MAX_PROMPT_TOKENS = 100_000_000
+
+
+def _providers(value: Any) -> None:
+    try:
+        validate_providers(value)
+    except ModelValidationError as error:
+        raise serializers.ValidationError(error.messages) from None
+
+
+def _model(help_text: str) -> TextField:
+    return TextField(required=False, default="", allow_blank=True, max_length=MODEL_CHARACTERS, help_text=help_text)
+
+
+def _names(help_text: str, **options: Any) -> NameListField:
+    return NameListField(required=False, default=list, max_length=MAX_NAMES, help_text=help_text, **options)
+
+
+def _switch(help_text: str, *, default: bool = False) -> BooleanField:
+    return BooleanField(required=False, default=default, help_text=help_text)
+
+
+class GuardrailsSerializer(StrictSerializer):
+    trust_mode = serializers.ChoiceField(
+        choices=[mode.value for mode in TrustMode],
+        required=False,
+        default=TrustMode.OFF.value,
+        help_text="Whether guardrails are idle, only record what they find, or act on it.",
+    )
+    blocked_input_topics = _names("Phrases that a request may not hold.")
+    blocked_output_topics = _names("Phrases that an answer may not hold.")
+    max_prompt_tokens = IntegerField(
+        required=False,
+        default=None,
+        allow_null=True,
+        min_value=1,
+        max_value=_MAX_PROMPT_TOKENS,
+        help_text="The longest prompt, in estimated tokens; null for any.",
+    )
+    pii_block_on_detect = _switch("Refuses requests that hold personal data.")
+    prompt_injection_detection = _switch("Refuses requests that try to take the model over.")
+    spotlighting_enabled = _switch("Marks what tools and documents say as data.")
+    mask_output_pii = _switch("Replaces personal data in answers by its kind.")
+    min_quality_score = NumberField(
+        required=False,
+        default=None,
+        allow_null=True,
+        min_value=0,
+        max_value=100,
+        help_text="What judge_model has to give an answer at least; null for any answer.",
+    )
+    blocked_tools = _names("Tools that may be neither offered nor called.")
+    block_exfiltration_urls = _switch("Takes links out of answers that carry the conversation to somewhere else.")
+
+
+class SettingsSerializer(StrictSerializer):
+    """PUT takes the whole object: a field left out gets its default."""
+
+    ignored = frozenset({"project_id"})
+
+    introspection_enabled = _switch("Asks models for their reasoning where a request says nothing about it.")
+    thinking_budget_tokens = IntegerField(
+        required=False,
+        default=0,
+        min_value=0,
+        max_value=MAX_THINKING_TOKENS,
+        help_text="Tokens of reasoning to ask for; 0 leaves it to the model.",
+    )
+    fallback_enabled = _switch("Whether another provider may answer when the first cannot.", default=True)
+    fallback_order = _names("Providers in the order to fall back to.", validators=[_providers])
+    preferred_models = _names("What model `auto` stands for, best first.")
+    retry_enabled = _switch("Whether a provider is asked again after a failure that may pass.", default=True)
+    retry_max_attempts = IntegerField(
+        required=False,
+        default=2,
+        min_value=1,
+        max_value=MAX_TRIES,
+        help_text="How often one provider may be asked for one request, the first time included.",
+    )
+    rate_limit_enabled = _switch("Whether the two limits per minute hold.")
+    rate_limit_rpm = IntegerField(
+        required=False,
+        default=None,
+        allow_null=True,
+        min_value=1,
+        max_value=MAX_PER_MINUTE,
+        help_text="Requests per minute; null for any number.",
+    )
+    rate_limit_tpm = IntegerField(
+        required=False,
+        default=None,
+        allow_null=True,
+        min_value=1,
+        max_value=MAX_PER_MINUTE,
+        help_text="Tokens per minute; null for any number.",
+    )
+    monthly_budget_usd = MoneyField(
+        required=False, default=None, allow_null=True, max_value=MAX_BUDGET_USD, help_text="Per calendar month, UTC."
+    )
+    budget_alert_enabled = _switch("Tells at 50, 80 and 100 percent of the month's budget.")
+    budget_hard_stop = _switch("Refuses requests once the month's budget is used up.")
+    session_budget_usd = MoneyField(
+        required=False, default=None, allow_null=True, max_value=MAX_BUDGET_USD, help_text="Per x-svc-session-id."
+    )
+    guardrails = GuardrailsSerializer(required=False, default=dict, help_text="What requests and answers may hold.")
+    cache_ttl_seconds = IntegerField(
+        required=False,
+        default=0,
+        min_value=0,
+        max_value=MAX_CACHE_SECONDS,
+        help_text="For how long an answer is given again to the same request; 0: only where one asks for it.",
+    )
+    log_content = _switch("Whether the texts of requests and answers are kept.", default=True)
+    retention_days = IntegerField(
+        required=False,
+        default=DEFAULT_RETENTION_DAYS,
+        min_value=1,
+        max_value=MAX_RETENTION_DAYS,
+        help_text="How long anything about a request is kept, from its arrival on.",
+    )
+    judge_model = _model("The model that scores answers; empty for none.")
+    agent_enabled = _switch("Whether the in-app agent answers.", default=True)
+    agent_scopes = serializers.ListField(
+        child=serializers.ChoiceField(choices=list(AGENT_SCOPES)),
+        required=False,
+        default=lambda: list(AGENT_SCOPES),
+        max_length=len(AGENT_SCOPES),
+        help_text="What the in-app agent may read.",
+    )
+    agent_model = _model("The model behind the in-app agent; empty: the first preferred one.")
+    alert_webhook_url = TextField(
+        required=False,
+        default="",
+        allow_blank=True,
+        max_length=2000,
+        validators=[URLValidator(schemes=["http", "https"])],
+        help_text="Where alerts are posted to.",
+    )
+    alert_emails = serializers.ListField(
+        child=serializers.EmailField(max_length=254),
+        required=False,
+        default=list,
+        max_length=MAX_NAMES,
+        help_text="Who is written to about alerts.",
+    )
+
+    def validate_guardrails(self, value: dict[str, Any]) -> dict[str, Any]:
+        # A nested default is not filled in by itself.
+        nested = GuardrailsSerializer(data=value)
+        nested.is_valid(raise_exception=True)
+        return dict(nested.validated_data)
+
+    def validate_agent_scopes(self, value: list[str]) -> list[str]:
+        if len(set(value)) != len(value):
+            raise serializers.ValidationError("A scope stands there twice.")
+        return value
+
+
+class SettingsChangeSerializer(serializers.ModelSerializer[SettingsChange]):
+    class Meta:
+        model = SettingsChange
+        fields = ["id", "actor", "created_at", "changes"]
+        read_only_fields = fields

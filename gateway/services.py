@@ -1,0 +1,91 @@
+"""Changes of the gateway's settings, each with who made it and what it was."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from django.db import transaction
+
+from core.errors import NotFoundError
+from gateway.guardrails.settings import GuardrailSettings
+from gateway.models import GatewaySettings, SettingsChange
+
+logger = logging.getLogger("gateway.settings")
+
+_NOT_SETTINGS = frozenset({"id", "project", "updated_at"})
+FIELDS = tuple(field.name for field in GatewaySettings._meta.concrete_fields if field.name not in _NOT_SETTINGS)
+
+
+def current_settings(project_id: UUID) -> GatewaySettings:
+    """The project's row, or an unsaved one of defaults."""
+    return GatewaySettings.objects.for_project(project_id).first() or GatewaySettings(project_id=project_id)
+
+
+def replace_settings(*, project_id: UUID, values: Mapping[str, Any], actor: str) -> GatewaySettings:
+    """Sets every field in `values`, which have been validated; the others keep what they have."""
+    with transaction.atomic():
+        row = _locked(project_id)
+        before = settings_values(row)
+        for name, value in values.items():
+            setattr(row, name, value)
+        row.save()
+        _note_change(row, before, actor)
+    return row
+
+
+def save_settings(row: GatewaySettings, *, actor: str) -> None:
+    """Saves a row that a form has changed."""
+    with transaction.atomic():
+        kept = GatewaySettings.objects.for_project(row.project_id).select_for_update().first()
+        before = settings_values(kept or GatewaySettings(project_id=row.project_id))
+        row.save()
+        _note_change(row, before, actor)
+
+
+def restore_settings(*, project_id: UUID, change_id: int, actor: str) -> GatewaySettings:
+    """Gives the fields of a change the values that they had before it. Raises NotFoundError."""
+    change = SettingsChange.objects.for_project(project_id).filter(pk=change_id).first()
+    if change is None:
+        raise NotFoundError("The project's settings had no such change.", code="change_not_found")
+    values = {name: _from_json(name, old) for name, (old, _) in change.changes.items() if name in FIELDS}
+    return replace_settings(project_id=project_id, values=values, actor=actor)
+
+
+def settings_values(row: GatewaySettings) -> dict[str, Any]:
+    """By field, as JSON: money as text with all its places, guardrails as the whole object."""
+    return {name: _to_json(name, getattr(row, name)) for name in FIELDS}
+
+
+def whole_guardrails(value: Mapping[str, Any]) -> dict[str, Any]:
+    whole: dict[str, Any] = msgspec.to_builtins(msgspec.convert(value, GuardrailSettings))
+    return whole
+
+
+def _to_json(name: str, value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return f"{value.normalize():f}"
+    return whole_guardrails(value) if name == "guardrails" else value
+
+
+def _from_json(name: str, value: Any) -> Any:
+    return Decimal(value) if name.endswith("_usd") and value is not None else value
+
+
+def _locked(project_id: UUID) -> GatewaySettings:
+    # The one that comes second finds the first one's row.
+    GatewaySettings.objects.get_or_create(project_id=project_id)
+    return GatewaySettings.objects.select_for_update().get(project_id=project_id)
+
+
+def _note_change(row: GatewaySettings, before: Mapping[str, Any], actor: str) -> None:
+    row.refresh_from_db()
+    changes = {name: [before[name], now] for name, now in settings_values(row).items() if now != before[name]}
+    if not changes:
+        return
+    SettingsChange.objects.create(project_id=row.project_id, actor=actor, changes=changes)
+    logger.info("settings.changed project_id=%s fields=%s actor=%s", row.project_id, ",".join(sorted(changes)), actor)

@@ -1,0 +1,14 @@
+"""The gateway's part of the management API, below `api/llm/`."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from gateway.views import CacheView, RestoreSettingsView, SettingsHistoryView, SettingsView
+
+urlpatterns = [
+    path("settings", SettingsView.as_view()),
+    path("settings/history", SettingsHistoryView.as_view()),
+    path("settings/history/<int:change_id>/restore", RestoreSettingsView.as_view()),
+    path("cache", CacheView.as_view()),
+]

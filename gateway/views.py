@@ -1,0 +1,62 @@
+"""The gateway's part of the management API: its settings and their history."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import redis
+from django.conf import settings
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from core.errors import ServiceUnavailableError
+from core.pagination import LimitOffset
+from core.views import ProjectAPIView
+from gateway.cache.store import empty
+from gateway.models import GatewaySettings, SettingsChange
+from gateway.serializers import SettingsChangeSerializer, SettingsSerializer
+from gateway.services import current_settings, replace_settings, restore_settings, whole_guardrails
+
+
+class SettingsView(ProjectAPIView):
+    def get(self, request: Request) -> Response:
+        """The defaults for a project that never set any."""
+        return Response(_shown(current_settings(self.project_id)))
+
+    def put(self, request: Request) -> Response:
+        given = SettingsSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        row = replace_settings(project_id=self.project_id, values=given.validated_data, actor=self.actor)
+        return Response(_shown(row))
+
+
+class SettingsHistoryView(ProjectAPIView):
+    def get(self, request: Request) -> Response:
+        """The latest change first."""
+        paginator = LimitOffset()
+        rows = paginator.paginate_queryset(SettingsChange.objects.for_project(self.project_id), request, self)
+        return paginator.get_paginated_response(SettingsChangeSerializer(rows, many=True).data)
+
+
+class RestoreSettingsView(ProjectAPIView):
+    def post(self, request: Request, change_id: int) -> Response:
+        """Gives the fields of one change what they had before it."""
+        row = restore_settings(project_id=self.project_id, change_id=change_id, actor=self.actor)
+        return Response(_shown(row))
+
+
+class CacheView(ProjectAPIView):
+    def delete(self, request: Request) -> Response:
+        """Forgets every answer kept for the project."""
+        try:
+            with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=5, socket_connect_timeout=1) as client:
+                empty(client, str(self.project_id))
+        except redis.RedisError:
+            raise ServiceUnavailableError("The cache does not answer.", code="cache_unavailable") from None
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+def _shown(row: GatewaySettings) -> dict[str, Any]:
+    shown = SettingsSerializer(row).data
+    return {**shown, "guardrails": whole_guardrails(row.guardrails)}
