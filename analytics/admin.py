@@ -16,6 +16,7 @@ from django.urls import URLPattern, path
 from typing_extensions import override
 
 from analytics.contracts import Outcome
+from analytics.deletion_admin import DeletionAdmin as DeletionAdmin
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.models import Requests
 from analytics.queries.requests import RequestFilter, get_payload, get_request, list_requests

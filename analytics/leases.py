@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from uuid import UUID
@@ -18,14 +18,15 @@ from django.utils import timezone
 from analytics.errors import RepairBusyError
 from analytics.models import RepairLease
 
-# Longer than the statements of one repair may take together.
-_HELD_FOR = timedelta(minutes=30)
+# Longer than one step of a repair takes; between steps it is renewed. Who dies with it holds the next up for as long.
+_HELD_FOR = timedelta(minutes=5)
 _LOOK_EVERY_SECONDS = 0.1
 
 
 @contextmanager
-def repair_lease(project_id: UUID, *, wait_seconds: float = 30.0) -> Iterator[None]:
-    """Raises RepairBusyError when another has it for longer than `wait_seconds`."""
+def repair_lease(project_id: UUID, *, wait_seconds: float = 30.0) -> Iterator[Callable[[], None]]:
+    """Gives a function that renews it. Raises RepairBusyError when another has it for longer than `wait_seconds`, and
+    from the function when it ran out and another took it."""
     holder = uuid.uuid4()
     deadline = time.monotonic() + wait_seconds
     RepairLease.objects.get_or_create(project_id=project_id)
@@ -34,7 +35,7 @@ def repair_lease(project_id: UUID, *, wait_seconds: float = 30.0) -> Iterator[No
             raise RepairBusyError("Another deletion or repair of this project is going on. It is done afterwards.")
         time.sleep(_LOOK_EVERY_SECONDS)
     try:
-        yield
+        yield lambda: _renew(project_id, holder)
     finally:
         RepairLease.objects.filter(project_id=project_id, holder=holder).update(expires_at=timezone.now())
 
@@ -43,3 +44,9 @@ def _take(project_id: UUID, holder: UUID) -> bool:
     now = timezone.now()
     free = RepairLease.objects.filter(project_id=project_id, expires_at__lte=now)
     return free.update(holder=holder, expires_at=now + _HELD_FOR) == 1
+
+
+def _renew(project_id: UUID, holder: UUID) -> None:
+    held = RepairLease.objects.filter(project_id=project_id, holder=holder)
+    if not held.update(expires_at=timezone.now() + _HELD_FOR):
+        raise RepairBusyError("Another deletion or repair of this project took over. What is left is done afterwards.")

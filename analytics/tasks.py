@@ -8,6 +8,7 @@ from celery import shared_task
 
 from analytics.copying.announcement import TASK
 from analytics.copying.run import copy_due
+from analytics.deletion.services import finish_due
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError, RepairBusyError
 from analytics.reconciliation.services import reconcile
 
@@ -33,3 +34,9 @@ def reconcile_rollups() -> None:
     except (AnalyticsUnavailableError, AnalyticsLimitError, RepairBusyError) as error:
         # It is not known whether anything differs; the next night looks at the same days.
         logging.getLogger("analytics.reconciliation").error("rollups.not_reconciled error=%s", type(error).__name__)
+
+
+@shared_task(name="analytics.finish_deletions")
+def finish_deletions() -> None:
+    """Goes on with deletions that were broken off, and looks for what arrived after they were done. Repeatable."""
+    finish_due()

@@ -21,17 +21,9 @@ _ROWS = """FROM (
     WHERE project_id = {{project:UUID}} AND drop_date IN {{units:Array(Date)}}
         AND ts >= toDateTime64({{first:Date}}, 6, 'UTC') AND ts < toDateTime64({{last:Date}} + 1, 6, 'UTC'){condition}
 ) AS i"""
-_HASHES = "arrayMap(s -> if(s = '', 0, cityHash64(s)), {sessions:Array(String)})"
-# By key column, the rows that name any of these sessions and users, or share a row with what does: in a rollup, and in
-# the requests it is made of. The first that a key holds counts.
-_PERSONS = {
-    "session_id": ("has({sessions:Array(String)}, session_id)", "has({sessions:Array(String)}, session_id)"),
-    "session_hash": (
-        f"(if(session_hash = 0, has({{users:Array(String)}}, user_id), has({_HASHES}, session_hash)))",
-        "(if(session_id = '', has({users:Array(String)}, user_id), has({sessions:Array(String)}, session_id)))",
-    ),
-    "user_id": ("has({users:Array(String)}, user_id)", "has({users:Array(String)}, user_id)"),
-}
+# By key column, the rows that name one of these sessions or users: of a rollup as of the requests it is made of. The
+# first that a key holds counts.
+_PERSONS = {"session_id": "session_id IN {sessions:Array(String)}", "user_id": "user_id IN {users:Array(String)}"}
 
 
 @dataclass(frozen=True)
@@ -54,14 +46,9 @@ class Rollup:
         return any(column in self.key for column in _PERSONS)
 
     @property
-    def own_persons(self) -> str:
-        """Which rows name `{sessions}` or `{users}`."""
-        return self._persons[0]
-
-    @property
-    def raw_persons(self) -> str:
-        """Which requests those rows are made of."""
-        return self._persons[1]
+    def persons(self) -> str:
+        """A condition: which rows name `{sessions}` or `{users}`. That of the requests they are made of is the same."""
+        return next(condition for column, condition in _PERSONS.items() if column in self.key)
 
     def select_again(self, condition: str = "") -> str:
         """The rows that should be there, for `{project}`, `{units}` and requests of the days `{first}` to `{last}`."""
@@ -70,10 +57,6 @@ class Rollup:
         if replaced != 1:
             raise ValueError(f"the view of {self.table} does not read from ingest AS i")
         return text
-
-    @property
-    def _persons(self) -> tuple[str, str]:
-        return next(conditions for column, conditions in _PERSONS.items() if column in self.key)
 
 
 @dataclass(frozen=True)

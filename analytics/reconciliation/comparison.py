@@ -61,12 +61,12 @@ def scope(project_id: UUID, units: Sequence[Unit]) -> dict[str, Any]:
 
 def _own(rollup: Rollup, condition: bool) -> str:
     where = "project_id = {project:UUID} AND drop_date IN {units:Array(Date)}"
-    persons = f" AND {rollup.own_persons}" if condition else ""
+    persons = f" AND {rollup.persons}" if condition else ""
     return f"SELECT * FROM {rollup.table} WHERE {where}{persons}"  # noqa: S608 - names and fragments of the schema
 
 
 def _raw(rollup: Rollup, condition: bool) -> str:
-    return rollup.select_again(rollup.raw_persons if condition else "")
+    return rollup.select_again(rollup.persons if condition else "")
 
 
 def _figures(

@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from analytics.queries.requests import get_payload, get_request, list_requests
 from analytics.request_parameters import RequestParameters
 from analytics.serializers.requests import request_detail, request_entry
+from analytics.views.deletion import RequestDeletion
 from core.errors import NotFoundError
 from core.pagination import page_response, parse_page
 from core.views import ProjectAPIView
@@ -24,7 +25,7 @@ class RequestsView(ProjectAPIView):
         return page_response(request, page, count, [request_entry(row) for row in rows])
 
 
-class RequestView(ProjectAPIView):
+class RequestView(RequestDeletion):
     def get(self, request: Request, request_id: UUID) -> Response:
         row = get_request(self.project_id, request_id)
         if row is None:

@@ -13,6 +13,7 @@ from analytics.queries.sessions import get_session, list_sessions
 from analytics.serializers.feedback import feedback_entry
 from analytics.serializers.requests import request_entry
 from analytics.serializers.sessions import session_detail, session_entry
+from analytics.views.deletion import SessionDeletion
 from core.errors import NotFoundError
 from core.pagination import MAXIMUM_LIMIT, page_response, parse_page
 from core.views import ProjectAPIView
@@ -35,7 +36,7 @@ class SessionsView(ProjectAPIView):
         return page_response(request, page, count, [session_entry(row, scores.get(row.session_id)) for row in rows])
 
 
-class SessionView(ProjectAPIView):
+class SessionView(SessionDeletion):
     def get(self, request: Request, session_id: str) -> Response:
         """With the latest feedback; all of it is a list of its own."""
         row = get_session(self.project_id, session_id)

@@ -161,6 +161,17 @@ def test_expired_rows__after_a_merge__are_gone_from_every_table(clickhouse: None
     assert client.execute(_MUTATIONS) == mutations
 
 
+def test_tables__that_expire__do_so_by_day_or_row_by_row(clickhouse: None) -> None:
+    """`ttl_only_drop_parts` with months as partitions would keep a row for up to a month too long."""
+    rows = client.execute(
+        "SELECT name, partition_key, engine_full FROM system.tables"
+        " WHERE database = currentDatabase() AND engine_full LIKE '% TTL %'"
+    )
+
+    for name, partition_key, engine in rows:
+        assert partition_key in {"drop_date", "DropDate"} or "ttl_only_drop_parts = 1" not in engine, name
+
+
 _TABLES_WITH_EXPIRY = """
 SELECT name FROM system.tables
 WHERE database = currentDatabase() AND engine_full LIKE '% TTL drop_date%'

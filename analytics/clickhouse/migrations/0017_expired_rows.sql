@@ -8,3 +8,4 @@ ALTER TABLE requests_minute MODIFY SETTING ttl_only_drop_parts = 0;
 ALTER TABLE requests_hourly MODIFY SETTING ttl_only_drop_parts = 0;
 ALTER TABLE requests_daily MODIFY SETTING ttl_only_drop_parts = 0;
 ALTER TABLE users_daily MODIFY SETTING ttl_only_drop_parts = 0;
+ALTER TABLE errors_daily MODIFY SETTING ttl_only_drop_parts = 0;

@@ -1,0 +1,145 @@
+"""Makes requests anonymous, some hundreds at a time, each exactly once whatever is killed on the way.
+
+What a batch consists of is written down before its first step. Its rows enter `anonymised` under the batch's id as
+their token, so that a repeated try counts them once; only then the originals go. What a try finds already done, it
+skips: rows that are gone are not read again, and figures that are right are left alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import secrets
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from analytics.clickhouse import client
+from analytics.clickhouse.rollups import list_rollups
+from analytics.deletion.subject import Subject
+from analytics.errors import RepairBusyError
+from analytics.models import Deletion, DeletionBatch
+from analytics.reconciliation.comparison import LIMITS
+from analytics.reconciliation.rebuilding import rebuild_persons
+from analytics.reconciliation.units import Unit
+
+logger = logging.getLogger("analytics.deletion")
+
+_REQUESTS_AT_ONCE = 1_000
+
+# In the order of their table (migration 0019), `had_user` apart.
+_KEPT = (
+    "project_id", "ts", "request_id", "outcome", "status_code", "api_key_id", "source", "provider", "model",
+    "requested_model", "error_type", "error_code", "finish_reason", "is_stream", "cache_status", "retry_count",
+    "fallback_used", "prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens",
+    "reasoning_tokens", "tokens_estimated", "cost_known", "cost_input_usd", "cost_cache_read_usd",
+    "cost_cache_write_usd", "cost_output_usd", "cost_usd", "latency_ms", "ttft_ms", "prompt_config_id",
+    "prompt_version", "rollout_id", "rollout_stage", "variant", "alloc_unit", "alloc_fallback", "contract_violation",
+    "drop_date",
+)  # fmt: skip
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Requests by id, between which times they were made, and which rows of figures name them."""
+
+    ids: tuple[UUID, ...]
+    first: datetime
+    last: datetime
+    drop_dates: tuple[date, ...]
+    sessions: tuple[str, ...]
+    users: tuple[str, ...]
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        return {"ids": [str(one) for one in self.ids], "first": self.first, "last": self.last}
+
+    @property
+    def units(self) -> list[Unit]:
+        first, last = self.first.date(), self.last.date()
+        return [Unit(day, first, last, len(self.ids)) for day in self.drop_dates]
+
+
+_FOUND = "SELECT request_id, ts, drop_date, session_id, user_id FROM requests WHERE {where} LIMIT {limit}"
+_IN_BATCH = """project_id = {project:UUID} AND request_id IN {ids:Array(UUID)}
+    AND ts >= {first:DateTime64(6, 'UTC')} AND ts <= {last:DateTime64(6, 'UTC')}"""
+
+
+def plan_batch(deletion: Deletion, subject: Subject) -> DeletionBatch | None:
+    """The next requests of the subject; None when there are none."""
+    sql = _FOUND.format(where=subject.requests, limit=_REQUESTS_AT_ONCE)
+    found = client.execute(sql, subject.parameters, settings=LIMITS)
+    if not found:
+        return None
+    plan = Plan(
+        ids=tuple(row[0] for row in found),
+        first=min(row[1] for row in found),
+        last=max(row[1] for row in found),
+        drop_dates=tuple(sorted({row[2] for row in found})),
+        sessions=tuple(sorted({row[3] for row in found if row[3]})),
+        users=tuple(sorted({row[4] for row in found if row[4]})),
+    )
+    return DeletionBatch.objects.create(deletion=deletion, plan=msgspec.to_builtins(plan))
+
+
+def finish_batch(batch: DeletionBatch, project_id: UUID) -> int:
+    """All steps from the first that is not done; returns how many requests the batch has.
+
+    Raises the errors of the store, and RepairBusyError when figures will not settle; the batch stays then.
+    """
+    plan = msgspec.convert(batch.plan, Plan)
+    scope = {**plan.scope, "project": project_id}
+    delete_where("payloads", _IN_BATCH, scope)
+    sql = f"SELECT {', '.join(_KEPT)}, user_id != '' FROM requests WHERE {_IN_BATCH} ORDER BY request_id"  # noqa: S608 - names of the schema
+    rows = client.execute(sql, scope, settings=LIMITS)
+    client.insert("anonymised", (*_KEPT, "had_user"), _anonymous(rows), token=f"anonymised-{batch.pk}")
+    delete_where("requests", _IN_BATCH, scope)
+    _repair_figures(project_id, plan)
+    batch.delete()
+    return len(plan.ids)
+
+
+def delete_where(table: str, where: str, parameters: dict[str, Any]) -> int:
+    """Rows deleted. None costs no more than the look."""
+    ((count,),) = client.execute(f"SELECT count() FROM {table} WHERE {where}", parameters, settings=LIMITS)  # noqa: S608 - fragments of this package
+    if count:
+        client.execute(f"DELETE FROM {table} WHERE {where}", parameters, settings=LIMITS)  # noqa: S608 - as above
+    return int(count)
+
+
+def _repair_figures(project_id: UUID, plan: Plan) -> None:
+    if not (plan.sessions or plan.users):
+        return
+    for rollup in list_rollups():
+        if rollup.names_persons and not rebuild_persons(
+            rollup, project_id, plan.units, sessions=plan.sessions, users=plan.users
+        ):
+            raise RepairBusyError("The figures are changing too fast. What is left is done in the background.")
+
+
+def _anonymous(rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+    """With new ids of the same times, and new numbers of units: equal ones stay equal, and nobody can tell whose."""
+    request_id, ts, unit = (_KEPT.index(name) for name in ("request_id", "ts", "alloc_unit"))
+    salt = secrets.token_bytes(32)
+    made = []
+    for row in rows:
+        values = list(row)
+        values[request_id] = _new_id(values[ts])
+        values[unit] = _unlinked(values[unit], salt)
+        made.append(tuple(values))
+    return made
+
+
+def _new_id(ts: datetime) -> UUID:
+    """A UUIDv7 of the request's own time (RFC 9562, 5.7)."""
+    milliseconds = int(ts.timestamp() * 1000)
+    return UUID(int=milliseconds << 80 | 7 << 76 | secrets.randbits(12) << 64 | 2 << 62 | secrets.randbits(62))
+
+
+def _unlinked(unit: int, salt: bytes) -> int:
+    """0 says that the request was not allocated, and stays."""
+    if not unit:
+        return 0
+    return int.from_bytes(hashlib.blake2b(unit.to_bytes(8, "big"), key=salt, digest_size=8).digest(), "big") or 1

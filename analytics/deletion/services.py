@@ -1,0 +1,144 @@
+"""Deleting a session or a request: its texts, and everything that tells whose it was.
+
+The wish is written down first, and fulfilled before the caller has its answer. If something fails on the way, the task
+`analytics.finish_deletions` goes on from there. It also looks again for some days: records may have waited on a disk
+when the wish was fulfilled.
+
+What stays is the anonymous account: when, which model, tokens, cost, outcome. Sums of cost and budgets do not change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db.models import F
+from django.utils import timezone
+
+from analytics import selectors
+from analytics.clickhouse import client
+from analytics.deletion.batches import delete_where, finish_batch, plan_batch
+from analytics.deletion.subject import Subject, request_subject, session_subject, subject_of
+from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError, RepairBusyError
+from analytics.leases import repair_lease
+from analytics.models import Deletion, DeletionBatch, DeletionKind, DeletionState
+from analytics.reconciliation.comparison import LIMITS
+from analytics.services import delete_feedback_of, delete_scores_of
+from core.errors import NotFoundError
+
+logger = logging.getLogger("analytics.deletion")
+
+# A spool is shipped within seconds, or within days when the store was away. Then nothing more is looked for.
+_WATCHED_FOR = timedelta(days=7)
+_FIRST_LOOK_AFTER = timedelta(seconds=10)
+_LONGEST_BETWEEN_LOOKS = timedelta(minutes=30)
+_AGAIN_AFTER_FAILURE = timedelta(minutes=1)
+_DUE_AT_ONCE = 200
+
+
+def delete_session(project_id: UUID, session_id: str, *, actor: str) -> None:
+    """Everything that came with this session until now. Raises NotFoundError, and the errors of the store: the deletion
+    is finished in the background then."""
+    subject = session_subject(project_id, session_id, timezone.now())
+    known = _is_stored(subject) or selectors.list_feedback(project_id, session_id).exists()
+    _delete(project_id, DeletionKind.SESSION, session_id, subject, known=known, actor=actor)
+
+
+def delete_request(project_id: UUID, request_id: UUID, *, actor: str) -> None:
+    """As `delete_session`, for one request."""
+    subject = request_subject(project_id, request_id)
+    _delete(project_id, DeletionKind.REQUEST, str(request_id), subject, known=_is_stored(subject), actor=actor)
+
+
+def finish_due(now: datetime | None = None) -> int:
+    """Goes on with every deletion that is due for it; returns how many requests were found. Never raises for a store
+    that is away: those wait."""
+    moment = now or timezone.now()
+    found = 0
+    for deletion in Deletion.objects.filter(look_at__lte=moment).order_by("look_at")[:_DUE_AT_ONCE]:
+        if deletion.state == DeletionState.ERASED and moment - deletion.requested_at > _WATCHED_FOR:
+            _close(deletion)
+            continue
+        try:
+            found += _look(deletion, moment)
+        except (AnalyticsUnavailableError, AnalyticsLimitError, RepairBusyError) as error:
+            Deletion.objects.filter(pk=deletion.pk).update(look_at=moment + _AGAIN_AFTER_FAILURE)
+            logger.warning("deletion.postponed deletion_id=%s error=%s", deletion.pk, type(error).__name__)
+    return found
+
+
+def _delete(
+    project_id: UUID, kind: DeletionKind, subject_id: str, subject: Subject, *, known: bool, actor: str
+) -> None:
+    digest = hashlib.sha256(subject_id.encode()).hexdigest()
+    same = Deletion.objects.for_project(project_id).filter(kind=kind, subject_hash=digest)
+    deletion = same.filter(state=DeletionState.PENDING).first()
+    if deletion is None and not known:
+        raise NotFoundError(f"There is no such {kind.value} in this project.", code=f"{kind.value}_not_found")
+    if deletion is None or known:
+        deletion = Deletion.objects.create(
+            project_id=project_id,
+            kind=kind,
+            subject=subject_id,
+            subject_hash=digest,
+            requested_by=actor,
+            requested_at=subject.parameters.get("until", timezone.now()),
+        )
+        logger.info("deletion.requested deletion_id=%s project_id=%s kind=%s", deletion.pk, project_id, kind.value)
+    _look(deletion, timezone.now())
+
+
+def _is_stored(subject: Subject) -> bool:
+    looked_at = [("requests", subject.requests), ("otel_traces", subject.spans), ("otel_logs", subject.logs)]
+    return any(
+        client.execute(f"SELECT 1 FROM {table} WHERE {where} LIMIT 1", subject.parameters, settings=LIMITS)  # noqa: S608 - fragments of this package
+        for table, where in looked_at
+        if where
+    )
+
+
+def _look(deletion: Deletion, now: datetime) -> int:
+    """Removes what there is. Returns how many requests there were."""
+    with repair_lease(deletion.project_id) as renew:
+        found = 0
+        subject = subject_of(deletion)
+        # Those of another deletion too: a request must not be planned twice.
+        for left in DeletionBatch.objects.filter(deletion__project=deletion.project_id).select_related("deletion"):
+            _finish(left.deletion, left)
+            renew()
+        while batch := plan_batch(deletion, subject):
+            found += _finish(deletion, batch)
+            renew()
+        _delete_beside(deletion, subject)
+    erased_at = deletion.erased_at or now
+    pause = min(max((now - deletion.requested_at) / 2, _FIRST_LOOK_AFTER), _LONGEST_BETWEEN_LOOKS)
+    Deletion.objects.filter(pk=deletion.pk).update(
+        state=DeletionState.ERASED, erased_at=erased_at, look_at=now + pause, looks=F("looks") + 1
+    )
+    if found or deletion.state == DeletionState.PENDING:
+        logger.info("deletion.done deletion_id=%s requests=%d", deletion.pk, found)
+    return found
+
+
+def _finish(deletion: Deletion, batch: DeletionBatch) -> int:
+    delete_scores_of(deletion.project_id, batch.plan["ids"])
+    count = finish_batch(batch, deletion.project_id)
+    Deletion.objects.filter(pk=deletion.pk).update(requests=F("requests") + count)
+    return count
+
+
+def _delete_beside(deletion: Deletion, subject: Subject) -> None:
+    """What belongs to the subject and is no request. Feedback that came after the wish is new."""
+    delete_where("otel_traces", subject.spans, subject.parameters)
+    if subject.logs:
+        delete_where("otel_logs", subject.logs, subject.parameters)
+    if deletion.kind == DeletionKind.SESSION and deletion.state == DeletionState.PENDING:
+        delete_feedback_of(deletion.project_id, deletion.subject)
+
+
+def _close(deletion: Deletion) -> None:
+    """Nothing of it can arrive any more, so its id is forgotten too."""
+    Deletion.objects.filter(pk=deletion.pk).update(state=DeletionState.CLOSED, subject="", look_at=None)
+    logger.info("deletion.closed deletion_id=%s", deletion.pk)

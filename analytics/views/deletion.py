@@ -1,0 +1,29 @@
+"""Forgetting a session or a request: the other half of the views that show them."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from analytics.deletion.services import delete_request, delete_session
+from analytics.models import SESSION_ID_CHARACTERS
+from analytics.paths import require_id
+from core.views import ProjectAPIView
+
+
+class SessionDeletion(ProjectAPIView):
+    def delete(self, request: Request, session_id: str) -> Response:
+        """Nothing shows the session any more when this answers."""
+        require_id("session_id", session_id, SESSION_ID_CHARACTERS)
+        delete_session(self.project_id, session_id, actor=self.actor)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class RequestDeletion(ProjectAPIView):
+    def delete(self, request: Request, request_id: UUID) -> Response:
+        """Nothing shows the request any more when this answers."""
+        delete_request(self.project_id, request_id, actor=self.actor)
+        return Response(status=status.HTTP_204_NO_CONTENT)
