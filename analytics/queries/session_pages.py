@@ -109,8 +109,8 @@ SELECT count() AS count FROM (
 )
 """
 _BEGUN_LATER = """
-SELECT count() AS count FROM session_days AS s
-WHERE s.project_id = {project:UUID} AND s.day >= {end_day:Date} AND s.started_at > {end:DateTime64(6, 'UTC')}
+SELECT s.session_hash AS session_hash, s.ended_at AS ended_at FROM session_days AS s
+WHERE s.project_id = {project:UUID} AND s.day >= {end_day:Date} AND s.started_at > {end:DateTime64(6, 'UTC')} LIMIT 1
 """
 _OF_USER = (
     "s.session_hash IN (SELECT u.session_hash FROM session_days AS u"
@@ -139,7 +139,7 @@ def find_page(project_id: UUID, wanted: SessionFilter, *, limit: int, offset: in
 def _any_begun_later(project_id: UUID, end: datetime) -> bool:
     """False for most ranges that people ask for: they end now."""
     params = {"project": project_id, "end": end, "end_day": _day(end)}
-    return client.query(_BEGUN_LATER, params, row=_Count, name="sessions.begun_later")[0].count > 0
+    return bool(client.query(_BEGUN_LATER, params, row=_Key, name="sessions.begun_later"))
 
 
 def _conditions(project_id: UUID, wanted: SessionFilter) -> _Conditions:

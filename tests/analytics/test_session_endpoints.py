@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import pytest
 from pytest_django import Settings
@@ -12,6 +14,7 @@ from rest_framework.test import APIClient
 
 from analytics.clickhouse import client
 from analytics.contracts import Attempt, Outcome, SpoolEntry
+from analytics.services import record_feedback
 from core.models import Project
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project
@@ -180,6 +183,118 @@ def test_session__known__token_breakdown_and_models(api: APIClient, project: Pro
         "cache_write_tokens": 3,
         "total_tokens": 65,
     }
+
+
+def test_session__several_people_and_providers__all_named(api: APIClient, project: Project, spool: Path) -> None:
+    store(
+        spool,
+        entry(project, "s", 2.5, user_id="zoe", provider="openai"),
+        entry(project, "s", 2, user_id="", provider="google", outcome=Outcome.CANCELLED, status_code=499),
+        entry(project, "s", 1, user_id="ann", provider="", cost_known=False, cost_usd=""),
+    )
+
+    detail = api.get("/api/llm/sessions/s").json()
+
+    assert detail["user_id"] == "ann"
+    assert detail["users"] == ["ann", "zoe"]
+    assert detail["providers_used"] == ["google", "openai"]
+    assert detail["duration_seconds"] == 90
+    assert detail["cancelled_count"] == 1
+    assert detail["unpriced_request_count"] == 1
+
+
+def test_sessions__feedback__score_in_the_list_and_all_in_the_detail(
+    api: APIClient, project: Project, spool: Path
+) -> None:
+    store(spool, entry(project, "rated", 1), entry(project, "silent", 2))
+    stranger = make_project()
+    for owner, score, text in ((project, 5, ""), (project, 2, "slow"), (project, None, "hm"), (stranger, 1, "theirs")):
+        record_feedback(project_id=owner.pk, session_id="rated", score=score, text=text, actor="someone")
+
+    listed = {item["session_id"]: item["feedback_score"] for item in api.get("/api/llm/sessions").json()["results"]}
+    detail = api.get("/api/llm/sessions/rated").json()
+
+    assert listed == {"rated": 3.5, "silent": None}
+    assert detail["feedback_score"] == 3.5
+    assert [(item["score"], item["text"]) for item in detail["feedback"]] == [(None, "hm"), (2, "slow"), (5, "")]
+
+
+@pytest.mark.parametrize(
+    "session_id",
+    [
+        "a/b/c",
+        "100%",
+        "%2F",
+        "a_b?c=d#e",
+        'it\'s "quoted" \\',
+        "grüße 東京 🚀",
+        " ",
+        ".",
+        "x" * 1024,
+        "' OR 1=1 --",
+        "\t",
+    ],
+)
+def test_session__id_of_any_characters__is_found_by_its_own_path(
+    api: APIClient, project: Project, spool: Path, session_id: str
+) -> None:
+    store(spool, entry(project, session_id), entry(project, "another"))
+    path = f"/api/llm/sessions/{quote(session_id, safe='')}"
+
+    assert api.get(path).json()["session_id"] == session_id
+    requests = api.get(f"{path}/requests").json()
+    assert [item["session_id"] for item in requests["results"]] == [session_id]
+    assert ids(api.get("/api/llm/sessions", {"name_pattern": re.sub(r"([%_\\])", r"\\\1", session_id)})) == [session_id]
+
+
+@pytest.mark.parametrize("session_id", ["%00", "a%00b", "%ED%A0%80", "y" * 5000, "%FF%FE"])
+def test_session__id_that_cannot_be__404(api: APIClient, session_id: str) -> None:
+    assert api.get(f"/api/llm/sessions/{session_id}").status_code == 404
+    assert api.get(f"/api/llm/sessions/{session_id}/requests").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"offset": str(2**62)},
+        {"offset": "100000", "limit": "1000"},
+        {"start_date": "2199-12-31T23:59:59.999999Z"},
+        {"start_date": "2150-01-01", "end_date": "2199-12-31"},
+        {"end_date": "1970-01-01"},
+        {"name_pattern": "%" * 1024},
+        {"name_pattern": "%_" * 512},
+        {"name_pattern": "\\" * 1024},
+        {"name_pattern": "[(*+?{"},
+        {"user_id": "\ud800"},
+        {"user_id": "u\\' OR ''='"},
+    ],
+)
+def test_sessions__odd_but_valid_filter__answers(
+    api: APIClient, project: Project, spool: Path, parameters: dict[str, str]
+) -> None:
+    store(spool, entry(project, "s"), entry(make_project(), "theirs"))
+
+    answer = api.get(f"/api/llm/sessions?{urlencode(parameters, errors='surrogatepass')}")
+
+    assert answer.status_code == 200, answer.json()
+    assert set(ids(answer)) <= {"s"}
+
+
+def test_session_requests__session_of_weeks__deep_page_in_order(api: APIClient, project: Project, spool: Path) -> None:
+    """Pages that begin on one day and end on another, and that begin among requests of one microsecond."""
+    day = 24 * 60.0
+    entries = [entry(project, "s", minutes_ago=day * (20 - number // 40) - number % 4) for number in range(600)]
+    store(spool, *entries, *(entry(project, "t", minutes_ago=day * number) for number in range(20)))
+    rows = api.get("/api/llm/sessions/s/requests", {"limit": 1000}).json()["results"]
+
+    assert len(rows) == 600
+    assert [row["created_at"] for row in rows] == sorted(row["created_at"] for row in rows)
+    assert {row["request_id"] for row in rows} == {item.record.request_id for item in entries}
+    for offset in (0, 35, 39, 40, 123, 590, 599):
+        page = api.get("/api/llm/sessions/s/requests", {"limit": 15, "offset": offset}).json()
+        assert page["count"] == 600
+        assert page["results"] == rows[offset : offset + 15]
+    assert api.get("/api/llm/sessions/s/requests", {"offset": 600}).json()["results"] == []
 
 
 def test_session__unknown_or_foreign__404(api: APIClient, spool: Path) -> None:
