@@ -32,7 +32,6 @@ DAYS = Rollup("requests_daily", "day", "Date", timedelta(days=1))
 HOURS = Rollup("requests_hourly", "hour", "DateTime('UTC')", timedelta(hours=1))
 MINUTES = Rollup("requests_minute", "minute", "DateTime('UTC')", timedelta(minutes=1))
 USER_DAYS = Rollup("users_daily", "day", "Date", timedelta(days=1))
-SESSION_DAYS = Rollup("session_days", "day", "Date", timedelta(days=1))
 ERROR_DAYS = Rollup("errors_daily", "day", "Date", timedelta(days=1))
 
 _ROWS = Rollup("requests", "ts", "DateTime64(6, 'UTC')", TICK)
@@ -93,6 +92,11 @@ def same(expression: str) -> Key:
     return Key(expression, expression)
 
 
+def clamp(moment: datetime) -> datetime:
+    """Within the times that the store can tell, and beyond all that it holds."""
+    return min(max(moment, _EPOCH), _LATEST)
+
+
 def totals(*names: str) -> str:
     """The columns `names` over rows `f`, to be selected."""
     return ", ".join(f"{FIGURES[name].total} AS {name}" for name in names)
@@ -113,7 +117,7 @@ def union(
     `where` holds of rows `t` everywhere, `where_request` of those of `requests`, where a rollup is about some requests
     only. Every value is a parameter: the second result, to which the caller adds `project`.
     """
-    start, stop = (min(max(moment, _EPOCH), _LATEST) for moment in (start, end + TICK))
+    start, stop = clamp(start), clamp(end + TICK)
     pieces, rest = split(start, stop, [rollup.unit for rollup in rollups])
     selects: list[str] = []
     params: dict[str, Any] = {}

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
 from analytics.clickhouse import client
-from analytics.queries.exact import DAYS, HOURS, SESSION_DAYS, USER_DAYS, Key, same, totals, union
+from analytics.queries.exact import DAYS, HOURS, USER_DAYS, Key, same, totals, union
+from analytics.queries.session_count import count_sessions
 
 TOP_MODELS = 5
 
@@ -51,7 +51,7 @@ class Overview:
 
 @dataclass(frozen=True)
 class _Count:
-    count: int
+    users: int
 
 
 _MODEL = {"model": same("toString(t.model)")}
@@ -60,7 +60,6 @@ _FIGURES = (
 )  # fmt: skip
 # Counting hashes is half the work of counting names.
 _USER = {"hash": Key("t.user_hash", "cityHash64(t.user_id)")}
-_SESSION = {"hash": Key("t.session_hash", "cityHash64(t.session_id)")}
 
 
 def get_overview(project_id: UUID, start: datetime, end: datetime) -> Overview:
@@ -70,7 +69,7 @@ def get_overview(project_id: UUID, start: datetime, end: datetime) -> Overview:
     errors = sum(item.errors for item in models)
     return Overview(
         requests=requests,
-        sessions=_distinct_sessions(project_id, start, end),
+        sessions=count_sessions(project_id, start, end),
         users=_distinct_users(project_id, start, end),
         errors=errors,
         cancelled=sum(item.cancelled for item in models),
@@ -95,14 +94,8 @@ def _models(project_id: UUID, start: datetime, end: datetime) -> list[ModelTotal
 def _distinct_users(project_id: UUID, start: datetime, end: datetime) -> int:
     source, params = union([USER_DAYS], start, end, keys=_USER)
     # The hash of no name is left out here and not below: reading the names would cost more than all the rest.
-    return _count(project_id, source, params, "countIf(hash != cityHash64(''))", "overview.users")
-
-
-def _distinct_sessions(project_id: UUID, start: datetime, end: datetime) -> int:
-    source, params = union([SESSION_DAYS], start, end, keys=_SESSION, where_request="t.session_id != ''")
-    return _count(project_id, source, params, "count()", "overview.sessions")
-
-
-def _count(project_id: UUID, source: str, params: dict[str, Any], count: str, name: str) -> int:
-    sql = f"SELECT {count} AS count FROM (SELECT f.hash AS hash FROM {source} AS f GROUP BY f.hash)"  # noqa: S608 - as above
-    return client.query(sql, {**params, "project": project_id}, row=_Count, name=name)[0].count
+    sql = (
+        "SELECT countIf(hash != cityHash64('')) AS users"  # noqa: S608 - as above
+        f" FROM (SELECT f.hash AS hash FROM {source} AS f GROUP BY f.hash)"
+    )
+    return client.query(sql, {**params, "project": project_id}, row=_Count, name="overview.users")[0].users
