@@ -1,0 +1,57 @@
+"""docs/settings.md says of every setting what the API accepts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rest_framework import serializers
+
+from gateway.fields import MoneyField
+from gateway.serializers import GuardrailsSerializer, SettingsSerializer
+
+PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "settings.md"
+TYPES = {
+    "BooleanField": "boolean",
+    "IntegerField": "integer",
+    "NumberField": "number",
+    "MoneyField": "number",
+    "TextField": "string",
+    "NameListField": "array of strings",
+    "ListField": "array of strings",
+    "ChoiceField": "string",
+    "GuardrailsSerializer": "object",
+}
+FIELDS: list[tuple[str, Any]] = [
+    *SettingsSerializer().fields.items(),
+    *((f"guardrails.{name}", field) for name, field in GuardrailsSerializer().fields.items()),
+]
+
+
+def bounds(field: Any) -> str:
+    if isinstance(field, serializers.ChoiceField):
+        return ", ".join(f"`{choice}`" for choice in field.choices)
+    if getattr(field, "max_value", None) is not None:
+        least = 0 if isinstance(field, MoneyField) else field.min_value
+        return f"{least} to {field.max_value}"
+    if getattr(field, "max_length", None):
+        return f"at most {field.max_length} {'entries' if 'ListField' in type(field).__name__ else 'characters'}"
+    return ""
+
+
+def row(name: str, field: Any) -> str:
+    default = field.default() if callable(field.default) else field.default
+    kind = TYPES[type(field).__name__] + (" or null" if field.allow_null else "")
+    return f"| `{name}` | {kind} | {bounds(field)} | `{json.dumps(default)}` | {field.help_text} |"
+
+
+@pytest.mark.parametrize(("name", "field"), FIELDS, ids=[name for name, _ in FIELDS])
+def test_setting__is_described_as_it_is(name: str, field: Any) -> None:
+    assert row(name, field) in PAGE.read_text().splitlines()
+
+
+def test_page__describes_no_other_setting() -> None:
+    described = [line for line in PAGE.read_text().splitlines() if line.startswith("| `")]
+    assert len(described) == len(FIELDS)
