@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: serve test demo bench lint types imports migrations check lock clean
+.PHONY: serve test demo bench bench-analytics lint types imports migrations check lock clean
 
 serve: $(READY)
 	$(BIN)/python manage.py serve
@@ -17,6 +17,9 @@ demo: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.gateway $(ARGS)
+
+bench-analytics: $(READY)
+	$(BIN)/python -m benchmarks.analytics $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

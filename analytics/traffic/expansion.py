@@ -12,6 +12,8 @@ from string import Template
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
+
 from analytics.traffic.catalogue import MODELS, token_prices
 from analytics.traffic.rhythm import Slice
 from analytics.traffic.texts import SYLLABLES, WORDS, Texts
@@ -36,6 +38,13 @@ _WORD = (
 )
 
 
+_SHORTHANDS = (
+    (r"WORD\((\w+)\)", _WORD),
+    (r"NORMAL\(([^()]+)\)", _NORMAL),
+    (r"UNIFORM\(([^()]+)\)", _UNIFORM),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Period:
     """All of the history lies between `since` and `until`; what begins from `texts_from` on has texts."""
@@ -45,14 +54,11 @@ class Period:
     texts_from: datetime
 
 
-def statement(drawn: str, *, texts: str) -> str:
-    """The INSERT that writes a slice of sessions `drawn` (the name of a file here) with texts of the table `texts`."""
-    sql = Template(_sql("expansion")).substitute(drawn=_sql(drawn).strip(), texts=texts)
-    for pattern, replacement in (
-        (r"WORD\((\w+)\)", _WORD),
-        (r"NORMAL\(([^()]+)\)", _NORMAL),
-        (r"UNIFORM\(([^()]+)\)", _UNIFORM),
-    ):
+def statement(what: str, drawn: str, *, texts: str) -> str:
+    """The INSERT of `what` (requests, spans or logs) of a slice whose sessions are `drawn` (drawn or marathon)."""
+    history = Template(_sql("history")).substitute(drawn=_sql(drawn), texts=texts)
+    sql = Template(_sql(what)).substitute(history=history)
+    for pattern, replacement in _SHORTHANDS:
         sql = re.sub(pattern, replacement, sql)
     return sql
 
@@ -70,6 +76,7 @@ def constants(
         "since": microseconds(period.since),
         "until": microseconds(period.until - _LONGEST_ANSWER),
         "retention_days": _RETENTION_DAYS,
+        "telemetry_days": settings.TELEMETRY_RETENTION_DAYS,
         "firsts": list(texts.firsts),
         "lengths": list(texts.lengths),
         "words": WORDS,
@@ -108,7 +115,7 @@ def microseconds(moment: datetime) -> int:
 
 def _sql(name: str) -> str:
     text = (_FOLDER / f"{name}.sql").read_text(encoding="utf-8")
-    return re.sub(r"^\s*--.*\n", "", text, flags=re.MULTILINE)
+    return re.sub(r"^\s*--.*\n", "", text, flags=re.MULTILINE).strip()
 
 
 def _cumulated_shares() -> list[float]:

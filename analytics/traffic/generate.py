@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
 import msgspec
+from django.conf import settings
 
 from analytics.clickhouse import client
 from analytics.traffic.catalogue import MODELS
+from analytics.traffic.concurrently import in_order
 from analytics.traffic.expansion import Period, constants, of_slice, statement
 from analytics.traffic.rhythm import Slice, slices
 from analytics.traffic.scratch import text_table
@@ -29,6 +32,11 @@ _MARATHON_DAYS = 30
 _REQUESTS_PER_USER = 120
 _FEWEST_USERS = 25
 _MOST_USERS = 60_000
+
+# Spans are wide: those of some sessions are enough to look at.
+_SESSIONS_PER_TRACED = 5
+# One thread of the engine writes a block; merges take what a second one leaves of a small machine.
+_WORKERS = 2
 
 # One block in, one block out: blocks of sources and joins would each become a part of every table.
 _SETTINGS = {
@@ -93,12 +101,30 @@ def generate(plan: Plan, texts: Texts, *, written: Callable[[int], object]) -> N
         texts=texts,
         period=plan.period,
     )
+    blocks = list(_blocks(plan))
     with text_table(texts) as table:
-        for drawn, one in _blocks(plan):
-            sql = statement(drawn, texts=table.name if one.with_texts else table.sizes)
-            token = f"traffic:{mark}:{one.number}"
-            client.execute(sql, {**shared, **of_slice(one)}, {**_SETTINGS, "insert_deduplication_token": token})
-            written(one.requests)
+
+        def write(block: tuple[str, Slice]) -> int:
+            drawn, one = block
+            for what, one_in in _kinds(plan, one):
+                with_texts = one.with_texts and what == "requests"
+                sql = statement(what, drawn, texts=table.name if with_texts else table.sizes)
+                values = {**shared, **of_slice(one), "with_texts": with_texts, "one_in": one_in}
+                token = f"traffic:{mark}:{what}:{one.number}"
+                client.execute(sql, values, {**_SETTINGS, "insert_deduplication_token": token})
+            return one.requests
+
+        with closing(in_order(write, blocks, workers=_WORKERS)) as results:
+            for requests in results:
+                written(requests)
+
+
+def _kinds(plan: Plan, one: Slice) -> Iterator[tuple[str, int]]:
+    """What is to be written of the slice, and of one session in how many. Telemetry has its own, shorter retention."""
+    yield "requests", 1
+    if one.borders[-1] > plan.period.until - timedelta(days=settings.TELEMETRY_RETENTION_DAYS):
+        yield "spans", _SESSIONS_PER_TRACED
+        yield "logs", _SESSIONS_PER_TRACED
 
 
 def _blocks(plan: Plan) -> Iterator[tuple[str, Slice]]:

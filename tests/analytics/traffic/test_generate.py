@@ -1,36 +1,24 @@
 from __future__ import annotations
 
-import json
-from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from typing import Any
 from uuid import UUID, uuid4
 
-import msgspec
 import pytest
 
 from analytics.clickhouse import client
-from analytics.contracts import Attempt
-from analytics.shipper.texts import completion_text, prompt_text
-from analytics.traffic.catalogue import MODELS
 from analytics.traffic.generate import Plan, generate
 from analytics.traffic.texts import OWN_TEXTS, read_texts
-from integrations.pricing import shipped
-from integrations.pricing.cost import Price, cost_of
-from integrations.pricing.lookup import find_price
-from integrations.providers.base import Usage
-from tests.recordings import SHARED_DIR
 
 END = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=3)
-REQUESTS = 6_000
-SHARED_TEXTS = SHARED_DIR / "traffic" / "prompts.jsonl"
+REQUESTS = 400
 
 
 @pytest.fixture
 def plan(clickhouse: None) -> Plan:
-    return Plan(uuid4(), REQUESTS, END, days=40, text_days=10, seed=5, api_keys=(11, 12))
+    return Plan(uuid4(), REQUESTS, END, days=5, text_days=5, seed=5, api_keys=(11, 12))
 
 
 def _generate(plan: Plan) -> None:
@@ -39,7 +27,7 @@ def _generate(plan: Plan) -> None:
     assert sum(written) == plan.requests
 
 
-def _rows(sql: str, project: UUID) -> list[tuple[Any, ...]]:
+def _rows(sql: str, project: UUID) -> Sequence[tuple[Any, ...]]:
     return client.execute(sql, {"project": project})
 
 
@@ -69,197 +57,6 @@ def test_rows_depend_on_the_plan_alone(plan: Plan) -> None:
     assert _digest(other.project)[1] != _digest(plan.project)[1]
     ids = "SELECT uniqExact(request_id) FROM requests WHERE project_id IN ({project:UUID}, {other:UUID})"
     assert client.execute(ids, {"project": plan.project, "other": again.project}) == [(2 * REQUESTS,)]
-
-
-def test_requests_are_such_as_the_gateway_writes(plan: Plan) -> None:
-    _generate(plan)
-    sql = """
-        SELECT
-            ts, request_id, outcome, status_code, api_key_id, provider, model, requested_model, error_type, error_code,
-            is_stream, retry_count, fallback_used, prompt_tokens, completion_tokens, cache_read_tokens,
-            cache_write_tokens, reasoning_tokens, cost_known, cost_input_usd, cost_cache_read_usd,
-            cost_cache_write_usd, cost_output_usd, cost_usd, latency_ms, ttft_ms, attempts, error_message
-        FROM requests WHERE project_id = {project:UUID}
-    """
-    rows = client.query(sql, {"project": plan.project}, row=_Request, name="test.traffic")
-    assert len(rows) == REQUESTS
-    for row in rows:
-        row.check(plan)
-    outcomes = Counter(row.outcome for row in rows)
-    assert 0.02 < 1 - outcomes["success"] / REQUESTS < 0.08
-    assert {"provider_rejected", "provider_unavailable", "requests_per_minute"} < {row.error_code for row in rows}
-    assert {row.model for row in rows} == {"", *(model.name for model in MODELS)}
-    assert sum(row.retry_count for row in rows)
-    assert any(row.fallback_used and row.outcome == "success" for row in rows)
-    assert sum(row.cache_read_tokens > 0 for row in rows) > REQUESTS / 10
-    assert any(row.cache_write_tokens for row in rows)
-    assert any(row.reasoning_tokens for row in rows)
-    assert 0.5 < sum(row.is_stream for row in rows) / REQUESTS < 0.9
-
-
-_PRICES = {
-    (entry.provider, entry.model): Price(entry.input, entry.output, entry.cache_read, entry.cache_write)
-    for _, entry in reversed(list(shipped.entries()))
-}
-
-
-@dataclass(frozen=True)
-class _Request:
-    ts: datetime
-    request_id: UUID
-    outcome: str
-    status_code: int
-    api_key_id: int
-    provider: str
-    model: str
-    requested_model: str
-    error_type: str
-    error_code: str
-    is_stream: bool
-    retry_count: int
-    fallback_used: bool
-    prompt_tokens: int
-    completion_tokens: int
-    cache_read_tokens: int
-    cache_write_tokens: int
-    reasoning_tokens: int
-    cost_known: bool
-    cost_input_usd: Decimal
-    cost_cache_read_usd: Decimal
-    cost_cache_write_usd: Decimal
-    cost_output_usd: Decimal
-    cost_usd: Decimal
-    latency_ms: int
-    ttft_ms: int
-    attempts: str
-    error_message: str
-
-    def check(self, plan: Plan) -> None:
-        period = plan.period
-        assert period.since <= self.ts <= self.ts + timedelta(milliseconds=self.latency_ms) <= period.until
-        assert (self.request_id.version, self.request_id.variant) == (7, "specified in RFC 4122")
-        assert self.request_id.int >> 80 == int(self.ts.timestamp() * 1_000_000) // 1000
-        assert self.api_key_id in plan.api_keys
-        assert bool(self.provider) == bool(self.model) == self.cost_known
-        assert bool(self.error_code) == bool(self.error_type) == bool(self.error_message)
-        assert (self.outcome in ("error", "interrupted")) == bool(self.error_code)
-        assert (self.status_code == 200) == (self.outcome == "success")
-        assert self.ttft_ms <= self.latency_ms
-        assert (self.model != self.requested_model) == (self.fallback_used or not self.model)
-        self._check_cost()
-        self._check_attempts()
-
-    def _check_cost(self) -> None:
-        usage = Usage(
-            prompt_tokens=self.prompt_tokens,
-            completion_tokens=self.completion_tokens,
-            cache_read_tokens=self.cache_read_tokens,
-            cache_write_tokens=self.cache_write_tokens,
-        )
-        assert self.cache_read_tokens + self.cache_write_tokens <= self.prompt_tokens
-        assert self.reasoning_tokens <= self.completion_tokens
-        assert (self.outcome == "success") <= (usage.prompt_tokens > 0 and usage.completion_tokens > 0)
-        if not self.cost_known:
-            assert self.cost_usd == usage.total_tokens == 0
-            return
-        price = find_price(_PRICES, self.provider, self.model)
-        assert price is not None
-        cost = cost_of(usage, price)
-        assert cost.total == self.cost_usd
-        assert (cost.input, cost.output) == (self.cost_input_usd, self.cost_output_usd)
-        assert (cost.cache_read, cost.cache_write) == (self.cost_cache_read_usd, self.cost_cache_write_usd)
-
-    def _check_attempts(self) -> None:
-        if not self.provider:
-            assert self.attempts == ""
-            return
-        attempts = msgspec.json.decode(self.attempts, type=list[Attempt])
-        assert self.attempts == msgspec.json.encode(attempts).decode()
-        last = attempts[-1]
-        assert (last.provider, last.model) == (self.provider, self.model)
-        assert (last.error == "") == (self.outcome == "success")
-        assert len(attempts) == 1 + self.retry_count + self.fallback_used
-        assert sum(one.latency_ms for one in attempts) <= self.latency_ms + len(attempts)
-        if self.outcome == "success":
-            assert (last.prompt_tokens, last.completion_tokens) == (self.prompt_tokens, self.completion_tokens)
-            assert Decimal(last.cost_usd) == self.cost_usd
-
-
-@dataclass(frozen=True)
-class _Payload:
-    ts: datetime
-    prompt: str
-    completion: str
-    request: str
-    response: str
-    model: str
-    is_stream: bool
-    requested_model: str
-    prompt_preview: str
-    outcome: str
-
-
-@pytest.mark.parametrize(
-    "file", [OWN_TEXTS, *([SHARED_TEXTS] if SHARED_TEXTS.exists() else [])], ids=lambda file: str(file.name)
-)
-def test_texts_are_those_of_the_bodies(plan: Plan, file: Any) -> None:
-    generate(replace(plan, requests=1_500), read_texts(file), written=lambda _: None)
-    sql = """
-        SELECT p.ts AS ts, p.prompt AS prompt, p.completion AS completion, p.request AS request, p.response AS response,
-            r.model AS model, r.is_stream AS is_stream, r.requested_model AS requested_model,
-            r.prompt_preview AS prompt_preview, r.outcome AS outcome
-        FROM payloads AS p INNER JOIN requests AS r ON r.request_id = p.request_id
-        WHERE p.project_id = {project:UUID} AND r.project_id = {project:UUID}
-    """
-    rows = client.query(sql, {"project": plan.project}, row=_Payload, name="test.traffic")
-    assert len(rows) > 200
-    assert len({row.prompt for row in rows}) > 0.99 * len(rows)
-    for row in rows:
-        assert row.ts >= plan.period.texts_from - timedelta(hours=1)
-        body = json.loads(row.request)
-        assert body["model"] == row.requested_model
-        assert body.get("stream", False) == row.is_stream
-        assert prompt_text(row.request.encode()) == row.prompt
-        assert row.prompt[:200] == row.prompt_preview
-        assert completion_text(row.response.encode()) == row.completion
-        assert bool(row.completion) == (row.outcome == "success") or row.outcome == "cancelled"
-        if row.response:
-            assert json.loads(row.response)["model"] == row.model
-
-
-def test_sums_of_all_tables_are_those_of_the_requests(plan: Plan) -> None:
-    _generate(plan)
-    sums = "sum(requests), sum(errors), sum(cancelled), sum(prompt_tokens), sum(completion_tokens), sum(cost_usd)"
-    raw = _rows(
-        "SELECT count(), countIf(outcome IN ('error', 'interrupted')), countIf(outcome = 'cancelled'),"
-        " sum(prompt_tokens), sum(completion_tokens), sum(cost_usd) FROM requests WHERE project_id = {project:UUID}",
-        plan.project,
-    )
-    for table in ("requests_minute", "requests_hourly", "requests_daily", "users_daily"):
-        sql = f"SELECT {sums} FROM {table} WHERE project_id = {{project:UUID}}"  # noqa: S608 - names of this test
-        assert _rows(sql, plan.project) == raw, table
-
-
-def test_sessions_have_a_heavy_tail_and_users_are_few_who_ask_much(plan: Plan) -> None:
-    _generate(plan)
-    sql = """
-        SELECT session_id, count(), uniqExact(user_id), max(ts) - min(ts) FROM requests
-        WHERE project_id = {project:UUID} AND session_id != '' GROUP BY session_id ORDER BY count() DESC
-    """
-    sessions = _rows(sql, plan.project)
-    assert sessions[0][0].startswith("marathon-")
-    assert sessions[0][1] == plan.marathon == REQUESTS // 10
-    assert timedelta(seconds=int(sessions[0][3])) > timedelta(days=15)
-    counts = [count for _, count, _, _ in sessions[1:]]
-    assert {users for _, _, users, _ in sessions} == {1}
-    assert max(counts) > 10 * sum(counts) / len(counts)
-    assert sorted(counts)[len(counts) // 2] < sum(counts) / len(counts)
-    busiest = _rows(
-        "SELECT count() FROM requests WHERE project_id = {project:UUID} AND user_id != '' GROUP BY user_id"
-        " ORDER BY count() DESC",
-        plan.project,
-    )
-    assert busiest[0][0] > 5 * busiest[len(busiest) // 2][0]
 
 
 def test_nothing_is_left_behind(plan: Plan) -> None:

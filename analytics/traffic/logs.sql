@@ -1,0 +1,15 @@
+-- What an application might log about each of these requests.
+INSERT INTO otel_logs (
+    ProjectId, Timestamp, TraceId, SpanId, SeverityText, SeverityNumber, ServiceName, Body, ResourceAttributes, ScopeName,
+    LogAttributes, DropDate
+)
+$history
+SELECT
+    {project:UUID}, fromUnixTimestamp64Nano(1000 * (us + 1000 * latency), 'UTC'), replaceAll(toString(request_id), '-', ''),
+    leftPad(lower(hex(sipHash64(request_id, 1))), 16, '0'),
+    if(status >= 500, 'ERROR', 'INFO'), if(status >= 500, 17, 9), 'assistant',
+    if(error_code = '', 'answer received', concat('request failed: ', error_code)), map('service.name', 'assistant'),
+    'assistant.client',
+    map('gen_ai.session_id', session_name, 'user.id', user_name, 'http.response.status_code', toString(status)),
+    toDate(fromUnixTimestamp64Micro(us, 'UTC')) + {telemetry_days:UInt16}
+FROM told WHERE session_name != ''
