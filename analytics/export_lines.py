@@ -21,23 +21,29 @@ logger = logging.getLogger("analytics.export")
 _encoder = msgspec.json.Encoder()
 
 
-def export_lines(project_id: UUID, wanted: RequestFilter, *, content: bool) -> Iterator[bytes]:
-    """Pieces of the export, whole lines each.
-
-    A failure before the first piece is raised; a later one becomes the last line, `{"error": …}`.
-    """
+def request_lines(project_id: UUID, wanted: RequestFilter, *, content: bool) -> Iterator[bytes]:
+    """Pieces of the export, whole lines each. Raises what `client.query` does."""
     count = 0
+    for chunk in export_chunks(project_id, wanted, content=content):
+        yield b"".join(_line(item, content=content) for item in chunk)
+        count += len(chunk)
+    logger.info("export.finished project_id=%s requests=%d", project_id, count)
+
+
+def export_lines(project_id: UUID, wanted: RequestFilter, *, content: bool) -> Iterator[bytes]:
+    """The same for a client that has its status already: a failure after the first piece becomes the last line.
+
+    That line is `{"error": …}`. A failure before the first piece is raised.
+    """
+    begun = False
     try:
-        for chunk in export_chunks(project_id, wanted, content=content):
-            piece = b"".join(_line(item, content=content) for item in chunk)
-            count += len(chunk)
+        for piece in request_lines(project_id, wanted, content=content):
+            begun = True
             yield piece
     except Exception as error:
-        if not count:
+        if not begun:
             raise
         yield _encoder.encode(error_body(_reported(error, project_id))) + b"\n"
-    else:
-        logger.info("export.finished project_id=%s requests=%d", project_id, count)
 
 
 def _reported(error: Exception, project_id: UUID) -> ApplicationError:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 from django.http import StreamingHttpResponse
 from rest_framework.request import Request
 
+from analytics.clickhouse import client
 from analytics.export_lines import export_lines
 from analytics.request_parameters import ExportParameters
 from core.views import ProjectAPIView
-
-logger = logging.getLogger("analytics.export")
 
 
 class RequestsExportView(ProjectAPIView):
@@ -22,18 +21,35 @@ class RequestsExportView(ProjectAPIView):
         given = ExportParameters(data=request.query_params.dict())
         wanted = given.wanted()
         lines = export_lines(self.project_id, wanted, content=given.validated_data["include_content"])
-        # The first question is asked before anything is sent, so that its failure is a status.
-        first = next(lines, b"")
-        response = StreamingHttpResponse(_streamed(first, lines), content_type="application/x-ndjson")
+        worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="export")
+        try:
+            # The first question is asked before anything is sent, so that its failure is a status.
+            first = worker.submit(next, lines, b"").result()
+        except BaseException:
+            _dismiss(worker)
+            raise
+        response = StreamingHttpResponse(streamed(first, lines, worker), content_type="application/x-ndjson")
         response.headers["Content-Disposition"] = 'attachment; filename="requests.ndjson"'
         # A proxy that collects the stream would hold all of it.
         response.headers["X-Accel-Buffering"] = "no"
         return response
 
 
-async def _streamed(first: bytes, lines: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """Asks for the next chunk when the client has taken the last one; a client that leaves ends it between chunks."""
-    chunk = first
-    while chunk:
-        yield chunk
-        chunk = await asyncio.to_thread(next, lines, b"")
+async def streamed(first: bytes, lines: Iterator[bytes], worker: ThreadPoolExecutor) -> AsyncGenerator[bytes]:
+    """`first` and the rest of `lines`, each asked for when the client has taken the one before.
+
+    They are made by `worker`, whose one thread has the connection to the store. A client that leaves ends it.
+    """
+    loop, piece = asyncio.get_running_loop(), first
+    try:
+        while piece:
+            yield piece
+            piece = await loop.run_in_executor(worker, next, lines, b"")
+    finally:
+        _dismiss(worker)
+
+
+def _dismiss(worker: ThreadPoolExecutor) -> None:
+    """Not waited for: it may be in the middle of a question."""
+    worker.submit(client.close)
+    worker.shutdown(wait=False)

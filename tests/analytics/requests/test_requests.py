@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from analytics.contracts import Attempt, Outcome
+from core.models import Project
+from tests.analytics.requests.conftest import NOW, client_of, entry
+from tests.factories.analytics import make_entry, store
+from tests.factories.core import make_project
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
+
+CONFIG, ROLLOUT = str(uuid.uuid4()), str(uuid.uuid4())
+
+
+def names(answer: Any) -> list[str]:
+    """The sessions of the requests listed, which the tests use as names."""
+    assert answer.status_code == 200, answer.content
+    return [item["session_id"] for item in answer.json()["results"]]
+
+
+def at(minutes: float) -> str:
+    return (NOW - timedelta(minutes=minutes)).isoformat()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ({}, ["a", "b", "c", "d"]),
+        ({"session_id": "b"}, ["b"]),
+        ({"session_id": ""}, ["a", "b", "c", "d"]),
+        ({"user_id": "ann"}, ["a", "c"]),
+        ({"outcome": "error"}, ["b"]),
+        ({"status_code": "429"}, ["b"]),
+        ({"source": "playground"}, ["c"]),
+        ({"provider": "anthropic"}, ["c"]),
+        ({"model": "claude"}, ["c"]),
+        ({"requested_model": "auto"}, ["d"]),
+        ({"error_type": "rate_limit_error"}, ["b"]),
+        ({"error_code": "requests_per_minute"}, ["b"]),
+        ({"error_code": "other"}, []),
+        ({"prompt_config_id": CONFIG}, ["c", "d"]),
+        ({"prompt_config_id": CONFIG, "prompt_version": "2"}, ["d"]),
+        ({"rollout_id": ROLLOUT}, ["d"]),
+        ({"variant": "target"}, ["d"]),
+        ({"start_date": at(20)}, ["a", "b"]),
+        ({"end_date": at(20)}, ["b", "c", "d"]),
+        ({"start_date": at(30), "end_date": at(20), "user_id": "ann"}, ["c"]),
+        ({"min_latency_ms": "500"}, ["c", "d"]),
+        ({"max_latency_ms": "500"}, ["a", "b", "c"]),
+        ({"min_cost_usd": "0.01"}, ["c", "d"]),
+        ({"min_cost_usd": "0.0100000001"}, ["d"]),
+        ({"max_cost_usd": "0.01"}, ["a", "c"]),
+        ({"user_id": "' OR 1=1 --"}, []),
+        ({"user_id": "%"}, []),
+        ({"model": "🙂\\"}, []),
+    ],
+)
+def test_requests__filters__keep_what_matches(
+    api: APIClient, project: Project, spool: Path, parameters: dict[str, str], expected: list[str]
+) -> None:
+    limited: dict[str, Any] = {"error_type": "rate_limit_error", "error_code": "requests_per_minute"}
+    configured: dict[str, Any] = {"prompt_config_id": CONFIG, "prompt_version": 1, "latency_ms": 500}
+    unpriced: dict[str, Any] = {**limited, "cost_known": False, "cost_usd": ""}
+    target = configured | {"prompt_version": 2, "rollout_id": ROLLOUT, "variant": "target", "latency_ms": 600}
+    store(
+        spool,
+        entry(project, minutes_ago=10, session_id="a", user_id="ann"),
+        entry(project, minutes_ago=20, session_id="b", outcome=Outcome.ERROR, status_code=429, **unpriced),
+        entry(
+            project, minutes_ago=30, session_id="c", user_id="ann", source="playground", provider="anthropic",
+            model="claude", cost_usd="0.01", **configured,
+        ),
+        entry(project, minutes_ago=40, session_id="d", requested_model="auto", cost_usd="0.02", **target),
+        entry(make_project(), minutes_ago=50, session_id="theirs"),
+    )  # fmt: skip
+
+    answer = api.get("/api/llm/requests", parameters)
+
+    assert names(answer) == expected
+    assert answer.json()["count"] == len(expected)
+
+
+@pytest.mark.parametrize("limit", [1, 4, 5, 1000])
+def test_requests__pages__cover_all_once_newest_first(
+    api: APIClient, project: Project, spool: Path, limit: int
+) -> None:
+    """From both ends: pages of the older half are read from the other one."""
+    # Some at the same moment, so that the order needs the id.
+    store(spool, *(entry(project, minutes_ago=i // 3, session_id=f"s{i}") for i in range(23)))
+
+    whole = names(api.get("/api/llm/requests", {"limit": 1000}))
+    paged = [
+        name
+        for offset in range(0, 30, limit)
+        for name in names(api.get("/api/llm/requests", {"limit": limit, "offset": offset}))
+    ]
+
+    assert sorted(whole) == sorted(f"s{i}" for i in range(23))
+    assert [int(name[1:]) // 3 for name in whole] == sorted(int(name[1:]) // 3 for name in whole)
+    assert paged == whole
+    beyond = api.get("/api/llm/requests", {"offset": 2**62}).json()
+    assert (beyond["count"], beyond["results"]) == (23, [])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "field"),
+    [
+        ({"limit": "0"}, "limit"),
+        ({"offset": str(2**63)}, "offset"),
+        ({"outcome": "lost"}, "outcome"),
+        ({"status_code": "-1"}, "status_code"),
+        ({"status_code": "1000"}, "status_code"),
+        ({"prompt_version": str(2**63)}, "prompt_version"),
+        ({"prompt_config_id": "main"}, "prompt_config_id"),
+        ({"rollout_id": "7"}, "rollout_id"),
+        ({"min_latency_ms": "fast"}, "min_latency_ms"),
+        ({"max_latency_ms": str(2**32)}, "max_latency_ms"),
+        ({"min_cost_usd": "NaN"}, "min_cost_usd"),
+        ({"max_cost_usd": "-1"}, "max_cost_usd"),
+        ({"max_cost_usd": "1e30"}, "max_cost_usd"),
+        ({"min_cost_usd": "0.00000000001"}, "min_cost_usd"),
+        ({"user_id": "a\x00b"}, "user_id"),
+        ({"session_id": "s" * 1025}, "session_id"),
+        ({"start_date": "9999-12-31"}, "start_date"),
+        ({"start_date": "2026-02-01", "end_date": "2026-01-01"}, "end_date"),
+    ],
+)
+@pytest.mark.parametrize("path", ["/api/llm/requests", "/api/llm/requests/export"])
+def test_requests__bad_parameter__400_naming_it(
+    api: APIClient, path: str, parameters: dict[str, str], field: str
+) -> None:
+    if path.endswith("export") and field in ("limit", "offset"):
+        parameters, field = {"include_content": "perhaps"}, "include_content"
+    answer = api.get(path, parameters)
+
+    assert answer.status_code == 400
+    assert field in answer.json()["error"]["details"]
+
+
+def test_request__logged__shows_everything(api: APIClient, project: Project, spool: Path) -> None:
+    attempts = (Attempt("openai", "gpt-4o", 500, "upstream_error", 90), Attempt("anthropic", "claude", 200))
+    given = entry(project, "Ist das ü?", "Ja 🙂", session_id="s/1", attempts=attempts, ttft_ms=12)
+    store(spool, given)
+
+    answer = api.get(f"/api/llm/requests/{given.record.request_id}")
+
+    assert answer.status_code == 200
+    shown = answer.json()
+    assert shown["request_id"] == given.record.request_id
+    assert shown["session_id"] == "s/1"
+    assert shown["content_logged"] is True
+    assert shown["request"] == {"messages": [{"role": "user", "content": "Ist das ü?"}]}
+    assert shown["response"] == {"choices": [{"message": {"role": "assistant", "content": "Ja 🙂"}}]}
+    assert [attempt["provider"] for attempt in shown["attempts"]] == ["openai", "anthropic"]
+    assert shown["ttft_ms"] == 12
+    assert shown["cost_usd"] == 0.0000048
+
+
+def test_request__content_not_logged__says_so(api: APIClient, project: Project, spool: Path) -> None:
+    given = make_entry(project_id=str(project.pk))
+    store(spool, given)
+
+    shown = api.get(f"/api/llm/requests/{given.record.request_id}").json()
+
+    assert (shown["content_logged"], shown["request"], shown["response"]) == (False, None, None)
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        (b'{"a": NaN}', {"a": "NaN"}),
+        (b'{"a": "\\ud800"}', '{"a": "\\ud800"}'),
+        (b"no json \xff", "no json \ufffd"),
+        (b'{"a": ' + b"9" * 5000 + b"}", '{"a": ' + "9" * 5000 + "}"),
+        (b"[" * 5_000, "[" * 5_000),
+        (b'{"a": 123456789012345678901234567890}', {"a": 123456789012345678901234567890}),
+        (b"null", None),
+    ],
+    ids=["nan", "half a pair", "bytes", "digits", "nested", "large", "null"],
+)
+def test_request__odd_body__is_shown_as_far_as_it_goes(
+    api: APIClient, project: Project, spool: Path, body: bytes, shown: Any
+) -> None:
+    given = make_entry(request=body, project_id=str(project.pk))
+    store(spool, given)
+
+    answer = api.get(f"/api/llm/requests/{given.record.request_id}")
+
+    assert answer.status_code == 200
+    assert answer.json()["request"] == shown
+
+
+def test_request__of_another_project_or_unknown__404(api: APIClient, spool: Path) -> None:
+    other = make_project()
+    theirs = entry(other)
+    store(spool, theirs)
+
+    assert client_of(other).get(f"/api/llm/requests/{theirs.record.request_id}").status_code == 200
+    assert api.get(f"/api/llm/requests/{theirs.record.request_id}").status_code == 404
+    assert api.get(f"/api/llm/requests/{uuid.uuid4()}").json()["error"]["code"] == "request_not_found"
+    assert api.get("/api/llm/requests/not-an-id").status_code == 404
