@@ -131,9 +131,15 @@ def _finish(deletion: Deletion, batch: DeletionBatch) -> int:
 
 def _delete_beside(deletion: Deletion, subject: Subject) -> None:
     """What belongs to the subject and is no request. Feedback that came after the wish is new."""
-    delete_where("otel_traces", subject.spans, subject.parameters)
-    if subject.logs:
-        delete_where("otel_logs", subject.logs, subject.parameters)
+    for table, keys, where in (
+        ("otel_traces", "otel_session_spans", subject.spans),
+        ("otel_logs", "otel_session_logs", subject.logs),
+    ):
+        if where:
+            # The keys first: afterwards nobody could tell which they were.
+            of_them = f"(Timestamp, RecordId) IN (SELECT Timestamp, RecordId FROM {table} WHERE {where})"  # noqa: S608 - fragments of this package
+            delete_where(keys, f"ProjectId = {{project:UUID}} AND {of_them}", subject.parameters)
+            delete_where(table, where, subject.parameters)
     if deletion.kind == DeletionKind.SESSION and deletion.state == DeletionState.PENDING:
         delete_feedback_of(deletion.project_id, deletion.subject)
 

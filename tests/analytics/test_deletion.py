@@ -193,6 +193,8 @@ def test_scores_feedback_and_telemetry__of_the_session__go_with_it(
     left = client.execute("SELECT arrayJoin(SessionIds) FROM otel_traces")
     assert {one for (one,) in left} == {"other"}
     assert {one for (one,) in client.execute("SELECT arrayJoin(SessionIds) FROM otel_logs")} == {"other"}
+    for keys in ("otel_session_spans", "otel_session_logs"):
+        assert client.execute(f"SELECT SessionId FROM {keys}") == [("other",)]  # noqa: S608
 
 
 def test_spans__of_a_deleted_request__go_with_it(api: APIClient, project: Project, stored: list[SpoolEntry]) -> None:
