@@ -22,6 +22,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "evaluate-rollouts": {"task": "rollouts.evaluate", "schedule": 60.0, "options": {"expires": 55}},
     # Past midnight UTC, when the records of the day before have arrived.
     "reconcile-rollups": {"task": "analytics.reconcile_rollups", "schedule": crontab(hour=2, minute=17)},
+    "expire-judgements": {"task": "gateway.expire_judgements", "schedule": crontab(hour=3, minute=7)},
     "finish-deletions": {"task": "analytics.finish_deletions", "schedule": 10.0, "options": {"expires": 9}},
     "copy-scores": {"task": "analytics.copy_scores", "schedule": 30.0, "options": {"expires": 25}},
 }
