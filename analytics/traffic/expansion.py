@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from string import Template
@@ -14,6 +15,7 @@ from uuid import UUID
 
 from django.conf import settings
 
+from analytics.contracts import DEFAULT_RETENTION_DAYS
 from analytics.traffic.catalogue import MODELS, token_prices
 from analytics.traffic.rhythm import Slice
 from analytics.traffic.texts import SYLLABLES, WORDS, Texts
@@ -22,7 +24,6 @@ _FOLDER = Path(__file__).parent
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _LONGEST_ANSWER = timedelta(minutes=3)  # what arrives later would end after the period
-_RETENTION_DAYS = 400
 
 # 53 bits: all that a double holds, so that it is never rounded up to 1.
 _UNIFORM = r"(bitShiftRight(sipHash64(\1), 11) / 9007199254740992)"
@@ -75,7 +76,7 @@ def constants(
         "api_keys": api_keys,
         "since": microseconds(period.since),
         "until": microseconds(period.until - _LONGEST_ANSWER),
-        "retention_days": _RETENTION_DAYS,
+        "retention_days": DEFAULT_RETENTION_DAYS,
         "telemetry_days": settings.TELEMETRY_RETENTION_DAYS,
         "firsts": list(texts.firsts),
         "lengths": list(texts.lengths),
@@ -113,6 +114,7 @@ def microseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // _MICROSECOND
 
 
+@cache
 def _sql(name: str) -> str:
     text = (_FOLDER / f"{name}.sql").read_text(encoding="utf-8")
     return re.sub(r"^\s*--.*\n", "", text, flags=re.MULTILINE).strip()

@@ -201,8 +201,10 @@ WITH
             concat(
                 '{"provider":"', wanted_provider, '","model":"', wanted_model,
                 multiIf(trouble = 'timeout', '"', trouble = 'rate_limited', '","status":429', '","status":503'),
-                ',"error":"', trouble, '","latency_ms":', toString(toUInt32(lost_ms)), '}'
+                ',"error":"', trouble, '","latency_ms":', toString(toUInt32(lost_ms)), ',"offset_us":'
             ) AS stumble,
+            toString(400 + sipHash64(g, 23) % 600) AS first_offset,
+            toString(1000 * (latency - last_ms)) AS last_offset,
             -- The attempt that answered, that failed for good, or that the client did not wait for.
             concat(
                 '{"provider":"', by_provider, '","model":"', by_model, '"',
@@ -211,7 +213,8 @@ WITH
                 if(last_ms > 0, concat(',"latency_ms":', toString(last_ms)), ''),
                 if(prompt_tokens > 0, concat(',"prompt_tokens":', toString(prompt_tokens)), ''),
                 if(completion_tokens > 0, concat(',"completion_tokens":', toString(completion_tokens)), ''),
-                if(status IN (200, 499), concat(',"cost_usd":"', toDecimalString(cost, 10), '"'), ''), '}'
+                if(status IN (200, 499), concat(',"cost_usd":"', toDecimalString(cost, 10), '"'), ''),
+                ',"offset_us":', if(stumbles, last_offset, first_offset), '}'
             ) AS last_attempt
         FROM recorded
     )

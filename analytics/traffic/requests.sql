@@ -18,8 +18,10 @@ SELECT
     toDecimal64(cache_write_units, 0) * unit, toDecimal64(output_units, 0) * unit, cost,
     latency, if(has_output, latency - if(streams, toUInt32(writing_ms), 0), 0), {retention_days:UInt16},
     multiIf(
-        NOT is_tried, '', fate = 'failed', concat('[', stumble, ',', stumble, ']'),
-        stumbles, concat('[', stumble, ',', last_attempt, ']'), concat('[', last_attempt, ']')
+        NOT is_tried, '',
+        fate = 'failed', concat('[', stumble, first_offset, '},', stumble, last_offset, '}]'),
+        stumbles, concat('[', stumble, first_offset, '},', last_attempt, ']'),
+        concat('[', last_attempt, ']')
     ),
     if({with_texts:Bool}, concat(prompt_head, own_words, prompt_tail), ''), completion,
     if(

@@ -155,6 +155,9 @@ class _Request:
         assert (last.provider, last.model) == (self.provider, self.model)
         assert (last.error == "") == (self.outcome == "success")
         assert len(attempts) == 1 + self.retry_count + self.fallback_used
+        offsets = [one.offset_us for one in attempts]
+        assert offsets[0] > 0 and offsets == sorted(offsets)
+        assert all(one.offset_us <= 1000 * (self.latency_ms - one.latency_ms) for one in attempts[1:])
         assert sum(one.latency_ms for one in attempts) <= self.latency_ms + len(attempts)
         if self.outcome == "success":
             assert (last.prompt_tokens, last.completion_tokens) == (self.prompt_tokens, self.completion_tokens)
