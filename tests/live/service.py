@@ -75,11 +75,11 @@ class LiveService:
     def openai(self, **options: Any) -> OpenAI:
         return OpenAI(base_url=f"{self.base_url}/api/gateway/v1", api_key=self.api_key, **options)
 
-    def manage(self, path: str, **parameters: str) -> requests.Response:
-        """GET a path under /api/llm as the first project."""
+    def manage(self, path: str, *, timeout: float = 30.0, **parameters: str) -> requests.Response:
+        """GET a path under /api/llm as the first project; `timeout` in seconds."""
         headers = {"Authorization": f"Bearer {self.api_key}", "X-Project-Id": self.project_id}
         query = {"project_id": self.project_id, **parameters}
-        return requests.get(f"{self.base_url}/api/llm/{path}", headers=headers, params=query, timeout=30)
+        return requests.get(f"{self.base_url}/api/llm/{path}", headers=headers, params=query, timeout=timeout)
 
     def stop(self) -> int:
         """SIGTERM; returns the exit code."""
