@@ -9,11 +9,13 @@ from typing import Any, Generic
 
 from analytics.telemetry import logs, metrics, spans
 from analytics.telemetry.body import Encoding
-from analytics.telemetry.errors import MalformedExportError, RejectedRecord
+from analytics.telemetry.errors import LargeExportError, MalformedExportError, RejectedRecord
 from analytics.telemetry.origin import Origin
 from analytics.telemetry.records import Form, Located, Record, from_json, from_protobuf
 
 _REASONS_TOLD = 3
+# A resource stands once in an export and in every one of its rows in the table.
+MOST_STORED_BYTES = 128 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,10 @@ class Signal(Generic[Record]):
 
 @dataclass(frozen=True)
 class Export:
+    """`size` is what the records take in the store, about, in bytes."""
+
     rows: list[tuple[Any, ...]]
+    size: int
     rejected: int
     message: str
 
@@ -47,6 +52,7 @@ _SIGNALS: tuple[Signal[Any], ...] = (TRACES, LOGS, METRICS)
 def read_export(signal: Signal[Record], encoding: Encoding, body: bytes) -> Export:
     """Raises MalformedExportError, LargeExportError. A record that cannot be stored is counted, the rest are kept."""
     rows: list[tuple[Any, ...]] = []
+    size = 0
     reasons: Counter[str] = Counter()
     for origin, record in _located(signal, encoding, body):
         if isinstance(record, RejectedRecord):
@@ -54,9 +60,19 @@ def read_export(signal: Signal[Record], encoding: Encoding, body: bytes) -> Expo
             continue
         try:
             rows.append(signal.to_row(origin, record))
+            size = _checked(size + origin.size + record.ByteSize())
         except RejectedRecord as rejection:
             reasons[str(rejection)] += signal.weigh(record)
-    return Export(rows, sum(reasons.values()), _message(signal, reasons, stored=len(rows)))
+    return Export(rows, size, sum(reasons.values()), _message(signal, reasons, stored=len(rows)))
+
+
+def _checked(size: int) -> int:
+    if size > MOST_STORED_BYTES:
+        message = (
+            f"Records with their resources and scopes take more than {MOST_STORED_BYTES} bytes. Send smaller batches."
+        )
+        raise LargeExportError(message)
+    return size
 
 
 def _located(signal: Signal[Record], encoding: Encoding, body: bytes) -> Iterator[Located[Record]]:

@@ -25,6 +25,7 @@ class Origin:
     scope_version: str
     scope_attributes: dict[str, str]
     scope_schema_url: str
+    size: int  # bytes of all this
     digest: bytes
     seen: Seen
 
@@ -59,6 +60,7 @@ def origin_of(
         scope_version=scope.version,
         scope_attributes=attributes(scope.attributes),
         scope_schema_url=scope_schema_url,
+        size=sum(map(len, parts)),
         digest=digest.digest(),
         seen=seen,
     )

@@ -30,6 +30,8 @@ _RESOURCE_OR_SCOPE, _MEMBERS, _SCHEMA_URL = 1, 2, 3
 MOST_RECORDS = 50_000
 # What one record may take in protobuf: in memory it takes a hundred times as much when made of empty values.
 MOST_RECORD_BYTES = 4 * 1024 * 1024
+# Python's objects for them take up to a hundred bytes each, whatever little they hold.
+MOST_JSON_VALUES = 4_000_000
 
 # What protobuf's JSON reader raises for values of another kind than the field's.
 _UNREADABLE = (ParseError, TypeError, ValueError, AttributeError, KeyError, ArithmeticError, RecursionError)
@@ -50,7 +52,7 @@ def from_protobuf(form: Form[Record], body: bytes) -> Iterator[Located[Record]]:
     """Raises MalformedExportError, LargeExportError."""
     count, seen = 0, Seen()
     try:
-        for group in wire.contents(body).get(1, ()):
+        for group in wire.contents(memoryview(body)).get(1, ()):
             parts = wire.contents(group)
             # A message that occurs twice is merged, and so are its bytes.
             resource = _parsed(Resource, b"".join(parts.get(_RESOURCE_OR_SCOPE, ())))
@@ -88,7 +90,7 @@ def _counted(count: int) -> int:
     return count + 1
 
 
-def _record(form: Form[Record], content: bytes) -> Record | RejectedRecord:
+def _record(form: Form[Record], content: memoryview) -> Record | RejectedRecord:
     if len(content) > MOST_RECORD_BYTES:
         return RejectedRecord(f"larger than {MOST_RECORD_BYTES} bytes")
     try:
@@ -97,21 +99,25 @@ def _record(form: Form[Record], content: bytes) -> Record | RejectedRecord:
         return RejectedRecord("not readable")
 
 
-def _parsed(message: type[Built], content: bytes) -> Built:
+def _parsed(message: type[Built], content: bytes | memoryview) -> Built:
     try:
-        return message.FromString(content)
+        return message.FromString(bytes(content))
     except DecodeError:
         # The usual reason is a text that is no UTF-8.
-        return message.FromString(wire.with_valid_text(content, message.DESCRIPTOR))
+        return message.FromString(wire.with_valid_text(memoryview(content), message.DESCRIPTOR))
 
 
-def _last_text(parts: Mapping[int, list[bytes]]) -> str:
-    return parts.get(_SCHEMA_URL, [b""])[-1].decode("utf-8", "replace")
+def _last_text(parts: Mapping[int, list[memoryview]]) -> str:
+    return str(parts[_SCHEMA_URL][-1], "utf-8", "replace") if _SCHEMA_URL in parts else ""
 
 
 def _document(body: bytes) -> dict[str, Any]:
     if not body.strip():
         return {}
+    if sum(map(body.count, (b"{", b"[", b","))) > MOST_JSON_VALUES:
+        raise LargeExportError(
+            f"The body holds more than {MOST_JSON_VALUES} values. Send smaller batches, or protobuf."
+        )
     try:
         document = json.loads(body.decode("utf-8", "replace"))
         if b"\\u" in body:

@@ -72,14 +72,14 @@ class Gatherer:
         self._inserting = False
         self._last_insert = 0.0
 
-    def store(self, project_id: UUID, rows: Rows, *, body: bytes) -> None:
-        """Returns when the rows are stored. Raises AnalyticsUnavailableError and its kin, BusyError."""
+    def store(self, project_id: UUID, rows: Rows, *, body: bytes, size: int) -> None:
+        """Returns when the rows, of about `size` bytes, are stored. Raises AnalyticsUnavailableError and kin, BusyError."""
         if not rows:
             return
         # By the day they came in: what is old already is kept as long, and an insert touches one partition.
         kept_until = drop_date(datetime.now(UTC).date())
         token = hashlib.sha256(project_id.bytes + body).hexdigest()
-        post = _Post([(project_id, kept_until, *row) for row in rows], token, len(body))
+        post = _Post([(project_id, kept_until, *row) for row in rows], token, size)
         self._wait_or_lead(post)
         if post.error is not None:
             raise post.error

@@ -22,7 +22,7 @@ class BrokenMessageError(ValueError):
     """These bytes are no protobuf message."""
 
 
-def fields(data: bytes) -> Iterator[tuple[int, int, int, int, int]]:
+def fields(data: memoryview) -> Iterator[tuple[int, int, int, int, int]]:
     """(number, wire type, start of the field, start of its content, end) for each field, in order.
 
     Raises BrokenMessageError where the message stops being one.
@@ -50,23 +50,23 @@ def fields(data: bytes) -> Iterator[tuple[int, int, int, int, int]]:
         yield number, kind, began, content, position
 
 
-def contents(data: bytes) -> dict[int, list[bytes]]:
-    """The length-delimited fields of a message by number."""
-    found: dict[int, list[bytes]] = {}
+def contents(data: memoryview) -> dict[int, list[memoryview]]:
+    """The length-delimited fields of a message by number, in place."""
+    found: dict[int, list[memoryview]] = {}
     for number, kind, _, content, end in fields(data):
         if kind == BYTES:
             found.setdefault(number, []).append(data[content:end])
     return found
 
 
-def with_valid_text(data: bytes, descriptor: Any, depth: int = 0) -> bytes:
+def with_valid_text(data: memoryview, descriptor: Any, depth: int = 0) -> bytes:
     """The same message with U+FFFD where a text is no UTF-8, which senders in other languages let through.
 
     `descriptor` is the message class's; its type depends on which implementation of protobuf is installed.
     """
     if depth > _MOST_NESTED:
         raise BrokenMessageError("nested too deeply")
-    parts: list[bytes] = []
+    parts: list[bytes | memoryview] = []
     for number, kind, began, content, end in fields(data):
         field = descriptor.fields_by_number.get(number)
         if (
@@ -76,16 +76,16 @@ def with_valid_text(data: bytes, descriptor: Any, depth: int = 0) -> bytes:
         ):
             parts.append(data[began:end])
             continue
-        value = data[content:end]
+        inner = data[content:end]
         if field.type == FieldDescriptor.TYPE_STRING:
-            value = value.decode("utf-8", "replace").encode()
+            value = str(inner, "utf-8", "replace").encode()
         else:
-            value = with_valid_text(value, field.message_type, depth + 1)
+            value = with_valid_text(inner, field.message_type, depth + 1)
         parts += (_encoded_varint(number << 3 | BYTES), _encoded_varint(len(value)), value)
     return b"".join(parts)
 
 
-def _varint(data: bytes, position: int, size: int) -> tuple[int, int]:
+def _varint(data: memoryview, position: int, size: int) -> tuple[int, int]:
     result = shift = 0
     for index in range(position, min(position + _LONGEST_VARINT, size)):
         byte = data[index]

@@ -44,7 +44,7 @@ def _view(signal: Signal[Any]) -> View:
             body = _body(request)
             found = read_export(signal, encoding, body)
             if gatherer is not None:
-                gatherer.store(project_id, found.rows, body=body)
+                gatherer.store(project_id, found.rows, body=body, size=found.size)
         except Exception as error:
             return answers.refused(_known(error, request), encoding)
         return answers.taken(found, signal.rejected, encoding)

@@ -214,7 +214,7 @@ def test_json__any_document__rows_or_a_clear_refusal(document: Any) -> None:
 def test_wire__valid_text__changes_nothing_of_a_valid_message(export: ExportTraceServiceRequest) -> None:
     content = export.SerializeToString()
 
-    repaired = wire.with_valid_text(content, ExportTraceServiceRequest.DESCRIPTOR)
+    repaired = wire.with_valid_text(memoryview(content), ExportTraceServiceRequest.DESCRIPTOR)
 
     assert ExportTraceServiceRequest.FromString(repaired) == export
 

@@ -51,7 +51,7 @@ def gatherer(table: FakeTable) -> Gatherer:
 
 
 def store(gatherer: Gatherer, *values: str, project: UUID = PROJECT) -> None:
-    gatherer.store(project, [(value,) for value in values], body=repr(values).encode())
+    gatherer.store(project, [(value,) for value in values], body=repr(values).encode(), size=9)
 
 
 def posted_while_busy(gatherer: Gatherer, table: FakeTable, *posts: str) -> list[Future[None]]:
@@ -156,6 +156,6 @@ def test_posts__more_than_may_wait__refused_at_once(
 
 
 def test_post__nothing_in_it__no_insert(gatherer: Gatherer, table: FakeTable) -> None:
-    gatherer.store(PROJECT, [], body=b"")
+    gatherer.store(PROJECT, [], body=b"", size=0)
 
     assert table.inserts == []

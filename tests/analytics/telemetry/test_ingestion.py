@@ -29,6 +29,12 @@ from tests.factories.core import make_key, make_project
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("telemetry")]
 
 
+_COLUMNS = (
+    "SELECT name FROM system.columns WHERE database = currentDatabase() AND table = {table:String}"
+    " AND default_kind NOT IN ('MATERIALIZED', 'ALIAS')"
+)
+
+
 def rows(table: str) -> int:
     [(count,)] = client.execute(f"SELECT count() FROM {table} FINAL")  # noqa: S608 - a name of this file
     return int(count)
@@ -342,6 +348,24 @@ def test_body__too_many_records__413_and_nothing_stored(sender: Sender, monkeypa
     assert rows("otel_traces") == 0
 
 
+def test_body__small_and_large_in_the_store__413_and_nothing_stored(
+    sender: Sender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every row has the attributes of its resource."""
+    monkeypatch.setattr("analytics.telemetry.exports.MOST_STORED_BYTES", 100_000)
+
+    answer = sender.post("traces", traces(*(span(n) for n in range(1, 100)), service="x" * 2_000).SerializeToString())
+
+    assert answer.status_code == 413
+    assert rows("otel_traces") == 0
+
+
+def test_json__more_values_than_memory_is_for__413(sender: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("analytics.telemetry.records.MOST_JSON_VALUES", 1_000)
+
+    assert sender.post("traces", b'{"x": [' + b"[]," * 600 + b"[]]}", JSON).status_code == 413
+
+
 def test_record__too_large_or_too_many_attributes__counted(sender: Sender) -> None:
     large = span(1, name="x" * 4_200_000)
     many = span(2, {str(number): "" for number in range(4097)})
@@ -475,6 +499,23 @@ def test_retention__setting__day_of_arrival_and_so_many_more(sender: Sender, set
     sender.traces(span(1, start_time_unix_nano=START - 10**18))
 
     assert client.execute("SELECT DropDate = today() + 12 FROM otel_traces") == [(1,)]
+
+
+def test_retention__day_is_over__rows_gone_with_their_parts_and_no_mutation(sender: Sender) -> None:
+    sender.traces(span(1))
+    sender.logs(log(1))
+    tables = ("otel_traces", "otel_session_spans", "otel_logs", "otel_session_logs")
+    for table in tables:
+        names = [name for (name,) in client.execute(_COLUMNS, {"table": table})]
+        copied = ", ".join("today() - 1" if name == "DropDate" else f"`{name}`" for name in names)
+        listed = ", ".join(f"`{name}`" for name in names)
+        client.execute(f"INSERT INTO {table} ({listed}) SELECT {copied} FROM {table}")  # noqa: S608 - names of the store
+        client.execute(f"OPTIMIZE TABLE {table} FINAL")
+
+    for table in tables:
+        expired = f"SELECT count() FROM {table} WHERE DropDate < today()"  # noqa: S608 - as above
+        assert (client.execute(expired), rows(table) > 0) == ([(0,)], True)
+    assert client.execute("SELECT count() FROM system.mutations WHERE table LIKE 'otel%' AND NOT is_done") == [(0,)]
 
 
 def test_traces__types__answered_alike(sender: Sender) -> None:
