@@ -73,7 +73,7 @@ class Gatherer:
         self._last_insert = 0.0
 
     def store(self, project_id: UUID, rows: Rows, *, body: bytes, size: int) -> None:
-        """Returns when the rows, about `size` bytes, are stored. Raises AnalyticsUnavailableError and kin, BusyError."""
+        """Returns when the rows (about `size` bytes) are stored. Raises AnalyticsUnavailableError, BusyError."""
         if not rows:
             return
         # By the day they came in: what is old already is kept as long, and an insert touches one partition.
