@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+from uuid import UUID
+
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -39,12 +42,7 @@ class SessionsView(ProjectAPIView):
 class SessionView(SessionDeletion):
     def get(self, request: Request, session_id: str) -> Response:
         """With the latest feedback; all of it is a list of its own."""
-        row = get_session(self.project_id, session_id)
-        if row is None:
-            raise _not_found()
-        score = selectors.feedback_scores(self.project_id, [session_id]).get(session_id)
-        feedback = selectors.list_feedback(self.project_id, session_id)[:MAXIMUM_LIMIT]
-        return Response(session_detail(row, score, [feedback_entry(item) for item in feedback]))
+        return Response(_detail(self.project_id, session_id))
 
 
 class SessionRequestsView(ProjectAPIView):
@@ -53,10 +51,16 @@ class SessionRequestsView(ProjectAPIView):
         page = parse_page(request)
         found = list_session_requests(self.project_id, session_id, limit=page.limit, offset=page.offset)
         if found is None:
-            raise _not_found()
+            # An id may end like this path.
+            return Response(_detail(self.project_id, f"{session_id}/requests"))
         count, rows = found
         return page_response(request, page, count, [request_entry(row) for row in rows])
 
 
-def _not_found() -> NotFoundError:
-    return NotFoundError("There is no such session in this project.", code="session_not_found")
+def _detail(project_id: UUID, session_id: str) -> dict[str, Any]:
+    row = get_session(project_id, session_id)
+    if row is None:
+        raise NotFoundError("There is no such session in this project.", code="session_not_found")
+    score = selectors.feedback_scores(project_id, [session_id]).get(session_id)
+    feedback = selectors.list_feedback(project_id, session_id)[:MAXIMUM_LIMIT]
+    return session_detail(row, score, [feedback_entry(item) for item in feedback])

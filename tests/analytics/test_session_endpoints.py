@@ -247,6 +247,14 @@ def test_session__id_of_any_characters__is_found_by_its_own_path(
     assert ids(api.get("/api/llm/sessions", {"name_pattern": re.sub(r"([%_\\])", r"\\\1", session_id)})) == [session_id]
 
 
+def test_session__id_that_ends_like_a_path__is_found(api: APIClient, project: Project, spool: Path) -> None:
+    store(spool, entry(project, "batch/requests"))
+
+    assert api.get("/api/llm/sessions/batch%2Frequests").json()["session_id"] == "batch/requests"
+    assert api.get("/api/llm/sessions/batch%2Frequests/requests").json()["count"] == 1
+    assert api.get("/api/llm/sessions/batch").status_code == 404
+
+
 @pytest.mark.parametrize("session_id", ["%00", "a%00b", "%ED%A0%80", "y" * 5000, "%FF%FE"])
 def test_session__id_that_cannot_be__404(api: APIClient, session_id: str) -> None:
     assert api.get(f"/api/llm/sessions/{session_id}").status_code == 404
