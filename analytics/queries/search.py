@@ -26,12 +26,14 @@ READ_WITHOUT_INDEX = 10_000
 _BEFORE_MATCH = 80
 # Frequent words are found among the newest requests, and the parts of the table with older ones are never opened.
 _LOOK_FIRST_AT = 20_000
-# Matches that are tried against filters on other columns than the text before the requests that pass are looked up.
-_CANDIDATES = 1_000
+# So many possible matches are looked up by their keys.
+_FEW = 1_000
 _REPEAT_PROBE_SECONDS = 60.0
 
 _FROM = " AND ts >= {start:DateTime64(6, 'UTC')}"
 _BEFORE = " AND ts < {before:DateTime64(6, 'UTC')}"
+_AMONG = " AND ts IN {times:Array(DateTime64(6, 'UTC'))} AND request_id IN {ids:Array(UUID)}"
+_NONE: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -189,38 +191,50 @@ def _newest_first(question: _Question, *, since: datetime | None, limit: int) ->
 
 
 def _find(question: _Question, stretch: _Stretch, limit: int) -> list[_Match]:
+    """The newest matches of a stretch. With filters on other columns no text is read of what does not pass them."""
     if not question.looks_elsewhere:
         return _matches(question, stretch, limit)
-    wide = max(_CANDIDATES, limit)
-    candidates = _matches(question, stretch, wide)
-    passing = _passing(question, candidates)
-    kept = [match for match in candidates if match.request_id in passing]
-    if len(kept) >= limit or len(candidates) < wide:
-        return kept[:limit]
-    # A frequent text and a rare model or user: the requests of that model or user, then their texts.
-    return _matches(question, stretch, limit, only_passing=True)
+    possible = _possible(question, stretch)
+    if len(possible) > _FEW:
+        # A frequent text: the requests that pass, then their texts.
+        where, params = _passing_condition(question, stretch)
+        passing = f" AND (ts, request_id) IN (SELECT ts, request_id FROM requests WHERE {where})"  # noqa: S608 - fragments of this file
+        return _matches(question, stretch, limit, passing, params)
+    keys = _passing(question, possible)
+    return _matches(question, stretch, limit, _AMONG, _among(keys)) if keys else []
 
 
-def _matches(question: _Question, stretch: _Stretch, limit: int, *, only_passing: bool = False) -> list[_Match]:
-    narrow, params = question.narrow, {**question.params, "limit": limit}
+def _matches(
+    question: _Question, stretch: _Stretch, limit: int, passing: str = "", passing_params: Mapping[str, Any] = _NONE
+) -> list[_Match]:
+    narrow, params = _narrowed(question, stretch)
+    params |= {**passing_params, "limit": limit}
+    terms = ", ".join(f"{{term{index}:String}}" for index in range(len(question.wanted.terms)))
+    # What PREWHERE leaves is read text by text; in WHERE its conditions would have whole blocks of texts read.
+    sql = f"""
+        SELECT ts, request_id, {_preview("prompt", terms)}, {_preview("completion", terms)}
+        FROM payloads PREWHERE {narrow}{passing} WHERE {question.exact}
+        ORDER BY ts DESC, request_id DESC LIMIT {{limit:UInt64}}
+    """  # noqa: S608 - as above, values are parameters
+    return client.query(sql, params, row=_Match, name="search.matches")
+
+
+def _possible(question: _Question, stretch: _Stretch) -> list[_Key]:
+    """What the index alone leaves, in no order; more than _FEW say only that there is more."""
+    narrow, params = _narrowed(question, stretch)
+    sql = f"SELECT ts, request_id FROM payloads PREWHERE {narrow} LIMIT {_FEW + 1}"  # noqa: S608 - as above
+    return client.query(sql, params, row=_Key, name="search.possible")
+
+
+def _narrowed(question: _Question, stretch: _Stretch) -> tuple[str, dict[str, Any]]:
+    narrow, params = question.narrow, dict(question.params)
     if stretch.start:
         narrow += _FROM
         params["start"] = stretch.start
     if stretch.before:
         narrow += _BEFORE
         params["before"] = stretch.before
-    if only_passing:
-        passing, more = _passing_condition(question, stretch)
-        narrow += f" AND (ts, request_id) IN (SELECT ts, request_id FROM requests WHERE {passing})"  # noqa: S608 - fragments of this file
-        params |= more
-    terms = ", ".join(f"{{term{index}:String}}" for index in range(len(question.wanted.terms)))
-    # What PREWHERE leaves is read text by text; in WHERE its conditions would have whole blocks of texts read.
-    sql = f"""
-        SELECT ts, request_id, {_preview("prompt", terms)}, {_preview("completion", terms)}
-        FROM payloads PREWHERE {narrow} WHERE {question.exact}
-        ORDER BY ts DESC, request_id DESC LIMIT {{limit:UInt64}}
-    """  # noqa: S608 - as above, values are parameters
-    return client.query(sql, params, row=_Match, name="search.matches")
+    return narrow, params
 
 
 def _preview(column: str, terms: str) -> str:
@@ -236,15 +250,16 @@ def _preview(column: str, terms: str) -> str:
     )
 
 
-def _passing(question: _Question, candidates: Sequence[_Match]) -> set[UUID]:
-    if not candidates:
-        return set()
+def _passing(question: _Question, possible: Sequence[_Key]) -> list[_Key]:
+    if not possible:
+        return []
     where, params = _passing_condition(question, _Stretch(None, None))
-    where += " AND ts IN {times:Array(DateTime64(6, 'UTC'))} AND request_id IN {ids:Array(UUID)}"
-    params["times"] = [match.ts for match in candidates]
-    params["ids"] = [match.request_id for match in candidates]
-    sql = f"SELECT ts, request_id FROM requests WHERE {where}"  # noqa: S608 - as above
-    return {row.request_id for row in client.query(sql, params, row=_Key, name="search.passing")}
+    sql = f"SELECT ts, request_id FROM requests WHERE {where}{_AMONG}"  # noqa: S608 - as above
+    return client.query(sql, params | _among(possible), row=_Key, name="search.passing")
+
+
+def _among(keys: Sequence[_Key]) -> dict[str, Any]:
+    return {"times": [key.ts for key in keys], "ids": [key.request_id for key in keys]}
 
 
 def _passing_condition(question: _Question, stretch: _Stretch) -> tuple[str, dict[str, Any]]:

@@ -89,13 +89,13 @@ def test_search__many_matches__newest_first_and_more(api: APIClient, project: Pr
     assert found(api, "needle", limit=3) == ["s0", "s1", "s2"]
 
 
-@pytest.mark.parametrize(("first_at", "candidates"), [(20_000, 1_000), (2, 1_000), (2, 1), (20_000, 1)])
+@pytest.mark.parametrize(("first_at", "few"), [(20_000, 1_000), (2, 1_000), (2, 1), (20_000, 1)])
 def test_search__filters__keep_what_passes_all(
-    api: APIClient, project: Project, spool: Path, monkeypatch: pytest.MonkeyPatch, first_at: int, candidates: int
+    api: APIClient, project: Project, spool: Path, monkeypatch: pytest.MonkeyPatch, first_at: int, few: int
 ) -> None:
     """However far the first look goes and however few matches are tried."""
     monkeypatch.setattr(searching, "_LOOK_FIRST_AT", first_at)
-    monkeypatch.setattr(searching, "_CANDIDATES", candidates)
+    monkeypatch.setattr(searching, "_FEW", few)
     store(
         spool,
         entry(project, "needle", minutes_ago=10, session_id="a", model="m1", user_id="ann"),
