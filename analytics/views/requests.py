@@ -9,11 +9,16 @@ from rest_framework.response import Response
 
 from analytics.queries.requests import get_payload, get_request, list_requests
 from analytics.request_parameters import RequestParameters
+from analytics.selectors import list_scores_of
 from analytics.serializers.requests import request_detail, request_entry
+from analytics.serializers.scores import ScoreSerializer
 from analytics.views.deletion import RequestDeletion
 from core.errors import NotFoundError
 from core.pagination import page_response, parse_page
 from core.views import ProjectAPIView
+
+# The rest is under `scores/request/`.
+_MOST_SCORES = 100
 
 
 class RequestsView(ProjectAPIView):
@@ -30,4 +35,6 @@ class RequestView(RequestDeletion):
         row = get_request(self.project_id, request_id)
         if row is None:
             raise NotFoundError("There is no such request in this project.", code="request_not_found")
-        return Response(request_detail(row, get_payload(self.project_id, row)))
+        detail = request_detail(row, get_payload(self.project_id, row))
+        scores = list_scores_of(self.project_id, str(request_id))[:_MOST_SCORES]
+        return Response({**detail, "scores": ScoreSerializer(scores, many=True).data})

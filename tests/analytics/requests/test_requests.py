@@ -13,6 +13,7 @@ from core.models import Project
 from tests.analytics.requests.conftest import NOW, client_of, entry
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_project
+from tests.factories.scores import make_score
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -148,11 +149,14 @@ def test_request__logged__shows_everything(api: APIClient, project: Project, spo
     attempts = (Attempt("openai", "gpt-4o", 500, "upstream_error", 90), Attempt("anthropic", "claude", 200))
     given = entry(project, "Ist das ü?", "Ja 🙂", session_id="s/1", attempts=attempts, ttft_ms=12)
     store(spool, given)
+    make_score(project, request_id=given.record.request_id, score_name="relevance")
+    make_score(make_project(), request_id=given.record.request_id, score_name="theirs")
 
     answer = api.get(f"/api/llm/requests/{given.record.request_id}")
 
     assert answer.status_code == 200
     shown = answer.json()
+    assert [score["score_name"] for score in shown["scores"]] == ["relevance"]
     assert shown["request_id"] == given.record.request_id
     assert shown["session_id"] == "s/1"
     assert shown["content_logged"] is True

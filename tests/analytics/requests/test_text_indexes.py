@@ -1,0 +1,120 @@
+"""The text indexes: that searches use them, and that stores of every age get them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+from pytest_django import Settings
+
+from analytics.clickhouse import client, migrator, text_index
+from analytics.clickhouse.address import resolve_url
+from analytics.queries import search as searching
+from analytics.queries.search import SearchFilter, search
+from tests.analytics.requests.conftest import chat
+from tests.factories.analytics import make_entry, store
+
+_FORMER_INDEXES = """INDEX i_prompt prompt TYPE text(tokenizer = splitByNonAlpha, preprocessor = lower(prompt)),
+    INDEX i_completion completion TYPE text(tokenizer = splitByNonAlpha, preprocessor = lower(completion)),"""
+
+
+@dataclass(frozen=True)
+class _Line:
+    line: str
+
+
+@pytest.fixture
+def empty_store(clickhouse_engine: None, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A database of its own beside the suite's, without any table."""
+    monkeypatch.setattr(searching, "_known_indexes", (False, float("-inf")))
+    name, usual = f"indexes_{uuid.uuid4().hex}", settings.CLICKHOUSE_URL
+    settings.CLICKHOUSE_URL = urlunsplit(urlsplit(resolve_url())._replace(path=f"/{name}"))
+    client.close()
+    client.create_database()
+    yield
+    client.execute(f"DROP DATABASE {name} SYNC")
+    client.close()
+    settings.CLICKHOUSE_URL = usual
+
+
+def _indexes() -> set[str]:
+    rows = client.execute(
+        "SELECT name FROM system.data_skipping_indices WHERE database = currentDatabase() AND table = 'payloads'"
+    )
+    return {name for (name,) in rows}
+
+
+def _sessions(project: uuid.UUID, term: str) -> list[str]:
+    return [hit.request.session_id for hit in search(project, SearchFilter([term]), limit=10).hits]
+
+
+def _fill(spool: Path, project: uuid.UUID) -> None:
+    store(
+        spool,
+        make_entry(**chat("A xylophonic sound", ""), project_id=str(project), session_id="one"),
+        make_entry(**chat("用户请求退款", "Привет"), project_id=str(project), session_id="two"),
+    )
+
+
+@pytest.mark.usefixtures("empty_store")
+def test_migrate__store_with_indexes_of_words__finds_parts_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, everything = uuid.uuid4(), migrator.load_migrations()
+    with monkeypatch.context() as patch:
+        patch.setattr(migrator, "load_migrations", lambda: [one for one in everything if one.number < 15])
+        former = {"text_indexes": _FORMER_INDEXES}
+        patch.setattr(text_index, "migration_values", lambda supported: former)
+        migrator.migrate()
+    _fill(tmp_path, project)
+    assert {"i_prompt", "i_completion"} <= _indexes()
+
+    migrator.migrate()
+
+    assert {"i_text", "i_unspaced"} <= _indexes()
+    assert not {"i_prompt", "i_completion"} & _indexes()
+    assert _sessions(project, "LOPHON") == ["one"]
+    assert _sessions(project, "退款") == ["two"]
+    assert _sessions(project, "риве") == ["two"]
+
+
+@pytest.mark.usefixtures("empty_store")
+def test_migrate__server_without_text_indexes__search_works_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = uuid.uuid4()
+    monkeypatch.setattr(migrator, "_has_text_indexes", lambda: False)
+
+    migrator.migrate()
+
+    _fill(tmp_path, project)
+    assert not {"i_text", "i_unspaced"} & _indexes()
+    assert _sessions(project, "LOPHON") == ["one"]
+    assert _sessions(project, "退款") == ["two"]
+
+
+@pytest.mark.usefixtures("clickhouse")
+@pytest.mark.parametrize(("term", "index"), [("xylophonic", "i_text"), ("退款", "i_unspaced")])
+def test_search__query__is_answered_by_the_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, term: str, index: str
+) -> None:
+    """Whether the expressions are the same to the letter shows in no result, only in the time it takes."""
+    project = uuid.uuid4()
+    _fill(tmp_path, project)
+    query, plans = client.query, []
+
+    def explained(sql: str, params: object, *, row: type, name: str) -> list[object]:
+        if name == "search.matches":
+            plan = f"SELECT explain AS line FROM (EXPLAIN indexes = 1 {sql})"  # noqa: S608 - of the product
+            plans.append("\n".join(line.line for line in query(plan, params, row=_Line, name="plan")))  # type: ignore[arg-type]  # handed on
+        return query(sql, params, row=row, name=name)  # type: ignore[arg-type]  # handed on
+
+    with monkeypatch.context() as patch:
+        patch.setattr(client, "query", explained)
+        assert _sessions(project, term)
+
+    assert f"Name: {index}" in plans[0]
