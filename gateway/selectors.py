@@ -47,4 +47,5 @@ def _limits(row: GatewaySettings) -> LimitSettings:
         hard_stop=row.budget_hard_stop,
         alerts=row.budget_alert_enabled,
         session_budget_usd=row.session_budget_usd,
+        set_at_us=int(row.updated_at.timestamp() * 1_000_000),
     )

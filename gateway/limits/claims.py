@@ -61,8 +61,10 @@ class Admission:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A scope's spend in units. `unsure`: it may lack what only the request log knows yet."""
+    """A scope's spend in units. `unsure`: it may lack what only the request log knows yet, of requests that arrived
+    before `since_us`."""
 
     spent: int
     reserved: int
     unsure: bool
+    since_us: int

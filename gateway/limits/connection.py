@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import re
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -23,7 +24,7 @@ from gateway.limits.scripts import Script
 logger = logging.getLogger("gateway.limits")
 
 _RECONNECT_SECONDS = 0.5
-_AWAY = (redis.ConnectionError, redis.TimeoutError, redis.AuthenticationError, OSError, TimeoutError)
+_AWAY = (redis.RedisError, OSError, TimeoutError)
 
 Argument = bytes | str | int
 # Its stub knows tuples of one member only.
@@ -58,6 +59,7 @@ class ScriptConnection:
         self._patience = patience
         self._on_return = on_return
         self._loop = asyncio.get_running_loop()
+        self._run_id = ""
         self._open = False
         self._closed = False
         self._was_away = False
@@ -72,6 +74,11 @@ class ScriptConnection:
     def is_open(self) -> bool:
         return self._open
 
+    @property
+    def run_id(self) -> str:
+        """Which start of which server is asked: one that was started again may have forgotten what it was told last."""
+        return self._run_id
+
     def run(self, script: Script, keys: Sequence[str], arguments: Sequence[Argument]) -> asyncio.Future[Any]:
         """What the script will have returned. The future fails with RedisAwayError, or with redis.ResponseError when
         the script itself does. Raises RedisAwayError at once while there is no connection."""
@@ -80,6 +87,14 @@ class ScriptConnection:
         asked = _Asked(self._loop.create_future(), self._loop.time(), script, (len(keys), *keys, *arguments))
         self._send(_pack(("EVALSHA", script.sha, *asked.tail)), asked)
         return asked.answer
+
+    def ask_again(self, cancelled: asyncio.Future[Any], then: Callable[[asyncio.Future[Any]], None]) -> None:
+        """Calls `then` with what a script returns whose caller was cancelled while waiting, if it ever does."""
+        for asked in self._waiting:
+            if asked.answer is cancelled:
+                asked.answer = self._loop.create_future()
+                asked.answer.add_done_callback(then)
+                return
 
     async def close(self) -> None:
         self._closed = True
@@ -126,12 +141,22 @@ class ScriptConnection:
             # A server that is paused takes connections and does not answer.
             await self._connection.send_command("PING", check_health=False)
             await self._connection.read_response()
+            self._run_id = await self._ask_run_id()
         self._outbox.clear()
         self._open = True
         if self._was_away:
             logger.warning("redis.back")
         self._was_away = False
         self._on_return()
+
+    async def _ask_run_id(self) -> str:
+        await self._connection.send_command("INFO", "server", check_health=False)
+        try:
+            told = await self._connection.read_response(disable_decoding=True)
+        except redis.ResponseError:
+            return ""  # it may be forbidden
+        found = re.search(rb"^run_id:(\w+)", told, re.MULTILINE)
+        return found[1].decode() if found else ""
 
     async def _write(self) -> None:
         while True:

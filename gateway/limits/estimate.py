@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 
 from django.conf import settings
@@ -12,37 +13,50 @@ from gateway.pipeline.estimate import estimated_tokens
 from gateway.wire import ChatCompletionRequest
 from integrations.pricing.cost import Price
 
-# Of a file; its bytes say nothing about the tokens that it becomes.
+# Of an image; its bytes say nothing about the tokens that it becomes.
 _FILE_TOKENS = 1_500
+# Of a document that comes with the request: a page of a PDF is some 50 KB and 1,500 tokens.
+_DOCUMENT_CHARACTERS_PER_TOKEN = 40
 # Bodies below this size hold no file worth counting apart.
 _SMALL_BYTES = 16 * 1024
 _MILLION = Decimal(1_000_000)
+_NOTHING = Decimal(0)
 
 
 def prompt_tokens(context: RequestContext) -> int:
-    """By the bytes that are sent, files at a flat rate."""
-    size, files = len(context.body), 0
+    """By the bytes that are sent, images at a flat rate, documents by their size and no less than an image."""
+    size, tokens = len(context.body), 0
     if size > _SMALL_BYTES:
         for message in context.request.messages:
             for part in message.content if isinstance(message.content, list) else ():
                 file = part.image_url or part.document_url
                 if file is not None:
-                    size, files = size - len(file.url), files + 1
-    return estimated_tokens(max(size, 0)) + files * _FILE_TOKENS
+                    size -= len(file.url)
+                    tokens += _FILE_TOKENS
+                    if part.image_url is None:
+                        tokens += len(file.url) // _DOCUMENT_CHARACTERS_PER_TOKEN
+    return estimated_tokens(max(size, 0)) + tokens
 
 
 def completion_tokens(request: ChatCompletionRequest) -> int:
-    """As many as the request allows, for each of its choices."""
-    allowed = request.max_completion_tokens or request.max_tokens or settings.LIMITS_OUTPUT_TOKENS
+    """As many as the request allows, for each of its choices. Reasoning is part of what it allows."""
+    allowed = request.max_completion_tokens or request.max_tokens
+    if not allowed:
+        allowed = settings.LIMITS_OUTPUT_TOKENS
+        if request.thinking is not None:
+            allowed += request.thinking.budget_tokens or 0
     return allowed * (request.n or 1)
 
 
-def cost_units(price: Price | None, prompt: int, completion: int) -> int:
-    """0 without a price: the cost of such a request is not known afterwards either."""
-    if price is None:
-        return 0
-    return to_units((price.input * prompt + price.output * completion) / _MILLION)
+def cost_units(prices: Iterable[Price | None], prompt: int, completion: int) -> int:
+    """What it costs by the dearest price. 0 without any: the cost of such a request is not known afterwards either."""
+    most = max(
+        (price.input * prompt + price.output * completion for price in prices if price is not None), default=_NOTHING
+    )
+    return to_units(most / _MILLION)
 
 
-def first_price(context: RequestContext, attempts: list[Attempt]) -> Price | None:
-    return context.snapshot.price_of(attempts[0].provider, attempts[0].model) if attempts else None
+def prices_of(context: RequestContext, attempts: list[Attempt]) -> Iterable[Price | None]:
+    """Of every provider and model that may come to answer: a request that fails over must fit as well."""
+    price_of = context.snapshot.price_of
+    return [price_of(attempt.provider, attempt.model) for attempt in attempts]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 _MINUTE_US = 60_000_000
 
@@ -40,6 +40,12 @@ class Scope:
 def month_of(arrived_us: int) -> str:
     """The UTC month of a Unix time in microseconds."""
     return datetime.fromtimestamp(arrived_us / 1_000_000, UTC).strftime("%Y-%m")
+
+
+def month_limits(month: str) -> tuple[datetime, datetime]:
+    """When a month (YYYY-MM) begins and when the next one does."""
+    start = datetime.strptime(month, "%Y-%m").replace(tzinfo=UTC)
+    return start, (start + timedelta(days=32)).replace(day=1)
 
 
 def minute_of(arrived_us: int) -> int:

@@ -16,7 +16,7 @@ from gateway.limits.claims import Admission, Claim, Held, Standing
 from gateway.limits.connection import RedisAwayError, ScriptConnection
 from gateway.limits.keys import Scope, requests_key, tokens_key
 from gateway.limits.local import LastKnown, LocalLimits
-from gateway.limits.terms import Terms, terms_of
+from gateway.limits.terms import terms_of
 from gateway.snapshot.settings import LimitSettings
 
 logger = logging.getLogger("gateway.limits")
@@ -24,11 +24,12 @@ logger = logging.getLogger("gateway.limits")
 _PATIENCE_SECONDS = 0.05
 _ASK_ALONE_MS = 1000
 
-OnDoubt = Callable[[Scope], None]
+OnDoubt = Callable[[Scope, int], None]
 
 
 class Limiter:
-    """One a worker. `on_doubt` is told of each scope whose spend has to be looked up in the request log."""
+    """One a worker. `on_doubt` is told of each scope whose spend has to be looked up in the request log, and up to
+    which time, in microseconds."""
 
     def __init__(self, url: str, *, workers: int, lease_seconds: float, on_doubt: OnDoubt) -> None:
         self._known = LastKnown()
@@ -36,6 +37,7 @@ class Limiter:
         self._lease_ms = int(lease_seconds * 1000)
         self._on_doubt = on_doubt
         self._held: dict[str, Held] = {}
+        self._refusing = False
         # What happened to these while Redis was away stands in the request log only.
         self._uncounted: dict[Scope, None] = {}
         self._redis = ScriptConnection(url, patience=_PATIENCE_SECONDS, on_return=self._returned)
@@ -61,16 +63,21 @@ class Limiter:
             claim.session_scope(limits),
         )
         try:
-            answer = await self._redis.run(scripts.ADMIT, _keys(held), self._arguments(terms_of(limits), held))
+            asked = self._redis.run(scripts.ADMIT, _keys(held), self._arguments(limits, held))
         except RedisAwayError:
             return self._local.admit(limits, claim)
-        except redis.ResponseError as error:
-            logger.error("admission.failed error=%s", error)
+        try:
+            answer = await asked
+        except RedisAwayError:
+            return self._local.admit(limits, claim)
+        except redis.RedisError as error:
+            self._note_refusal(error)
             return self._local.admit(limits, claim)
         except asyncio.CancelledError:
-            # It may have been admitted; Redis takes this after it.
-            self.settle(held, 0, 0)
+            # It may still be admitted, and nobody is there to use what it reserved.
+            self._redis.ask_again(asked, partial(self._release, held))
             raise
+        self._refusing = False
         refused_by, requests, tokens, *standings = answer
         for scope, standing in zip((held.month, held.session), standings, strict=True):
             self._learn(scope, standing)
@@ -82,10 +89,14 @@ class Limiter:
     def settle(self, held: Held, tokens: int, cost: int) -> None:
         """Puts what a request used (tokens, units of cost) in the place of what it had reserved. Does not wait."""
         self._held.pop(held.name, None)
+        if not held.name:
+            self._local.settle(held, tokens, cost)
         scopes = held.scopes()
         if not scopes and not held.counts_tokens:
             return
-        extra = tokens - held.claim.tokens if held.counts_tokens else 0
+        extra = 0
+        if held.counts_tokens:
+            extra = tokens - held.claim.tokens if held.name else tokens
         now_us = time_ns() // 1000
         flags = [int(held.month is not None), int(held.session is not None)]
         try:
@@ -108,7 +119,7 @@ class Limiter:
     async def raise_to(self, scope: Scope, since_us: int, spent: int, *, final: bool) -> bool:
         """Tells Redis what the request log holds of requests before `since_us`. False when it is too early or too late
         for that. Raises RedisAwayError."""
-        arguments = [since_us, spent, int(final)]
+        arguments = [since_us, spent, int(final), time_ns() // 1000]
         done, standing = await self._redis.run(scripts.RAISE, [scope.spend, scope.held], arguments)
         self._learn(scope, standing, tell=False)
         return bool(done)
@@ -116,15 +127,29 @@ class Limiter:
     def _settled(self, held: Held, tokens: int, cost: int, answer: asyncio.Future[Any]) -> None:
         error = None if answer.cancelled() else answer.exception()
         if answer.cancelled() or error is not None:
-            if error is not None and not isinstance(error, RedisAwayError):
-                logger.error("settlement.failed error=%s", error)
+            if isinstance(error, redis.RedisError):
+                self._note_refusal(error)
             self._settle_alone(held, tokens, cost)
             return
         for scope, standing in zip((held.month, held.session), answer.result(), strict=True):
             self._learn(scope, standing)
 
+    def _release(self, held: Held, answer: asyncio.Future[Any]) -> None:
+        if answer.cancelled() or answer.exception() is not None:
+            # Whatever Redis reserved, lapses.
+            return
+        if not answer.result()[0]:
+            self.settle(held, 0, 0)
+
+    def _note_refusal(self, error: redis.RedisError) -> None:
+        """Redis answers and does not do it: it is out of memory, or may not be written to."""
+        if not self._refusing:
+            logger.error("redis.refuses error=%s", error)
+        self._refusing = True
+
     def _settle_alone(self, held: Held, tokens: int, cost: int) -> None:
-        self._local.settle(held, tokens, cost)
+        if held.name:
+            self._local.settle(held, tokens, cost)
         for scope in held.scopes():
             self._uncounted[scope] = None
 
@@ -135,10 +160,10 @@ class Limiter:
         # A Redis that was lost knows less than this worker does.
         self._known.learn(scope, max(found.spent, self._known.get(scope)) if found.unsure else found.spent)
         if found.unsure and tell:
-            self._on_doubt(scope)
+            self._on_doubt(scope, found.since_us)
 
-    def _arguments(self, terms: Terms, held: Held) -> list[bytes | str | int]:
-        claim = held.claim
+    def _arguments(self, limits: LimitSettings, held: Held) -> list[bytes | str | int]:
+        claim, terms = held.claim, terms_of(limits)
         return [
             held.name,
             terms.requests,
@@ -148,10 +173,12 @@ class Limiter:
             terms.hard_stop,
             terms.session if held.session is not None else "",
             claim.cost,
-            claim.arrived_us,
+            time_ns() // 1000,
             self._lease_ms,
             self._known.get(held.month),
             self._known.get(held.session),
+            self._redis.run_id,
+            limits.set_at_us,
         ]
 
     def _returned(self) -> None:
@@ -168,7 +195,8 @@ class Limiter:
         if answer.cancelled() or answer.exception() is not None:
             self._uncounted[scope] = None
         else:
-            self._on_doubt(scope)
+            month, session = answer.result()
+            self._learn(scope, month or session)
 
     async def _renew(self) -> None:
         """Most requests end long before their reservation does."""
@@ -185,9 +213,9 @@ class Limiter:
 
 
 def read_standing(answer: Sequence[Any]) -> Standing:
-    """base, after, reserved, unsure, as the scripts return them."""
-    base, after, reserved, unsure = answer
-    return Standing(int(base) + int(after), int(reserved), bool(unsure))
+    """base, after, reserved, unsure, since, as the scripts return them."""
+    base, after, reserved, unsure, since = answer
+    return Standing(int(base) + int(after), int(reserved), bool(unsure), int(since))
 
 
 def _note_renewal(answer: asyncio.Future[Any]) -> None:

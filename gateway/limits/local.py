@@ -70,11 +70,11 @@ class LocalLimits:
         return Admission("", minute.requests, minute.tokens, held, self._known.get(month))
 
     def settle(self, held: Held, tokens: int, cost: int) -> None:
+        """What Redis admitted (`held.name`) before it went away stands in no figure of this worker yet."""
         minute = self._minutes.get(held.claim.project)
-        if minute is not None and minute.number == held.claim.minute:
+        if not held.name and minute is not None and minute.number == held.claim.minute:
             minute.tokens += tokens - held.claim.tokens
         for scope in held.scopes():
-            # What Redis admitted before it went away stands in no figure of this worker yet.
             self._known.add(scope, cost if held.name else cost - held.claim.cost)
 
     def forget(self) -> None:

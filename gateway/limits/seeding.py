@@ -13,10 +13,12 @@ from datetime import UTC, datetime, timedelta
 from time import time
 from uuid import UUID
 
+from redis import RedisError
+
 from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError
 from analytics.queries.spend import project_spend, session_spends
 from gateway.limits.connection import RedisAwayError
-from gateway.limits.keys import Scope
+from gateway.limits.keys import Scope, month_limits
 from gateway.limits.limiter import Limiter
 from gateway.limits.units import to_units
 
@@ -37,12 +39,14 @@ class Seeder:
         """`settle_seconds`: how long after its arrival a request is in the log at the latest."""
         self._settle = settle_seconds
         self._due: dict[Scope, float] = {}
+        self._since: dict[Scope, int] = {}
         self._news = asyncio.Event()
         self._failing = False
 
-    def doubt(self, scope: Scope) -> None:
+    def doubt(self, scope: Scope, since_us: int) -> None:
         """Cheap: called for every answer of Redis that says so."""
-        if scope not in self._due:
+        if self._since.get(scope) != since_us:
+            self._since[scope] = since_us
             self._due[scope] = 0.0
             self._news.set()
 
@@ -78,7 +82,7 @@ class Seeder:
         for scope in list(scopes)[:_MOST_SESSIONS]:
             try:
                 since_us, unsure = await limiter.since(scope)
-            except RedisAwayError:
+            except (RedisAwayError, RedisError):
                 self._due[scope] = time() + _RETRY_SECONDS
                 continue
             if since_us is not None:
@@ -86,7 +90,7 @@ class Seeder:
             elif unsure:
                 self._due[scope] = time() + _RETRY_SECONDS
             else:
-                del self._due[scope]
+                self._forget(scope)
         return asked
 
     async def _raise(self, limiter: Limiter, scope: Scope, since_us: int, spent: int) -> None:
@@ -94,15 +98,19 @@ class Seeder:
         final = age >= self._settle
         try:
             done = await limiter.raise_to(scope, since_us, spent, final=final)
-        except RedisAwayError:
+        except (RedisAwayError, RedisError):
             done = False
         if done and final:
-            del self._due[scope]
+            self._forget(scope)
         elif done:
             looks = [look for look in (*_LOOKS, self._settle) if look > age]
             self._due[scope] = since_us / 1_000_000 + min(looks, default=self._settle)
         else:
             self._due[scope] = time() + _RETRY_SECONDS
+
+    def _forget(self, scope: Scope) -> None:
+        self._due.pop(scope, None)
+        self._since.pop(scope, None)
 
     def _note_failure(self, reason: str) -> None:
         if not self._failing:
@@ -116,13 +124,14 @@ def _spends(asked: Mapping[Scope, int]) -> dict[Scope, int]:
     sessions: dict[str, dict[str, Scope]] = {}
     for scope, since_us in asked.items():
         if scope.month:
-            start = datetime.strptime(scope.month, "%Y-%m").replace(tzinfo=UTC)
-            found[scope] = to_units(project_spend(UUID(scope.project), start, max(start, _time(since_us))))
+            start, end = month_limits(scope.month)
+            until = min(max(start, _time(since_us)), end)
+            found[scope] = to_units(project_spend(UUID(scope.project), start, until))
         else:
             sessions.setdefault(scope.project, {})[scope.session_id] = scope
     for project, scopes in sessions.items():
-        until = {session_id: _time(asked[scope]) for session_id, scope in scopes.items()}
-        for session_id, cost in session_spends(UUID(project), until).items():
+        limits = {session_id: _time(asked[scope]) for session_id, scope in scopes.items()}
+        for session_id, cost in session_spends(UUID(project), limits).items():
             found[scopes[session_id]] = to_units(cost)
     return found
 

@@ -8,7 +8,7 @@ from analytics.contracts import RequestRecord
 from gateway import headers
 from gateway.errors import BudgetExceededError, RateLimitedError
 from gateway.limits.claims import Admission, Claim, Held
-from gateway.limits.estimate import completion_tokens, cost_units, first_price, prompt_tokens
+from gateway.limits.estimate import completion_tokens, cost_units, prices_of, prompt_tokens
 from gateway.limits.keys import seconds_left
 from gateway.limits.limiter import Limiter
 from gateway.limits.units import to_units
@@ -33,7 +33,7 @@ async def admit(runtime: Runtime, context: RequestContext, account: Account, att
         account.headers.session_id,
         account.arrived_us,
         prompt + completion,
-        cost_units(first_price(context, attempts), prompt, completion),
+        cost_units(prices_of(context, attempts), prompt, completion),
     )
     admission = await runtime.limiter.admit(limits, claim)
     account.held = admission.held

@@ -28,8 +28,8 @@ class RoutingSettings:
 class LimitSettings:
     """What a project may use (design, section 5, Limits and budgets). None means without a limit.
 
-    `hard_stop` and `alerts` speak of the month's budget; a session's budget always refuses. `is_set`: there is
-    something to count.
+    `hard_stop` and `alerts` speak of the month's budget; a session's budget always refuses. `set_at_us`: when, in
+    microseconds; what was spent before may not have been counted. `is_set`: there is something to count.
     """
 
     requests_per_minute: int | None = None
@@ -38,6 +38,7 @@ class LimitSettings:
     hard_stop: bool = False
     alerts: bool = False
     session_budget_usd: Decimal | None = None
+    set_at_us: int = field(default=0, compare=False)
     is_set: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -3,9 +3,14 @@
 -- KEYS: requests of the minute, tokens of the minute, spend and held of the month, spend and held of the session.
 -- ARGV: 1 reservation, 2 requests limit, 3 tokens limit, 4 tokens, 5 month's budget, 6 whether it refuses (1),
 --       7 session's budget, 8 cost, 9 now in microseconds, 10 lease in milliseconds, 11 and 12 what the worker last knew
---       of the month's and the session's spend. Limits and budgets that do not exist are ''.
+--       of the month's and the session's spend, 13 which start of Redis this is, 14 when the limits were set, in
+--       microseconds. Limits and budgets that do not exist are ''.
 -- Returns the name of the limit that refuses or '', requests and tokens of the minute with this one,
--- and base, after, reserved, unsure of the month and of the session with this one.
+-- and the standing (spend.lua) of the month and of the session with this one.
+
+-- Microseconds after which the request log is asked again about a scope of which nothing is in doubt.
+local RECHECK = 3600000000
+
 local requests, tokens = 0, 0
 if ARGV[2] ~= '' then
     requests = tonumber(whole(redis.call('GET', KEYS[1])))
@@ -18,8 +23,17 @@ end
 
 local cost = tonumber(ARGV[8])
 local function refuses(spend, held, budget, known, ttl_seconds)
-    if redis.call('EXISTS', spend) == 0 then
+    local found = redis.call('HMGET', spend, 'since', 'unsure', 'run', 'set')
+    if
+        not found[1]
+        -- Redis was started again, or another took its place: it may have forgotten what came last.
+        or found[3] ~= ARGV[13]
+        -- The budget may not have been counted before.
+        or tonumber(whole(found[4])) < tonumber(ARGV[14])
+        or not found[2] and tonumber(ARGV[9]) - tonumber(found[1]) > RECHECK
+    then
         doubt(spend, ARGV[9])
+        redis.call('HSET', spend, 'run', ARGV[13], 'set', larger(whole(found[4]), ARGV[14]))
     end
     redis.call('EXPIRE', spend, ttl_seconds)
     lapse(spend, held, ARGV[9])

@@ -1,10 +1,11 @@
 -- Shared by the scripts below: what a scope has spent, and who holds how much of it.
 --
--- A scope is a hash (base, after, reserved, since, unsure) and a sorted set of reservations by the millisecond at which
--- they lapse. `since` is a time in microseconds: what requests that arrived before it cost stands in `base`, the rest in
--- `after`. While `unsure` is there, `base` may lack requests that are only in the request log, and is raised to the
--- log's sum of what arrived before `since` (raise.lua). Amounts are integers as text: doubles would round from
--- 900,719 dollars on.
+-- A scope is a hash (base, after, reserved, since, last, unsure, run, set) and a sorted set of reservations by the
+-- millisecond at which they lapse. `since` is a time in microseconds: what requests that arrived before it cost stands
+-- in `base`, the rest in `after`, the latest of which arrived at `last`. While `unsure` is there, `base` may lack
+-- requests that are only in the request log, and is raised to the log's sum of what arrived before `since` (raise.lua).
+-- `base` never holds a request that arrived later: the larger of the two would then lack one of the other.
+-- Amounts are integers as text: doubles would round from 900,719 dollars on; times fit into them.
 
 local function whole(text) return text and text ~= '' and text or '0' end
 
@@ -14,19 +15,30 @@ local function larger(a, b)
     return a >= b and a or b
 end
 
--- From here on what is counted belongs after `now`: the log has the last word about what came before.
-local function doubt(spend, now)
-    local after = whole(redis.call('HGET', spend, 'after'))
+-- Without decimal places or exponent.
+local function text_of(number) return string.format('%.0f', number) end
+
+-- From here on what is counted belongs after `now`: the log has the last word about what came before. `lost`: when the
+-- latest of the requests arrived that are not counted here; a worker's clock may be ahead.
+local function doubt(spend, now, lost)
+    local found = redis.call('HMGET', spend, 'after', 'since', 'last')
+    local after = whole(found[1])
+    local since = math.max(
+        tonumber(now), tonumber(lost or '0') + 1, tonumber(whole(found[2])), tonumber(whole(found[3])) + 1
+    )
     if after ~= '0' then
         redis.call('HINCRBY', spend, 'base', after)
     end
-    redis.call('HSET', spend, 'after', '0', 'since', now, 'unsure', '1')
+    redis.call('HSET', spend, 'after', '0', 'since', text_of(since), 'unsure', '1')
 end
 
 local function clock_ms()
     local time = redis.call('TIME')
     return time[1] * 1000 + math.floor(time[2] / 1000)
 end
+
+-- Of a reservation `<request>|<amount>|<arrival>`.
+local function arrival(name) return tonumber(string.match(name, '|(%d+)$')) end
 
 local function unreserve(spend, name)
     local amount = string.match(name, '^[^|]*|(%d+)|')
@@ -36,15 +48,17 @@ end
 -- Reservations whose worker has not said for long that it still needs them.
 local function lapse(spend, held, now_us)
     local late = redis.call('ZRANGEBYSCORE', held, '-inf', clock_ms(), 'LIMIT', 0, 100)
+    local latest = 0
     for _, name in ipairs(late) do
         redis.call('ZREM', held, name)
         unreserve(spend, name)
+        latest = math.max(latest, arrival(name))
     end
-    if #late > 0 then doubt(spend, now_us) end
+    if #late > 0 then doubt(spend, now_us, latest) end
 end
 
--- base, after, reserved, unsure
+-- base, after, reserved, unsure, since
 local function standing(spend)
-    local found = redis.call('HMGET', spend, 'base', 'after', 'reserved', 'unsure')
-    return {whole(found[1]), whole(found[2]), whole(found[3]), found[4] and 1 or 0}
+    local found = redis.call('HMGET', spend, 'base', 'after', 'reserved', 'unsure', 'since')
+    return {whole(found[1]), whole(found[2]), whole(found[3]), found[4] and 1 or 0, whole(found[5])}
 end

@@ -60,7 +60,7 @@ async def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
 @asynccontextmanager
 async def worker(own: OwnRedis, *, lease: float = 60.0, **limits: Any) -> Any:
     doubts: list[Scope] = []
-    limiter = Limiter(own.url, workers=WORKERS, lease_seconds=lease, on_doubt=doubts.append)
+    limiter = Limiter(own.url, workers=WORKERS, lease_seconds=lease, on_doubt=lambda scope, _: doubts.append(scope))
     await until(lambda: limiter.is_connected)
     try:
         yield Worker(limiter, doubts, LimitSettings(**limits))
@@ -98,6 +98,52 @@ async def test_request__cancelled_while_it_asks__holds_nothing(own_redis: OwnRed
             await task
         await one.ask(cost=1)
         await until(lambda: spent(own_redis, one.month) == (0, 2))
+
+
+async def test_refused_request__cancelled_while_it_asks__gives_no_room_to_others(own_redis: OwnRedis) -> None:
+    async with worker(own_redis, tokens_per_minute=10) as one:
+        await one.ask(tokens=8)
+        task = asyncio.create_task(one.ask(tokens=8))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert (await one.ask(tokens=1)).tokens == 9
+
+
+async def test_redis_that_refuses__is_said_once_and_the_worker_goes_by_its_own(
+    own_redis: OwnRedis, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with worker(own_redis, requests_per_minute=4) as one:
+        own_redis.client.config_set("maxmemory", 1)
+        try:
+            with caplog.at_level(logging.WARNING, logger="gateway.limits"):
+                answers = [(await one.ask()).refused_by for _ in range(4)]
+        finally:
+            own_redis.client.config_set("maxmemory", 0)
+        assert answers == ["", "", "requests", "requests"]
+        assert [record.getMessage().split()[0] for record in caplog.records] == ["redis.refuses"]
+
+
+async def test_redis_restored_from_an_older_copy__is_doubted(fragile_redis: OwnRedis) -> None:
+    async with worker(fragile_redis, monthly_budget_usd=Decimal(10)) as one:
+        held = (await one.ask(cost=1)).held
+        since, _ = await one.limiter.since(one.month)
+        one.limiter.settle(held, 0, 1)
+        assert await one.limiter.raise_to(one.month, since, 0, final=True)
+        kept: Any = fragile_redis.client.dump(one.month.spend)
+        one.limiter.settle((await one.ask(cost=1)).held, 0, 1)
+        await until(lambda: spent(fragile_redis, one.month) == (2, 0))
+        one.doubts.clear()
+
+        fragile_redis.service.stop()
+        await until(lambda: not one.limiter.is_connected)
+        fragile_redis.start()
+        fragile_redis.client.restore(one.month.spend, 0, kept)
+        await until(lambda: one.limiter.is_connected)
+
+        await one.ask(cost=1)
+        assert one.doubts == [one.month]
 
 
 async def test_session__without_an_id__is_not_counted(own_redis: OwnRedis) -> None:
@@ -236,7 +282,7 @@ async def _return(own: OwnRedis, away: Away) -> None:
 async def test_redis_not_there_at_the_start__is_used_when_it_comes(fragile_redis: OwnRedis) -> None:
     fragile_redis.service.stop()
     doubts: list[Scope] = []
-    limiter = Limiter(fragile_redis.url, workers=1, lease_seconds=60, on_doubt=doubts.append)
+    limiter = Limiter(fragile_redis.url, workers=1, lease_seconds=60, on_doubt=lambda scope, _: doubts.append(scope))
     one = Worker(limiter, doubts, LimitSettings(requests_per_minute=1))
     try:
         assert [(await one.ask()).refused_by for _ in range(2)] == ["", "requests"]

@@ -47,10 +47,21 @@ class Terms:
 
 
 def admit(
-    own: OwnRedis, terms: Terms, name: str, *, tokens: int = 1, cost: int = 0, at: int = NOW, known: int = 0
+    own: OwnRedis,
+    terms: Terms,
+    name: str,
+    *,
+    tokens: int = 1,
+    cost: int = 0,
+    at: int = NOW,
+    now: int = 0,
+    known: int = 0,
+    run: str = "run-1",
+    set_at: int = 0,
 ) -> Any:
     limits = (terms.requests, terms.tokens, tokens, terms.month, terms.hard, terms.session)
-    return own.run(scripts.ADMIT, KEYS, f"{name}|{cost}|{at}", *limits, cost, at, LEASE_MS, known, known)
+    rest = (cost, now or at, LEASE_MS, known, known, run, set_at)
+    return own.run(scripts.ADMIT, KEYS, f"{name}|{cost}|{at}", *limits, *rest)
 
 
 def settle(own: OwnRedis, name: str, *, tokens: int = 0, cost: int = 0, at: int = NOW, now: int = NOW) -> Any:
@@ -58,7 +69,7 @@ def settle(own: OwnRedis, name: str, *, tokens: int = 0, cost: int = 0, at: int 
 
 
 def raise_to(own: OwnRedis, scope: Scope, since: int, spent: int, *, final: int = 0) -> Any:
-    return own.run(scripts.RAISE, [scope.spend, scope.held], since, spent, final)
+    return own.run(scripts.RAISE, [scope.spend, scope.held], since, spent, final, since)
 
 
 def spent(own: OwnRedis, scope: Scope) -> tuple[int, int]:
@@ -177,7 +188,7 @@ def test_admission__says_what_is_used(own_redis: OwnRedis) -> None:
     terms = Terms(requests=10, tokens=1000, month=100, session=50)
     admit(own_redis, terms, "a", tokens=10, cost=6)
     answer = admit(own_redis, terms, "b", tokens=20, cost=7)
-    assert answer == [b"", 2, 30, [b"0", b"0", b"13", 1], [b"0", b"0", b"13", 1]]
+    assert answer == [b"", 2, 30, [b"0", b"0", b"13", 1, str(NOW).encode()], [b"0", b"0", b"13", 1, str(NOW).encode()]]
 
 
 def test_month__that_only_warns__admits_and_counts(own_redis: OwnRedis) -> None:
@@ -229,7 +240,7 @@ def test_raise__compares_numbers_and_not_texts(own_redis: OwnRedis) -> None:
 
 def test_raise__final__ends_the_doubt(own_redis: OwnRedis) -> None:
     since = begin(own_redis)
-    assert raise_to(own_redis, MONTH, since, 40, final=1) == [1, [b"40", b"3", b"0", 0]]
+    assert raise_to(own_redis, MONTH, since, 40, final=1) == [1, [b"40", b"3", b"0", 0, str(since).encode()]]
 
 
 def test_raise__while_an_earlier_request_is_under_way__waits(own_redis: OwnRedis) -> None:
@@ -255,8 +266,8 @@ def test_raise__about_another_time__is_refused(own_redis: OwnRedis) -> None:
 def test_settlement__without_its_reservation__is_left_to_the_log(own_redis: OwnRedis) -> None:
     begin(own_redis)
     month, session = settle(own_redis, f"unknown|5|{NOW + 1}", cost=50, at=NOW + 1, now=NOW + 9)
-    assert (month, session) == ([b"3", b"0", b"0", 1], [b"0", b"0", b"0", 1])
-    assert own_redis.client.hget(MONTH.spend, "since") == str(NOW + 9).encode()
+    since = str(NOW + 9).encode()
+    assert (month, session) == ([b"3", b"0", b"0", 1, since], [b"0", b"0", b"0", 1, since])
 
 
 def test_reservation__nobody_renews__lapses_and_leaves_a_doubt(own_redis: OwnRedis) -> None:
@@ -267,8 +278,74 @@ def test_reservation__nobody_renews__lapses_and_leaves_a_doubt(own_redis: OwnRed
 
     answer = admit(own_redis, Terms(month=1000), "next", cost=2, at=NOW + 2)
 
-    assert answer[3] == [b"3", b"0", b"2", 1]
+    assert answer[3][:4] == [b"3", b"0", b"2", 1]
     assert own_redis.client.zrange(MONTH.held, 0, -1) == [f"next|2|{NOW + 2}".encode()]
+
+
+HOUR = 3_600_000_000
+
+
+def certain(own: OwnRedis) -> int:
+    """A month of 3 units of which nothing is in doubt."""
+    since = begin(own)
+    raise_to(own, MONTH, since, 0, final=1)
+    return since
+
+
+def unsure(own: OwnRedis) -> bool:
+    return bool(own.client.hexists(MONTH.spend, "unsure"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "doubted"),
+    [
+        ({}, False),
+        ({"set_at": NOW + 1}, True),
+        ({"run": "run-2"}, True),
+        ({"now": NOW + HOUR}, False),
+        ({"now": NOW + HOUR + 1}, True),
+    ],
+)
+def test_spend__is_doubted__when_something_may_not_have_been_counted(
+    own_redis: OwnRedis, asked: dict[str, Any], doubted: bool
+) -> None:
+    certain(own_redis)
+    admit(own_redis, Terms(month=1000), "later", cost=1, **asked)
+    assert unsure(own_redis) is doubted
+    assert spent(own_redis, MONTH) == (3, 1)
+    admit(own_redis, Terms(month=1000), "again", cost=1, **asked)
+    assert unsure(own_redis) is doubted
+
+
+def test_limits__of_an_older_setting__do_not_doubt_again(own_redis: OwnRedis) -> None:
+    certain(own_redis)
+    admit(own_redis, Terms(month=1000), "new", set_at=NOW + 5, at=NOW + 5)
+    raise_to(own_redis, MONTH, NOW + 5, 0, final=1)
+    admit(own_redis, Terms(month=1000), "of a worker that does not know yet", set_at=NOW + 1)
+    assert not unsure(own_redis)
+
+
+def test_doubt__never_leaves_a_later_request_in_what_the_log_is_asked_about(own_redis: OwnRedis) -> None:
+    certain(own_redis)
+    admit(own_redis, Terms(month=1000), "ahead", cost=1, at=NOW + 500, now=NOW + 1)
+    settle(own_redis, f"ahead|1|{NOW + 500}", cost=7, at=NOW + 500)
+    admit(own_redis, Terms(month=1000), "dead", cost=1, at=NOW + 600, now=NOW + 2)
+    own_redis.client.zadd(MONTH.held, {f"dead|1|{NOW + 600}": 1})
+
+    answer = admit(own_redis, Terms(month=1000), "slow", cost=1, at=NOW + 3, now=NOW + 4)
+
+    assert answer[3] == [b"10", b"0", b"1", 1, str(NOW + 601).encode()]
+    settle(own_redis, f"slow|1|{NOW + 3}", cost=2, at=NOW + 3)
+    raise_to(own_redis, MONTH, NOW + 601, 3 + 7 + 5 + 2, final=1)
+    assert spent(own_redis, MONTH) == (17, 0)
+
+
+def test_tokens__of_a_request_that_this_redis_never_admitted__make_no_room(own_redis: OwnRedis) -> None:
+    terms = Terms(tokens=100)
+    admit(own_redis, terms, "a", tokens=10)
+    settle(own_redis, f"lost|0|{NOW}", tokens=-900)
+    assert own_redis.client.get(KEYS[1]) == b"0"
+    assert own_redis.client.ttl(KEYS[1]) > 0
 
 
 def test_renewal__keeps_what_is_held_and_makes_nothing_new(own_redis: OwnRedis) -> None:
@@ -291,7 +368,8 @@ def test_since__asked_by_two_workers__is_told_to_one(own_redis: OwnRedis) -> Non
 def test_since__of_what_is_certain__is_nothing(own_redis: OwnRedis) -> None:
     since = begin(own_redis)
     raise_to(own_redis, MONTH, since, 0, final=1)
-    assert own_redis.run(scripts.SINCE, [MONTH.spend, MONTH.held], NOW, 0) == [b"", [b"0", b"3", b"0", 0]]
+    found = own_redis.run(scripts.SINCE, [MONTH.spend, MONTH.held], NOW, 0)
+    assert found == [b"", [b"0", b"3", b"0", 0, str(since).encode()]]
 
 
 def test_keys__of_one_project__lie_on_one_node_of_a_cluster() -> None:
