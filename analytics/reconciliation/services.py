@@ -12,7 +12,7 @@ from analytics.clickhouse.rollups import Rollup, list_rollups
 from analytics.leases import repair_lease
 from analytics.reconciliation.comparison import differing
 from analytics.reconciliation.rebuilding import rebuild
-from analytics.reconciliation.units import Unit, in_portions, list_projects, list_units
+from analytics.reconciliation.units import Unit, in_portions, list_abandoned, list_projects, list_units
 
 logger = logging.getLogger("analytics.reconciliation")
 
@@ -68,6 +68,8 @@ def reconcile(
         units = [unit for unit in list_units(project_id, since) if unit.is_closed(moment)]
         compared += len(units)
         found.extend(_reconcile_project(project_id, rollups, units, dry_run=dry_run))
+        if days is None:
+            found.extend(_reconcile_abandoned(project_id, rollups, units, dry_run=dry_run))
     report = Report(compared, found)
     logger.info(
         "rollups.reconciled units=%d differing=%d remaining=%d dry_run=%s",
@@ -84,6 +86,15 @@ def _reconcile_project(
         for rollup in rollups:
             for day in differing(rollup, project_id, portion):
                 yield _settle(project_id, rollup, by_day[day], dry_run=dry_run)
+
+
+def _reconcile_abandoned(
+    project_id: UUID, rollups: Sequence[Rollup], units: Sequence[Unit], *, dry_run: bool
+) -> Iterator[Difference]:
+    """Figures of requests that are not there."""
+    for rollup in rollups:
+        for unit in list_abandoned(rollup.table, project_id, units):
+            yield _settle(project_id, rollup, unit, dry_run=dry_run)
 
 
 def _settle(project_id: UUID, rollup: Rollup, unit: Unit, *, dry_run: bool) -> Difference:

@@ -35,6 +35,20 @@ class _Project:
     project_id: UUID
 
 
+@dataclass(frozen=True)
+class _Day:
+    day: date
+
+
+_NEVER = date(1970, 1, 1)
+_ABANDONED = """
+SELECT DISTINCT drop_date AS day FROM {table}
+WHERE project_id = {{project:UUID}} AND drop_date > today() AND drop_date < {{last:Date}}
+    AND drop_date NOT IN (SELECT DISTINCT drop_date FROM requests WHERE project_id = {{project:UUID}})
+ORDER BY day
+"""
+
+
 _PROJECTS = "SELECT DISTINCT project_id FROM requests ORDER BY project_id"
 # What expires today may be gone from one table and not yet from another.
 _UNITS = """
@@ -52,6 +66,22 @@ def list_projects() -> list[UUID]:
 def list_units(project_id: UUID, since: date) -> list[Unit]:
     """Those with requests made on `since` or later, with all their requests."""
     return client.query(_UNITS, {"project": project_id, "since": since}, row=Unit, name="reconciliation.units")
+
+
+def list_abandoned(table: str, project_id: UUID, units: Sequence[Unit]) -> list[Unit]:
+    """Days of expiry that a rollup has figures under, though no request, among those that the closed `units` span.
+
+    Later ones may be of a day that is just beginning.
+    """
+    if not units:
+        return []
+    sql = _ABANDONED.format(table=table)
+    values = {
+        "project": project_id,
+        "last": max(unit.day for unit in units).isoformat(),
+    }
+    found = client.query(sql, values, row=_Day, name="reconciliation.abandoned")
+    return [Unit(day.day, _NEVER, _NEVER, 0) for day in found]
 
 
 def in_portions(units: Iterable[Unit], *, most_requests: int) -> Iterator[Sequence[Unit]]:

@@ -99,6 +99,29 @@ def test_reconcile__another_project_of_the_same_days__keeps_its_rows(project: UU
     assert {rollup.table: _content(rollup, other) for rollup in list_rollups()} == before
 
 
+def test_reconcile__figures_of_no_request__are_removed(project: UUID) -> None:
+    unit = list_units(project, _LONG_AGO)[1]
+    client.execute(
+        "DELETE FROM requests WHERE project_id = {project:UUID} AND drop_date = {day:Date}",
+        {"project": project, "day": unit.day.isoformat()},
+    )
+
+    assert reconcile([project], days=30).differences == []
+    report = reconcile([project])
+
+    assert {found.table for found in report.differences} == {rollup.table for rollup in list_rollups()}
+    assert report.remaining == 0
+    assert reconcile([project]).differences == []
+
+
+def test_day__that_is_not_over__with_a_shorter_retention_than_before__is_left_alone(project: UUID, spool: Path) -> None:
+    store(spool, make_entry(project_id=str(project), retention_days=300))
+    before = _content(_rollup("requests_daily"), project)
+
+    assert reconcile([project]).differences == []
+    assert _content(_rollup("requests_daily"), project) == before
+
+
 def test_reconcile__all_projects__finds_them_by_their_requests(project: UUID) -> None:
     assert reconcile().units == 6
 
