@@ -61,9 +61,11 @@ CRYPTO_PATTERNS: tuple[str, ...] = (_CRYPTO.pattern,)
 def find_cards(data: bytes) -> Iterator[Span]:
     for match in _DIGITS.finditer(data):
         start, end = match.span()
-        if data[max(0, start - 1) : start].isalnum() or data[end : end + 1].isalnum():
-            continue
         groups = [(start + group.start(), start + group.end()) for group in _GROUP.finditer(data[start:end])]
+        if data[max(0, start - 1) : start].isalnum():
+            del groups[0]
+        if groups and data[end : end + 1].isalnum():
+            del groups[-1]
         yield from _cards_among(data, groups)
 
 

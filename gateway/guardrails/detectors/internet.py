@@ -22,7 +22,7 @@ _UNSPECIFIED_AFTER = re2.compile(
     r"(?i)(?:=|\b(?:address|addr|bind|host|ip|ipv6|server|src|dst|source|unspecified|(?:listen(?:s|ing)?|bind|bound)"
     r"(?: on| to)?)[ :\"'(]{1,3})$"
 )
-_VERSION_BEFORE = re2.compile(r"(?i)\bver(?:sion|\.)?[ :=]{1,2}$")
+_VERSION_BEFORE = re2.compile(r"(?i)(?:\bver(?:sion|\.)?[ :=]{1,2}|[<>=!~]=\s?)$")
 _LOOK_BACK = 24
 
 

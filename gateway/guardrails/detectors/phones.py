@@ -18,7 +18,9 @@ _INTERNATIONAL = re2.compile(
     r"(?i)(?:\+|\b00[ \-]?[1-9]|\b011[ \-][1-9]|\b001-)[ (]{0,2}[0-9]?" + _REST + "{6,14}" + _EXTENSION
 )
 _NORTH_AMERICAN = re2.compile(
-    r"(?i)(?:\b1[ .\-])?(?:\([2-9][0-9]{2}\)[ \-]?|\b[2-9][0-9]{2}[ .\-])[2-9][0-9]{2}[ .\-][0-9]{4}\b" + _EXTENSION
+    r"(?i)(?:\b1[ .\-])?(?:\([2-9][0-9]{2}\)[ \-]?|\b[2-9][0-9]{2}[ .\-])[2-9][0-9]{2}[ .\-][0-9]{4}"
+    + _EXTENSION
+    + r"\b"
 )
 _NATIONAL = re2.compile(r"(?:\(0[0-9]{1,4}\)|\b0[0-9]{1,4})[ \-/.](?:[ ]?[0-9]{1,4}[ \-.]?){1,4}[0-9]{2}\b")
 
@@ -26,22 +28,32 @@ _NUMBER = r"([+(]?[0-9]" + _REST + "{5,14}" + _EXTENSION + ")"
 _LABELS = (
     r"tele?phones?|phones?|phone numbers?|tel|tlf|telef(?:on|oon|ono)\w*|t[ée]l[ée]phone|tel[ée]fono|mobile?|m[óo]vil"
     r"|mob|cell(?:ular|phone)?|celular|desk|landline|hotline|fax|whats ?app|signal|sms|handy|rufnummer|mobilfunk\w*"
-    r"|call(?:ed|ing)?|dial|ring|text(?:ed)? (?:me|us|him|her|them)|reach(?:ed)?|rufen?|appele[rz]?|llam\w+"
-    r"|(?:my|his|her|our|their|your) (?:\w+ )?numbers?|contact(?: (?:number|no\.?|me|us|him|her|them))?"
+    r"|call(?:ed|ing)?|dial|ring|text(?:ed)? (?:me|us|him|her|them)|reach(?:ed)?|rufen?|appele[rz]?|ll[aá]m\w+"
+    r"|(?:my|his|her|our|their|your) (?:\w+ ){0,3}numbers?|(?:service|support|help|emergency|hotline) numbers?"
+    r"|contact(?: (?:number|no\.?|me|us|him|her|them))?"
 )
-_NAMED_BEFORE = re2.compile(r"(?i)\b(?:" + _LABELS + r")\b[^0-9+(\n]{0,32}(?::?\s{0,4})" + _NUMBER)
+_NAMED_BEFORE = re2.compile(
+    r"(?i)(?:\b(?:"
+    + _LABELS
+    + r")\b[^0-9+(\n]{0,32}(?::?\s{0,4})|(?:^|[\n,;|])\s*(?:ph|p|t|m|f|o|c|w|h)[.:]{1,2}\s{0,2})"
+    + _NUMBER
+)
+# One more of the kind that stands before it.
+_ANOTHER = re2.compile(r"(?i)\s?(?:or|and|/|,|;|und|oder|ou|et|y|o)\s" + _NUMBER)
 _NAMED_AFTER = re2.compile(
     r"(?i)(?:^|[^0-9a-z])"
     + _NUMBER
-    + r"[ \-(,\[]{1,3}(?:office|fax|mobile|mob|cell|home|work|tel|phone|desk|landline)\b"
+    + r"(?:[ \-(,\[]{1,3}(?:office|fax|mobile|mob|cell|home|work|tel|phone|desk|landline)"
+    r"|\s(?:is|was)\s(?:my|his|her|our|their|your)\s(?:\w+\s)?(?:number|phone|mobile|cell))\b"
 )
 # What is counted by another number: `my account number is …`
 _OTHER_NUMBER = re2.compile(
-    r"(?i)\b(?:account|acct|card|case|claim|customer|driver\S*|id|invoice|iban|licen[cs]e|member(?:ship)?|order|passport|policy"
-    r"|reference|routing|serial|ssn|tax|ticket|tracking|transaction|vat|zip)\b"
+    r"(?i)\b(?:account|acct|card|case|claim|customer (?:id|no|number)|driver\S*|id|invoice|iban"
+    r"|licen[cs]e|member(?:ship)?|order|passport|policy|reference|routing|serial|ssn|tax|ticket|tracking|transaction|vat|zip)\b"
 )
 _ONLY_BLANKS = re2.compile(r"^[0-9 ]+$")
 _SOCIAL_SECURITY = re2.compile(r"^[0-9]{3}[ .\-][0-9]{2}[ .\-][0-9]{4}$")
+_ZIP_CODE = re2.compile(r"^[0-9]{5}-[0-9]{4}$")
 _DATE = re2.compile(
     r"^(?:[0-9]{1,2}[ ./\-][0-9]{1,2}[ ./\-](?:[0-9]{2}|[0-9]{4})|[0-9]{4}[ ./\-][0-9]{1,2}[ ./\-][0-9]{1,2})$"
 )
@@ -50,6 +62,7 @@ _DATE = re2.compile(
 _REGIONS = ("GB", "DE", "FR", "IT", "AU", "IL", "IN", "BR", "ZA", "NL", "JP", "CH", "AT", "SE", "BE")
 _MIN_DIGITS, _MAX_DIGITS = 7, 15
 _MAX_GROUPS_AFTER = 3
+_MAX_ROW, _LOOK_AHEAD = 5, 64
 
 
 PHONE_PATTERNS: tuple[str, ...] = (
@@ -76,10 +89,21 @@ def find_phones(data: bytes) -> Iterator[Span]:
             spans += _accepted(data, (start, end))
     for match in _NAMED_BEFORE.finditer(data):
         if not _OTHER_NUMBER.search(data[match.start() : match.start(1)]):
-            spans += _accepted(data, match.span(1), sure=True)
+            spans += _accepted_row(data, match.span(1))
     for match in _NAMED_AFTER.finditer(data):
         spans += _accepted(data, match.span(1), sure=True)
     yield from _apart(spans)
+
+
+def _accepted_row(data: bytes, span: Span) -> Iterator[Span]:
+    """A number that is named as one, and those that follow it in the same breath."""
+    for _ in range(_MAX_ROW):
+        found = _accepted(data, span, sure=True)
+        yield from found
+        following = _ANOTHER.match(data[span[1] : span[1] + _LOOK_AHEAD]) if found else None
+        if following is None:
+            return
+        span = span[1] + following.start(1), span[1] + following.end(1)
 
 
 def _accepted(data: bytes, span: Span, *, sure: bool = False) -> list[Span]:
@@ -107,7 +131,7 @@ def _is_dialled(data: bytes, start: int, end: int) -> bool:
     digits = len(number) - len(number.translate(None, b"0123456789"))
     if data[end : end + 1].isalnum() or not _MIN_DIGITS <= digits <= _MAX_DIGITS:
         return False
-    return not _DATE.search(data[start:end])
+    return not _DATE.search(data[start:end]) and not _ZIP_CODE.search(data[start:end])
 
 
 @lru_cache(maxsize=4096)
