@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.core.handlers.asgi import ASGIHandler
 from django.core.management import CommandError, call_command
-from django.http import StreamingHttpResponse
+from django.http import HttpRequest, StreamingHttpResponse
 from django.test import AsyncClient
 from rest_framework.test import APIClient
+from typing_extensions import override
 
 from analytics.clickhouse import client
 from analytics.contracts import Outcome
@@ -169,6 +171,36 @@ async def test_export__client_leaves__no_further_piece_is_made() -> None:
     await pieces.aclose()
 
     assert made == [0]
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        worker.submit(made.clear)
+
+
+async def test_export__connection_closed__the_server_stops_the_stream() -> None:
+    """Through Django's own handler: what it does when the client hangs up is what ends the stream."""
+    made: list[int] = []
+    worker = ThreadPoolExecutor(max_workers=1)
+
+    def lines() -> Iterator[bytes]:
+        for number in range(1_000_000):
+            made.append(number)
+            yield b"%d\n" % number
+
+    class Streaming(ASGIHandler):
+        @override
+        async def get_response_async(self, request: HttpRequest) -> StreamingHttpResponse:
+            return StreamingHttpResponse(streamed(b"first\n", lines(), worker))
+
+    sent: asyncio.Queue[Any] = asyncio.Queue(maxsize=1)
+    messages: asyncio.Queue[Any] = asyncio.Queue()
+    messages.put_nowait({"type": "http.request", "body": b"", "more_body": False})
+    scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": [], "http_version": "1.1"}
+    serving = asyncio.create_task(Streaming()(scope, messages.get, sent.put))
+    while len(made) < 3:
+        await sent.get()
+    messages.put_nowait({"type": "http.disconnect"})
+    await serving
+
+    assert len(made) < 10
     with pytest.raises(RuntimeError, match="after shutdown"):
         worker.submit(made.clear)
 
