@@ -16,7 +16,9 @@ from core.views import ProjectAPIView
 class SessionTelemetryView(ProjectAPIView):
     def get(self, request: Request, project_id: UUID | str, session_id: str) -> Response:
         spans, logs = session_spans(self.project_id, session_id), session_logs(self.project_id, session_id)
-        return Response({"spans": [_span(row) for row in spans], "logs": [_log(row) for row in logs]})
+        return Response(
+            {"spans": [_readable(_span(row)) for row in spans], "logs": [_readable(_log(row)) for row in logs]}
+        )
 
 
 def _span(row: SpanRow) -> dict[str, Any]:
@@ -45,6 +47,15 @@ def _log(row: LogRow) -> dict[str, Any]:
         "body": row.body,
         "attributes": row.attributes,
     }
+
+
+def _readable(value: Any) -> Any:
+    """What a collector wrote that is no text reaches us as bytes."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, dict):
+        return {_readable(key): _readable(item) for key, item in value.items()}
+    return value
 
 
 def _iso(time: str) -> str:

@@ -188,6 +188,22 @@ def test_telemetry__collector_writes_itself__project_from_the_resource(api: APIC
     assert [found["body"] for found in logs] == ["x"]
 
 
+def test_telemetry__bytes_that_are_no_text__replaced(api: APIClient, project: Project) -> None:
+    """Ours replace them on the way in; a collector that writes itself may not."""
+    odd, attributes = b"a\xffb", {"gen_ai.session_id": SESSION, b"\xfe": b"v\x80"}
+    columns = ("ProjectId", "Timestamp", "TraceId", "SpanId", "SpanName", "StatusMessage", "SpanAttributes")
+    client.insert("otel_traces", columns, [(project.pk, START, odd, "s", odd, odd, attributes)], token=str(uuid4()))
+    client.insert(
+        "otel_logs", ("ProjectId", "Timestamp", "Body", "LogAttributes"), [(project.pk, START, odd, attributes)],
+        token=str(uuid4()),
+    )  # fmt: skip
+
+    (found,), (line,) = telemetry_of(api, project.pk)
+
+    assert (found["trace_id"], found["span_name"], line["body"]) == ("a\ufffdb",) * 3
+    assert found["attributes"] == line["attributes"] == {"gen_ai.session_id": SESSION, "\ufffd": "v\ufffd"}
+
+
 def test_telemetry__unknown_session__empty(api: APIClient, project: Project) -> None:
     assert telemetry_of(api, project.pk, "nobody") == ([], [])
 
