@@ -82,6 +82,13 @@ class RequestRow:
 
 
 @dataclass(frozen=True)
+class RequestDetailRow(RequestRow):
+    """`attributes` is what few requests have to say, by name: verdicts of guardrails, how a contract was broken."""
+
+    attributes: dict[str, str]
+
+
+@dataclass(frozen=True)
 class Payload:
     """Bodies as they went over the wire, JSON."""
 
@@ -167,10 +174,10 @@ def get_requests(project_id: UUID, keys: Sequence[tuple[datetime, UUID]]) -> lis
     return client.query(sql, params, row=RequestRow, name="requests.get_many")
 
 
-def get_request(project_id: UUID, request_id: UUID) -> RequestRow | None:
+def get_request(project_id: UUID, request_id: UUID) -> RequestDetailRow | None:
     where = "project_id = {project:UUID} AND request_id = {request:UUID}"
-    sql = f"SELECT {COLUMNS} FROM requests WHERE {where} LIMIT 1"  # noqa: S608 - as above
-    rows = client.query(sql, {"project": project_id, "request": request_id}, row=RequestRow, name="requests.get")
+    sql = f"SELECT {COLUMNS}, attributes FROM requests WHERE {where} LIMIT 1"  # noqa: S608 - as above
+    rows = client.query(sql, {"project": project_id, "request": request_id}, row=RequestDetailRow, name="requests.get")
     return rows[0] if rows else None
 
 

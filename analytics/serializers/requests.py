@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from analytics.queries.requests import Payload, RequestRow
+from analytics.queries.requests import Payload, RequestDetailRow, RequestRow
 
 
 def request_entry(row: RequestRow) -> dict[str, Any]:
@@ -50,14 +50,20 @@ def request_entry(row: RequestRow) -> dict[str, Any]:
     }
 
 
-def request_detail(row: RequestRow, payload: Payload | None) -> dict[str, Any]:
+def request_detail(row: RequestDetailRow, payload: Payload | None) -> dict[str, Any]:
     """`content_logged` tells an empty body from one that was not kept or is past its retention."""
     return {
         **request_entry(row),
+        "attributes": {name: _attribute(value) for name, value in row.attributes.items()},
         "content_logged": payload is not None,
         "request": stored_body(payload.request) if payload else None,
         "response": stored_body(payload.response) if payload else None,
     }
+
+
+def _attribute(text: str) -> Any:
+    """Lists and objects as such (verdicts of guardrails are one), anything else as the text it is."""
+    return stored_body(text) if text[:1] in ("[", "{") else text
 
 
 def stored_body(text: str) -> Any:
