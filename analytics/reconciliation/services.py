@@ -11,6 +11,7 @@ from uuid import UUID
 from analytics.clickhouse.rollups import Rollup, list_rollups
 from analytics.leases import repair_lease
 from analytics.reconciliation.comparison import differing
+from analytics.reconciliation.duplicates import TABLES, doubled_days, remove_doubles
 from analytics.reconciliation.rebuilding import rebuild
 from analytics.reconciliation.units import Unit, in_portions, list_abandoned, list_projects, list_units
 
@@ -23,18 +24,20 @@ _REQUESTS_AT_ONCE = 250_000
 
 @dataclass(frozen=True)
 class Difference:
-    """A unit of a rollup that differed. `equal` says whether it does not any more."""
+    """Figures that differed from their requests, or requests that were there twice, of the days `first` to `last`.
+
+    `equal` says whether that has been put right.
+    """
 
     project_id: UUID
     table: str
-    unit: Unit
+    first: date
+    last: date
     equal: bool
 
     @property
     def days(self) -> str:
-        """When its requests were made."""
-        first, last = self.unit.first, self.unit.last
-        return f"{first}" if first == last else f"{first}..{last}"
+        return f"{self.first}" if self.first == self.last else f"{self.first}..{self.last}"
 
 
 @dataclass(frozen=True)
@@ -83,9 +86,21 @@ def _reconcile_project(
 ) -> Iterator[Difference]:
     for portion in in_portions(units, most_requests=_REQUESTS_AT_ONCE):
         by_day = {unit.day: unit for unit in portion}
+        for table in TABLES:
+            for day in doubled_days(table, project_id, portion):
+                yield _remove(project_id, table, day, dry_run=dry_run)
         for rollup in rollups:
             for day in differing(rollup, project_id, portion):
                 yield _settle(project_id, rollup, by_day[day], dry_run=dry_run)
+
+
+def _remove(project_id: UUID, table: str, day: date, *, dry_run: bool) -> Difference:
+    """Before the figures are looked at: these count what is there."""
+    logger.warning("requests.doubled table=%s project_id=%s day=%s", table, project_id, day)
+    if dry_run:
+        return Difference(project_id, table, day, day, equal=False)
+    with repair_lease(project_id):
+        return Difference(project_id, table, day, day, equal=remove_doubles(table, project_id, day))
 
 
 def _reconcile_abandoned(
@@ -100,6 +115,7 @@ def _reconcile_abandoned(
 def _settle(project_id: UUID, rollup: Rollup, unit: Unit, *, dry_run: bool) -> Difference:
     logger.warning("rollup.differs table=%s project_id=%s drop_date=%s", rollup.table, project_id, unit.day)
     if dry_run:
-        return Difference(project_id, rollup.table, unit, equal=False)
+        return Difference(project_id, rollup.table, unit.first, unit.last, equal=False)
     with repair_lease(project_id):
-        return Difference(project_id, rollup.table, unit, equal=rebuild(rollup, project_id, unit))
+        equal = rebuild(rollup, project_id, unit)
+    return Difference(project_id, rollup.table, unit.first, unit.last, equal=equal)

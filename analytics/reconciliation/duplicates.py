@@ -1,0 +1,66 @@
+"""Rows of one request that are there twice, and removing all but one.
+
+The token of a batch keeps it from happening. But a table that an upgrade made anew knows no earlier tokens, so a batch
+that was stored without its shipper being told, right before, is stored again.
+
+What is removed is named by its place in its part. If a merge moves a row between the two statements the place is gone
+and nothing is removed, until the next look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from uuid import UUID
+
+from analytics.clickhouse import client
+from analytics.reconciliation.comparison import LIMITS, scope
+from analytics.reconciliation.units import Unit
+
+TABLES = ("requests", "payloads")
+
+_PLACE = "concat(_part, ' ', toString(_part_offset))"
+_MOST_AT_ONCE = 5_000
+
+
+@dataclass(frozen=True)
+class _Day:
+    day: date
+
+
+_OF_UNITS = """project_id = {project:UUID}
+    AND ts >= toDateTime64({first:Date}, 6, 'UTC') AND ts < toDateTime64({last:Date} + 1, 6, 'UTC')"""
+_DAYS = """
+SELECT toDate(ts, 'UTC') AS day FROM {table} WHERE {where}
+GROUP BY day HAVING count() > uniqExact(request_id) ORDER BY day
+"""
+_PLACES = """
+SELECT place FROM (
+    SELECT {place} AS place, row_number() OVER (PARTITION BY request_id ORDER BY _part, _part_offset) AS number
+    FROM {table}
+    WHERE {where} AND request_id IN (
+        SELECT request_id FROM {table} WHERE {where} GROUP BY request_id HAVING count() > 1
+    )
+) WHERE number > 1 LIMIT {limit}
+"""
+
+
+def doubled_days(table: str, project_id: UUID, units: Sequence[Unit]) -> list[date]:
+    """The days (UTC) of requests, among those of `units`, with some request more than once."""
+    sql = _DAYS.format(table=table, where=_OF_UNITS)
+    name = f"reconciliation.doubled.{table}"
+    found = client.query(sql, scope(project_id, units), row=_Day, name=name, database_settings=LIMITS)
+    return [row.day for row in found]
+
+
+def remove_doubles(table: str, project_id: UUID, day: date) -> bool:
+    """All rows of a request but one; False when some are left."""
+    unit = Unit(day, day, day, 0)
+    sql = _PLACES.format(table=table, where=_OF_UNITS, place=_PLACE, limit=_MOST_AT_ONCE)
+    found = client.execute(sql, scope(project_id, [unit]), settings=LIMITS)
+    places = [place for (place,) in found]
+    if places:
+        remove = f"DELETE FROM {table} WHERE {_OF_UNITS} AND {_PLACE} IN {{places:Array(String)}}"  # noqa: S608 - names and fragments of this file
+        client.execute(remove, {**scope(project_id, [unit]), "places": places}, settings=LIMITS)
+    return not doubled_days(table, project_id, [unit])
