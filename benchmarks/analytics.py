@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from tqdm import tqdm
 
 from benchmarks import report as machine_report
-from benchmarks.analytics_report import Asked, Report, markdown, picture, write
+from benchmarks.analytics_report import Asked, Report, explained, markdown, picture, write
 from benchmarks.analytics_store import Store, store, table_sizes, wait_for_merges
 from benchmarks.targets.base import ROOT
 
@@ -35,6 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _prepare_django(measured)
         found = _measure(options, measured)
     print(markdown(found))
+    if options.explain:
+        print("", explained(found), sep="\n")
     if options.json is not None:
         options.json.write_text(json.dumps(asdict(found), indent=1) + "\n")
     if options.picture is not None:
@@ -54,6 +56,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--calls", type=_number, default=60, help="of each question (default 60)")
     parser.add_argument("--data", type=Path, help="keep the store here, and reuse what an earlier run left")
     parser.add_argument("--only", default="", help="questions whose group or name contains this")
+    parser.add_argument("--explain", action="store_true", help="also say what every query of a question takes")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     parser.add_argument("--picture", type=Path, help="write an SVG to this file")
     parser.add_argument("--write-docs", action="store_true", help="put the tables into docs/performance.md")
@@ -110,16 +113,19 @@ def _measure(options: argparse.Namespace, measured: Store) -> Report:
 
 
 def _ask(asker: Asker, question: Question, sample: Sample, calls: int, measured: Store) -> Asked:
+    from benchmarks.analytics_queries import watched
+
     for _ in range(_WARM_UP):
         asker.ask(question.ask(sample))
     milliseconds: list[float] = []
     statuses: Counter[int] = Counter()
-    engine, own = measured.cpu_seconds(), time.process_time()
-    for _ in range(calls):
-        call = question.ask(sample)
-        started = time.perf_counter()
-        statuses[asker.ask(call)] += 1
-        milliseconds.append((time.perf_counter() - started) * 1000)
+    with watched(measured) as queries:
+        engine, own = measured.cpu_seconds(), time.process_time()
+        for _ in range(calls):
+            call = question.ask(sample)
+            started = time.perf_counter()
+            statuses[asker.ask(call)] += 1
+            milliseconds.append((time.perf_counter() - started) * 1000)
     engine_cpu, own_cpu = measured.cpu_seconds() - engine, time.process_time() - own
     milliseconds.sort()
     return Asked(
@@ -131,6 +137,7 @@ def _ask(asker: Asker, question: Question, sample: Sample, calls: int, measured:
         slowest=milliseconds[-1],
         engine_cpu=engine_cpu * 1000 / calls if measured.engine is not None else None,
         own_cpu=own_cpu * 1000 / calls,
+        queries=[one.per_call(calls) for one in queries],
         failures={str(status): count for status, count in statuses.items() if status != 200},
     )
 

@@ -18,6 +18,16 @@ _FAST, _SLOW, _TAIL = "#1f6f8b", "#c1440e", "#bcd5de"
 
 
 @dataclass(frozen=True, slots=True)
+class AskedQuery:
+    """Of one call of a question on average: how often it ran, and milliseconds of wall time and of the engine's CPU."""
+
+    name: str
+    runs: float
+    milliseconds: float
+    engine_cpu: float
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """Milliseconds of `calls` calls of one question; CPU is a call's on average. `failures` are counts by status."""
 
@@ -29,6 +39,7 @@ class Asked:
     slowest: float
     engine_cpu: float | None
     own_cpu: float
+    queries: list[AskedQuery]
     failures: dict[str, int]
 
 
@@ -49,6 +60,15 @@ class Report:
 
 def markdown(report: Report) -> str:
     return "\n".join([*_questions(report), "", *_tables(report), "", *_remarks(report)])
+
+
+def explained(report: Report) -> str:
+    lines = ["| Question | query | runs | ms | engine CPU ms |", "|---|---|---|---|---|"]
+    for asked in report.questions:
+        for query in asked.queries:
+            figures = f"{query.runs:.2f} | {query.milliseconds:.0f} | {query.engine_cpu:.0f}"
+            lines.append(f"| {asked.group}: {asked.name} | {query.name} | {figures} |")
+    return "\n".join(lines)
 
 
 def write(path: Path, report: Report) -> None:

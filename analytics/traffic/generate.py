@@ -22,7 +22,7 @@ from analytics.clickhouse import client
 from analytics.traffic.catalogue import MODELS
 from analytics.traffic.concurrently import in_order
 from analytics.traffic.expansion import Period, constants, of_slice, statement
-from analytics.traffic.rhythm import Slice, slices
+from analytics.traffic.rhythm import LARGEST_TEXT_SLICE, Slice, slices
 from analytics.traffic.scratch import text_table
 from analytics.traffic.texts import Texts
 
@@ -35,6 +35,7 @@ _MOST_USERS = 60_000
 
 # Spans are wide: those of some sessions are enough to look at.
 _SESSIONS_PER_TRACED = 5
+_BLOCK_BYTES = 100_000_000
 # One thread of the engine writes a block; merges take what a second one leaves of a small machine.
 _WORKERS = 2
 
@@ -101,7 +102,7 @@ def generate(plan: Plan, texts: Texts, *, written: Callable[[int], object]) -> N
         texts=texts,
         period=plan.period,
     )
-    blocks = list(_blocks(plan))
+    blocks = list(_blocks(plan, texts))
     with text_table(texts) as table:
 
         def write(block: tuple[str, Slice]) -> int:
@@ -127,15 +128,20 @@ def _kinds(plan: Plan, one: Slice) -> Iterator[tuple[str, int]]:
         yield "logs", _SESSIONS_PER_TRACED
 
 
-def _blocks(plan: Plan) -> Iterator[tuple[str, Slice]]:
+def _blocks(plan: Plan, texts: Texts) -> Iterator[tuple[str, Slice]]:
     """How the sessions of a block are drawn, and the block."""
     period = plan.period
-    usual = slices(
-        plan.requests - plan.marathon, period.since, period.until, texts_from=period.texts_from, seed=plan.seed
-    )
-    for one in usual:
+    largest = max(1, min(LARGEST_TEXT_SLICE, _BLOCK_BYTES // texts.bytes_per_request))
+    for one in slices(
+        plan.requests - plan.marathon,
+        period.since,
+        period.until,
+        texts_from=period.texts_from,
+        seed=plan.seed,
+        largest_with_texts=largest,
+    ):
         yield "drawn", one
     if plan.marathon:
         since = max(period.since, period.until - timedelta(days=_MARATHON_DAYS))
-        with_texts = since >= period.texts_from
+        with_texts = since >= period.texts_from and plan.marathon <= largest
         yield "marathon", Slice(0, plan.marathon, (since, period.until), (0.0, 1.0), with_texts)

@@ -17,8 +17,8 @@ _BY_WEEKDAY = (1.0, 1.06, 1.08, 1.04, 0.92, 0.42, 0.38)
 _GROWTH = 2.2  # how much busier the last day is than the first
 _NOISE = 0.12
 
-# A block of an insert is one part for every day and table it touches: large enough to make few, small enough for the
-# memory of an embedded engine. Texts make a row twenty times as heavy.
+# A block of an insert is one part for every partition and table it touches: large enough to make few, small enough for
+# the memory of an embedded engine. Texts make a row twenty times as heavy, or more.
 SMALLEST_SLICE = 20_000
 LARGEST_SLICE = 100_000
 LARGEST_TEXT_SLICE = 20_000
@@ -52,12 +52,20 @@ def hourly_weights(start: datetime, end: datetime, seed: int) -> list[tuple[date
     return weights
 
 
-def slices(requests: int, start: datetime, end: datetime, *, texts_from: datetime, seed: int) -> list[Slice]:
+def slices(
+    requests: int,
+    start: datetime,
+    end: datetime,
+    *,
+    texts_from: datetime,
+    seed: int,
+    largest_with_texts: int = LARGEST_TEXT_SLICE,
+) -> list[Slice]:
     """The whole history in order of time; the requests of all slices are `requests`."""
     hours = hourly_weights(start, end, seed)
     total = sum(weight for _, weight in hours)
-    pieces = list(_pieces(hours, end, math.ceil(max(w for _, w in hours) * requests / total / LARGEST_TEXT_SLICE)))
-    groups = list(_groups(pieces, requests / total, texts_from))
+    pieces = list(_pieces(hours, end, math.ceil(max(w for _, w in hours) * requests / total / largest_with_texts)))
+    groups = list(_groups(pieces, requests / total, texts_from, largest_with_texts))
     counts = _rounded([requests * sum(weight for _, weight in group) / total for group in groups], requests)
     found = []
     for number, (group, count, following) in enumerate(zip(groups, counts, [*groups[1:], None], strict=True), 1):
@@ -74,14 +82,14 @@ def _pieces(hours: Sequence[tuple[datetime, float]], end: datetime, parts: int) 
 
 
 def _groups(
-    pieces: Sequence[tuple[datetime, float]], per_weight: float, texts_from: datetime
+    pieces: Sequence[tuple[datetime, float]], per_weight: float, texts_from: datetime, largest_with_texts: int
 ) -> Iterator[list[tuple[datetime, float]]]:
     """Pieces that are written together: whole days while those are small, parts of a day when they are large."""
     group: list[tuple[datetime, float]] = []
     filled = 0.0
     for moment, weight in pieces:
         with_texts = moment >= texts_from
-        largest = LARGEST_TEXT_SLICE if with_texts else LARGEST_SLICE
+        largest = largest_with_texts if with_texts else LARGEST_SLICE
         full = filled + weight * per_weight > largest
         turned = bool(group) and with_texts and group[-1][0] < texts_from
         midnight = moment.hour == moment.minute == 0 and filled >= SMALLEST_SLICE

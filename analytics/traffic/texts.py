@@ -57,6 +57,23 @@ class Texts:
     firsts: Sequence[int]
     lengths: Sequence[int]
 
+    @property
+    def bytes_per_request(self) -> int:
+        """On average, of all four texts of a row."""
+        parts = (
+            len(text.encode())
+            for one in self.exchanges
+            for text in (
+                one.prompt_head,
+                one.prompt_tail,
+                one.request_head,
+                one.request_tail,
+                one.answer,
+                one.answer_json,
+            )
+        )
+        return 1 + sum(parts) // len(self.exchanges)
+
 
 def read_texts(file: Path) -> Texts:
     """One conversation a line: `messages` in the form of chat completions, and optional fields of the request.

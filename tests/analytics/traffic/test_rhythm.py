@@ -32,6 +32,12 @@ def test_a_slice_never_grows_beyond_the_memory_of_an_engine() -> None:
     assert max(one.requests for one in found) <= 1.2 * LARGEST_TEXT_SLICE
 
 
+def test_long_texts_make_small_slices() -> None:
+    found = slices(1_000_000, START, END, texts_from=TEXTS_FROM, seed=3, largest_with_texts=2_000)
+    assert max(one.requests for one in found if one.with_texts) <= 2_400
+    assert sum(one.requests for one in found) == 1_000_000
+
+
 def test_blocks_of_large_histories_touch_few_days() -> None:
     found = slices(10_000_000, START, END, texts_from=END, seed=3)
     assert all(one.borders[-1] - one.borders[0] <= timedelta(hours=36) for one in found)

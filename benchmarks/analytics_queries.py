@@ -1,0 +1,59 @@
+"""Which queries of the store a question comes down to, and what each of them takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from analytics.clickhouse import client
+from benchmarks.analytics_report import AskedQuery
+from benchmarks.analytics_store import Store
+
+
+@dataclass(slots=True)
+class Query:
+    """Sums over all its runs, in seconds; CPU is the engine's."""
+
+    name: str
+    runs: int = 0
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+
+    def per_call(self, calls: int) -> AskedQuery:
+        return AskedQuery(self.name, self.runs / calls, self.seconds * 1000 / calls, self.cpu_seconds * 1000 / calls)
+
+
+class Watched(list[Query]):
+    """In the order of their first runs."""
+
+    def of(self, name: str) -> Query:
+        found = next((query for query in self if query.name == name), None)
+        if found is None:
+            found = Query(name)
+            self.append(found)
+        return found
+
+
+@contextmanager
+def watched(measured: Store) -> Iterator[Watched]:
+    """Every query asks `client.query`, which is watched meanwhile."""
+    queries, ask = Watched(), client.query
+
+    def query(*arguments: Any, name: str, **options: Any) -> Any:
+        started, cpu = time.perf_counter(), measured.cpu_seconds()
+        try:
+            return ask(*arguments, name=name, **options)
+        finally:
+            one = queries.of(name)
+            one.runs += 1
+            one.seconds += time.perf_counter() - started
+            one.cpu_seconds += measured.cpu_seconds() - cpu
+
+    client.query = query
+    try:
+        yield queries
+    finally:
+        client.query = ask
