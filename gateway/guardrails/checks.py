@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple, Protocol
 
 from gateway.guardrails.detectors.injection import injection_score
 from gateway.guardrails.detectors.pii import PiiKind, find_pii
 from gateway.guardrails.detectors.topics import find_topics
+from gateway.guardrails.remembered import Remembered
 from gateway.guardrails.settings import GuardrailSettings
 from gateway.guardrails.spoken import Speaker, Spoken, spoken_in
 from gateway.guardrails.tools import tools_of
 from gateway.guardrails.verdicts import Guardrail
+
+_personal_data = Remembered(find_pii)
+_score = Remembered(partial(injection_score, untrusted=False))
+_untrusted_score = Remembered(partial(injection_score, untrusted=True))
 
 
 class Finding(NamedTuple):
@@ -94,7 +99,7 @@ class PersonalData:
         for spoken in request.said_by(Speaker.USER, Speaker.UNTRUSTED, Speaker.ASSISTANT):
             found.update(
                 entity.kind
-                for entity in find_pii(spoken.text)
+                for entity in _personal_data(spoken.text)
                 if not operator or spoken.text[entity.start : entity.end] not in operator
             )
         for kind in sorted(found):
@@ -106,7 +111,7 @@ class PromptInjection:
 
     def look_at(self, request: Request) -> Iterable[Finding]:
         for spoken in request.said_by(Speaker.USER, Speaker.UNTRUSTED):
-            scored = injection_score(spoken.text, untrusted=spoken.speaker is Speaker.UNTRUSTED)
+            scored = (_untrusted_score if spoken.speaker is Speaker.UNTRUSTED else _score)(spoken.text)
             if scored.is_injection:
                 told = "The request looks like a prompt injection"
                 yield Finding(Guardrail.PROMPT_INJECTION, told, ", ".join(scored.rules), scored.score)

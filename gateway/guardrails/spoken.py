@@ -53,10 +53,9 @@ def spoken_in(fields: Mapping[str, Any]) -> Iterator[Spoken]:
 def _of_message(message: Mapping[str, Any]) -> Iterator[Spoken]:
     speaker = _SPEAKERS[message["role"]]
     yield from _of_content(message.get("content"), speaker)
-    for call in message.get("tool_calls") or ():
-        yield from _of_call(call, speaker)
-    if message.get("function_call") is not None:
-        yield from _of_call(message["function_call"], speaker)
+    for call in (*(message.get("tool_calls") or ()), message.get("function_call")):
+        # The arguments are JSON in a text, or a text of their own.
+        yield from _of_value(call, speaker)
     for key, value in message.items():
         if key not in _NOT_SPOKEN and key not in _SPOKEN_APART:
             yield from _of_value(value, speaker)
@@ -96,11 +95,6 @@ def _text_of(part: Mapping[str, Any]) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def _of_call(call: Any, speaker: Speaker) -> Iterator[Spoken]:
-    """The arguments, which are JSON in a text, or a text of their own."""
-    yield from _of_value(call, speaker)
-
-
 def _of_value(value: Any, speaker: Speaker) -> Iterator[Spoken]:
     text = "\n".join(_lines(value, ""))
     if text:
@@ -119,22 +113,34 @@ def readable(text: str) -> str:
 
 def _lines(value: Any, name: str, depth: int = 0) -> Iterator[str]:
     """The tree's leaves, each after its name: `phone: 555 0100` says more than the number."""
-    if isinstance(value, str):
-        text = _decoded(value)
-        nested = _nested(text) if depth < _MAX_NESTING else None
-        if nested is None:
-            yield f"{name}: {text}" if name else text
-        else:
-            yield from _lines(nested, name, depth + 1)
-    elif isinstance(value, dict) and depth < _MAX_NESTING:
+    if depth >= _MAX_NESTING:
+        yield msgspec.json.encode(value).decode()
+    elif isinstance(value, str):
+        yield from _lines_of_text(value, name, depth)
+    elif isinstance(value, dict) and value:
         for key, item in value.items():
             if key not in _NOT_SPOKEN:
                 yield from _lines(item, key, depth + 1)
-    elif isinstance(value, list) and depth < _MAX_NESTING:
+    elif isinstance(value, list) and value:
         for item in value:
             yield from _lines(item, name, depth + 1)
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield f"{name}: {value}" if name else str(value)
+        yield _named(name, str(value))
+    elif name:
+        yield name
+
+
+def _lines_of_text(value: str, name: str, depth: int) -> Iterator[str]:
+    text = _decoded(value)
+    nested = _nested(text)
+    if nested is None:
+        yield _named(name, text)
+    else:
+        yield from _lines(nested, name, depth + 1)
+
+
+def _named(name: str, text: str) -> str:
+    return f"{name}: {text}" if name else text
 
 
 def _nested(text: str) -> Any:

@@ -8,15 +8,20 @@ from typing import Any
 
 def tools_of(fields: Mapping[str, Any]) -> Iterator[str]:
     """Offered, forced by `tool_choice`, and called in the conversation, `functions` of old included."""
-    for tool in (*(fields.get("tools") or ()), *(fields.get("functions") or ())):
+    for tool in (*_list(fields.get("tools")), *_list(fields.get("functions"))):
         yield from _names(tool)
     yield from _names(fields.get("tool_choice"))
     yield from _names(fields.get("function_call"))
     for message in fields["messages"]:
-        for call in (*(message.get("tool_calls") or ()), message.get("function_call")):
+        for call in (*_list(message.get("tool_calls")), message.get("function_call")):
             yield from _names(call)
         if message["role"] in ("tool", "function"):
             yield from _names(message)
+
+
+def _list(value: Any) -> list[Any]:
+    """Fields that pass through to providers can be anything."""
+    return value if isinstance(value, list) else []
 
 
 def _names(tool: Any) -> Iterator[str]:
@@ -30,5 +35,5 @@ def _names(tool: Any) -> Iterator[str]:
     if isinstance(kind, str) and kind not in ("function", "custom"):
         yield kind
     if kind == "allowed_tools" and isinstance(inner, Mapping):
-        for allowed in inner.get("tools") or ():
+        for allowed in _list(inner.get("tools")):
             yield from _names(allowed)

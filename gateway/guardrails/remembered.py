@@ -1,0 +1,36 @@
+"""What was found in a text before: conversations come again whole with every turn."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from gateway.guardrails.detectors.characters import encoded
+
+Found = TypeVar("Found")
+
+# Shorter texts are as quick to read as to look up.
+_WORTH_CHARACTERS = 200
+_ENTRIES = 4096
+
+
+class Remembered(Generic[Found]):
+    """A detector that reads a text once. It keeps digests and what was found, never a text."""
+
+    def __init__(self, detect: Callable[[str], Found]) -> None:
+        self._detect = detect
+        self._found: dict[bytes, Found] = {}
+
+    def __call__(self, text: str) -> Found:
+        if len(text) < _WORTH_CHARACTERS:
+            return self._detect(text)
+        digest = hashlib.blake2b(encoded(text), digest_size=16).digest()
+        try:
+            return self._found[digest]
+        except KeyError:
+            found = self._detect(text)
+        if len(self._found) >= _ENTRIES:
+            self._found.clear()
+        self._found[digest] = found
+        return found

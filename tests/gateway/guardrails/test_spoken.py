@@ -1,0 +1,147 @@
+"""Every text of a request is read, whatever JSON it stands in; nothing that a request may hold is too odd."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.guardrails.remembered import Remembered
+from gateway.guardrails.spoken import Speaker, spoken_in
+from gateway.guardrails.spotlight import Spotlight
+from gateway.guardrails.tools import tools_of
+from gateway.wire import decode_request
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+NEEDLE = "needle@example.org"
+
+
+def nested(value: Any, depth: int) -> Any:
+    return value if depth == 0 else [nested(value, depth - 1)]
+
+
+@pytest.mark.parametrize(
+    ("message", "speaker"),
+    [
+        ({"role": "user", "content": NEEDLE}, Speaker.USER),
+        ({"role": "system", "content": [{"type": "text", "text": NEEDLE}]}, Speaker.OPERATOR),
+        ({"role": "tool", "tool_call_id": "1", "content": json.dumps({"to": NEEDLE})}, Speaker.UNTRUSTED),
+        (
+            {
+                "role": "user",
+                "content": [{"type": "document_url", "document_url": {"url": f"data:text/plain,{NEEDLE}"}}],
+            },
+            Speaker.UNTRUSTED,
+        ),
+        ({"role": "user", "content": [{"type": "newer", "inner": {"any": [NEEDLE]}}]}, Speaker.UNTRUSTED),
+        ({"role": "user", "content": "hi", "name": NEEDLE}, Speaker.USER),
+        ({"role": "assistant", "content": None, "refusal": NEEDLE}, Speaker.ASSISTANT),
+        (
+            {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": NEEDLE}},
+            Speaker.ASSISTANT,
+        ),
+        (
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"function": {"arguments": json.dumps({NEEDLE: {}})}}],
+            },
+            Speaker.ASSISTANT,
+        ),
+        (
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"function": {"arguments": json.dumps(nested(NEEDLE, 150))}}],
+            },
+            Speaker.ASSISTANT,
+        ),
+        ({"role": "assistant", "content": None, "tool_calls": [{"custom": {"input": NEEDLE}}]}, Speaker.ASSISTANT),
+    ],
+)
+def test_spoken_in__needle__is_read_and_has_its_speaker(message: dict[str, Any], speaker: Speaker) -> None:
+    body = json.dumps({"model": "gpt-4o", "messages": [message]}).encode()
+    decode_request(body)
+    read = [spoken for spoken in spoken_in(json.loads(body)) if NEEDLE in spoken.text]
+    assert [spoken.speaker for spoken in read] == [speaker]
+
+
+def test_spoken_in__prediction__is_the_users() -> None:
+    fields = {"messages": [], "prediction": {"type": "content", "content": NEEDLE}}
+    assert [spoken.text for spoken in spoken_in(fields)] == [NEEDLE]
+
+
+def test_spoken_in__picture__says_nothing() -> None:
+    part = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    assert list(spoken_in({"messages": [{"role": "user", "content": [part]}]})) == []
+
+
+@given(st.sampled_from(["user", "assistant", "tool"]), JSON, JSON, JSON, JSON)
+def test_request__any_json_in_open_fields__is_read(
+    role: str, extra: Any, calls: Any, functions: Any, tool: Any
+) -> None:
+    message = {
+        "role": role,
+        "tool_call_id": "1",
+        "content": [{"type": "odd", "more": extra}, {"type": "text", "text": "hi"}],
+        "function_call": calls,
+        "anything": extra,
+        "tool_calls": [{"function": calls, "type": "function"}],
+    }
+    fields = {
+        "messages": [message],
+        "functions": functions,
+        "tools": [{"type": "function", "function": tool}, {"type": "allowed_tools", "allowed_tools": tool}],
+        "tool_choice": {"function": tool},
+        "function_call": tool,
+        "prediction": extra,
+    }
+    assert all(isinstance(spoken.text, str) for spoken in spoken_in(fields))
+    assert all(isinstance(name, str) for name in tools_of(fields))
+
+
+@given(st.text(), st.text())
+def test_spotlight__any_text__comes_back_out_of_its_marks(text: str, question: str) -> None:
+    messages = [
+        {"role": "user", "content": question},
+        {"role": "tool", "tool_call_id": "1", "content": text},
+        {"role": "tool", "tool_call_id": "2", "content": [{"type": "text", "text": text}]},
+        {"role": "user", "content": [{"type": "document_url", "document_url": {"url": "https://a.example/b.pdf"}}]},
+    ]
+    body = json.dumps({"model": "m", "messages": messages, "n": 1}, ensure_ascii=False).encode("utf-8", "replace")
+    given_back = json.loads(body)["messages"]
+
+    light = Spotlight(b"key")
+    sent = json.loads(light.shine_on(body))
+
+    assert light.marked == 3
+    assert sent["n"] == 1
+    assert sent["messages"][1] == given_back[0]
+    for message in sent["messages"][2:4]:
+        content = message["content"]
+        marked = content if isinstance(content, str) else content[0]["text"]
+        begin, rest = marked.split("\n", 1)
+        inside, end = rest.rsplit("\n", 1)
+        assert inside == given_back[1]["content"]
+        assert end == begin.replace("⟦", "⟦/")
+        assert begin not in inside and end not in inside
+    assert [part["type"] for part in sent["messages"][4]["content"]] == ["text", "document_url", "text"]
+
+
+def test_remembered__long_text__is_read_once_and_short_texts_each_time() -> None:
+    read: list[str] = []
+
+    def length(text: str) -> int:
+        read.append(text)
+        return len(text)
+
+    detect = Remembered(length)
+    assert [detect("x" * 500), detect("x" * 500), detect("x"), detect("x")] == [500, 500, 1, 1]
+    assert read == ["x" * 500, "x", "x"]
