@@ -30,9 +30,9 @@ from core.errors import NotFoundError
 
 logger = logging.getLogger("analytics.deletion")
 
-# A spool is shipped within seconds, or within days when the store was away. Then nothing more is looked for.
+# A spool is shipped within a second or two, or within days when the store was away. Then nothing more is looked for.
 _WATCHED_FOR = timedelta(days=7)
-_FIRST_LOOK_AFTER = timedelta(seconds=10)
+_FIRST_LOOK_AFTER = timedelta(seconds=2)
 _LONGEST_BETWEEN_LOOKS = timedelta(minutes=30)
 _AGAIN_AFTER_FAILURE = timedelta(minutes=1)
 _DUE_AT_ONCE = 200

@@ -23,6 +23,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     # Past midnight UTC, when the records of the day before have arrived.
     "reconcile-rollups": {"task": "analytics.reconcile_rollups", "schedule": crontab(hour=2, minute=17)},
     "expire-judgements": {"task": "gateway.expire_judgements", "schedule": crontab(hour=3, minute=7)},
-    "finish-deletions": {"task": "analytics.finish_deletions", "schedule": 10.0, "options": {"expires": 9}},
+    "watch-budgets": {"task": "gateway.watch_budgets", "schedule": 30.0, "options": {"expires": 25}},
+    "finish-deletions": {"task": "analytics.finish_deletions", "schedule": 5.0, "options": {"expires": 4}},
     "copy-scores": {"task": "analytics.copy_scores", "schedule": 30.0, "options": {"expires": 25}},
 }

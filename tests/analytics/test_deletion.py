@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -327,6 +329,52 @@ def test_many_requests__deleted_in_several_batches__counted_once(
     assert reconcile([project.pk], now=TOMORROW).differences == []
 
 
+def test_deletions__any_of_any_requests__sums_and_users_as_in_plain_arithmetic(
+    api: APIClient, project: Project, spool: Path
+) -> None:
+    chance = random.Random(11)
+    entries = [
+        entry(
+            project,
+            chance.randrange(5 * 24 * 60),
+            session_id=chance.choice(["", "a", "b", "c/d", "é"]),
+            user_id=chance.choice(["", "u1", "u2", "u'3"]),
+            retention_days=chance.choice([300, 400]),
+            cost_usd=f"{chance.randrange(10)}.{chance.randrange(10**10):010d}",
+            latency_ms=chance.randrange(10_000),
+        )
+        for _ in range(80)
+    ]
+    store(spool, *entries)
+    before = totals(api, project)
+    left = {one.record.request_id: one.record for one in entries}
+
+    for kind, wanted in [("s", "b"), ("r", ""), ("s", "é"), ("r", ""), ("r", ""), ("s", "c/d")]:
+        request_id = chance.choice(sorted(left))
+        path = path_of(wanted) if kind == "s" else f"/api/llm/requests/{request_id}"
+        assert api.delete(path).status_code == 204
+        gone = [key for key, one in left.items() if (one.session_id == wanted if kind == "s" else key == request_id)]
+        for key in gone:
+            del left[key]
+
+    where = "WHERE project_id = {project:UUID}"
+    users = client.execute(
+        f"SELECT user_id, sum(requests), sum(cost_usd) FROM users_daily {where} AND user_id != '' GROUP BY user_id",  # noqa: S608
+        {"project": project.pk},
+    )
+    expected: dict[str, tuple[int, Decimal]] = {}
+    for one in left.values():
+        count, cost = expected.get(one.user_id, (0, Decimal(0)))
+        expected[one.user_id] = (count + 1, cost + Decimal(one.cost_usd))
+    expected.pop("", None)
+    assert {user: (count, cost) for user, count, cost in users} == expected
+    sessions = {row["session_id"]: row["request_count"] for row in api.get("/api/llm/sessions").json()["results"]}
+    assert sessions == Counter(one.session_id for one in left.values() if one.session_id)
+    assert found_in_search(api, limit=100) == len(left)
+    assert totals(api, project) == before
+    assert reconcile([project.pk], now=TOMORROW).differences == []
+
+
 def test_statements__of_a_deletion__use_less_than_200_mib(
     api: APIClient, stored: list[SpoolEntry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -436,8 +484,8 @@ def path_of(session: str) -> str:
     return f"/api/llm/sessions/{quote(session, safe='/')}"
 
 
-def found_in_search(api: Any) -> int:
-    wanted = {"project_id": api._credentials["HTTP_X_PROJECT_ID"], "query": "Weißgasse"}
+def found_in_search(api: Any, limit: int = 20) -> int:
+    wanted = {"project_id": api._credentials["HTTP_X_PROJECT_ID"], "query": "Weißgasse", "limit": limit}
     answer = api.post("/api/llm/search", wanted, format="json")
     assert answer.status_code == 200, answer.json()
     return len(answer.json()["results"])
