@@ -25,7 +25,7 @@ _LAST_DAY = date(2149, 6, 6)
 
 @dataclass(frozen=True)
 class SessionFilter:
-    """`start` and `end` keep sessions that had begun by `end` and went on until `start` or later.
+    """`start` and `end` keep sessions with some request between them, both included.
 
     `name_pattern` is a LIKE pattern of the id; `user_id` keeps sessions with some request of that user.
     """
@@ -108,38 +108,43 @@ SELECT count() AS count FROM (
     SELECT s.session_hash AS session_hash FROM session_days AS s WHERE {where} GROUP BY session_hash {having}
 )
 """
-_BEGUN_LATER = """
+_WENT_ON = """
 SELECT s.session_hash AS session_hash, s.ended_at AS ended_at FROM session_days AS s
-WHERE s.project_id = {project:UUID} AND s.day >= {end_day:Date} AND s.started_at > {end:DateTime64(6, 'UTC')} LIMIT 1
+WHERE s.project_id = {project:UUID} AND s.day >= {end_day:Date} AND s.ended_at > {end:DateTime64(6, 'UTC')} LIMIT 1
 """
 _OF_USER = (
     "s.session_hash IN (SELECT u.session_hash FROM session_days AS u"
     " WHERE u.project_id = {project:UUID} AND u.user_id = {user:String})"
 )
-# Rows that end before `start` are not read, so a session that has requests before `start` and after `end` and none in
-# between is told by being in both.
-_BEGUN_IN_TIME = (
-    "(min(s.started_at) <= {end:DateTime64(6, 'UTC')} OR session_hash IN ("
-    "SELECT b.session_hash FROM session_days AS b WHERE b.project_id = {project:UUID} AND b.day <= {start_day:Date}"
-    " AND b.ended_at < {start:DateTime64(6, 'UTC')} AND b.session_hash IN (SELECT a.session_hash FROM session_days AS a"
-    " WHERE a.project_id = {project:UUID} AND a.day >= {end_day:Date}"
-    " AND a.started_at > {end:DateTime64(6, 'UTC')})))"
+_BEGUN = "min(s.started_at) <= {end:DateTime64(6, 'UTC')}"
+_IN_RANGE = (
+    "s.session_hash IN (SELECT m.session_hash FROM session_days AS m"
+    " WHERE m.project_id = {project:UUID} AND m.day >= {start_day:Date} AND m.day <= {end_day:Date}"
+    " AND m.ended_at >= {start:DateTime64(6, 'UTC')} AND m.started_at <= {end:DateTime64(6, 'UTC')}"
+)
+# A row is of one day, so only a range within one day can lie between a row's first request and its last. Whether there
+# are requests in it then, the requests themselves tell.
+_IN_RANGE_OF_A_DAY = (
+    " AND (m.started_at >= {start:DateTime64(6, 'UTC')} OR m.ended_at <= {end:DateTime64(6, 'UTC')}"
+    " OR m.session_hash IN (SELECT cityHash64(r.session_id) FROM requests AS r"
+    " WHERE r.project_id = {project:UUID} AND r.session_id != ''"
+    " AND r.ts >= {start:DateTime64(6, 'UTC')} AND r.ts <= {end:DateTime64(6, 'UTC')}))"
 )
 
 
 def find_page(project_id: UUID, wanted: SessionFilter, *, limit: int, offset: int) -> SessionPage:
-    if wanted.end and not _any_begun_later(project_id, wanted.end):
+    if wanted.end and not _any_went_on(project_id, wanted.end):
         wanted = replace(wanted, end=None)
     conditions = _conditions(project_id, wanted)
-    if conditions.sessions or wanted.user_id:
+    if conditions.sessions or wanted.user_id or wanted.end:
         return _grouped(conditions, limit, offset)
     return _windowed(conditions, limit, offset)
 
 
-def _any_begun_later(project_id: UUID, end: datetime) -> bool:
+def _any_went_on(project_id: UUID, end: datetime) -> bool:
     """False for most ranges that people ask for: they end now."""
     params = {"project": project_id, "end": end, "end_day": _day(end)}
-    return bool(client.query(_BEGUN_LATER, params, row=_Key, name="sessions.begun_later"))
+    return bool(client.query(_WENT_ON, params, row=_Key, name="sessions.went_on"))
 
 
 def _conditions(project_id: UUID, wanted: SessionFilter) -> _Conditions:
@@ -163,7 +168,20 @@ def _add_range(found: _Conditions, wanted: SessionFilter) -> None:
         found.params.update(start=wanted.start, start_day=_day(wanted.start))
     if wanted.end:
         found.params.update(end=wanted.end, end_day=_day(wanted.end))
-        found.sessions.append(_BEGUN_IN_TIME if wanted.start else "min(s.started_at) <= {end:DateTime64(6, 'UTC')}")
+    if wanted.start and wanted.end:
+        _add_both_ends(found, wanted.start, wanted.end)
+    elif wanted.end:
+        found.sessions.append(_BEGUN)
+
+
+def _add_both_ends(found: _Conditions, start: datetime, end: datetime) -> None:
+    """The sessions of a short range are a set to look in; those of a long one are told while all are grouped."""
+    if start.date() == end.date():
+        found.rows.append(f"{_IN_RANGE}{_IN_RANGE_OF_A_DAY})")
+    elif (end - start) * 2 < datetime.now(UTC) - start:
+        found.rows.append(f"{_IN_RANGE})")
+    else:
+        found.sessions.append(_BEGUN)
 
 
 def _day(moment: datetime) -> date:

@@ -6,7 +6,7 @@ import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -26,7 +26,8 @@ from tests.factories.analytics import make_record, store
 pytestmark = pytest.mark.usefixtures("clickhouse")
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-FIRST_DAY = datetime(2026, 3, 1, tzinfo=UTC)
+# Ranges are answered one way or another by how far back they begin.
+FIRST_DAY = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=40)
 DAY = 86_400_000_000
 SESSIONS = [
     *(f"chat-{number}" for number in range(12)),
@@ -97,7 +98,7 @@ def asks(draw: st.DrawFn, records: list[RequestRecord]) -> Ask:
     moments = st.builds(
         lambda record, beside: _time(record) + timedelta(microseconds=beside),
         st.sampled_from(records),
-        st.sampled_from([-DAY, -1, 0, 1, DAY]),
+        st.sampled_from([-DAY, -3_600_000_000, -1, 0, 1, 3_600_000_000, DAY]),
     )
     wanted = SessionFilter(
         user_id=draw(st.sampled_from(["", "", *USERS, "nobody"])),
@@ -105,6 +106,8 @@ def asks(draw: st.DrawFn, records: list[RequestRecord]) -> Ask:
         start=draw(st.none() | moments),
         end=draw(st.none() | moments),
     )
+    if wanted.start and wanted.end and wanted.start > wanted.end:
+        wanted = replace(wanted, start=wanted.end, end=wanted.start)
     return Ask(wanted, draw(st.sampled_from([1, 3, 20])), draw(st.sampled_from([0, 0, 1, 5, 2**62])))
 
 
@@ -204,12 +207,14 @@ def _matches(wanted: SessionFilter, row: dict[str, object], records: list[Reques
     session_id = str(row["session_id"])
     members = [record for record in records if record.session_id == session_id]
     users = {record.user_id for record in members}
-    first, last = min(map(_time, members)), max(map(_time, members))
+    moments = [_time(record) for record in members]
     return (
         (not wanted.user_id or wanted.user_id in users)
         and (not wanted.name_pattern or _like(wanted.name_pattern, session_id))
-        and (not wanted.start or last >= wanted.start)
-        and (not wanted.end or first <= wanted.end)
+        and any(
+            (not wanted.start or moment >= wanted.start) and (not wanted.end or moment <= wanted.end)
+            for moment in moments
+        )
     )
 
 
