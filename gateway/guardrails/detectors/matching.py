@@ -8,7 +8,7 @@ import re2
 
 # Gaps of several words make large automata. What an automaton holds at a time is bounded by this; RE2 starts anew, and
 # never gives up, when a text leads to more states.
-_MAX_BYTES = 64 << 20
+_MAX_BYTES = 16 << 20
 
 
 def options() -> re2.Options:
