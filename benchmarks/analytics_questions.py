@@ -180,8 +180,8 @@ def _fragment(sample: Sample) -> str:
 
 
 def _phrase(sample: Sample) -> str:
-    """Two made-up words of which the first is frequent and the second not."""
-    return f'"{word(sample.chance.randint(0, 20))} {word(sample.chance.randint(2_000, 6_000))}"'
+    """Two made-up words, the first frequent, the second not: they stand together in a few prompts of a million."""
+    return f'"{word(sample.chance.randint(0, 20))} {word(sample.chance.randint(200, 2_000))}"'
 
 
 QUESTIONS: tuple[Question, ...] = (

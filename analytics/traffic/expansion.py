@@ -31,14 +31,10 @@ _NORMAL = r"(sqrt(-2 * log(1 - UNIFORM(\1, 101))) * cos(6.283185307179586 * UNIF
 
 
 # `texts.word` of a rank, in SQL.
-_BASE = len(SYLLABLES)
 _WORD = (
-    rf"concat({{beginnings:Array(String)}}[1 + \1 % {_BASE}],"
-    rf" {{syllables:Array(String)}}[1 + intDiv(\1, {_BASE}) % {_BASE}],"
-    rf" {{syllables:Array(String)}}[1 + intDiv(\1, {_BASE**2})])"
+    rf"concat({{beginnings:Array(String)}}[1 + \1 % {len(SYLLABLES)}],"
+    rf" {{syllables:Array(String)}}[1 + intDiv(\1, {len(SYLLABLES)})])"
 )
-
-
 _SHORTHANDS = (
     (r"WORD\((\w+)\)", _WORD),
     (r"NORMAL\(([^()]+)\)", _NORMAL),

@@ -12,7 +12,13 @@ from analytics.shipper.texts import prompt_text
 
 OWN_TEXTS = Path(__file__).with_name("texts.jsonl")
 
-SYLLABLES = tuple(consonant + vowel for vowel in "aeiou" for consonant in "bdfgjklmnprstvz")
+_CONSONANTS = "b br ch d dr f fl g gr h j k kl l m n p pr r s sh st t tr v z"
+# Every syllable is consonants, then vowels: two of them in a row can be read in one way only.
+SYLLABLES = tuple(
+    consonants + vowels
+    for vowels in ("a", "e", "i", "o", "u", "ai", "ei", "ia", "ou")
+    for consonants in _CONSONANTS.split()
+)
 WORDS = 30_000
 _OPTIONS = ("tools", "tool_choice", "response_format", "stop", "temperature", "max_tokens", "top_p")
 _MARK = "\u241f"  # stands where a request's own words go; no text of ours has it
@@ -97,10 +103,10 @@ def read_texts(file: Path) -> Texts:
 def word(rank: int) -> str:
     """The word that is drawn as often as a language uses its word of this rank, from 0 to WORDS - 1.
 
-    One syllable for each digit of the rank to the base of SYLLABLES, so that no two words are the same.
+    Two syllables, the digits of the rank to the base of SYLLABLES, so that no two words are the same.
     """
-    high, low = divmod(rank, len(SYLLABLES))
-    return SYLLABLES[low].capitalize() + SYLLABLES[high % len(SYLLABLES)] + SYLLABLES[high // len(SYLLABLES)]
+    second, first = divmod(rank, len(SYLLABLES))
+    return SYLLABLES[first].capitalize() + SYLLABLES[second]
 
 
 def _rows(file: Path) -> Iterator[Mapping[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from analytics.contracts import Attempt
 from analytics.shipper.texts import completion_text, prompt_text
 from analytics.traffic.catalogue import MODELS
 from analytics.traffic.generate import Plan, generate
-from analytics.traffic.texts import OWN_TEXTS, read_texts
+from analytics.traffic.texts import OWN_TEXTS, WORDS, read_texts, word
 from integrations.pricing import shipped
 from integrations.pricing.cost import Price, cost_of
 from integrations.pricing.lookup import find_price
@@ -189,6 +190,9 @@ def test_texts_are_those_of_the_bodies(plan: Plan) -> None:
     rows = client.query(sql, {"project": plan.project}, row=_Payload, name="test.traffic")
     assert len(rows) > 200
     assert len({row.prompt for row in rows}) > 0.99 * len(rows)
+    own = Counter(found for row in rows for found in re.search(r"\[(\w+) (\w+)(?:, \w{8})?\] ", row.prompt).groups())  # type: ignore[union-attr]
+    assert set(own) <= {word(rank) for rank in range(WORDS)}
+    assert own.most_common(1)[0][0] == word(0)
     for row in rows:
         assert row.ts >= plan.period.texts_from - timedelta(hours=1)
         body = json.loads(row.request)
