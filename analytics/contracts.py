@@ -6,7 +6,6 @@ from enum import StrEnum
 
 import msgspec
 
-
 DEFAULT_RETENTION_DAYS = 400
 
 
