@@ -8,6 +8,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 from typing_extensions import override
 
+from gateway.alerts import admin as alerts_admin  # noqa: F401 - registers itself
 from gateway.models import GatewaySettings, SettingsChange
 from gateway.services import save_settings
 

@@ -13,6 +13,9 @@ from typing_extensions import override
 
 from core.models import Project
 from core.tenancy import ProjectManager
+from gateway.alerts.models import AlertDelivery as AlertDelivery  # Django looks for models here
+from gateway.alerts.models import AlertSecret as AlertSecret
+from gateway.alerts.models import BudgetAlert as BudgetAlert
 from gateway.guardrails.settings import GuardrailSettings, TrustMode
 from gateway.snapshot.settings import DEFAULT_RETENTION_DAYS
 from integrations.registry import is_known

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models.signals import post_delete, post_save
 
 from core.models import ApiKey, Project
+from gateway.alerts.secrets import ensure_secret
 from gateway.models import GatewaySettings
 from gateway.snapshot.announcements import PRICES, announce
 from integrations.models import ModelPrice, ProviderIntegration
@@ -31,7 +32,14 @@ def _prices_changed(**_: Any) -> None:
     transaction.on_commit(partial(announce, PRICES))
 
 
+def _settings_saved(instance: GatewaySettings, raw: bool = False, **_: Any) -> None:
+    # The receiver's side needs the secret before the first alert.
+    if instance.alert_webhook_url and not raw:
+        ensure_secret(instance.project_id)
+
+
 def connect() -> None:
+    post_save.connect(_settings_saved, sender=GatewaySettings, dispatch_uid="gateway.alert_secret")
     prices_changed.connect(_prices_changed, dispatch_uid="gateway.prices")
     for signal in (post_save, post_delete):
         signal.connect(_project_changed, sender=Project, dispatch_uid="gateway.project")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from celery import shared_task
 
+from gateway.alerts.delivery import deliver, due_deliveries
+from gateway.alerts.watch import raise_alerts
 from gateway.retention import expire_judgements as expire
 
 
@@ -11,3 +13,17 @@ from gateway.retention import expire_judgements as expire
 def expire_judgements() -> None:
     """Once a day. Repeatable."""
     expire()
+
+
+@shared_task(name="gateway.watch_budgets")
+def watch_budgets() -> None:
+    """Every half a minute. More beats or workers change nothing: see gateway.alerts."""
+    raise_alerts()
+    for delivery_id in due_deliveries():
+        deliver_alert.delay(delivery_id)
+
+
+@shared_task(name="gateway.deliver_alert")
+def deliver_alert(delivery_id: int) -> None:
+    """One try; what fails is due again later."""
+    deliver(delivery_id)

@@ -9,6 +9,7 @@ from config.settings.clickhouse import *  # noqa: F403
 from config.settings.database import DATABASES as DATABASES
 from config.settings.gateway import *  # noqa: F403
 from config.settings.logging import LOGGING as LOGGING
+from config.settings.mail import *  # noqa: F403
 from config.settings.media import *  # noqa: F403
 from config.settings.paths import BASE_DIR as BASE_DIR
 from config.settings.paths import VAR_DIR as VAR_DIR

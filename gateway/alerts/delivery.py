@@ -1,0 +1,90 @@
+"""Tells of alerts, each channel at its own pace: a failure is tried again later, and never raises the alert again."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+
+from django.db.models import F
+from django.utils import timezone
+
+from core.crypto import UndecryptableError
+from gateway.alerts import mail, webhook
+from gateway.alerts.errors import DeliveryError
+from gateway.alerts.models import AlertDelivery
+from gateway.alerts.secrets import secret_of
+from gateway.models import GatewaySettings
+
+logger = logging.getLogger("gateway.alerts")
+
+MOST_ATTEMPTS = 15
+_FIRST_PAUSE_SECONDS = 30
+_LONGEST_PAUSE_SECONDS = 3600
+
+_State = AlertDelivery.State
+
+
+def due_deliveries(now: datetime | None = None) -> list[int]:
+    """Their ids, the oldest first."""
+    found = AlertDelivery.objects.filter(state=_State.PENDING, next_attempt_at__lte=now or timezone.now())
+    return list(found.values_list("pk", flat=True))
+
+
+def deliver(delivery_id: int) -> None:
+    """Tries once, unless somebody else is at it, it is not due, or it is over."""
+    row = AlertDelivery.objects.select_related("alert__project").filter(pk=delivery_id).first()
+    if row is None or not _claim(row):
+        return
+    try:
+        _tell(row)
+    except DeliveryError as error:
+        _note_failure(row, error)
+        return
+    row.state, row.delivered_at, row.last_error = _State.DELIVERED, timezone.now(), ""
+    row.save(update_fields=["state", "delivered_at", "last_error"])
+    logger.info("alert.delivered alert_id=%s channel=%s", row.alert_id, row.channel)
+
+
+def pause_after(attempts: int) -> timedelta:
+    return timedelta(seconds=min(_FIRST_PAUSE_SECONDS * 2 ** (attempts - 1), _LONGEST_PAUSE_SECONDS))
+
+
+def _claim(row: AlertDelivery) -> bool:
+    """A worker that dies from here on leaves the delivery to the next try."""
+    now = timezone.now()
+    free = AlertDelivery.objects.filter(
+        pk=row.pk, state=_State.PENDING, attempts=row.attempts, next_attempt_at__lte=now
+    )
+    row.attempts += 1
+    return bool(free.update(attempts=F("attempts") + 1, next_attempt_at=now + pause_after(row.attempts)))
+
+
+def _tell(row: AlertDelivery) -> None:
+    # As they are now: an address that was wrong may have been put right.
+    given = GatewaySettings.objects.for_project(row.alert.project_id).first()
+    url, addresses = (given.alert_webhook_url, given.alert_emails) if given is not None else ("", [])
+    if not (url if row.channel == AlertDelivery.Channel.WEBHOOK else addresses):
+        raise DeliveryError("no address is set any more", is_final=True)
+    if row.channel == AlertDelivery.Channel.EMAIL:
+        mail.send(row.alert, addresses)
+        return
+    try:
+        secret = secret_of(row.alert.project_id)
+    except UndecryptableError:
+        raise DeliveryError("the signing secret cannot be decrypted; rotate it") from None
+    webhook.post(url, webhook.body_of(row.alert), secret)
+
+
+def _note_failure(row: AlertDelivery, error: DeliveryError) -> None:
+    row.last_error = str(error)[:200]
+    if error.is_final or row.attempts >= MOST_ATTEMPTS:
+        row.state = _State.FAILED
+    row.save(update_fields=["state", "last_error"])
+    logger.warning(
+        "alert.not_delivered alert_id=%s channel=%s attempts=%d state=%s reason=%s",
+        row.alert_id,
+        row.channel,
+        row.attempts,
+        row.state,
+        row.last_error,
+    )

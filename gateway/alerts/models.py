@@ -1,0 +1,87 @@
+"""An alert, what became of telling about it, and the secret that a webhook is signed with."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils import timezone
+from typing_extensions import override
+
+from core.models import Project
+from core.tenancy import ProjectManager
+
+
+class BudgetAlert(models.Model):
+    """The month's spend of a project has reached a share of its budget. `month` is YYYY-MM, UTC."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="budget_alerts")
+    month = models.CharField(max_length=7)
+    threshold_percent = models.PositiveSmallIntegerField()
+    budget_usd = models.DecimalField(max_digits=20, decimal_places=10)
+    spent_usd = models.DecimalField(max_digits=30, decimal_places=10, help_text="When the alert was raised.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = ProjectManager()
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            # Whoever finds it a second time, tells nobody.
+            models.UniqueConstraint(fields=["project", "month", "threshold_percent"], name="budget_alert_once")
+        ]
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.threshold_percent} % of the budget of {self.month}"
+
+
+class AlertDelivery(models.Model):
+    """Telling of an alert by one channel. `next_attempt_at` also keeps others away from one that is being tried."""
+
+    class Channel(models.TextChoices):
+        WEBHOOK = "webhook"
+        EMAIL = "email"
+
+    class State(models.TextChoices):
+        PENDING = "pending"
+        DELIVERED = "delivered"
+        FAILED = "failed"
+
+    alert = models.ForeignKey(BudgetAlert, on_delete=models.CASCADE, related_name="deliveries")
+    channel = models.CharField(max_length=10, choices=Channel.choices)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    next_attempt_at = models.DateTimeField(default=timezone.now)
+    delivered_at = models.DateTimeField(null=True, blank=True)
+    last_error = models.CharField(max_length=200, blank=True, default="")
+
+    class Meta:
+        ordering = ["id"]
+        verbose_name_plural = "alert deliveries"
+        constraints = [models.UniqueConstraint(fields=["alert", "channel"], name="alert_delivery_once")]
+        indexes = [
+            models.Index(
+                fields=["next_attempt_at"], name="alert_deliveries_pending", condition=models.Q(state="pending")
+            )
+        ]
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.channel}: {self.state}"
+
+
+class AlertSecret(models.Model):
+    """What a project's webhooks are signed with; `token` is encrypted."""
+
+    project = models.OneToOneField(Project, on_delete=models.CASCADE, related_name="alert_secret")
+    token = models.TextField(editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    rotated_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ProjectManager()
+
+    class Meta:
+        ordering = ["project_id"]
+
+    @override
+    def __str__(self) -> str:
+        return f"Alert secret of {self.project_id}"

@@ -1,0 +1,88 @@
+"""Which projects have reached a share of their month's budget that nobody was told of?"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+from django.db import transaction
+
+from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
+from gateway.alerts.models import AlertDelivery, BudgetAlert
+from gateway.limits.figures import Figures
+from gateway.models import GatewaySettings
+
+logger = logging.getLogger("gateway.alerts")
+
+THRESHOLDS = (50, 80, 100)
+# What arrived in a month is counted when it ends, which may be in the next one.
+_AFTERMATH = timedelta(hours=1)
+
+
+def raise_alerts(now: datetime | None = None) -> list[BudgetAlert]:
+    """The alerts that were raised, each with a delivery for each channel that is set. Repeatable, by many at once."""
+    now = now or datetime.now(UTC)
+    raised: list[BudgetAlert] = []
+    unknown = 0
+    with Figures() as figures:
+        for row in _watched():
+            for month in _months(now):
+                try:
+                    raised += _raise_of(figures, row, month)
+                except (AnalyticsUnavailableError, AnalyticsLimitError):
+                    unknown += 1
+    if unknown:
+        logger.warning("budgets.not_looked_at count=%d", unknown)
+    return raised
+
+
+def reached(spent: Decimal, budget: Decimal) -> list[int]:
+    """The thresholds, in percent. Of a budget of nothing only the first dollar reaches any."""
+    return [percent for percent in THRESHOLDS if spent > 0 and spent * 100 >= budget * percent]
+
+
+def _watched() -> Iterator[GatewaySettings]:
+    return GatewaySettings.objects.filter(budget_alert_enabled=True, monthly_budget_usd__isnull=False).iterator()
+
+
+def _months(now: datetime) -> Iterable[str]:
+    return dict.fromkeys([(now - _AFTERMATH).strftime("%Y-%m"), now.strftime("%Y-%m")])
+
+
+def _raise_of(figures: Figures, row: GatewaySettings, month: str) -> list[BudgetAlert]:
+    told = set(
+        BudgetAlert.objects.for_project(row.project_id).filter(month=month).values_list("threshold_percent", flat=True)
+    )
+    budget = row.monthly_budget_usd
+    if told.issuperset(THRESHOLDS) or budget is None:
+        return []
+    spent = figures.month(row.project_id, month).spent_usd
+    missing = [percent for percent in reached(spent, budget) if percent not in told]
+    made = [_raise(row, month, percent, spent, budget) for percent in missing]
+    return [alert for alert in made if alert is not None]
+
+
+def _raise(row: GatewaySettings, month: str, percent: int, spent: Decimal, budget: Decimal) -> BudgetAlert | None:
+    with transaction.atomic():
+        alert, is_new = BudgetAlert.objects.get_or_create(
+            project_id=row.project_id,
+            month=month,
+            threshold_percent=percent,
+            defaults={"budget_usd": budget, "spent_usd": spent},
+        )
+        if not is_new:
+            return None
+        AlertDelivery.objects.bulk_create(AlertDelivery(alert=alert, channel=channel) for channel in _channels(row))
+    logger.warning("budget.reached project_id=%s month=%s percent=%d", row.project_id, month, percent)
+    return alert
+
+
+def _channels(row: GatewaySettings) -> list[AlertDelivery.Channel]:
+    channels = []
+    if row.alert_webhook_url:
+        channels.append(AlertDelivery.Channel.WEBHOOK)
+    if row.alert_emails:
+        channels.append(AlertDelivery.Channel.EMAIL)
+    return channels

@@ -1,0 +1,79 @@
+"""An alert as a signed POST. Who may change settings chooses the address, so only public ones are connected to."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+import time
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+from django.conf import settings
+
+from gateway.alerts.errors import DeliveryError
+from gateway.alerts.models import BudgetAlert
+from gateway.headers import PREFIX
+from integrations.addresses import PrivateAddressError
+from integrations.transport.resolver import AiohttpResolver, Resolver, any_address, only_public
+from integrations.transport.tls import client_context
+
+SIGNATURE = f"{PREFIX}signature"
+_SECONDS = 10.0
+
+
+def body_of(alert: BudgetAlert) -> bytes:
+    """`id` is the same at every attempt, so that a receiver can tell a repetition."""
+    content = {
+        "type": "budget.alert",
+        "id": f"{alert.project_id}/{alert.month}/{alert.threshold_percent}",
+        "project_id": str(alert.project_id),
+        "project_name": alert.project.name,
+        "month": alert.month,
+        "threshold_percent": alert.threshold_percent,
+        "budget_usd": float(alert.budget_usd),
+        "spent_usd": float(alert.spent_usd),
+        "created_at": alert.created_at.isoformat().replace("+00:00", "Z"),
+    }
+    return json.dumps(content, separators=(",", ":")).encode()
+
+
+def signature(body: bytes, secret: str, at: int) -> str:
+    """`t=<Unix time>,v1=<HMAC-SHA256 of "<t>.<body>" in hexadecimal>`."""
+    digest = hmac.new(secret.encode(), b"%d." % at + body, hashlib.sha256).hexdigest()
+    return f"t={at},v1={digest}"
+
+
+def post(url: str, body: bytes, secret: str) -> None:
+    """Raises DeliveryError unless the receiver says 2xx. Redirects are not followed."""
+    try:
+        status = asyncio.run(_post(url, body, signature(body, secret, int(time.time()))))
+    except PrivateAddressError:
+        raise DeliveryError("the address is on a private network", is_final=True) from None
+    except TimeoutError:
+        raise DeliveryError(f"no answer within {_SECONDS:.0f} seconds") from None
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        # Their texts may hold the address, and that a token.
+        raise DeliveryError(type(error).__name__) from None
+    if not 200 <= status < 300:
+        raise DeliveryError(f"the receiver answered {status}")
+
+
+async def _post(url: str, body: bytes, signed: str) -> int:
+    resolver = Resolver(any_address if settings.ALLOW_PRIVATE_UPSTREAMS else only_public)
+    parts = urlsplit(url)
+    # Literal addresses are not looked up, so that nobody would check them.
+    await resolver.addresses(parts.hostname or "", parts.port or 443)
+    connector = aiohttp.TCPConnector(
+        ssl=client_context(), force_close=True, use_dns_cache=False, resolver=AiohttpResolver(resolver)
+    )
+    headers = {"content-type": "application/json", "user-agent": "prompt-gateway", SIGNATURE: signed}
+    options: dict[str, Any] = {"data": body, "headers": headers, "allow_redirects": False}
+    async with (
+        asyncio.timeout(_SECONDS),
+        aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar()) as session,
+        session.post(url, **options) as response,
+    ):
+        return response.status

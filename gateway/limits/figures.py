@@ -1,0 +1,102 @@
+"""What a project uses now, for those who only look: from Redis, and from the request log where Redis does not know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import redis
+from django.conf import settings
+
+from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
+from analytics.queries.spend import project_spend, session_spends
+from gateway.limits.keys import Scope, month_limits, requests_key, tokens_key
+from gateway.limits.units import from_units
+
+_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """`spent_usd` is of requests that ended, `reserved_usd` of those under way. `is_certain`: Redis knows all of it, or
+    the request log was asked."""
+
+    spent_usd: Decimal
+    reserved_usd: Decimal
+    is_certain: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Of one minute; tokens of requests under way are estimates. None where Redis counts nothing, or is away."""
+
+    requests: int | None
+    tokens: int | None
+
+
+class Figures:
+    """Looks with one connection; close it. `is_away` once Redis did not answer: it is not asked again."""
+
+    def __init__(self) -> None:
+        self._redis = redis.Redis.from_url(
+            settings.REDIS_URL, socket_timeout=_SECONDS, socket_connect_timeout=_SECONDS, retry=None
+        )
+        self._run_id: str | None = None
+        self.is_away = False
+
+    def __enter__(self) -> Figures:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._redis.close()
+
+    def month(self, project_id: UUID, month: str) -> Spend:
+        """Raises AnalyticsUnavailableError or AnalyticsLimitError when neither Redis nor the log knows anything."""
+        start, end = month_limits(month)
+        until = max(start, min(end, datetime.now(UTC)))
+        scope = Scope(str(project_id), month=month)
+        return self._spend(scope, lambda: project_spend(project_id, start, until))
+
+    def session(self, project_id: UUID, session_id: str) -> Spend:
+        """Raises as `month` does."""
+        scope = Scope(str(project_id), session_id=session_id)
+        now = datetime.now(UTC)
+        return self._spend(scope, lambda: session_spends(project_id, {session_id: now}).get(session_id, Decimal(0)))
+
+    def minute(self, project_id: UUID, minute: int) -> Rates:
+        project = str(project_id)
+        found = self._ask(lambda: self._redis.mget(requests_key(project, minute), tokens_key(project, minute)))
+        if found is None:
+            return Rates(None, None)
+        requests, tokens = (None if value is None else int(value) for value in found)
+        return Rates(requests, tokens)
+
+    def _spend(self, scope: Scope, of_log: Any) -> Spend:
+        found = self._ask(lambda: self._redis.hmget(scope.spend, "base", "after", "reserved", "unsure", "since", "run"))
+        base, after, reserved, unsure, since, run = found or [None] * 6
+        spent, held = from_units(int(base or 0) + int(after or 0)), from_units(max(int(reserved or 0), 0))
+        if since is not None and unsure is None and run is not None and run.decode() == self._run_id:
+            return Spend(spent, held, is_certain=True)
+        try:
+            # Each may know of requests that the other does not know of yet, and both only of such that ended.
+            return Spend(max(spent, of_log()), held, is_certain=True)
+        except (AnalyticsUnavailableError, AnalyticsLimitError):
+            if since is None:
+                raise
+            return Spend(spent, held, is_certain=False)
+
+    def _ask(self, ask: Any) -> Any:
+        """None when Redis does not answer."""
+        if self.is_away:
+            return None
+        try:
+            if self._run_id is None:
+                told: Any = self._redis.info("server")
+                self._run_id = str(told.get("run_id", ""))
+            return ask()
+        except redis.RedisError:
+            self.is_away = True
+            return None

@@ -1,0 +1,265 @@
+"""Telling of an alert: what is sent, who may be sent to, and what happens when it does not work."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import smtplib
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from decimal import Decimal
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any, ClassVar
+
+import pytest
+from django.utils import timezone
+from typing_extensions import override
+
+from gateway.alerts import delivery, mail
+from gateway.alerts.delivery import MOST_ATTEMPTS, deliver, due_deliveries, pause_after
+from gateway.alerts.models import AlertDelivery, AlertSecret, BudgetAlert
+from gateway.alerts.secrets import rotate_secret, secret_of
+from gateway.models import GatewaySettings
+from tests.factories.core import make_project
+
+pytestmark = pytest.mark.django_db
+
+
+class Receiver(BaseHTTPRequestHandler):
+    """Answers as told and keeps what came."""
+
+    statuses: ClassVar[list[int]] = []
+    received: ClassVar[list[tuple[dict[str, str], bytes]]] = []
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.received.append(({name.lower(): value for name, value in self.headers.items()}, body))
+        self.send_response(self.statuses.pop(0) if self.statuses else 200)
+        self.send_header("location", "/elsewhere")
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    @override
+    def log_message(self, format: str, *args: Any) -> None:
+        """Silent."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), Receiver) as running:
+        thread = threading.Thread(target=running.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{running.server_address[1]}/alerts?token=SECRET-IN-URL"
+        running.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def receiver(server: str, settings: Any) -> str:
+    Receiver.statuses.clear()
+    Receiver.received.clear()
+    settings.ALLOW_PRIVATE_UPSTREAMS = True
+    return server
+
+
+def make(channel: str, **given: Any) -> AlertDelivery:
+    project = make_project()
+    GatewaySettings.objects.create(project=project, **given)
+    alert = BudgetAlert.objects.create(
+        project=project, month="2026-11", threshold_percent=80, budget_usd=Decimal(10), spent_usd=Decimal("8.5")
+    )
+    return AlertDelivery.objects.create(alert=alert, channel=channel)
+
+
+def after(row: AlertDelivery) -> AlertDelivery:
+    row.refresh_from_db()
+    return row
+
+
+def make_due(row: AlertDelivery) -> None:
+    AlertDelivery.objects.filter(pk=row.pk).update(next_attempt_at=timezone.now() - timedelta(seconds=1))
+
+
+def verified(headers: dict[str, str], body: bytes, secret: str) -> bool:
+    """As docs/limits.md tells receivers to do it."""
+    parts = dict(part.split("=", 1) for part in headers["x-svc-signature"].split(","))
+    expected = hmac.new(secret.encode(), parts["t"].encode() + b"." + body, hashlib.sha256).hexdigest()
+    return hmac.compare_digest(expected, parts["v1"])
+
+
+def test_webhook__is_signed_and_says_what_happened(receiver: str) -> None:
+    row = make("webhook", alert_webhook_url=receiver)
+
+    deliver(row.pk)
+
+    ((headers, body),) = Receiver.received
+    project = row.alert.project
+    assert json.loads(body) == {
+        "type": "budget.alert",
+        "id": f"{project.pk}/2026-11/80",
+        "project_id": str(project.pk),
+        "project_name": project.name,
+        "month": "2026-11",
+        "threshold_percent": 80,
+        "budget_usd": 10.0,
+        "spent_usd": 8.5,
+        "created_at": row.alert.created_at.isoformat().replace("+00:00", "Z"),
+    }
+    assert headers["content-type"] == "application/json"
+    secret = secret_of(project.pk)
+    assert verified(headers, body, secret)
+    assert not verified(headers, body + b" ", secret)
+    found = after(row)
+    assert (found.state, found.attempts, found.last_error) == ("delivered", 1, "")
+    assert found.delivered_at is not None
+
+
+def test_delivered__is_not_sent_again(receiver: str) -> None:
+    row = make("webhook", alert_webhook_url=receiver)
+    deliver(row.pk)
+    make_due(row)
+    deliver(row.pk)
+    assert len(Receiver.received) == 1
+    assert due_deliveries() == []
+
+
+def test_failure__is_tried_again_later_with_growing_pauses(receiver: str, caplog: pytest.LogCaptureFixture) -> None:
+    row = make("webhook", alert_webhook_url=receiver)
+    Receiver.statuses[:] = [500, 302]
+
+    for attempt in (1, 2):
+        deliver(row.pk)
+        found = after(row)
+        assert (found.state, found.attempts) == ("pending", attempt)
+        wait = found.next_attempt_at - timezone.now()
+        assert pause_after(attempt) - timedelta(seconds=10) < wait <= pause_after(attempt)
+        assert due_deliveries() == []
+        deliver(row.pk)  # before it is due
+        assert after(row).attempts == attempt
+        make_due(row)
+    assert after(row).last_error == "the receiver answered 302"
+    deliver(row.pk)
+
+    assert (after(row).state, len(Receiver.received)) == ("delivered", 3)
+    ids = {json.loads(body)["id"] for _, body in Receiver.received}
+    assert len(ids) == 1
+    assert BudgetAlert.objects.filter(project=row.alert.project).count() == 1
+    assert "SECRET-IN-URL" not in caplog.text
+    assert secret_of(row.alert.project_id) not in caplog.text
+
+
+def test_failure__at_the_last_attempt__is_given_up(receiver: str) -> None:
+    row = make("webhook", alert_webhook_url=receiver)
+    AlertDelivery.objects.filter(pk=row.pk).update(attempts=MOST_ATTEMPTS - 1)
+    Receiver.statuses[:] = [503]
+    deliver(row.pk)
+    assert (after(row).state, after(row).attempts) == ("failed", MOST_ATTEMPTS)
+
+
+def test_pauses__double_up_to_an_hour() -> None:
+    assert [pause_after(attempts).total_seconds() for attempts in (1, 2, 3, 8, 15)] == [30, 60, 120, 3600, 3600]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:{port}/",
+        "http://localhost:{port}/",
+        "http://2130706433:{port}/",
+        "http://[::ffff:127.0.0.1]:{port}/",
+        "http://169.254.169.254/latest/meta-data",
+        "http://0x7f000001:{port}/",
+    ],
+)
+def test_private_address__is_refused_for_good(receiver: str, settings: Any, url: str) -> None:
+    settings.ALLOW_PRIVATE_UPSTREAMS = False
+    row = make("webhook", alert_webhook_url=url.format(port=receiver.split(":")[2].split("/")[0]))
+    deliver(row.pk)
+    assert Receiver.received == []
+    assert (after(row).state, after(row).last_error) == ("failed", "the address is on a private network")
+
+
+def test_nobody_listens__is_tried_again(settings: Any) -> None:
+    settings.ALLOW_PRIVATE_UPSTREAMS = True
+    row = make("webhook", alert_webhook_url="http://127.0.0.1:1/")
+    deliver(row.pk)
+    assert (after(row).state, after(row).last_error) == ("pending", "ClientConnectorError")
+
+
+@pytest.mark.parametrize("channel", ["webhook", "email"])
+def test_address_taken_away__ends_it(channel: str) -> None:
+    row = make(channel)
+    deliver(row.pk)
+    assert (after(row).state, after(row).last_error) == ("failed", "no address is set any more")
+
+
+def test_worker_that_died__leaves_it_to_the_next(receiver: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = make("webhook", alert_webhook_url=receiver)
+    with monkeypatch.context() as patched:
+        patched.setattr(delivery, "_tell", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            deliver(row.pk)
+    deliver(row.pk)
+    assert Receiver.received == []
+    make_due(row)
+    deliver(row.pk)
+    assert after(row).state == "delivered"
+
+
+def test_mail__goes_to_all_addresses(mailoutbox: Any) -> None:
+    row = make("email", alert_emails=["a@x.example", "b@x.example"])
+    type(row.alert.project).objects.filter(pk=row.alert.project_id).update(name="Team\nBcc: all@x.example")
+    deliver(row.pk)
+    (letter,) = mailoutbox
+    assert letter.to == ["a@x.example", "b@x.example"]
+    assert letter.subject == "Team Bcc: all@x.example: 80 % of the budget of 2026-11 is used"
+    assert "8.50 USD of its budget of 10.00 USD" in letter.body
+    assert after(row).state == "delivered"
+
+
+def test_mail_server__away__is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> int:
+        raise smtplib.SMTPServerDisconnected("secret words")
+
+    monkeypatch.setattr(mail, "send_mail", refuse)
+    row = make("email", alert_emails=["a@x.example"])
+    deliver(row.pk)
+    assert (after(row).state, after(row).last_error) == ("pending", "SMTPServerDisconnected")
+
+
+def test_mail__without_a_server__fails_with_the_settings_name(settings: Any) -> None:
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST = ""
+    row = make("email", alert_emails=["a@x.example"])
+    deliver(row.pk)
+    assert (after(row).state, after(row).last_error) == ("failed", "no mail server is configured (EMAIL_HOST)")
+
+
+def test_secret__is_made_with_the_address_encrypted_and_kept() -> None:
+    row = make("webhook", alert_webhook_url="https://x.example/")
+    stored = AlertSecret.objects.get(project=row.alert.project)
+    secret = secret_of(row.alert.project_id)
+    assert secret.startswith("whsec_")
+    assert secret not in stored.token
+    GatewaySettings.objects.get(project=row.alert.project).save()
+    assert secret_of(row.alert.project_id) == secret
+
+
+def test_secret__rotated__signs_from_then_on(receiver: str) -> None:
+    row = make("webhook", alert_webhook_url=receiver)
+    old = secret_of(row.alert.project_id)
+    rotate_secret(AlertSecret.objects.get(project=row.alert.project), actor="user:ann")
+    deliver(row.pk)
+    ((headers, body),) = Receiver.received
+    assert verified(headers, body, secret_of(row.alert.project_id))
+    assert not verified(headers, body, old)
+
+
+def test_secret__that_cannot_be_read__is_told_and_tried_again(receiver: str) -> None:
+    row = make("webhook", alert_webhook_url=receiver)
+    AlertSecret.objects.filter(project=row.alert.project).update(token="damaged")
+    deliver(row.pk)
+    assert after(row).state == "pending"
+    assert "rotate it" in after(row).last_error

@@ -1,0 +1,192 @@
+"""Which alerts are raised, and that each is raised once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+import redis
+from django.conf import settings
+from django.db import connection
+
+from analytics.errors import AnalyticsUnavailableError
+from core.models import Project
+from gateway.alerts.models import AlertDelivery, BudgetAlert
+from gateway.alerts.watch import raise_alerts, reached
+from gateway.limits import figures
+from gateway.limits.keys import Scope
+from gateway.models import GatewaySettings
+from tests.factories.core import make_project
+
+pytestmark = pytest.mark.django_db
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+DOLLAR = 10**10
+
+
+@pytest.fixture
+def client() -> Iterator[redis.Redis]:
+    with redis.Redis.from_url(settings.REDIS_URL) as client:
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def log(monkeypatch: pytest.MonkeyPatch) -> dict[str, Decimal | Exception]:
+    """What the request log says of projects, by id; set in `log`."""
+    says: dict[str, Decimal | Exception] = {}
+
+    def spend(project_id: Any, start: datetime, until: datetime) -> Decimal:
+        found = says.get(str(project_id), Decimal(0))
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    monkeypatch.setattr(figures, "project_spend", spend)
+    return says
+
+
+def make(budget: str = "10", **given: Any) -> Project:
+    project = make_project()
+    values = {"budget_alert_enabled": True, "monthly_budget_usd": Decimal(budget), **given}
+    GatewaySettings.objects.create(project=project, **values)
+    return project
+
+
+def counted(client: redis.Redis, project: Project, units: int, *, month: str = "2026-11", **fields: Any) -> None:
+    """Redis is certain of what was spent."""
+    info: Any = client.info("server")
+    key = Scope(str(project.pk), month=month).spend
+    kept: dict[Any, Any] = {"base": units, "since": 1, "run": info["run_id"], **fields}
+    client.hset(key, mapping=kept)
+
+
+def percents(project: Project, month: str = "2026-11") -> list[int]:
+    found = BudgetAlert.objects.for_project(project.pk).filter(month=month).order_by("threshold_percent")
+    return list(found.values_list("threshold_percent", flat=True))
+
+
+@pytest.mark.parametrize(
+    ("spent", "budget", "percent"),
+    [
+        ("0", "10", []),
+        ("4.9999999999", "10", []),
+        ("5", "10", [50]),
+        ("7.99", "10", [50]),
+        ("8", "10", [50, 80]),
+        ("10", "10", [50, 80, 100]),
+        ("1000", "10", [50, 80, 100]),
+        ("0", "0", []),
+        ("0.0000000001", "0", [50, 80, 100]),
+    ],
+)
+def test_thresholds__of_a_spend(spent: str, budget: str, percent: list[int]) -> None:
+    assert reached(Decimal(spent), Decimal(budget)) == percent
+
+
+def test_alert__is_raised_once_a_threshold_as_spend_grows(client: redis.Redis) -> None:
+    project = make()
+    for spent, expected in ((4, []), (5, [50]), (5, [50]), (9, [50, 80]), (12, [50, 80, 100]), (20, [50, 80, 100])):
+        counted(client, project, spent * DOLLAR)
+        raise_alerts(NOW)
+        assert percents(project) == expected
+    assert BudgetAlert.objects.get(project=project, threshold_percent=80).spent_usd == 9
+
+
+def test_alert__again_in_the_next_month(client: redis.Redis) -> None:
+    project = make()
+    for month, now in (("2026-11", NOW), ("2026-12", NOW.replace(month=12))):
+        counted(client, project, 6 * DOLLAR, month=month)
+        raise_alerts(now)
+    assert (percents(project), percents(project, "2026-12")) == ([50], [50])
+
+
+def test_alert__of_what_ended_after_the_month_did(client: redis.Redis) -> None:
+    project = make()
+    counted(client, project, 6 * DOLLAR)
+    raise_alerts(datetime(2026, 12, 1, 0, 30, tzinfo=UTC))
+    assert percents(project) == [50]
+
+
+@pytest.mark.parametrize("given", [{"budget_alert_enabled": False}, {"monthly_budget_usd": None}])
+def test_project__without_alerts_or_budget__is_left_alone(client: redis.Redis, given: dict[str, Any]) -> None:
+    project = make(**given)
+    counted(client, project, 60 * DOLLAR)
+    raise_alerts(NOW)
+    assert percents(project) == []
+
+
+@pytest.mark.parametrize("fields", [{"unsure": 1}, {"run": "another"}, None])
+def test_figure__that_redis_is_not_certain_of__is_the_logs(
+    client: redis.Redis, log: dict[str, Any], fields: dict[str, Any] | None
+) -> None:
+    project = make()
+    if fields is not None:
+        counted(client, project, 5 * DOLLAR, **fields)
+    log[str(project.pk)] = Decimal("8.5")
+    raise_alerts(NOW)
+    assert percents(project) == [50, 80]
+
+
+def test_redis_away__the_log_is_asked(log: dict[str, Any], settings: Any) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    project = make()
+    log[str(project.pk)] = Decimal("5.5")
+    raise_alerts(NOW)
+    assert percents(project) == [50]
+
+
+def test_log_away__others_are_looked_at_and_the_next_time_is_right(
+    client: redis.Redis, log: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    unknown, known = make(), make()
+    log[str(unknown.pk)] = AnalyticsUnavailableError("away")
+    counted(client, known, 5 * DOLLAR)
+    raise_alerts(NOW)
+    assert (percents(unknown), percents(known)) == ([], [50])
+    assert "budgets.not_looked_at count=1" in caplog.text
+    log[str(unknown.pk)] = Decimal(5)
+    raise_alerts(NOW)
+    assert percents(unknown) == [50]
+
+
+@pytest.mark.parametrize(
+    ("given", "channels"),
+    [
+        ({}, []),
+        ({"alert_webhook_url": "https://x.example/"}, ["webhook"]),
+        ({"alert_emails": ["a@x.example"]}, ["email"]),
+        ({"alert_webhook_url": "https://x.example/", "alert_emails": ["a@x.example"]}, ["webhook", "email"]),
+    ],
+)
+def test_alert__has_a_delivery_for_each_channel(
+    client: redis.Redis, given: dict[str, Any], channels: list[str]
+) -> None:
+    project = make(**given)
+    counted(client, project, 5 * DOLLAR)
+    raise_alerts(NOW)
+    raise_alerts(NOW)
+    found = AlertDelivery.objects.filter(alert__project=project)
+    assert [row.channel for row in found] == channels
+    assert {row.state for row in found} <= {"pending"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_alert__looked_for_by_many_at_once__is_raised_by_one(client: redis.Redis) -> None:
+    project = make(alert_webhook_url="https://x.example/")
+    counted(client, project, 10 * DOLLAR)
+
+    def look(_: int) -> int:
+        try:
+            return len(raise_alerts(NOW))
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        raised = list(pool.map(look, range(8)))
+    assert sum(raised) == 3
+    assert percents(project) == [50, 80, 100]
+    assert AlertDelivery.objects.filter(alert__project=project).count() == 3
