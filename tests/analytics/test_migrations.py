@@ -17,6 +17,7 @@ from analytics.clickhouse import client, migrator
 from analytics.clickhouse.address import resolve_url
 from analytics.errors import AnalyticsQueryError
 from analytics.queries.counts import count_requests
+from analytics.reconciliation.services import reconcile
 from analytics.shipper.loop import Shipper
 from analytics.spool.writer import SpoolWriter
 from tests.factories.analytics import make_entry, store
@@ -61,10 +62,27 @@ def test_migrate__store_of_the_first_release__keeps_every_row_and_figure(first_r
     assert before["requests"]
     assert before["payloads"]
     assert _everything(project) == before
-    assert count_requests(project).consistent
+    assert _differences(project) == []
     _fill(spool, project, 20)
     assert count_requests(project).requests == 320
     assert count_requests(project).consistent
+    assert _differences(project) == []
+
+
+def test_migrate__ledger_lost__keeps_every_row_and_figure(empty_store: None, spool: Path) -> None:
+    migrator.migrate()
+    project = uuid.uuid4()
+    _fill(spool, project, 200)
+    before = _everything(project)
+    client.execute("DROP TABLE schema_migrations SYNC")
+
+    migrator.migrate()
+
+    assert _everything(project) == before
+    assert _differences(project) == []
+    _fill(spool, project, 10)
+    assert count_requests(project).requests == 210
+    assert _differences(project) == []
 
 
 def test_migrate__new_store__same_tables_as_an_upgraded_one(empty_store: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,6 +248,12 @@ def _everything(project: uuid.UUID) -> dict[str, Any]:
         day for (day,) in client.execute("SELECT DISTINCT drop_date FROM requests") if isinstance(day, date)
     }
     return found
+
+
+def _differences(project: uuid.UUID) -> list[Any]:
+    """Of every rollup from its requests, as if all days were over."""
+    the_day_after_tomorrow = datetime.now(UTC) + timedelta(days=2)
+    return list(reconcile([project], now=the_day_after_tomorrow, dry_run=True).differences)
 
 
 def _layout() -> dict[str, str]:
