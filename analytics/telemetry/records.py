@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+import msgspec
 from google.protobuf.json_format import ParseDict, ParseError
 from google.protobuf.message import DecodeError, Message
 from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
@@ -30,8 +31,14 @@ _RESOURCE_OR_SCOPE, _MEMBERS, _SCHEMA_URL = 1, 2, 3
 MOST_RECORDS = 50_000
 # What one record may take in protobuf: in memory it takes a hundred times as much when made of empty values.
 MOST_RECORD_BYTES = 4 * 1024 * 1024
-# Python's objects for them take up to a hundred bytes each, whatever little they hold.
-MOST_JSON_VALUES = 4_000_000
+# JSON says the same in more bytes.
+MOST_JSON_RECORD_BYTES = 2 * MOST_RECORD_BYTES
+
+# What lies deeper is looked at when it is its turn: a document of many megabytes is never one object of many more.
+_object = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_objects = msgspec.json.Decoder(list[dict[str, msgspec.Raw]] | None)
+_items = msgspec.json.Decoder(list[msgspec.Raw] | None)
+_NULL = msgspec.Raw(b"null")
 
 # What protobuf's JSON reader raises for values of another kind than the field's.
 _UNREADABLE = (ParseError, TypeError, ValueError, AttributeError, KeyError, ArithmeticError, RecursionError)
@@ -54,11 +61,10 @@ def from_protobuf(form: Form[Record], body: bytes) -> Iterator[Located[Record]]:
     try:
         for group in wire.contents(memoryview(body)).get(1, ()):
             parts = wire.contents(group)
-            # A message that occurs twice is merged, and so are its bytes.
-            resource = _parsed(Resource, b"".join(parts.get(_RESOURCE_OR_SCOPE, ())))
+            resource = _parsed(Resource, _joined(parts))
             for scoped in parts.get(_MEMBERS, ()):
                 inner = wire.contents(scoped)
-                scope = _parsed(InstrumentationScope, b"".join(inner.get(_RESOURCE_OR_SCOPE, ())))
+                scope = _parsed(InstrumentationScope, _joined(inner))
                 origin = origin_of(resource, _last_text(parts), scope, _last_text(inner), seen)
                 for content in inner.get(_MEMBERS, ()):
                     count = _counted(count)
@@ -75,9 +81,9 @@ def from_json(
     document = _document(body)
     refuse_others(document)
     for group in _members(document, form.resources):
-        resource = _built(Resource, group.get("resource") or {}, f"{form.resources}.resource")
+        resource = _built(Resource, group.get("resource", _NULL), f"{form.resources}.resource")
         for scoped in _members(group, form.scopes):
-            scope = _built(InstrumentationScope, scoped.get("scope") or {}, f"{form.scopes}.scope")
+            scope = _built(InstrumentationScope, scoped.get("scope", _NULL), f"{form.scopes}.scope")
             origin = origin_of(resource, _text(group, "schemaUrl"), scope, _text(scoped, "schemaUrl"), seen)
             for written in _listed(scoped, form.records):
                 count = _counted(count)
@@ -107,64 +113,95 @@ def _parsed(message: type[Built], content: bytes | memoryview) -> Built:
         return message.FromString(wire.with_valid_text(memoryview(content), message.DESCRIPTOR))
 
 
+def _joined(parts: Mapping[int, list[memoryview]]) -> bytes:
+    """Of a resource or scope. A message that occurs twice is merged, and so are its bytes."""
+    found = b"".join(parts.get(_RESOURCE_OR_SCOPE, ()))
+    if len(found) > MOST_RECORD_BYTES:
+        raise LargeExportError(f"A resource or scope is larger than {MOST_RECORD_BYTES} bytes.")
+    return found
+
+
 def _last_text(parts: Mapping[int, list[memoryview]]) -> str:
     return str(parts[_SCHEMA_URL][-1], "utf-8", "replace") if _SCHEMA_URL in parts else ""
 
 
-def _document(body: bytes) -> dict[str, Any]:
+def _document(body: bytes) -> dict[str, msgspec.Raw]:
     if not body.strip():
         return {}
-    if sum(map(body.count, (b"{", b"[", b","))) > MOST_JSON_VALUES:
-        raise LargeExportError(
-            f"The body holds more than {MOST_JSON_VALUES} values. Send smaller batches, or protobuf."
-        )
     try:
-        document = json.loads(body.decode("utf-8", "replace"))
-        if b"\\u" in body:
-            # Half a surrogate pair has no place in any database.
-            document = json.loads(json.dumps(document, ensure_ascii=False).encode("utf-8", "replace"))
+        try:
+            return _object.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return _object.decode(_repaired(body))
+    except msgspec.ValidationError:
+        raise MalformedExportError("The body must be a JSON object.") from None
     except (ValueError, RecursionError):
         raise MalformedExportError("The body is not JSON.") from None
-    if not isinstance(document, dict):
-        raise MalformedExportError("The body must be a JSON object.")
-    return document
 
 
-def _listed(holder: Mapping[str, Any], name: str) -> list[Any]:
-    found = holder.get(name)
-    if found is None:
-        return []
-    if not isinstance(found, list):
-        raise MalformedExportError(f"{name}: must be a list.")
-    return found
+def _repaired(body: bytes) -> bytes:
+    """The same with replacements for bytes that are no text and for halves of surrogate pairs: no database takes them.
+
+    Raises ValueError, RecursionError.
+    """
+    if len(body) > MOST_JSON_RECORD_BYTES:
+        raise ValueError("too large for Python's own reader")
+    document = json.loads(body.decode("utf-8", "replace"))
+    return json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def _members(holder: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
-    for item in _listed(holder, name):
-        if not isinstance(item, dict):
-            raise MalformedExportError(f"{name}: must be a list of objects.")
-        yield item
+def _members(holder: Mapping[str, msgspec.Raw], name: str) -> list[dict[str, msgspec.Raw]]:
+    try:
+        return _objects.decode(holder.get(name, _NULL)) or []
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise MalformedExportError(f"{name}: must be a list of objects.") from None
 
 
-def _text(holder: Mapping[str, Any], name: str) -> str:
-    found = holder.get(name)
+def _listed(holder: Mapping[str, msgspec.Raw], name: str) -> list[msgspec.Raw]:
+    try:
+        return _items.decode(holder.get(name, _NULL)) or []
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise MalformedExportError(f"{name}: must be a list.") from None
+
+
+def _text(holder: Mapping[str, msgspec.Raw], name: str) -> str:
+    try:
+        found = _value(holder.get(name, _NULL))
+    except (ValueError, RecursionError):
+        return ""
     return found if isinstance(found, str) else ""
 
 
-def _built(message: type[Built], written: Any, name: str) -> Built:
-    built = message()
+def _value(raw: msgspec.Raw) -> Any:
+    """Raises ValueError, RecursionError."""
+    content = bytes(raw)
     try:
-        ParseDict(written, built, ignore_unknown_fields=True)
+        value = json.loads(content)
+    except UnicodeDecodeError:
+        return json.loads(_repaired(content))
+    # What was skipped until now has been looked at for its structure only.
+    return json.loads(_repaired(content)) if b"\\u" in content else value
+
+
+def _built(message: type[Built], written: msgspec.Raw, name: str) -> Built:
+    built = message()
+    if len(bytes(written)) > MOST_JSON_RECORD_BYTES:
+        raise LargeExportError(f"{name}: larger than {MOST_JSON_RECORD_BYTES} bytes.")
+    try:
+        ParseDict(_value(written) or {}, built, ignore_unknown_fields=True)
     except _UNREADABLE:
         raise MalformedExportError(f"{name}: not readable.") from None
     return built
 
 
-def _json_record(form: Form[Record], written: Any) -> Record | RejectedRecord:
-    if not isinstance(written, dict):
-        return RejectedRecord("not an object")
+def _json_record(form: Form[Record], raw: msgspec.Raw) -> Record | RejectedRecord:
+    if len(bytes(raw)) > MOST_JSON_RECORD_BYTES:
+        return RejectedRecord(f"larger than {MOST_JSON_RECORD_BYTES} bytes")
     record = form.message()
     try:
+        written = _value(raw)
+        if not isinstance(written, dict):
+            return RejectedRecord("not an object")
         ParseDict(_with_base64_ids(written, form.ids), record, ignore_unknown_fields=True)
     except RejectedRecord as rejection:
         return rejection

@@ -360,10 +360,22 @@ def test_body__small_and_large_in_the_store__413_and_nothing_stored(
     assert rows("otel_traces") == 0
 
 
-def test_json__more_values_than_memory_is_for__413(sender: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("analytics.telemetry.records.MOST_JSON_VALUES", 1_000)
+def test_json__record_of_more_than_memory_is_for__counted_alone(sender: Sender) -> None:
+    good = b'{"traceId": "01010101010101010101010101010101", "spanId": "0202020202020202", "startTimeUnixNano": 5}'
+    huge = b'{"x": [' + b"[]," * 2_900_000 + b"[]]}"
 
-    assert sender.post("traces", b'{"x": [' + b"[]," * 600 + b"[]]}", JSON).status_code == 413
+    answer = sender.post("traces", b'{"resourceSpans":[{"scopeSpans":[{"spans":[%b,%b]}]}]}' % (huge, good), JSON)
+
+    assert json.loads(answer.content)["partialSuccess"]["rejectedSpans"] == "1"
+    assert rows("otel_traces") == 1
+
+
+@pytest.mark.parametrize("form", [PROTOBUF, JSON])
+def test_resource__larger_than_a_record_may_be__413(sender: Sender, form: str) -> None:
+    export = traces(span(1), service="x" * 9_000_000)
+    content = export.SerializeToString() if form == PROTOBUF else json.dumps(MessageToDict(export)).encode()
+
+    assert sender.post("traces", content, form).status_code == 413
 
 
 def test_record__too_large_or_too_many_attributes__counted(sender: Sender) -> None:
