@@ -196,3 +196,9 @@ class SettingsChangeSerializer(serializers.ModelSerializer[SettingsChange]):
         model = SettingsChange
         fields = ["id", "actor", "created_at", "changes"]
         read_only_fields = fields
+
+
+class UsageParameters(serializers.Serializer[Any]):
+    session_id = serializers.CharField(
+        required=False, default="", allow_blank=True, trim_whitespace=False, max_length=1024
+    )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from django.urls import path
 
-from gateway.views import CacheView, RestoreSettingsView, SettingsHistoryView, SettingsView
+from gateway.views import CacheView, RestoreSettingsView, SettingsHistoryView, SettingsView, UsageView
 
 urlpatterns = [
     path("settings", SettingsView.as_view()),
     path("settings/history", SettingsHistoryView.as_view()),
     path("settings/history/<int:change_id>/restore", RestoreSettingsView.as_view()),
+    path("usage", UsageView.as_view()),
     path("cache", CacheView.as_view()),
 ]

@@ -1,4 +1,4 @@
-"""The gateway's part of the management API: its settings and their history."""
+"""The gateway's part of the management API: its settings and their history, what is used of its limits."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from core.pagination import LimitOffset
 from core.views import ProjectAPIView
 from gateway.cache.store import empty
 from gateway.models import GatewaySettings, SettingsChange
-from gateway.serializers import SettingsChangeSerializer, SettingsSerializer
+from gateway.serializers import SettingsChangeSerializer, SettingsSerializer, UsageParameters
 from gateway.services import current_settings, replace_settings, restore_settings, whole_guardrails
+from gateway.usage import usage_of
 
 
 class SettingsView(ProjectAPIView):
@@ -44,6 +45,14 @@ class RestoreSettingsView(ProjectAPIView):
         """Gives the fields of one change what they had before it."""
         row = restore_settings(project_id=self.project_id, change_id=change_id, actor=self.actor)
         return Response(_shown(row))
+
+
+class UsageView(ProjectAPIView):
+    def get(self, request: Request) -> Response:
+        """What is used of the limits now, and of one session's budget when `session_id` is given."""
+        asked = UsageParameters(data=request.query_params)
+        asked.is_valid(raise_exception=True)
+        return Response(usage_of(self.project_id, asked.validated_data["session_id"]))
 
 
 class CacheView(ProjectAPIView):

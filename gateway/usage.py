@@ -1,0 +1,118 @@
+"""What a project has used of its limits, as `GET /api/llm/usage` tells it."""
+
+from __future__ import annotations
+
+import calendar
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
+from analytics.queries.usage import Interval, list_usage
+from gateway.limits.figures import Figures, Rates, Spend
+from gateway.limits.keys import month_limits
+from gateway.models import GatewaySettings
+from gateway.services import current_settings
+
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Now:
+    at: datetime
+
+    @property
+    def minute(self) -> datetime:
+        return self.at.replace(second=0, microsecond=0)
+
+    @property
+    def month(self) -> str:
+        return self.at.strftime("%Y-%m")
+
+
+def usage_of(project_id: UUID, session_id: str, now: datetime | None = None) -> dict[str, Any]:
+    """`session_id` empty: of none. Raises AnalyticsUnavailableError or AnalyticsLimitError when a spend is known
+    nowhere."""
+    moment = _Now(now or datetime.now(UTC))
+    limits = current_settings(project_id)
+    with Figures() as figures:
+        shown = {
+            "minute": _minute(figures, limits, moment),
+            "month": _month(figures.month(project_id, moment.month), limits, moment.at),
+        }
+        if session_id:
+            spend = figures.session(project_id, session_id)
+            shown["session"] = {"session_id": session_id, **_spend(spend, limits.session_budget_usd)}
+    return shown
+
+
+def forecast(spent: Decimal, now: datetime) -> Decimal:
+    """The month's spend at its end when it goes on as it did so far. The first day counts as a whole one: from an hour
+    nobody can tell a month."""
+    start, end = month_limits(now.strftime("%Y-%m"))
+    elapsed = max(now - start, _DAY)
+    return max(spent, spent * Decimal((end - start) / elapsed))
+
+
+def _minute(figures: Figures, settings: GatewaySettings, now: _Now) -> dict[str, Any]:
+    is_limited = settings.rate_limit_enabled
+    rpm = settings.rate_limit_rpm if is_limited else None
+    tpm = settings.rate_limit_tpm if is_limited else None
+    rates = figures.minute(settings.project_id, calendar.timegm(now.minute.utctimetuple()) // 60)
+    if figures.is_away or rpm is None or tpm is None:
+        rates = _completed(figures, rates, settings, now, (rpm, tpm))
+    return {
+        "start": _text(now.minute),
+        "resets_in_seconds": 60 - now.at.second,
+        "requests": _rate(rates.requests, rpm),
+        "tokens": _rate(rates.tokens, tpm),
+    }
+
+
+def _completed(
+    figures: Figures, rates: Rates, settings: GatewaySettings, now: _Now, limits: tuple[int | None, int | None]
+) -> Rates:
+    """Redis counts what is limited; the rest is the request log's, of requests that ended."""
+    try:
+        _, (of_log,) = list_usage(settings.project_id, now.minute, now.at, Interval.MINUTE, limit=1, offset=0)
+    except (AnalyticsUnavailableError, AnalyticsLimitError):
+        return rates
+    requests, tokens = of_log.requests, of_log.prompt_tokens + of_log.completion_tokens
+    rpm, tpm = limits
+    return Rates(
+        requests if figures.is_away or rpm is None else rates.requests,
+        tokens if figures.is_away or tpm is None else rates.tokens,
+    )
+
+
+def _rate(used: int | None, limit: int | None) -> dict[str, Any]:
+    used = used or 0
+    return {"used": used, "limit": limit, "remaining": None if limit is None else max(limit - used, 0)}
+
+
+def _month(spend: Spend, settings: GatewaySettings, now: datetime) -> dict[str, Any]:
+    start, end = month_limits(now.strftime("%Y-%m"))
+    return {
+        "start": _text(start),
+        "end": _text(end),
+        **_spend(spend, settings.monthly_budget_usd),
+        "hard_stop": settings.budget_hard_stop,
+        "forecast_usd": round(float(forecast(spend.spent_usd, now)), 10),
+    }
+
+
+def _spend(spend: Spend, budget: Decimal | None) -> dict[str, Any]:
+    left = None if budget is None else float(max(budget - spend.spent_usd - spend.reserved_usd, Decimal(0)))
+    return {
+        "spent_usd": float(spend.spent_usd),
+        "reserved_usd": float(spend.reserved_usd),
+        "budget_usd": None if budget is None else float(budget),
+        "remaining_usd": left,
+        "is_certain": spend.is_certain,
+    }
+
+
+def _text(time: datetime) -> str:
+    return time.isoformat().replace("+00:00", "Z")
