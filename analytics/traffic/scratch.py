@@ -1,4 +1,7 @@
-"""A table that holds the texts while traffic is generated, in memory, and is gone afterwards."""
+"""A table that holds the texts while traffic is generated, in memory, and is gone afterwards.
+
+What a killed command leaves is empty after the store's next start.
+"""
 
 from __future__ import annotations
 
