@@ -25,10 +25,22 @@ class PatternSet:
     def __init__(self, patterns: Sequence[str], *, group: int = 12) -> None:
         self._groups: list[tuple[int, re2.Set]] = []
         for first in range(0, len(patterns), group):
-            made = re2.Set.SearchSet(options())
-            for pattern in patterns[first : first + group]:
-                made.Add(pattern)
+            self._add(first, patterns[first : first + group])
+
+    def _add(self, first: int, patterns: Sequence[str]) -> None:
+        """As one automaton, or as two where one would be too large."""
+        made = re2.Set.SearchSet(options())
+        for pattern in patterns:
+            made.Add(pattern)
+        try:
             made.Compile()
+        except re2.error:
+            half = len(patterns) // 2
+            if not half:
+                raise
+            self._add(first, patterns[:half])
+            self._add(first + half, patterns[half:])
+        else:
             self._groups.append((first, made))
 
     def matching(self, data: bytes) -> list[int]:

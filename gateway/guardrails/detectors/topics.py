@@ -12,27 +12,37 @@ from gateway.guardrails.detectors.matching import PatternSet
 _BORDER_BEFORE, _BORDER_AFTER = r"(?:^|[^\pL\pN_])", r"(?:$|[^\pL\pN_])"
 # Scripts that put no blanks between words: Chinese, Japanese, Thai, Lao, Khmer, Burmese.
 _UNSPACED = re2.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
-_REMEMBERED_LISTS = 512
+_REMEMBERED_LISTS, _REMEMBERED_TOPICS = 512, 2048
 
 
 def find_topics(text: str, topics: tuple[str, ...]) -> list[str]:
     """Those of `topics` that the text names, as whole words, in any case and spacing, in the order of the list."""
     if not topics:
         return []
-    return [topics[index] for index in _matcher(topics).matching(encoded(plain(text).casefold()))]
+    data = encoded(plain(text).casefold())
+    # Borders are classes of many thousand letters: only a phrase that occurs is looked for with them.
+    named = (topics[index] for index in _phrases(topics).matching(data))
+    return [topic for topic in named if _whole(topic).search(data)]
 
 
 @lru_cache(maxsize=_REMEMBERED_LISTS)
-def _matcher(topics: tuple[str, ...]) -> PatternSet:
-    return PatternSet([_pattern(topic) for topic in topics], group=128)
+def _phrases(topics: tuple[str, ...]) -> PatternSet:
+    return PatternSet([_phrase(_words(topic)) for topic in topics], group=64)
 
 
-def _pattern(topic: str) -> str:
-    words = plain(topic).casefold().split()
-    phrase = r"\s+".join(re2.escape(word) for word in words)
-    if not words:
-        return r"[^\s\S]"
-    return _border(_BORDER_BEFORE, words[0][0]) + phrase + _border(_BORDER_AFTER, words[-1][-1])
+@lru_cache(maxsize=_REMEMBERED_TOPICS)
+def _whole(topic: str) -> re2._Regexp:
+    words = _words(topic)
+    return re2.compile(_border(_BORDER_BEFORE, words[0][0]) + _phrase(words) + _border(_BORDER_AFTER, words[-1][-1]))
+
+
+def _words(topic: str) -> list[str]:
+    return plain(topic).casefold().split()
+
+
+def _phrase(words: list[str]) -> str:
+    """Matches nothing when there is no word."""
+    return r"\s+".join(re2.escape(word) for word in words) or r"[^\s\S]"
 
 
 def _border(border: str, character: str) -> str:
