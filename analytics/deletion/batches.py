@@ -19,7 +19,7 @@ import msgspec
 
 from analytics.clickhouse import client
 from analytics.clickhouse.rollups import list_rollups
-from analytics.deletion.subject import Subject
+from analytics.deletion.subject import Subject, spans_of
 from analytics.errors import RepairBusyError
 from analytics.models import Deletion, DeletionBatch
 from analytics.reconciliation.comparison import LIMITS
@@ -92,6 +92,7 @@ def finish_batch(batch: DeletionBatch, project_id: UUID) -> int:
     plan = msgspec.convert(batch.plan, Plan)
     scope = {**plan.scope, "project": project_id}
     delete_where("payloads", _IN_BATCH, scope)
+    delete_where("otel_traces", *spans_of(project_id, plan.ids, plan.first, plan.last))
     sql = f"SELECT {', '.join(_KEPT)}, user_id != '' FROM requests WHERE {_IN_BATCH} ORDER BY request_id"  # noqa: S608 - names of the schema
     rows = client.execute(sql, scope, settings=LIMITS)
     client.insert("anonymised", (*_KEPT, "had_user"), _anonymous(rows), token=f"anonymised-{batch.pk}")

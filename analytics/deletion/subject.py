@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from analytics.identifiers import gateway_id
 from analytics.models import Deletion, DeletionKind
 
 _SESSION = "project_id = {project:UUID} AND session_id = {session:String} AND ts <= {until:DateTime64(6, 'UTC')}"
@@ -14,7 +16,16 @@ _REQUEST = "project_id = {project:UUID} AND request_id = {request:UUID}"
 _SESSION_TELEMETRY = (
     "ProjectId = {project:UUID} AND has(SessionIds, {session:String}) AND Timestamp <= {until:DateTime64(6, 'UTC')}"
 )
-_REQUEST_SPANS = "ProjectId = {project:UUID} AND SpanAttributes['prompt_gateway.request_id'] = {request_text:String}"
+# Attributes have no index, so a time has to bound the look.
+_REQUEST_SPANS = """ProjectId = {project:UUID}
+    AND SpanAttributes['prompt_gateway.request_id'] IN {request_ids:Array(String)}
+    AND Timestamp >= {spans_from:DateTime64(6, 'UTC')} AND Timestamp <= {spans_to:DateTime64(6, 'UTC')}"""
+# A request's last attempt begins within its time limits, which are minutes.
+_SPANS_BEGIN_WITHIN = timedelta(hours=2)
+_CLOCKS_DIFFER_BY = timedelta(minutes=5)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# 2109. An id that a client made up may name the year 10889.
+_LATEST_MS = 2**42
 
 
 @dataclass(frozen=True)
@@ -33,9 +44,28 @@ def session_subject(project_id: UUID, session_id: str, until: datetime) -> Subje
 
 
 def request_subject(project_id: UUID, request_id: UUID) -> Subject:
-    """Logs name sessions, and no requests."""
-    values = {"project": project_id, "request": request_id, "request_text": str(request_id)}
-    return Subject(_REQUEST, _REQUEST_SPANS, "", values)
+    """Logs name sessions, and no requests. When its spans began, the id tells: it is of the time of arrival."""
+    told = request_id.int >> 80 if gateway_id(str(request_id)) else 0
+    arrived = _EPOCH + timedelta(milliseconds=min(told, _LATEST_MS))
+    return Subject(_REQUEST, _REQUEST_SPANS, "", {"request": request_id, **_spans(project_id, [request_id], arrived)})
+
+
+def spans_of(
+    project_id: UUID, request_ids: Sequence[UUID], first: datetime, last: datetime
+) -> tuple[str, dict[str, Any]]:
+    """A condition on `otel_traces` for the gateway's own spans of requests made from `first` to `last`."""
+    return _REQUEST_SPANS, _spans(project_id, request_ids, first, last)
+
+
+def _spans(
+    project_id: UUID, request_ids: Sequence[UUID], first: datetime, last: datetime | None = None
+) -> dict[str, Any]:
+    return {
+        "project": project_id,
+        "request_ids": [str(request_id) for request_id in request_ids],
+        "spans_from": max(first - _CLOCKS_DIFFER_BY, _EPOCH),
+        "spans_to": (last or first) + _SPANS_BEGIN_WITHIN,
+    }
 
 
 def subject_of(deletion: Deletion) -> Subject:

@@ -208,6 +208,10 @@ def test_spans__of_a_deleted_request__go_with_it(api: APIClient, project: Projec
     api.delete(f"/api/llm/requests/{record.request_id}")
 
     assert client.execute(counting, {"id": record.request_id}) == [(0,)]
+    # They are stored after the rows, so some may come when the request is gone already.
+    insert_spans(project, "", "", attributes={"prompt_gateway.request_id": record.request_id, "user.id": "ottilie"})
+    finish_due(NOW + timedelta(minutes=5))
+    assert client.execute(counting, {"id": record.request_id}) == [(0,)]
 
 
 def test_session__known_by_feedback_only__can_be_deleted(api: APIClient, project: Project) -> None:
@@ -413,6 +417,8 @@ def test_wish__when_nothing_can_arrive_any_more__forgets_the_id_and_stays_as_a_r
         ("/api/llm/sessions/nobody' OR 1=1 --", 404),
         ("/api/llm/requests/" + str(uuid4()), 404),
         ("/api/llm/requests/not-an-id", 404),
+        ("/api/llm/requests/ffffffff-ffff-7fff-bfff-ffffffffffff", 404),
+        ("/api/llm/requests/00000000-0000-7000-8000-000000000000", 404),
     ],
 )
 def test_ids__of_nothing__are_refused_and_delete_nothing(
