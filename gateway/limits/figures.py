@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from time import time
 from typing import Any
 from uuid import UUID
 
@@ -75,9 +76,9 @@ class Figures:
         return Rates(requests, tokens)
 
     def _spend(self, scope: Scope, of_log: Any) -> Spend:
-        found = self._ask(lambda: self._redis.hmget(scope.spend, "base", "after", "reserved", "unsure", "since", "run"))
-        base, after, reserved, unsure, since, run = found or [None] * 6
-        spent, held = from_units(int(base or 0) + int(after or 0)), from_units(max(int(reserved or 0), 0))
+        found = self._ask(lambda: self._redis.hmget(scope.spend, "base", "after", "unsure", "since", "run"))
+        base, after, unsure, since, run = found or [None] * 5
+        spent, held = from_units(int(base or 0) + int(after or 0)), from_units(self._reserved(scope))
         if since is not None and unsure is None and run is not None and run.decode() == self._run_id:
             return Spend(spent, held, is_certain=True)
         try:
@@ -87,6 +88,11 @@ class Figures:
             if since is None:
                 raise
             return Spend(spent, held, is_certain=False)
+
+    def _reserved(self, scope: Scope) -> int:
+        """What has lapsed stays in Redis until the next admission."""
+        names = self._ask(lambda: self._redis.zrangebyscore(scope.held, time() * 1000, "+inf"))
+        return sum(int(name.split(b"|")[1]) for name in names or ())
 
     def _ask(self, ask: Any) -> Any:
         """None when Redis does not answer."""
