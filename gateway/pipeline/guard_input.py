@@ -24,7 +24,7 @@ from gateway.wire import LazyFields, Message
 
 # Below, a thread costs more than it saves; above, other streams of the worker would wait (docs/guardrails.md). RE2 lets
 # go of the interpreter while it searches.
-_THREAD_BYTES = 8 * 1024
+_THREAD_BYTES = 4 * 1024
 _threads = ThreadPoolExecutor(2, thread_name_prefix="guardrails")
 
 

@@ -202,6 +202,14 @@ def test_enforce__harmless_request__goes_on(projects: dict[str, tuple[Gateway, S
     assert VERDICTS not in project.record(response).attributes
 
 
+def test_enforce__refusal__leaves_no_word_of_the_text_in_the_log(projects: dict[str, tuple[Gateway, Script]]) -> None:
+    project, _ = projects["enforce"]
+    private = "4000 0566 5566 5556"
+    assert_error(project.post(body(messages=said(f"{HIJACK} {private}"))), 400, "pii_detected", type="guardrail_error")
+    written = project.service.log.read_text(errors="replace")
+    assert private not in written and private.replace(" ", "") not in written and "bananas" not in written
+
+
 def test_enforce__stream__is_refused_before_it_begins(projects: dict[str, tuple[Gateway, Script]]) -> None:
     project, _ = projects["enforce"]
     response = project.post(body(messages=said(HIJACK), stream=True))
