@@ -8,9 +8,13 @@ import re2
 from stdnum import bitcoin, iban, luhn
 from stdnum.exceptions import ValidationError
 
-from gateway.guardrails.detectors.characters import Span
+from gateway.guardrails.detectors.characters import Span, apart
 
 _DIGITS = re2.compile(r"[0-9](?:[ -]?[0-9])*[ -]?[0-9]{4}")
+# UATP's numbers begin as many other numbers do: only where somebody speaks of a card, or answers with nothing else.
+_AIR_TRAVEL = tuple(
+    re2.compile(pattern) for pattern in (r"^\s*(1[0-9]{14})\s*$", r"(?i)\bcards?\b[^0-9\n]{0,40}\b(1[0-9]{14})\b")
+)
 _GROUP = re2.compile(r"[0-9]+")
 _MIN_CARD, _MAX_GROUPS = 12, 5
 
@@ -59,6 +63,17 @@ CRYPTO_PATTERNS: tuple[str, ...] = (_CRYPTO.pattern,)
 
 
 def find_cards(data: bytes) -> Iterator[Span]:
+    yield from apart([*_air_travel_cards(data), *_cards_in_runs(data)])
+
+
+def _air_travel_cards(data: bytes) -> Iterator[Span]:
+    for pattern in _AIR_TRAVEL:
+        for match in pattern.finditer(data):
+            if luhn.is_valid(data[match.start(1) : match.end(1)].decode()):
+                yield match.span(1)
+
+
+def _cards_in_runs(data: bytes) -> Iterator[Span]:
     for match in _DIGITS.finditer(data):
         start, end = match.span()
         groups = [(start + group.start(), start + group.end()) for group in _GROUP.finditer(data[start:end])]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 Span = tuple[int, int]
 
@@ -33,3 +33,12 @@ def character_spans(data: bytes, spans: Iterable[Span]) -> list[Span]:
         found.append((characters, characters + length))
         characters, position = characters + length, end
     return found
+
+
+def apart(spans: list[Span]) -> Iterator[Span]:
+    """The longest where several overlap, in order."""
+    last = (-1, -1)
+    for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if start >= last[1]:
+            yield start, end
+            last = (start, end)

@@ -9,7 +9,7 @@ import phonenumbers
 import re2
 from phonenumbers import NumberParseException
 
-from gateway.guardrails.detectors.characters import Span
+from gateway.guardrails.detectors.characters import Span, apart
 
 _EXTENSION = r"(?:[ ,]{0,2}(?:x|ext\.?|extension) ?[0-9]{1,6})?"
 _REST = r"(?:[ ().\-/]{0,3}[0-9])"
@@ -92,7 +92,7 @@ def find_phones(data: bytes) -> Iterator[Span]:
             spans += _accepted_row(data, match.span(1))
     for match in _NAMED_AFTER.finditer(data):
         spans += _accepted(data, match.span(1), sure=True)
-    yield from _apart(spans)
+    yield from apart(spans)
 
 
 def _accepted_row(data: bytes, span: Span) -> Iterator[Span]:
@@ -149,12 +149,3 @@ def _is_valid(number: str, region: str | None) -> bool:
         return phonenumbers.is_valid_number(phonenumbers.parse(number, region))
     except NumberParseException:
         return False
-
-
-def _apart(spans: list[Span]) -> Iterator[Span]:
-    """The longest where several overlap, in order."""
-    last = (-1, -1)
-    for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
-        if start >= last[1]:
-            yield start, end
-            last = (start, end)

@@ -13,11 +13,15 @@ from gateway.guardrails.detectors.characters import Span
 _WRITTEN = re2.compile(r"\b(?:[0-9]{3}-[0-9]{2}-[0-9]{4}|[0-9]{3} [0-9]{2} [0-9]{4}|[0-9]{3}\.[0-9]{2}\.[0-9]{4})\b")
 _NAMED = re2.compile(r"(?i)\b(?:ssn|ss#|social security(?: number| no\.?| #)?)[^0-9\n]{0,20}\b([0-9]{9})\b")
 
+# An answer that is nothing but the number needs no separators: it was asked for.
+_ANSWER = re2.compile(r"^\s*[0-9]{3}-?[0-9]{2}-?[0-9]{4}(?:[\s,;]+[0-9]{3}-?[0-9]{2}-?[0-9]{4})*\s*$")
+_NUMBER = re2.compile(r"[0-9]{3}-?[0-9]{2}-?[0-9]{4}")
+
 # The middle digits that are given out: https://www.irs.gov/irm/part3/irm_03-021-263r (python-stdnum stops at 70).
 _ITIN_GROUPS = frozenset((*range(50, 66), *range(70, 89), *range(90, 93), *range(94, 100)))
 
 
-SSN_PATTERNS: tuple[str, ...] = (_WRITTEN.pattern, _NAMED.pattern)
+SSN_PATTERNS: tuple[str, ...] = (_WRITTEN.pattern, _NAMED.pattern, _ANSWER.pattern)
 ITIN_PATTERNS: tuple[str, ...] = (_WRITTEN.pattern,)
 
 
@@ -26,6 +30,8 @@ def find_ssns(data: bytes) -> Iterator[Span]:
     if b"S" in data or b"s" in data:
         named = [match.span(1) for match in _NAMED.finditer(data) if ssn.is_valid(_dashed(data, match.span(1)))]
         written = sorted({*written, *named})
+    if _ANSWER.search(data):
+        written = [match.span() for match in _NUMBER.finditer(data) if ssn.is_valid(_dashed(data, match.span()))]
     yield from written
 
 
