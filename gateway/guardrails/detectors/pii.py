@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
+import re2
+
 from gateway.guardrails.detectors.accounts import (
     CARD_PATTERNS,
     CRYPTO_PATTERNS,
@@ -71,12 +73,16 @@ _PLAIN = {
     0xFF1A: ":",
 }
 
+_DISGUISED = re2.compile("[" + "".join(map(chr, _PLAIN)) + "]")
+# Nothing else runs while a text is translated.
+_AT_ONCE = 16_384
+
 
 def find_pii(text: str) -> list[PiiEntity]:
     """What the text holds, in order, never overlapping."""
-    if not text.isascii():
-        text = text.translate(_PLAIN)
     data = encoded(text)
+    if not text.isascii() and _DISGUISED.search(data):
+        data = encoded(_undisguised(text))
     taken: list[tuple[int, int, PiiKind]] = []
     for index in sorted({_OWNERS[pattern] for pattern in _PATTERNS.matching(data)}):
         kind, finder, _ = _FINDERS[index]
@@ -85,6 +91,10 @@ def find_pii(text: str) -> list[PiiEntity]:
             taken = _merged(taken, found) if taken else found
     spans = character_spans(data, [(start, end) for start, end, _ in taken])
     return [PiiEntity(kind, start, end) for (start, end), (_, _, kind) in zip(spans, taken, strict=True)]
+
+
+def _undisguised(text: str) -> str:
+    return "".join(text[first : first + _AT_ONCE].translate(_PLAIN) for first in range(0, len(text), _AT_ONCE))
 
 
 def _merged(
