@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from asgiref.sync import sync_to_async
@@ -75,6 +77,16 @@ async def stop_runtime() -> None:
     global _runtime
     if _runtime is not None:
         runtime, _runtime = _runtime, None
+        await runtime.stop()
+
+
+@asynccontextmanager
+async def passing_runtime() -> AsyncIterator[Runtime]:
+    """One for a loop that ends with its task: a command's, or that of a call that no ASGI server brought."""
+    runtime = _start()
+    try:
+        yield runtime
+    finally:
         await runtime.stop()
 
 

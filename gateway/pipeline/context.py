@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from analytics.contracts import Attempt as AttemptRecord
-from analytics.contracts import Outcome
+from analytics.contracts import Outcome, RequestRecord
 from core.errors import ApplicationError
 from core.keys import KeyRecord
 from gateway.guardrails.verdicts import Verdict
@@ -117,7 +117,9 @@ class Account:
     contract_violation: bool = False
     attributes: dict[str, str] = field(default_factory=dict)  # of the record
     slot: int | None = None
+    source: str = "gateway"
     recorded: bool = False
+    record: RequestRecord | None = None  # as it was written
 
     def note_failure(
         self, attempt: Attempt, seconds: float, *, status: int, error: str, usage: Usage | None = None

@@ -36,6 +36,7 @@ def record(runtime: Runtime, account: Account) -> None:
         return
     account.recorded = True
     entry = _entry_of(account)
+    account.record = entry.record
     runtime.spool.append(entry)
     if account.slot is not None:
         runtime.inflight.end(account.slot)
@@ -64,6 +65,7 @@ def _record_of(account: Account) -> RequestRecord:
         outcome=account.outcome,
         status_code=account.status_code,
         api_key_id=account.key.id,
+        source=account.source,
         session_id=account.headers.session_id,
         user_id=account.headers.user_id or (request.user or "" if request is not None else ""),
         provider=account.provider,

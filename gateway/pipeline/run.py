@@ -45,7 +45,11 @@ async def run(runtime: Runtime, raw_headers: list[tuple[bytes, bytes]], receive:
     except ApplicationError as error:
         await reply.error(error)
         return
-    account = Account(reply.request_id, arrived_us, started, snapshot, key, headers)
+    await serve(runtime, Account(reply.request_id, arrived_us, started, snapshot, key, headers), receive, reply)
+
+
+async def serve(runtime: Runtime, account: Account, receive: Receive, reply: Reply) -> None:
+    """All of it but the key: for clients, and for what the service itself asks (`gateway.inside`)."""
     watch = ClientWatch(receive, runtime.loop, settings.GATEWAY_BODY_SECONDS)
     try:
         await _answer(runtime, account, receive, reply, watch)

@@ -1,0 +1,231 @@
+"""A chat completion that the service itself asks for: the stages, limits and record of a client's, without its key.
+
+`source` in the request log tells who asked: playground, judge.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import msgspec
+from asgiref.sync import SyncToAsync, async_to_sync
+
+from analytics.contracts import RequestRecord
+from analytics.shipper.streamed import assembled
+from core.keys import KeyRecord
+from gateway.headers import RequestHeaders
+from gateway.identifiers import new_request_id
+from gateway.pipeline.context import Account
+from gateway.pipeline.run import serve
+from gateway.reply import Message, Reply
+from gateway.runtime import Runtime, current_runtime, passing_runtime
+from gateway.snapshot.project import ProjectSnapshot
+
+logger = logging.getLogger("gateway.inside")
+T = TypeVar("T")
+
+# From hanging up to the end of the request: the pipeline looks for a client that left every quarter of a second.
+_GRACE_SECONDS = 0.6
+# Measured and compared answers have to come from a model.
+_NOT_CACHED = "no-store"
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+# Requests that were given up and have not ended yet: a task that nobody holds may vanish.
+_lingering: set[asyncio.Task[None]] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks. `key_id` 0: no API key is behind it. `attributes` are the record's."""
+
+    source: str
+    key_id: int = 0
+    session_id: str = ""
+    user_id: str = ""
+    attributes: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """A failure as a client is told it; `headers` (names in lower case) hold what it should know beside."""
+
+    status: int
+    type: str
+    code: str
+    message: str
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of a request. `completion` is the chat completion, of a stream that broke what there was of it.
+
+    `record` is None when the request has not ended yet; `error` is None when all went well. `seconds` from asking.
+    """
+
+    request_id: str
+    seconds: float
+    completion: dict[str, Any] | None = None
+    error: Reported | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    record: RequestRecord | None = None
+
+
+async def ask(runtime: Runtime, snapshot: ProjectSnapshot, caller: Caller, body: bytes, *, seconds: float) -> Answer:
+    """The answer to a chat-completion request `body`, or the failure; given up after `seconds`, as a client would."""
+    request = InsideRequest(runtime, snapshot, caller, body, seconds)
+    async for _ in request.parts():
+        pass
+    return request.answer()
+
+
+class InsideRequest:
+    """One request under way: `parts()` gives the bytes of the answer as they leave, then `answer()` tells the end.
+
+    Whoever stops listening to `parts()` hangs up: the call of the provider ends and the record says `cancelled`.
+    """
+
+    def __init__(
+        self, runtime: Runtime, snapshot: ProjectSnapshot, caller: Caller, body: bytes, seconds: float
+    ) -> None:
+        key = KeyRecord(caller.key_id, snapshot.project_id, "", frozenset(), None)
+        headers = RequestHeaders(session_id=caller.session_id, user_id=caller.user_id, cache_control=_NOT_CACHED)
+        self.request_id = new_request_id()
+        self._runtime, self._seconds = runtime, seconds
+        self._started = time.perf_counter()
+        self._account = Account(
+            self.request_id,
+            time.time_ns() // 1000,
+            self._started,
+            snapshot,
+            key,
+            headers,
+            source=caller.source,
+            attributes=dict(caller.attributes),
+        )
+        self._client = _InsideClient(body)
+        self._ended_at = 0.0
+        self._given_up = False
+        runtime.snapshots.note_use(snapshot.project_id)
+
+    async def parts(self) -> AsyncIterator[bytes]:
+        reply = Reply(self._client.send, self.request_id)
+        task = asyncio.create_task(serve(self._runtime, self._account, self._client.receive, reply))
+        _lingering.add(task)
+        task.add_done_callback(self._ended)
+        until = self._started + self._seconds
+        try:
+            while (part := await self._client.next_part(until)) is not None:
+                yield part
+        except TimeoutError:
+            self._given_up = True
+        finally:
+            self._client.hang_up()
+        if not task.done():
+            await asyncio.wait({task}, timeout=_GRACE_SECONDS)
+
+    def answer(self) -> Answer:
+        client, seconds = self._client, (self._ended_at or time.perf_counter()) - self._started
+        completion, error = client.read()
+        if error is None and not client.complete:
+            error = self._gave_up()
+        if error is not None and not client.streamed:
+            completion = None
+        return Answer(self.request_id, seconds, completion, error, client.headers, self._account.record)
+
+    def _gave_up(self) -> Reported:
+        if self._given_up:
+            message = f"The answer was not complete within {self._seconds:g} seconds"
+            return Reported(503, "service_unavailable_error", "provider_timeout", message)
+        return Reported(500, "api_error", "internal_error", "The request ended without an answer")
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        _lingering.discard(task)
+        self._ended_at = time.perf_counter()
+        self._client.close()
+        if not task.cancelled() and task.exception() is not None:
+            logger.error("request.failed request_id=%s", self.request_id, exc_info=task.exception())
+
+
+class _InsideClient:
+    """The other end, where a client's connection would be."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body: bytes | None = body
+        self._gone = asyncio.Event()
+        self._queue: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._received: list[bytes] = []
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        self.complete = False
+
+    async def receive(self) -> Message:
+        if self._body is not None:
+            body, self._body = self._body, None
+            return {"type": "http.request", "body": body}
+        await self._gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in message["headers"]}
+            return
+        part = message.get("body", b"")
+        self._received.append(part)
+        self.complete = not message.get("more_body", False)
+        self._queue.put_nowait(part)
+        if self.complete:
+            self.close()
+
+    def hang_up(self) -> None:
+        self._gone.set()
+
+    def close(self) -> None:
+        self._queue.put_nowait(None)
+
+    async def next_part(self, until: float) -> bytes | None:
+        """None at the end. Raises TimeoutError at `until` (`perf_counter`)."""
+        async with asyncio.timeout(max(until - time.perf_counter(), 0.0)):
+            return await self._queue.get()
+
+    @property
+    def streamed(self) -> bool:
+        return self.headers.get("content-type", "").startswith("text/event-stream")
+
+    def read(self) -> tuple[dict[str, Any] | None, Reported | None]:
+        """The completion so far, and the failure that was told."""
+        body = b"".join(self._received)
+        if self.streamed:
+            body = assembled(body)
+        if not body:
+            return None, None
+        found = _decode(body)
+        told = found.pop("error", None) if self.status != 200 or self.streamed else None
+        if not isinstance(told, dict):
+            return found, None
+        status = self.status if self.status != 200 else 503
+        return found or None, Reported(status, told["type"], told["code"], told["message"], self.headers)
+
+
+def on_loop(work: Callable[[Runtime], Coroutine[Any, Any, T]]) -> T:
+    """Does the work on the event loop of this worker, for a thread that serves one of its requests; if that one's
+    client leaves, the work is cancelled. Where no loop serves, one is made for it."""
+    serving = getattr(SyncToAsync.threadlocal, "main_event_loop", None)
+    if serving is None or not serving.is_running():
+        return async_to_sync(_in_passing)(work)
+    return async_to_sync(_here)(work)
+
+
+async def _here(work: Callable[[Runtime], Coroutine[Any, Any, T]]) -> T:
+    return await work(current_runtime())
+
+
+async def _in_passing(work: Callable[[Runtime], Coroutine[Any, Any, T]]) -> T:
+    async with passing_runtime() as runtime:
+        return await work(runtime)
