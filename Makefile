@@ -10,7 +10,7 @@ serve: $(READY)
 	$(BIN)/python manage.py serve
 
 test: $(READY)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m tests.run $(ARGS)
 
 demo: $(READY)
 	$(BIN)/python manage.py demo $(ARGS)
