@@ -32,6 +32,10 @@ def _prices_changed(**_: Any) -> None:
     transaction.on_commit(partial(announce, PRICES))
 
 
+def _price_changed(instance: ModelPrice, **_: Any) -> None:
+    transaction.on_commit(partial(announce, PRICES if instance.project_id is None else str(instance.project_id)))
+
+
 def _settings_saved(instance: GatewaySettings, raw: bool = False, **_: Any) -> None:
     # The receiver's side needs the secret before the first alert.
     if instance.alert_webhook_url and not raw:
@@ -49,4 +53,4 @@ def connect() -> None:
         # Versions and stages are not listened to: whatever adds or serves one saves its config or its rollout.
         signal.connect(_owned_by_project_changed, sender=PromptConfig, dispatch_uid="gateway.prompt_config")
         signal.connect(_owned_by_project_changed, sender=Rollout, dispatch_uid="gateway.rollout")
-        signal.connect(_prices_changed, sender=ModelPrice, dispatch_uid="gateway.price")
+        signal.connect(_price_changed, sender=ModelPrice, dispatch_uid="gateway.price")

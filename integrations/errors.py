@@ -34,3 +34,17 @@ class MediaBusyError(ServiceUnavailableError):
 
 class HealthUnavailableError(ServiceUnavailableError):
     code = "health_unavailable"
+
+
+class PriceNotFoundError(NotFoundError):
+    code = "price_not_found"
+
+
+class SyncRunningError(ConflictError):
+    code = "sync_running"
+
+
+class SyncBrokenOffError(ConflictError):
+    """Another run of the sync has taken this one for dead."""
+
+    code = "sync_broken_off"

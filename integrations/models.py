@@ -9,6 +9,12 @@ from typing_extensions import override
 from core.models import Project
 from core.tenancy import ProjectManager
 from integrations import registry
+from integrations.price_models import CatalogPrice as CatalogPrice
+from integrations.price_models import CatalogState as CatalogState
+from integrations.price_models import ModelPrice as ModelPrice
+from integrations.price_models import PricePeriod as PricePeriod
+from integrations.price_models import PriceSource as PriceSource
+from integrations.price_models import PriceSyncLog as PriceSyncLog
 
 
 def validate_provider(provider: str) -> None:
@@ -44,30 +50,3 @@ class ProviderIntegration(models.Model):
     @override
     def __str__(self) -> str:
         return f"{self.provider} of {self.project_id}"
-
-
-class PriceSource(models.TextChoices):
-    CATALOG_A = "catalog_a"
-    CATALOG_B = "catalog_b"
-    MANUAL = "manual"
-
-
-class ModelPrice(models.Model):
-    """US dollars per 1,000,000 tokens; null is unknown, never free. A `manual` price is never overwritten."""
-
-    provider = models.CharField(max_length=50)
-    model = models.CharField(max_length=200)
-    input_cost_per_1m = models.DecimalField(max_digits=20, decimal_places=10, null=True, blank=True)
-    output_cost_per_1m = models.DecimalField(max_digits=20, decimal_places=10, null=True, blank=True)
-    cache_read_cost_per_1m = models.DecimalField(max_digits=20, decimal_places=10, null=True, blank=True)
-    cache_write_cost_per_1m = models.DecimalField(max_digits=20, decimal_places=10, null=True, blank=True)
-    source = models.CharField(max_length=10, choices=PriceSource, default=PriceSource.MANUAL)
-    updated_at = models.DateTimeField(auto_now=True)
-
-    class Meta:
-        ordering = ["provider", "model"]
-        constraints = [models.UniqueConstraint(fields=["provider", "model"], name="one_price_per_model")]
-
-    @override
-    def __str__(self) -> str:
-        return f"{self.provider}/{self.model}"

@@ -1,74 +1,91 @@
-"""What changes prices."""
+"""What changes prices, besides the sync (`pricing/sync.py`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from decimal import Decimal
+from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
+from core.models import Project
+from integrations.errors import PriceNotFoundError
 from integrations.models import ModelPrice, PriceSource
 from integrations.pricing import shipped
 from integrations.pricing.entries import PriceEntry
-from integrations.signals import prices_changed
+from integrations.pricing.periods import COSTS, close_periods, open_periods
+from integrations.pricing.reading import Key, Reading
+from integrations.pricing.table import TableChange, catalog_price, costs_of, lock_table, rebuild, replace_catalog
 
-_COSTS = ("input_cost_per_1m", "output_cost_per_1m", "cache_read_cost_per_1m", "cache_write_cost_per_1m")
-_BATCH = 500
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedPrices:
-    """Models by what became of them. `skipped`: as they were, or priced by hand."""
-
-    added: int
-    updated: int
-    skipped: int
+Costs = Mapping[str, Decimal | None]
 
 
-def load_shipped_prices() -> LoadedPrices:
-    """Puts the shipped list into ModelPrice. Idempotent; `manual` prices stay, and so do models the list lacks."""
-    return store_prices(shipped.entries())
+def load_shipped_prices() -> TableChange:
+    """Puts the shipped list into the table, except for catalogs that have been synced: what they said is newer.
 
-
-def store_prices(entries: Iterable[tuple[str, PriceEntry]]) -> LoadedPrices:
-    """Adds and updates (source, entry) pairs in one transaction. Of two entries for one model the first counts."""
-    wanted: dict[tuple[str, str], tuple[str, PriceEntry]] = {}
-    for source, entry in entries:
-        wanted.setdefault((entry.provider, entry.model), (source, entry))
+    Idempotent; `manual` prices stay.
+    """
+    listed: dict[str, dict[Key, PriceEntry]] = {}
+    for source, entry in shipped.entries():
+        listed.setdefault(source, {})[entry.provider, entry.model] = entry
     with transaction.atomic():
-        known = {(row.provider, row.model): row for row in ModelPrice.objects.select_for_update()}
-        added = [_row(source, entry) for key, (source, entry) in wanted.items() if key not in known]
-        changed = [
-            row
-            for key, (source, entry) in wanted.items()
-            if (row := known.get(key)) is not None and row.source != PriceSource.MANUAL and _set(row, source, entry)
-        ]
-        ModelPrice.objects.bulk_create(added, batch_size=_BATCH)
-        ModelPrice.objects.bulk_update(changed, [*_COSTS, "source", "updated_at"], batch_size=_BATCH)
-        if added or changed:
-            # Bulk writes send no signals of their own.
-            transaction.on_commit(_announce)
-    return LoadedPrices(len(added), len(changed), len(wanted) - len(added) - len(changed))
+        states = lock_table()
+        for source, entries in listed.items():
+            if states[source].read_at is None:
+                replace_catalog(source, Reading(entries, {}))
+        return rebuild("shipped")
 
 
-def _announce() -> None:
-    prices_changed.send(sender=ModelPrice)
+def set_price(*, project_id: UUID | None, provider: str, model: str, costs: Costs, actor: str) -> ModelPrice:
+    """A price by hand, for one project or, without, for all. `costs` by the names of COSTS, one left out is unknown."""
+    with transaction.atomic():
+        _lock(project_id)
+        row = _row(project_id, provider, model)
+        before = None if row is None else (row.source, costs_of(row))
+        row = row or ModelPrice(project_id=project_id, provider=provider, model=model)
+        row.source = PriceSource.MANUAL
+        for name in COSTS:
+            setattr(row, name, costs.get(name))
+        if before == (row.source, costs_of(row)):
+            return row
+        return _save(row, actor)
 
 
-def _row(source: str, entry: PriceEntry) -> ModelPrice:
-    row = ModelPrice(provider=entry.provider, model=entry.model)
-    _set(row, source, entry)
+def remove_price(*, project_id: UUID | None, provider: str, model: str, actor: str) -> None:
+    """What was set by hand counts no more; what is below it does again. Raises PriceNotFoundError."""
+    with transaction.atomic():
+        _lock(project_id)
+        row = _row(project_id, provider, model)
+        if row is None or row.source != PriceSource.MANUAL:
+            raise PriceNotFoundError(f"No price was set by hand for {provider}/{model}.")
+        listed = catalog_price(provider, model) if project_id is None else None
+        if listed is None:
+            close_periods([row], timezone.now())
+            row.delete()
+            return
+        row.source = listed.source
+        for name in COSTS:
+            setattr(row, name, getattr(listed, name))
+        _save(row, actor)
+
+
+def _lock(project_id: UUID | None) -> None:
+    if project_id is None:
+        lock_table()
+        return
+    # One change of a project's prices at a time: two that set the same new one would make two rows of it.
+    Project.objects.select_for_update().get(pk=project_id)
+
+
+def _row(project_id: UUID | None, provider: str, model: str) -> ModelPrice | None:
+    return ModelPrice.objects.filter(Q(project_id=project_id), provider=provider, model=model).first()
+
+
+def _save(row: ModelPrice, actor: str) -> ModelPrice:
+    now = timezone.now()
+    row.save()
+    close_periods([row], now)
+    open_periods([row], actor, now)
     return row
-
-
-def _set(row: ModelPrice, source: str, entry: PriceEntry) -> bool:
-    """Whether anything changed."""
-    costs = (entry.input, entry.output, entry.cache_read, entry.cache_write)
-    if row.source == source and all(getattr(row, name) == cost for name, cost in zip(_COSTS, costs, strict=True)):
-        return False
-    for name, cost in zip(_COSTS, costs, strict=True):
-        setattr(row, name, cost)
-    row.source = source
-    row.updated_at = timezone.now()
-    return True

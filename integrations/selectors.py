@@ -50,8 +50,17 @@ def project_integrations(project_id: UUID) -> QuerySet[ProviderIntegration]:
 
 
 def price_table() -> Mapping[tuple[str, str], Price]:
-    """(provider, model) → price. A row without input or output price is unknown and not in the table."""
-    rows = ModelPrice.objects.values_list(
+    """(provider, model) → price, for all projects. A row without input or output price is unknown and not in it."""
+    return _prices(ModelPrice.objects.filter(project=None))
+
+
+def price_overrides(project_id: UUID) -> Mapping[tuple[str, str], Price]:
+    """What the project has set by hand: it counts instead of the same row of `price_table`."""
+    return _prices(ModelPrice.objects.filter(project_id=project_id))
+
+
+def _prices(prices: QuerySet[ModelPrice]) -> dict[tuple[str, str], Price]:
+    rows = prices.order_by().values_list(
         "provider",
         "model",
         "input_cost_per_1m",

@@ -13,6 +13,7 @@ from config.settings.mail import *  # noqa: F403
 from config.settings.media import *  # noqa: F403
 from config.settings.paths import BASE_DIR as BASE_DIR
 from config.settings.paths import VAR_DIR as VAR_DIR
+from config.settings.pricing import *  # noqa: F403
 from config.settings.rollouts import *  # noqa: F403
 from config.settings.secrets import ENCRYPTION_KEYS as ENCRYPTION_KEYS
 from config.settings.secrets import SECRET_KEY as SECRET_KEY

@@ -11,7 +11,7 @@ from core.keys import find_key, project_keys
 from gateway.selectors import project_settings
 from gateway.snapshot.project import PriceTable, ProjectSnapshot
 from gateway.snapshot.prompts import managed_prompts
-from integrations.selectors import enabled_credentials, price_table
+from integrations.selectors import enabled_credentials, price_overrides, price_table
 
 _serial = count(1)
 
@@ -21,12 +21,13 @@ def load_project(project_id: UUID, prices: PriceTable) -> ProjectSnapshot:
     close_old_connections()
     # Drawn before reading: of two loads under way, the one that began later has seen more.
     serial = next(_serial)
+    overrides = price_overrides(project_id)
     return ProjectSnapshot(
         project_id=project_id,
         id_text=str(project_id),
         keys={key.key_hash: key for key in project_keys(project_id)},
         credentials={item.provider: item for item in enabled_credentials(project_id)},
-        prices=prices,
+        prices={**prices, **overrides} if overrides else prices,
         settings=project_settings(project_id),
         serial=serial,
         prompts=managed_prompts(project_id),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from integrations.pricing.entries import CatalogError, PriceEntry, amount, entry
+from integrations.pricing.entries import CatalogError, PriceEntry, Refusal, entry
 
 # The catalog's provider → ours, and the prefix that its model names carry and ours do not.
 _PROVIDERS: Mapping[str, tuple[str, str]] = {
@@ -35,13 +35,24 @@ _PROVIDERS: Mapping[str, tuple[str, str]] = {
     "snowflake": ("snowflake", "snowflake/"),
 }
 _MODES = frozenset({"chat", "completion", "responses"})
+_COSTS = (
+    "input_cost_per_token",
+    "output_cost_per_token",
+    "cache_read_input_token_cost",
+    "cache_creation_input_token_cost",
+)
 _PER_MILLION = 6
 
 
 def parse(catalog: Any) -> Iterator[PriceEntry]:
-    """The prices of `models`. Raises CatalogError."""
+    """The prices of `models` that make sense. Raises CatalogError."""
+    return (found for found in read(catalog) if isinstance(found, PriceEntry))
+
+
+def read(catalog: Any) -> Iterator[PriceEntry | Refusal]:
+    """The prices of `models`, and which of them make no sense. Raises CatalogError."""
     for provider, model, fields in models(catalog):
-        found = _entry(provider, model, fields)
+        found = entry(provider, model, fields, _COSTS, scale=_PER_MILLION)
         if found is not None:
             yield found
 
@@ -58,16 +69,3 @@ def models(catalog: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
             known = _PROVIDERS.get(str(fields.get("litellm_provider")))
             if known is not None:
                 yield known[0], name.removeprefix(known[1]), fields
-
-
-def _entry(provider: str, model: str, fields: Mapping[str, Any]) -> PriceEntry | None:
-    return entry(
-        provider,
-        model,
-        (
-            amount(fields.get("input_cost_per_token"), scale=_PER_MILLION),
-            amount(fields.get("output_cost_per_token"), scale=_PER_MILLION),
-            amount(fields.get("cache_read_input_token_cost"), scale=_PER_MILLION),
-            amount(fields.get("cache_creation_input_token_cost"), scale=_PER_MILLION),
-        ),
-    )

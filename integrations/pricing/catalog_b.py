@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from integrations.pricing.entries import CatalogError, PriceEntry, amount, entry
+from integrations.pricing.entries import CatalogError, PriceEntry, Refusal, entry
 
 _PROVIDERS: Mapping[str, str] = {
     "openai": "openai",
@@ -29,12 +29,24 @@ _PROVIDERS: Mapping[str, str] = {
     "zai": "zai",
     "snowflake-cortex": "snowflake",
 }
+_COSTS = ("input", "output", "cache_read", "cache_write")
 
 
 def parse(catalog: Any) -> Iterator[PriceEntry]:
-    """The prices of `models`. Raises CatalogError."""
+    """The prices of `models` that make sense. Raises CatalogError."""
+    return (found for found in read(catalog) if isinstance(found, PriceEntry))
+
+
+def read(catalog: Any) -> Iterator[PriceEntry | Refusal]:
+    """The prices of `models`, and which of them make no sense. Raises CatalogError."""
     for provider, model, fields in models(catalog):
-        found = _entry(provider, model, fields.get("cost"))
+        cost = fields.get("cost")
+        if cost is None:
+            continue
+        if not isinstance(cost, dict):
+            yield Refusal(provider, model, "cost is no object")
+            continue
+        found = entry(provider, model, cost, _COSTS)
         if found is not None:
             yield found
 
@@ -54,18 +66,3 @@ def models(catalog: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
         for model, details in listed.items():
             if isinstance(details, dict):
                 yield provider, model, details
-
-
-def _entry(provider: str, model: str, cost: Any) -> PriceEntry | None:
-    if not isinstance(cost, dict):
-        return None
-    return entry(
-        provider,
-        model,
-        (
-            amount(cost.get("input")),
-            amount(cost.get("output")),
-            amount(cost.get("cache_read")),
-            amount(cost.get("cache_write")),
-        ),
-    )

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from integrations.pricing import catalog_a, catalog_b, shipped
-from integrations.pricing.entries import CatalogError, PriceEntry, amount
+from integrations.pricing.entries import CatalogError, PriceEntry, Refusal, amount
 from tests.recordings import shared_file
 
 CATALOG_A: dict[str, Any] = {
@@ -92,18 +92,68 @@ def test_parse__not_a_catalog__refused(parse: Any, catalog: Any) -> None:
         (0, "0"),
         (1e-12, "0"),
         (None, None),
-        (True, None),
-        (-1, None),
-        ("free", None),
-        (float("nan"), None),
-        (float("inf"), None),
-        (1e30, None),
-        ([], None),
+        ("1e-999999999", "0"),
+        (10_000, "10000"),
     ],
 )
-def test_amount__any_value__decimal_or_unknown(value: Any, expected: str | None) -> None:
+def test_amount__price_or_none__exact_decimal(value: Any, expected: str | None) -> None:
     made = amount(value)
     assert (None if made is None else f"{made:f}") == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (True, "no number"),
+        ("free", "no number"),
+        ([], "no number"),
+        ({}, "no number"),
+        ("", "no number"),
+        (-1, "negative"),
+        ("-0.1", "negative"),
+        (float("nan"), "no finite"),
+        (float("inf"), "no finite"),
+        ("NaN", "no finite"),
+        (10_000.01, "above 10000"),
+        (1e30, "absurdly"),
+        ("1e999999999", "absurdly"),
+        ("-1e30", "absurdly"),
+    ],
+)
+def test_amount__nonsense__says_why(value: Any, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        amount(value)
+
+
+def test_amount__scaled__bound_is_of_the_result() -> None:
+    assert amount("0.01", scale=6) == 10_000
+    with pytest.raises(ValueError, match="above"):
+        amount("0.0101", scale=6)
+
+
+NONSENSE_A = {
+    "litellm_provider": "openai",
+    "mode": "chat",
+    "input_cost_per_token": 1e-6,
+    "output_cost_per_token": -1e-6,
+}
+
+
+@pytest.mark.parametrize("name", ["n\0ul", "", "line\nbreak", "m" * 201])
+def test_read__bad_model_name__refused_without_it(name: str) -> None:
+    fields = {**NONSENSE_A, "output_cost_per_token": 1e-6}
+    (refused,) = catalog_a.read({name: fields})
+    assert isinstance(refused, Refusal)
+    assert refused.model.isprintable() and "name" in refused.problem
+
+
+def test_read__nonsense_in_both_catalogs__refusals_that_name_the_field() -> None:
+    assert list(catalog_a.read({"bad": NONSENSE_A})) == [Refusal("openai", "bad", "output_cost_per_token is negative")]
+    models = {"bad": {"cost": {"input": 1, "output": 1, "cache_read": "x"}}, "worse": {"cost": [1]}}
+    assert list(catalog_b.read({"groq": {"models": models}})) == [
+        Refusal("groq", "bad", "cache_read is no number"),
+        Refusal("groq", "worse", "cost is no object"),
+    ]
 
 
 def test_build__model_in_both__catalog_a_counts() -> None:

@@ -7,24 +7,31 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from integrations.models import ModelPrice
-from integrations.price_services import store_prices
+from integrations.errors import PriceNotFoundError
+from integrations.models import ModelPrice, PricePeriod
+from integrations.price_services import remove_price, set_price
 from integrations.pricing.cost import Price
-from integrations.pricing.entries import PriceEntry
-from integrations.selectors import price_table
+from integrations.selectors import price_overrides, price_table
 from integrations.services import load_shipped_prices
-from integrations.signals import prices_changed
+from tests.factories.core import make_project
 
 pytestmark = pytest.mark.django_db
 
-ENTRY = PriceEntry("openai", "gpt-4o", Decimal("2.5"), Decimal("10"), Decimal("1.25"))
+COSTS = {"input_cost_per_1m": Decimal(1), "output_cost_per_1m": Decimal(2)}
+OTHER = {"input_cost_per_1m": Decimal(3), "output_cost_per_1m": Decimal(4), "cache_read_cost_per_1m": Decimal("0.5")}
+NAME: dict[str, Any] = {"provider": "openai", "model": "gpt-4o", "actor": "user:op"}
+
+
+def periods(**scope: Any) -> list[tuple[str, Decimal | None, str, bool]]:
+    rows = PricePeriod.objects.filter(provider="openai", model="gpt-4o", **scope).order_by("valid_from", "pk")
+    return [(row.source, row.input_cost_per_1m, row.changed_by, row.valid_until is None) for row in rows]
 
 
 def test_load_shipped_prices__twice__second_changes_nothing() -> None:
     first = load_shipped_prices()
-    assert first.added == ModelPrice.objects.count() > 1000
+    assert first.added == ModelPrice.objects.count() == PricePeriod.objects.filter(valid_until=None).count() > 1000
     second = load_shipped_prices()
-    assert (second.added, second.updated, second.skipped) == (0, 0, first.added)
+    assert (second.added, second.updated, second.removed, second.skipped) == (0, 0, 0, first.added)
     assert price_table()["openai", "gpt-4o"] == Price(Decimal("2.5"), Decimal("10"), Decimal("1.25"))
 
 
@@ -34,36 +41,83 @@ def test_load_prices__command__tells_what_it_did() -> None:
     assert out.getvalue().startswith("added ")
 
 
-def test_store_prices__manual_price__untouched() -> None:
-    ModelPrice.objects.create(
-        provider="openai", model="gpt-4o", input_cost_per_1m=Decimal(1), output_cost_per_1m=Decimal(1), source="manual"
-    )
-    stored = store_prices([("catalog_a", ENTRY)])
-    assert (stored.added, stored.updated, stored.skipped) == (0, 0, 1)
-    assert price_table()["openai", "gpt-4o"].input == 1
+def test_load_shipped_prices__manual_price__untouched() -> None:
+    ModelPrice.objects.create(provider="openai", model="gpt-4o", **COSTS)
+    assert load_shipped_prices().updated == 0
+    assert price_table()["openai", "gpt-4o"] == Price(Decimal(1), Decimal(2))
 
 
-def test_store_prices__changed_price__updated_and_announced(django_capture_on_commit_callbacks: Any) -> None:
-    store_prices([("catalog_b", ENTRY)])
-    heard: list[object] = []
+def test_set_price__one_project__counts_for_it_alone() -> None:
+    load_shipped_prices()
+    project, other = make_project(), make_project()
+    before = price_table()
+    set_price(project_id=project.pk, costs=OTHER, **NAME)
+    assert price_overrides(project.pk) == {("openai", "gpt-4o"): Price(Decimal(3), Decimal(4), Decimal("0.5"))}
+    assert price_overrides(other.pk) == {}
+    assert price_table() == before
+    assert periods(project=project) == [("manual", Decimal(3), "user:op", True)]
 
-    def listen(**arguments: object) -> None:
-        heard.append(arguments["sender"])
 
-    prices_changed.connect(listen)
-    try:
-        with django_capture_on_commit_callbacks(execute=True):
-            stored = store_prices(
-                [("catalog_a", ENTRY), ("catalog_b", PriceEntry("openai", "gpt-4o", ENTRY.input, ENTRY.output))]
-            )
-        with django_capture_on_commit_callbacks(execute=True):
-            store_prices([("catalog_a", ENTRY)])
-    finally:
-        prices_changed.disconnect(listen)
-    assert (stored.added, stored.updated) == (0, 1)
-    row = ModelPrice.objects.get()
-    assert (row.source, row.cache_read_cost_per_1m) == ("catalog_a", Decimal("1.25"))
-    assert heard == [ModelPrice]
+def test_set_price__again__old_period_ends_where_the_new_begins() -> None:
+    project = make_project()
+    set_price(project_id=project.pk, costs=COSTS, **NAME)
+    set_price(project_id=project.pk, costs=OTHER, **NAME)
+    set_price(project_id=project.pk, costs=OTHER, **NAME)
+    assert periods(project=project) == [
+        ("manual", Decimal(1), "user:op", False),
+        ("manual", Decimal(3), "user:op", True),
+    ]
+    first, second = PricePeriod.objects.order_by("valid_from", "pk")
+    assert first.valid_until == second.valid_from
+    assert ModelPrice.objects.count() == 1
+
+
+def test_remove_price__of_a_project__ends() -> None:
+    project = make_project()
+    set_price(project_id=project.pk, costs=COSTS, **NAME)
+    remove_price(project_id=project.pk, **NAME)
+    assert price_overrides(project.pk) == {}
+    assert periods(project=project) == [("manual", Decimal(1), "user:op", False)]
+    with pytest.raises(PriceNotFoundError):
+        remove_price(project_id=project.pk, **NAME)
+
+
+def test_remove_price__for_all__back_to_what_the_catalog_said() -> None:
+    load_shipped_prices()
+    set_price(project_id=None, costs=COSTS, **NAME)
+    assert price_table()["openai", "gpt-4o"] == Price(Decimal(1), Decimal(2))
+    remove_price(project_id=None, **NAME)
+    assert price_table()["openai", "gpt-4o"] == Price(Decimal("2.5"), Decimal("10"), Decimal("1.25"))
+    assert periods() == [
+        ("catalog_a", Decimal("2.5"), "shipped", False),
+        ("manual", Decimal(1), "user:op", False),
+        ("catalog_a", Decimal("2.5"), "user:op", True),
+    ]
+    with pytest.raises(PriceNotFoundError):
+        remove_price(project_id=None, **NAME)
+
+
+def test_remove_price__for_all_of_a_model_no_catalog_knows__unknown_again() -> None:
+    set_price(project_id=None, costs=COSTS, **NAME)
+    remove_price(project_id=None, **NAME)
+    assert price_table() == {}
+    assert periods() == [("manual", Decimal(1), "user:op", False)]
+
+
+def test_remove_price__of_another_project__not_found() -> None:
+    mine, other = make_project(), make_project()
+    set_price(project_id=other.pk, costs=COSTS, **NAME)
+    set_price(project_id=None, costs=COSTS, **NAME)
+    with pytest.raises(PriceNotFoundError):
+        remove_price(project_id=mine.pk, **NAME)
+    assert price_overrides(other.pk)
+
+
+def test_project__deleted__its_prices_go_too() -> None:
+    project = make_project()
+    set_price(project_id=project.pk, costs=COSTS, **NAME)
+    project.delete()
+    assert not ModelPrice.objects.exists() and not PricePeriod.objects.exists()
 
 
 def test_price_table__unknown_input_or_output__left_out() -> None:

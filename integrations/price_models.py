@@ -1,0 +1,150 @@
+"""What tokens cost: now, by catalog, and at any time before."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from typing_extensions import override
+
+from core.models import Project
+
+
+class PriceSource(models.TextChoices):
+    CATALOG_A = "catalog_a"
+    CATALOG_B = "catalog_b"
+    MANUAL = "manual"
+
+
+class PriceFields(models.Model):
+    """US dollars per 1,000,000 tokens; null is unknown, never free."""
+
+    provider = models.CharField(max_length=50)
+    model = models.CharField(max_length=200)
+    input_cost_per_1m = models.DecimalField(max_digits=20, decimal_places=10, null=True, blank=True)
+    output_cost_per_1m = models.DecimalField(max_digits=20, decimal_places=10, null=True, blank=True)
+    cache_read_cost_per_1m = models.DecimalField(max_digits=20, decimal_places=10, null=True, blank=True)
+    cache_write_cost_per_1m = models.DecimalField(max_digits=20, decimal_places=10, null=True, blank=True)
+
+    class Meta:
+        abstract = True
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.provider}/{self.model}"
+
+
+class ModelPrice(PriceFields):
+    """What a model's tokens are priced by. Without a project it counts for all of them; a project's own row, which is
+    always `manual`, counts for that project instead. A `manual` price is never overwritten."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    source = models.CharField(max_length=10, choices=PriceSource, default=PriceSource.MANUAL)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["provider", "model"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["provider", "model"], condition=Q(project__isnull=True), name="one_price_per_model"
+            ),
+            models.UniqueConstraint(fields=["project", "provider", "model"], name="one_override_per_model"),
+            models.CheckConstraint(
+                condition=Q(project__isnull=True) | Q(source=PriceSource.MANUAL), name="overrides_are_manual"
+            ),
+        ]
+
+
+class CatalogPrice(PriceFields):
+    """What each catalog said last, also where another source counts: what is left when that one falls away."""
+
+    source = models.CharField(max_length=10, choices=PriceSource)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["source", "provider", "model"], name="one_price_per_catalog"),
+        ]
+
+
+class PricePeriod(PriceFields):
+    """From when until when a price counted, and by whom. Until is empty as long as it does.
+
+    `changed_by` is an actor, `sync:<id of the log>` or `shipped`.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    source = models.CharField(max_length=10, choices=PriceSource)
+    valid_from = models.DateTimeField()
+    valid_until = models.DateTimeField(null=True, blank=True)
+    changed_by = models.CharField(max_length=200)
+
+    class Meta:
+        ordering = ["-valid_from", "-id"]
+        indexes = [models.Index(fields=["provider", "model", "valid_from"], name="price_periods_of_model")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["provider", "model"],
+                condition=Q(project__isnull=True, valid_until__isnull=True),
+                name="one_open_period_per_model",
+            ),
+            models.UniqueConstraint(
+                fields=["project", "provider", "model"],
+                condition=Q(project__isnull=False, valid_until__isnull=True),
+                name="one_open_period_per_override",
+            ),
+        ]
+
+
+class CatalogState(models.Model):
+    """What the last good reading of a catalog was. Its rows are also the lock of whoever changes prices for all."""
+
+    source = models.CharField(max_length=10, primary_key=True, choices=PriceSource)
+    url = models.CharField(max_length=2000, blank=True, default="")
+    etag = models.CharField(max_length=500, blank=True, default="")
+    # A reader that has changed since must not be told that the catalog has not.
+    reader = models.PositiveIntegerField(default=0)
+    models_count = models.PositiveIntegerField(default=0)
+    read_at = models.DateTimeField(null=True, blank=True)
+
+    @override
+    def __str__(self) -> str:
+        return self.source
+
+
+class PriceSyncLog(models.Model):
+    """One run of the sync. At most one is `running`; a run that broke off is closed by the next."""
+
+    class Status(models.TextChoices):
+        RUNNING = "running"
+        SUCCESS = "success"
+        PARTIAL = "partial"
+        FAILED = "failed"
+
+    class Trigger(models.TextChoices):
+        API = "api"
+        SCHEDULE = "schedule"
+        COMMAND = "command"
+        ADMIN = "admin"
+
+    status = models.CharField(max_length=10, choices=Status, default=Status.RUNNING)
+    trigger = models.CharField(max_length=10, choices=Trigger)
+    # Never shown by the API: the history is the same for all projects.
+    started_by = models.CharField(max_length=200, blank=True, default="")
+    started_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True, blank=True)
+    added = models.PositiveIntegerField(default=0)
+    updated = models.PositiveIntegerField(default=0)
+    removed = models.PositiveIntegerField(default=0)
+    skipped = models.PositiveIntegerField(default=0)
+    # [{"source", "model", "message"}], and {source: {"status", "models", "refused"}}
+    errors = models.JSONField(default=list, blank=True)
+    catalogs = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        ordering = ["-started_at", "-id"]
+        constraints = [
+            models.UniqueConstraint(fields=["status"], condition=Q(status="running"), name="one_sync_at_a_time"),
+        ]
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.started_at:%Y-%m-%d %H:%M} {self.status}"

@@ -1,0 +1,46 @@
+"""The history of prices: one open period for each row that counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db.models import Q
+
+from integrations.models import ModelPrice, PricePeriod
+
+COSTS = ("input_cost_per_1m", "output_cost_per_1m", "cache_read_cost_per_1m", "cache_write_cost_per_1m")
+_BATCH = 500
+
+
+def close_periods(rows: Sequence[ModelPrice], now: datetime) -> None:
+    """Ends what counted until now for these rows, all of one project or all of none."""
+    if not rows:
+        return
+    wanted = {(row.provider, row.model) for row in rows}
+    open_ones = PricePeriod.objects.filter(Q(project_id=rows[0].project_id), valid_until=None)
+    if len(wanted) == 1:
+        open_ones = open_ones.filter(provider=rows[0].provider, model=rows[0].model)
+    found = [
+        pk for pk, provider, model in open_ones.values_list("pk", "provider", "model") if (provider, model) in wanted
+    ]
+    for start in range(0, len(found), _BATCH):
+        PricePeriod.objects.filter(pk__in=found[start : start + _BATCH]).update(valid_until=now)
+
+
+def open_periods(rows: Sequence[ModelPrice], changed_by: str, now: datetime) -> None:
+    PricePeriod.objects.bulk_create(
+        [
+            PricePeriod(
+                project_id=row.project_id,
+                provider=row.provider,
+                model=row.model,
+                source=row.source,
+                valid_from=now,
+                changed_by=changed_by,
+                **{name: getattr(row, name) for name in COSTS},
+            )
+            for row in rows
+        ],
+        batch_size=_BATCH,
+    )

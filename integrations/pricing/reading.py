@@ -1,0 +1,52 @@
+"""A catalog's bytes to its prices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from integrations.pricing import catalog_a, catalog_b
+from integrations.pricing.entries import CatalogError, PriceEntry, Refusal
+
+Key = tuple[str, str]
+
+# To be raised with every change of what is read of a catalog: an ETag of an older reading counts no more.
+READER = 1
+# The sources that are synced. Of two that know a model, the one named first counts.
+READERS: dict[str, Callable[[Any], Iterator[PriceEntry | Refusal]]] = {
+    "catalog_a": catalog_a.read,
+    "catalog_b": catalog_b.read,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Each model is in one of the two, by (provider, model)."""
+
+    entries: Mapping[Key, PriceEntry]
+    refused: Mapping[Key, Refusal]
+
+
+def read_catalog(source: str, body: bytes) -> Reading:
+    """Of a model that is listed twice, the first good price counts. Raises CatalogError."""
+    entries: dict[Key, PriceEntry] = {}
+    refused: dict[Key, Refusal] = {}
+    for found in READERS[source](_decoded(body)):
+        key = (found.provider, found.model)
+        if isinstance(found, PriceEntry):
+            entries.setdefault(key, found)
+        else:
+            refused.setdefault(key, found)
+    if not entries:
+        raise CatalogError("no price of a known provider in it")
+    return Reading(entries, {key: refusal for key, refusal in refused.items() if key not in entries})
+
+
+def _decoded(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise CatalogError(f"no valid JSON: {error}") from error

@@ -1,0 +1,138 @@
+"""The price table that counts for all projects: what the catalogs say, in their order, below what an operator set.
+
+Every change opens and closes periods, so that it can be told later what a model cost at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from django.db import transaction
+from django.utils import timezone
+
+from integrations.models import CatalogPrice, CatalogState, ModelPrice, PriceSource
+from integrations.price_models import PriceFields
+from integrations.pricing.entries import PriceEntry
+from integrations.pricing.periods import COSTS, close_periods, open_periods
+from integrations.pricing.reading import READERS, Key, Reading
+from integrations.pricing.shipped import CATALOG_A, SANDBOX_PRICE
+from integrations.signals import prices_changed
+
+_BATCH = 500
+Row = TypeVar("Row", bound=PriceFields)
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """Models by what became of their price. `skipped`: as it was, set by hand, or refused."""
+
+    added: int
+    updated: int
+    removed: int
+    skipped: int
+
+
+def lock_table() -> dict[str, CatalogState]:
+    """By source. Until the transaction ends, nobody else changes what counts for all projects."""
+    for source in READERS:
+        CatalogState.objects.get_or_create(source=source)
+    return {row.source: row for row in CatalogState.objects.select_for_update().order_by("source")}
+
+
+def replace_catalog(source: str, reading: Reading) -> None:
+    """Makes `reading` what the catalog said last. What it refuses stays as it was; what it does not know goes.
+
+    Within a transaction that holds `lock_table`; `rebuild` makes it count.
+    """
+    known = {(row.provider, row.model): row for row in CatalogPrice.objects.filter(source=source)}
+    added = [filled(CatalogPrice(source=source), found) for key, found in reading.entries.items() if key not in known]
+    changed = [
+        filled(row, found)
+        for key, found in reading.entries.items()
+        if (row := known.get(key)) is not None and costs_of(row) != _costs(found)
+    ]
+    gone = [row.pk for key, row in known.items() if key not in reading.entries and key not in reading.refused]
+    CatalogPrice.objects.bulk_create(added, batch_size=_BATCH)
+    CatalogPrice.objects.bulk_update(changed, COSTS, batch_size=_BATCH)
+    for start in range(0, len(gone), _BATCH):
+        CatalogPrice.objects.filter(pk__in=gone[start : start + _BATCH]).delete()
+
+
+def rebuild(changed_by: str, refused: Collection[Key] = ()) -> TableChange:
+    """Brings ModelPrice and its periods to what the catalogs say now; `manual` rows stay.
+
+    Within a transaction that holds `lock_table`.
+    """
+    wanted = _wanted()
+    known = {(row.provider, row.model): row for row in ModelPrice.objects.filter(project=None).select_for_update()}
+    synced = {key: row for key, row in known.items() if row.source != PriceSource.MANUAL}
+    now = timezone.now()
+    added = [_set(ModelPrice(), row, now) for key, row in wanted.items() if key not in known]
+    changed = [
+        _set(row, wanted[key], now) for key, row in synced.items() if key in wanted and _differs(row, wanted[key])
+    ]
+    removed = [row for key, row in synced.items() if key not in wanted]
+    _store(added, changed, removed, changed_by, now)
+    return TableChange(len(added), len(changed), len(removed), len({*wanted, *refused}) - len(added) - len(changed))
+
+
+def catalog_price(provider: str, model: str) -> CatalogPrice | None:
+    """What counts for the model when nobody sets anything by hand."""
+    found = {row.source: row for row in CatalogPrice.objects.filter(provider=provider, model=model)}
+    if (provider, model) == (SANDBOX_PRICE.provider, SANDBOX_PRICE.model):
+        return filled(CatalogPrice(source=CATALOG_A), SANDBOX_PRICE)
+    return next((found[source] for source in READERS if source in found), None)
+
+
+def costs_of(row: PriceFields) -> tuple[object, ...]:
+    return tuple(getattr(row, name) for name in COSTS)
+
+
+def filled(row: Row, found: PriceEntry) -> Row:
+    row.provider, row.model = found.provider, found.model
+    for name, cost in zip(COSTS, _costs(found), strict=True):
+        setattr(row, name, cost)
+    return row
+
+
+def _costs(found: PriceEntry) -> tuple[object, ...]:
+    return (found.input, found.output, found.cache_read, found.cache_write)
+
+
+def _wanted() -> Mapping[Key, CatalogPrice]:
+    wanted: dict[Key, CatalogPrice] = {}
+    for source in reversed(READERS):
+        wanted |= {(row.provider, row.model): row for row in CatalogPrice.objects.filter(source=source)}
+    sandbox = filled(CatalogPrice(source=CATALOG_A), SANDBOX_PRICE)
+    return wanted | {(sandbox.provider, sandbox.model): sandbox}
+
+
+def _differs(row: ModelPrice, wanted: CatalogPrice) -> bool:
+    return row.source != wanted.source or costs_of(row) != costs_of(wanted)
+
+
+def _set(row: ModelPrice, wanted: CatalogPrice, now: datetime) -> ModelPrice:
+    row.provider, row.model, row.source, row.updated_at = wanted.provider, wanted.model, wanted.source, now
+    for name in COSTS:
+        setattr(row, name, getattr(wanted, name))
+    return row
+
+
+def _store(
+    added: list[ModelPrice], changed: list[ModelPrice], removed: list[ModelPrice], changed_by: str, now: datetime
+) -> None:
+    if not (added or changed or removed):
+        return
+    ModelPrice.objects.bulk_create(added, batch_size=_BATCH)
+    ModelPrice.objects.bulk_update(changed, [*COSTS, "source", "updated_at"], batch_size=_BATCH)
+    gone = [row.pk for row in removed]
+    for start in range(0, len(gone), _BATCH):
+        # Without the signal of each row: one announcement for all follows.
+        ModelPrice.objects.filter(pk__in=gone[start : start + _BATCH])._raw_delete(ModelPrice.objects.db)
+    close_periods([*changed, *removed], now)
+    open_periods([*added, *changed], changed_by, now)
+    # Bulk writes send no signals of their own.
+    transaction.on_commit(lambda: prices_changed.send(sender=ModelPrice))

@@ -1,0 +1,71 @@
+"""A web server that catalogs are fetched from: what it says next is what the test sets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+from typing_extensions import override
+
+Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+@dataclass
+class CatalogServer:
+    """`pages`: path → how it is answered. `asked`: path and If-None-Match of each request."""
+
+    url: str = ""
+    pages: dict[str, Answer] = field(default_factory=dict)
+    asked: list[tuple[str, str | None]] = field(default_factory=list)
+
+    def serve(self, path: str, content: Any, *, etag: str = "") -> None:
+        """`content` as it is, or as JSON. With an ETag, who has it already is told 304."""
+        body = content if isinstance(content, bytes) else json.dumps(content).encode()
+
+        def answer(request: BaseHTTPRequestHandler) -> None:
+            if etag and request.headers.get("If-None-Match") == etag:
+                respond(request, 304, b"", ETag=etag)
+                return
+            respond(request, 200, body, **({"ETag": etag} if etag else {}))
+
+        self.pages[path] = answer
+
+    def fail(self, path: str, status: int) -> None:
+        self.pages[path] = lambda request: respond(request, status, b"<html>sorry</html>")
+
+
+@contextmanager
+def catalog_server() -> Iterator[CatalogServer]:
+    server = CatalogServer()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            server.asked.append((self.path, self.headers.get("If-None-Match")))
+            server.pages[self.path](self)
+
+        @override
+        def log_message(self, format: str, *args: Any) -> None:
+            """Nothing: the test's output is its own."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        server.url = f"http://127.0.0.1:{http.server_port}"
+        thread = Thread(target=http.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield server
+        finally:
+            http.shutdown()
+            thread.join()
+
+
+def respond(request: BaseHTTPRequestHandler, status: int, body: bytes, **headers: str) -> None:
+    request.send_response(status)
+    for name, value in ({"Content-Length": str(len(body))} | headers).items():
+        request.send_header(name.replace("_", "-"), value)
+    request.end_headers()
+    request.wfile.write(body)
