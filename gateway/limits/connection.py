@@ -24,9 +24,12 @@ from gateway.limits.scripts import Script
 logger = logging.getLogger("gateway.limits")
 
 _RECONNECT_SECONDS = 0.5
-_AWAY = (redis.RedisError, OSError, TimeoutError)
+# A loop that is late by so much is what kept the answer waiting, and for no longer than so long.
+_LATE_SECONDS = 0.01
+_LONGEST_SECONDS = 1.0
 
 Argument = bytes | str | int
+Unclaimed = Callable[[Any], None]
 # Its stub knows tuples of one member only.
 _pack: Callable[[tuple[Argument, ...]], bytes] = hiredis.pack_command  # type: ignore[assignment]
 
@@ -38,10 +41,18 @@ class RedisAwayError(Exception):
 class _Asked:
     """A command on its way: who waits for it and since when, and what it is, for a server that lost the script."""
 
-    __slots__ = ("answer", "script", "sent_at", "tail")
+    __slots__ = ("answer", "script", "sent_at", "tail", "unclaimed")
 
-    def __init__(self, answer: asyncio.Future[Any], sent_at: float, script: Script, tail: tuple[Argument, ...]) -> None:
+    def __init__(
+        self,
+        answer: asyncio.Future[Any],
+        sent_at: float,
+        script: Script,
+        tail: tuple[Argument, ...],
+        unclaimed: Unclaimed | None,
+    ) -> None:
         self.answer = answer
+        self.unclaimed = unclaimed
         self.sent_at = sent_at
         self.script = script
         self.tail = tail
@@ -79,22 +90,18 @@ class ScriptConnection:
         """Which start of which server is asked: one that was started again may have forgotten what it was told last."""
         return self._run_id
 
-    def run(self, script: Script, keys: Sequence[str], arguments: Sequence[Argument]) -> asyncio.Future[Any]:
+    def run(
+        self, script: Script, keys: Sequence[str], arguments: Sequence[Argument], unclaimed: Unclaimed | None = None
+    ) -> asyncio.Future[Any]:
         """What the script will have returned. The future fails with RedisAwayError, or with redis.ResponseError when
-        the script itself does. Raises RedisAwayError at once while there is no connection."""
+        the script itself does. `unclaimed` gets what it returned for a caller who has been cancelled meanwhile.
+        Raises RedisAwayError at once while there is no connection."""
         if not self._open:
             raise RedisAwayError
-        asked = _Asked(self._loop.create_future(), self._loop.time(), script, (len(keys), *keys, *arguments))
+        tail = (len(keys), *keys, *arguments)
+        asked = _Asked(self._loop.create_future(), self._loop.time(), script, tail, unclaimed)
         self._send(_pack(("EVALSHA", script.sha, *asked.tail)), asked)
         return asked.answer
-
-    def ask_again(self, cancelled: asyncio.Future[Any], then: Callable[[asyncio.Future[Any]], None]) -> None:
-        """Calls `then` with what a script returns whose caller was cancelled while waiting, if it ever does."""
-        for asked in self._waiting:
-            if asked.answer is cancelled:
-                asked.answer = self._loop.create_future()
-                asked.answer.add_done_callback(then)
-                return
 
     async def close(self) -> None:
         self._closed = True
@@ -112,12 +119,17 @@ class ScriptConnection:
 
     def _look(self) -> None:
         """One timer for all: it looks at the command that waits the longest."""
-        self._watch = None
+        watch, self._watch = self._watch, None
         if not self._waiting:
             return
-        left = self._waiting[0].sent_at + self._patience - self._loop.time()
+        now = self._loop.time()
+        sent_at = self._waiting[0].sent_at
+        left = sent_at + self._patience - now
+        late = 0.0 if watch is None else now - watch.when()
         if left > 0:
             self._watch = self._loop.call_later(left, self._look)
+        elif late > _LATE_SECONDS and now - sent_at < _LONGEST_SECONDS:
+            self._watch = self._loop.call_later(self._patience, self._look)
         else:
             self._lose("it does not answer")
 
@@ -125,56 +137,56 @@ class ScriptConnection:
         # A cancellation that meets a failure of the connection is lost in the group of failures.
         while not self._closed:
             try:
-                await self._connect()
+                connection = await self._connect()
                 async with asyncio.TaskGroup() as tasks:
-                    tasks.create_task(self._write())
-                    tasks.create_task(self._read())
-            except* _AWAY as errors:
+                    tasks.create_task(self._write(connection))
+                    tasks.create_task(self._read(connection))
+            except* Exception as errors:
+                # Whatever it was: without this task Redis would be away for as long as the worker lives.
                 self._lose(type(errors.exceptions[0]).__name__)
             if not self._closed:
                 await asyncio.sleep(_RECONNECT_SECONDS)
 
-    async def _connect(self) -> None:
-        self._connection = self._pool.make_connection()  # type: ignore[no-untyped-call]
+    async def _connect(self) -> Any:
+        connection: Any = self._pool.make_connection()  # type: ignore[no-untyped-call]
+        self._connection = connection
         async with asyncio.timeout(1):
-            await self._connection.connect()
+            await connection.connect()
             # A server that is paused takes connections and does not answer.
-            await self._connection.send_command("PING", check_health=False)
-            await self._connection.read_response()
-            self._run_id = await self._ask_run_id()
+            await connection.send_command("PING", check_health=False)
+            await connection.read_response()
+            self._run_id = await _run_id(connection)
         self._outbox.clear()
         self._open = True
         if self._was_away:
             logger.warning("redis.back")
         self._was_away = False
         self._on_return()
+        return connection
 
-    async def _ask_run_id(self) -> str:
-        await self._connection.send_command("INFO", "server", check_health=False)
-        try:
-            told = await self._connection.read_response(disable_decoding=True)
-        except redis.ResponseError:
-            return ""  # it may be forbidden
-        found = re.search(rb"^run_id:(\w+)", told, re.MULTILINE)
-        return found[1].decode() if found else ""
-
-    async def _write(self) -> None:
+    async def _write(self, connection: Any) -> None:
         while True:
             await self._news.wait()
             self._news.clear()
             packed, self._outbox = self._outbox, []
-            await self._connection.send_packed_command(packed, check_health=False)
+            await connection.send_packed_command(packed, check_health=False)
 
-    async def _read(self) -> None:
+    async def _read(self, connection: Any) -> None:
         while True:
             try:
-                answer = await self._connection.read_response(timeout=math.inf, disable_decoding=True)
+                answer = await connection.read_response(timeout=math.inf, disable_decoding=True)
+                failure = None
             except redis.ResponseError as error:
-                self._failed(self._waiting.popleft(), error)
-            else:
-                asked = self._waiting.popleft()
-                if not asked.answer.done():
-                    asked.answer.set_result(answer)
+                answer, failure = None, error
+            if connection is not self._connection:
+                raise RedisAwayError  # it came too late: nobody waits for it any more
+            asked = self._waiting.popleft()
+            if failure is not None:
+                self._failed(asked, failure)
+            elif not asked.answer.done():
+                asked.answer.set_result(answer)
+            elif asked.unclaimed is not None:
+                asked.unclaimed(answer)
 
     def _failed(self, asked: _Asked, error: redis.ResponseError) -> None:
         if asked.answer.done():
@@ -198,3 +210,13 @@ class ScriptConnection:
         if self._connection is not None:
             connection, self._connection = self._connection, None
             self._loop.create_task(connection.disconnect(nowait=True))
+
+
+async def _run_id(connection: Any) -> str:
+    await connection.send_command("INFO", "server", check_health=False)
+    try:
+        told = await connection.read_response(disable_decoding=True)
+    except redis.ResponseError:
+        return ""  # it may be forbidden
+    found = re.search(rb"^run_id:(\w+)", told, re.MULTILINE)
+    return found[1].decode() if found else ""

@@ -21,7 +21,8 @@ from gateway.snapshot.settings import LimitSettings
 
 logger = logging.getLogger("gateway.limits")
 
-_PATIENCE_SECONDS = 0.05
+# Until Redis counts as away. A false alarm costs more than one slow answer: budgets then hold for each worker alone.
+_PATIENCE_SECONDS = 0.25
 _ASK_ALONE_MS = 1000
 
 OnDoubt = Callable[[Scope, int], None]
@@ -63,7 +64,9 @@ class Limiter:
             claim.session_scope(limits),
         )
         try:
-            asked = self._redis.run(scripts.ADMIT, _keys(held), self._arguments(limits, held))
+            asked = self._redis.run(
+                scripts.ADMIT, _keys(held), self._arguments(limits, held), partial(self._release, held)
+            )
         except RedisAwayError:
             return self._local.admit(limits, claim)
         try:
@@ -74,8 +77,8 @@ class Limiter:
             self._note_refusal(error)
             return self._local.admit(limits, claim)
         except asyncio.CancelledError:
-            # It may still be admitted, and nobody is there to use what it reserved.
-            self._redis.ask_again(asked, partial(self._release, held))
+            if asked.done() and not asked.cancelled() and asked.exception() is None:
+                self._release(held, asked.result())
             raise
         self._refusing = False
         refused_by, requests, tokens, *standings = answer
@@ -134,11 +137,9 @@ class Limiter:
         for scope, standing in zip((held.month, held.session), answer.result(), strict=True):
             self._learn(scope, standing)
 
-    def _release(self, held: Held, answer: asyncio.Future[Any]) -> None:
-        if answer.cancelled() or answer.exception() is not None:
-            # Whatever Redis reserved, lapses.
-            return
-        if not answer.result()[0]:
+    def _release(self, held: Held, answer: Sequence[Any]) -> None:
+        """It was admitted, and nobody is there any more to use what it reserved."""
+        if not answer[0]:
             self.settle(held, 0, 0)
 
     def _note_refusal(self, error: redis.RedisError) -> None:
