@@ -32,5 +32,16 @@ class GuardrailSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     def is_on(self) -> bool:
         return self.trust_mode is not TrustMode.OFF
 
+    @property
+    def guards_output(self) -> bool:
+        """Whether there is anything to look for in an answer."""
+        return self.trust_mode is not TrustMode.OFF and bool(
+            self.mask_output_pii
+            or self.block_exfiltration_urls
+            or self.blocked_output_topics
+            or self.blocked_tools
+            or self.min_quality_score is not None
+        )
+
 
 NO_GUARDRAILS = GuardrailSettings()

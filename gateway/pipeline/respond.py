@@ -7,10 +7,11 @@ import time
 
 from core.errors import ApplicationError
 from gateway import headers, sse
-from gateway.errors import from_provider
+from gateway.errors import GuardrailError, from_provider
 from gateway.pipeline.call import OpenStream, complete, open_stream, too_large, too_slow
 from gateway.pipeline.context import Account, Attempt, RequestContext
 from gateway.pipeline.contract import hold_stream, hold_whole, schema_of
+from gateway.pipeline.guard_output import OutputGuard
 from gateway.pipeline.heartbeat import Heartbeat
 from gateway.pipeline.record import estimated_usage, record
 from gateway.pipeline.walk import failure_of
@@ -29,15 +30,20 @@ async def answer_whole(
 ) -> None:
     answer = await complete(runtime, context, attempts, account)
     account.first_output = time.perf_counter()
-    account.response.append(answer.body)
-    account.output_bytes = len(answer.body)
     account.finish_reason = answer.finish_reason
     account.usage = answer.usage
+    body = answer.body
+    if context.snapshot.settings.guardrails.guards_output:
+        # Of an answer that is refused, an estimate where the provider has not counted.
+        account.output_bytes = len(body) if answer.usage is None else 0
+        body = await OutputGuard(context, account).whole(body)
+    account.output_bytes = len(answer.body)
+    account.response.append(body)
     schema = schema_of(context.request) if context.request.response_format is not None else None
     if schema is not None:
-        await hold_whole(schema, account, answer.body)
+        await hold_whole(schema, account, body)
     record(runtime, account)
-    await reply.whole(200, answer.body, served_by(account))
+    await reply.whole(200, body, served_by(account))
 
 
 async def answer_stream(
@@ -54,6 +60,7 @@ async def answer_stream(
             await reply.start_stream(served_by(account))
         await reply.part(sse.HEARTBEAT)
 
+    guard = OutputGuard(context, account) if context.snapshot.settings.guardrails.guards_output else None
     heartbeat = Heartbeat(beat, runtime.loop)
     try:
         try:
@@ -62,25 +69,34 @@ async def answer_stream(
             await heartbeat.settled()
             raise
         try:
-            await _relay(runtime, account, stream, reply, heartbeat)
+            await _relay(runtime, account, stream, reply, heartbeat, guard)
         finally:
             account.usage = stream.translator.usage  # also of a stream that the client has left
             stream.response.close()
-        await _finish(runtime, context, account, stream, reply, heartbeat, watch)
+        await _finish(runtime, context, account, stream, reply, heartbeat, watch, guard)
+    except GuardrailError:
+        await heartbeat.settled()
+        raise
     finally:
         heartbeat.stop()
 
 
-async def _relay(runtime: Runtime, account: Account, stream: OpenStream, reply: Reply, heartbeat: Heartbeat) -> None:
+async def _relay(
+    runtime: Runtime,
+    account: Account,
+    stream: OpenStream,
+    reply: Reply,
+    heartbeat: Heartbeat,
+    guard: OutputGuard | None,
+) -> None:
     """Passes events on as they come. A failure after output ends in `account`, for the last event to tell."""
     account.first_output = time.perf_counter()
-    await heartbeat.settled()
-    if not reply.started:
-        await reply.start_stream(served_by(account))
+    if guard is None:
+        await _start(account, reply, heartbeat)
     if stream.ended:
         account.usage_estimated = stream.estimated
         return
-    await _pass_on(account, stream.events, reply)
+    await _pass_on(account, stream.events, reply, heartbeat, guard)
     translator, received = stream.translator, stream.received
     try:
         async for data in stream.chunks:
@@ -89,8 +105,7 @@ async def _relay(runtime: Runtime, account: Account, stream: OpenStream, reply: 
                 raise too_large(runtime.answer_bytes)
             events = translator.feed(data)
             if events:
-                heartbeat.touch()
-                await _pass_on(account, events, reply)
+                await _pass_on(account, events, reply, heartbeat, guard)
             if runtime.patience.left(account.started) <= 0:
                 raise too_slow()
         if translator.usage is None:
@@ -107,11 +122,27 @@ async def _relay(runtime: Runtime, account: Account, stream: OpenStream, reply: 
         runtime.health.note_failure(stream.attempt.target, kind, (time.perf_counter() - account.first_output) * 1000)
 
 
-async def _pass_on(account: Account, events: list[StreamEvent], reply: Reply) -> None:
-    data = sse.frame_all(events)
+async def _start(account: Account, reply: Reply, heartbeat: Heartbeat) -> None:
+    await heartbeat.settled()
+    if not reply.started:
+        await reply.start_stream(served_by(account))
+
+
+async def _pass_on(
+    account: Account, events: list[StreamEvent], reply: Reply, heartbeat: Heartbeat, guard: OutputGuard | None
+) -> None:
     for event in events:
         if event.has_output:
             account.output_bytes += len(event.text) or len(event.data) // 4
+    if guard is not None:
+        began = guard.began
+        events = await guard.let_through(events)
+        if not events:
+            return
+        if not began:
+            await _start(account, reply, heartbeat)
+    heartbeat.touch()
+    data = sse.frame_all(events)
     account.response.append(data)
     await reply.part(data)
 
@@ -124,7 +155,10 @@ async def _finish(
     reply: Reply,
     heartbeat: Heartbeat,
     watch: ClientWatch,
+    guard: OutputGuard | None,
 ) -> None:
+    if guard is not None:
+        await _pass_on_rest(account, stream, reply, heartbeat, guard)
     heartbeat.stop()
     watch.stop()
     translator = stream.translator
@@ -141,6 +175,24 @@ async def _finish(
     account.response.append(last)
     record(runtime, account)
     await reply.end(last + sse.DONE)
+
+
+async def _pass_on_rest(
+    account: Account, stream: OpenStream, reply: Reply, heartbeat: Heartbeat, guard: OutputGuard
+) -> None:
+    """What the guard holds: with the last events, or before the error that ends the stream."""
+    held = await guard.last(stream.events if account.error is None else [])
+    await heartbeat.settled()
+    if account.error is None:
+        stream.events = held
+    elif held:
+        await _start(account, reply, heartbeat)
+        account.response.append(sse.frame_all(held))
+        await reply.part(account.response[-1])
+    if not reply.started:
+        if account.error is not None:
+            raise account.error
+        await reply.start_stream(served_by(account))
 
 
 async def answer_error(reply: Reply, error: ApplicationError, account: Account) -> None:

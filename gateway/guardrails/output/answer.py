@@ -1,0 +1,121 @@
+"""Texts of an answer, wherever they stand in a message or in the pieces of one, and one window for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from gateway.guardrails.output.json_window import JsonWindow
+from gateway.guardrails.output.masks import Masks
+from gateway.guardrails.output.window import Notes, TextWindow
+from gateway.guardrails.settings import GuardrailSettings
+from gateway.guardrails.verdicts import Guardrail
+
+Path = tuple[str | int | None, ...]
+
+# Names, kinds, and bytes that nobody reads.
+_NOT_TEXT = frozenset(
+    {
+        "id", "type", "role", "name", "object", "format", "model", "finish_reason", "signature", "thought_signature",
+        "data", "encrypted_content", "b64_json", "media_type", "mime_type", "call_id", "tool_call_id", "file_id",
+        "expires_at", "system_fingerprint", "service_tier", "provider",
+    }
+)  # fmt: skip
+# Come in pieces; whatever else a chunk says it says whole.
+_IN_PIECES = frozenset(
+    {"content", "refusal", "reasoning_content", "reasoning", "arguments", "input", "transcript", "text", "summary",
+     "thinking"}
+)  # fmt: skip
+_JSON = frozenset({"arguments"})
+_MAX_NESTING = 60
+
+
+class Found(NamedTuple):
+    guardrail: Guardrail
+    detail: str
+
+
+class OutputChecks:
+    """What a project wants no answer to hold, for one answer. `texts` gives the texts of the request."""
+
+    def __init__(
+        self, settings: GuardrailSettings, texts: Callable[[], Iterable[str]], *, json_content: bool = False
+    ) -> None:
+        self.masks = Masks(personal_data=settings.mask_output_pii, links=settings.block_exfiltration_urls, texts=texts)
+        self.topics = settings.blocked_output_topics
+        self._tools = {name.strip().casefold(): name for name in settings.blocked_tools}
+        self._json_content = json_content
+        self._notes = Notes()
+        self._called: dict[str, None] = {}
+
+    @property
+    def reads_texts(self) -> bool:
+        return self.masks.any or bool(self.topics)
+
+    def window(self, name: str) -> TextWindow:
+        is_json = name in _JSON or (self._json_content and name == "content")
+        return (JsonWindow if is_json else TextWindow)(self.masks, self.topics, self._notes)
+
+    def masked(self, text: str, name: str = "") -> str:
+        """A text that is whole."""
+        if text.startswith("data:"):
+            return text
+        window = self.window(name)
+        return window.feed(text) + window.finish()
+
+    def look_at_calls(self, message: Mapping[str, Any]) -> None:
+        """The tools that a message, or a piece of one, calls."""
+        if not self._tools:
+            return
+        calls = message.get("tool_calls")
+        for call in (*(calls if isinstance(calls, list) else ()), {"function": message.get("function_call")}):
+            for tool in (call.get("function"), call.get("custom")) if isinstance(call, dict) else ():
+                name = tool.get("name") if isinstance(tool, dict) else None
+                if isinstance(name, str) and name.strip().casefold() in self._tools:
+                    self._called[self._tools[name.strip().casefold()]] = None
+
+    def blocking(self) -> list[Found]:
+        """What no answer may go on with, so far."""
+        return [
+            *(Found(Guardrail.BLOCKED_TOOL, tool) for tool in self._called),
+            *(Found(Guardrail.BLOCKED_TOPIC, topic) for topic in self._notes.topics),
+        ]
+
+    def masking(self) -> list[Found]:
+        """What has to be masked, so far."""
+        return [Found(*found) for found in self._notes.masked]
+
+    def guard_message(self, message: dict[str, Any]) -> bool:
+        """Masks what a whole message says, in place; whether anything changed."""
+        self.look_at_calls(message)
+        return self.reads_texts and self.guard_value(message)
+
+    def guard_value(self, value: Any, name: str = "", depth: int = 0) -> bool:
+        """The same for every text in a list or an object."""
+        if depth > _MAX_NESTING:
+            return False
+        changed = False
+        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        for key, item in list(items):
+            own = key if isinstance(value, dict) else name
+            if own in _NOT_TEXT:
+                continue
+            if isinstance(item, str):
+                masked = self.masked(item, own) if item else item
+                if masked != item:
+                    value[key] = masked
+                    changed = True
+            elif isinstance(item, dict | list):
+                changed |= self.guard_value(item, own, depth + 1)
+        if changed and isinstance(value, dict):
+            # Signed was what stood there before.
+            value.pop("signature", None)
+        return changed
+
+
+def comes_in_pieces(name: str) -> bool:
+    return name in _IN_PIECES
+
+
+def is_text(name: str) -> bool:
+    return name not in _NOT_TEXT

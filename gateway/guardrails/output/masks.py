@@ -1,0 +1,80 @@
+"""What is taken out of an answer and what stands there instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import NamedTuple
+
+from gateway.guardrails.detectors.exfiltration import Conversation, find_exfiltration
+from gateway.guardrails.detectors.pii import find_pii
+from gateway.guardrails.verdicts import Guardrail
+
+# No word of a link: with a blank in it Markdown makes neither an image nor a link of the rest.
+LINK_REMOVED = "[LINK REMOVED]"
+
+# Without one of these a text holds no personal data.
+_PERSONAL = r"[\d@\uff20]|[:\uff1a]{2}"
+_LINK = r"//"
+# What a piece of personal data may go on after, with nothing but words between. Full-width signs count as plain ones.
+_OPENING = re.compile(r"[\d@+\uff20\uff0b]|[:\uff1a]{2}")
+# Letters after a backslash that stand for a break or a tab, in JSON within the text.
+_ESCAPED = frozenset("nrtbf")
+
+
+class Mask(NamedTuple):
+    """`start` and `end` count characters; `text` takes the place of what is between."""
+
+    start: int
+    end: int
+    text: str
+    guardrail: Guardrail
+    detail: str
+
+
+class Masks:
+    """What to look for, for one request. `texts` gives what was said in it; it is asked when the first link appears."""
+
+    def __init__(self, *, personal_data: bool, links: bool, texts: Callable[[], Iterable[str]]) -> None:
+        self._personal_data, self._links, self._texts = personal_data, links, texts
+        kinds = [_PERSONAL] * personal_data + [_LINK] * links
+        self._suspect = re.compile("|".join(kinds)) if kinds else None
+        self.opening = _OPENING if personal_data else None
+
+    @property
+    def any(self) -> bool:
+        return self._suspect is not None
+
+    @property
+    def will_read_texts(self) -> bool:
+        """Whether the next link makes the conversation be read."""
+        return self._links and "_conversation" not in self.__dict__
+
+    def suspects(self, text: str, start: int, end: int) -> bool:
+        """Whether `text[start:end]` has to be looked at."""
+        return self._suspect is not None and self._suspect.search(text, start, end) is not None
+
+    def find(self, text: str) -> list[Mask]:
+        """In order, never overlapping."""
+        links = self._find_links(text) if self._links and "//" in text else []
+        if not self._personal_data:
+            return links
+        found = list(links)
+        for kind, start, end in find_pii(text):
+            if any(link.start < end and start < link.end for link in links):
+                continue
+            if start and text[start - 1] == "\\" and text[start] in _ESCAPED:
+                start += 1
+            found.append(Mask(start, end, f"[{kind.value.upper()}]", Guardrail.PII, kind.value))
+        return sorted(found)
+
+    @cached_property
+    def _conversation(self) -> Conversation:
+        return Conversation(self._texts())
+
+    def _find_links(self, text: str) -> list[Mask]:
+        return [
+            Mask(link.start, link.end, LINK_REMOVED, Guardrail.EXFILTRATION_URL, link.form.value)
+            for link in find_exfiltration(text, self._conversation)
+        ]

@@ -1,0 +1,87 @@
+"""Keeps back what may become a phrase that must not be said."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from gateway.guardrails.detectors.characters import plain
+from gateway.guardrails.detectors.topics import find_topics
+
+# A word is looked at when it has ended, or has this many letters: some scripts put nothing between words.
+_LONGEST_WORD = 128
+# Blanks and characters nobody sees may stretch a phrase.
+_STRETCH, _LOOK_BACK_FACTOR, _LOOK_BACK = 16, 4, 256
+
+
+class _Phrases(NamedTuple):
+    """`beginnings` of all phrases, as `_normal` writes them; `longest` in characters."""
+
+    beginnings: frozenset[str]
+    firsts: frozenset[str]
+    longest: int
+
+
+class TopicGate:
+    """One text, as it comes. `found` holds the topics that it names so far."""
+
+    def __init__(self, topics: tuple[str, ...]) -> None:
+        self._topics = topics
+        self._phrases = _phrases(topics)
+        self._tail = ""
+        self._before = 0  # characters of the text that are not in `_tail` any more
+        self._checked = 0  # of `_tail`
+        self.found: list[str] = []
+
+    def feed(self, text: str, *, final: bool = False) -> int:
+        """How many characters of the whole text so far may go: none of them begins a phrase that is not complete."""
+        self._tail += text
+        end = len(self._tail) if final else _end_of_words(self._tail)
+        if end > self._checked:
+            self.found += find_topics(self._tail[:end], self._topics)
+            self._checked = end
+        may_go = self._before + (end if final else self._held_from(end))
+        self._trim()
+        return may_go
+
+    def _held_from(self, end: int) -> int:
+        tail, phrases = self._tail, self._phrases
+        for start in range(max(0, end - phrases.longest - _STRETCH), end):
+            first = tail[start] if tail[start].isascii() else plain(tail[start])
+            if first.casefold()[:1] in phrases.firsts and _normal(tail[start:end]) in phrases.beginnings:
+                return start
+        return end
+
+    def _trim(self) -> None:
+        start = self._checked - _LOOK_BACK_FACTOR * self._phrases.longest - _LOOK_BACK
+        if start < _LOOK_BACK:
+            return
+        # At the end of a word: the rest of one would look like a whole one.
+        while start < self._checked and _in_word(self._tail[start]):
+            start += 1
+        self._tail, self._before, self._checked = self._tail[start:], self._before + start, self._checked - start
+
+
+def _end_of_words(text: str) -> int:
+    end = len(text)
+    while end > 0 and _in_word(text[end - 1]):
+        end -= 1
+        if len(text) - end >= _LONGEST_WORD:
+            return len(text)
+    return end
+
+
+def _in_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def _normal(text: str) -> str:
+    return " ".join(plain(text).casefold().split())
+
+
+@lru_cache(maxsize=512)
+def _phrases(topics: tuple[str, ...]) -> _Phrases:
+    normal = [_normal(topic) for topic in topics]
+    beginnings = frozenset(phrase[:end].rstrip() for phrase in normal for end in range(1, len(phrase) + 1))
+    longest = max((len(phrase) for phrase in (*normal, *topics)), default=0)
+    return _Phrases(beginnings, frozenset(phrase[:1] for phrase in normal), longest)

@@ -1,0 +1,161 @@
+"""One text of an answer as it comes, in pieces cut anywhere; what goes out depends on the text alone.
+
+Text goes out up to a blank behind which nothing that was said before can go on: for personal data that is one with no
+digit and no sign of an address (`@`, `+`, `::`) among the 64 characters before it, more than any detector reads on
+behind one. Each stretch is looked at with what went before it. When there is no such blank in 1024 characters, the text
+is cut where nothing that was found stands, with 330 characters more to look at: no address is longer.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+
+from gateway.guardrails.output.masks import Mask, Masks
+from gateway.guardrails.output.topics import TopicGate
+from gateway.guardrails.verdicts import Guardrail
+
+MOST_HELD = 1024
+_CALM, _LONGEST = 64, 330
+# What went before: words that name a number, and the way from `![` to an address.
+_CONTEXT, _CONTEXT_OF_LINKS = 192, 2048
+_KEPT = _CONTEXT_OF_LINKS + _CALM
+_TRIM_AT = 4 * _KEPT
+
+_BLANK = re.compile(r"\s")
+
+
+class Notes:
+    """What was found in an answer, each thing once, in order: (guardrail, detail)."""
+
+    def __init__(self) -> None:
+        self.masked: dict[tuple[Guardrail, str], None] = {}
+        self.topics: dict[str, None] = {}
+
+
+class TextWindow:
+    """`feed` and `finish` give what may go out. `masked` says whether anything was."""
+
+    border = _BLANK
+
+    def __init__(self, masks: Masks, topics: tuple[str, ...], notes: Notes) -> None:
+        self._masks, self._notes = masks, notes
+        self._gate = TopicGate(topics) if topics else None
+        self._text = ""  # the end of what went out, and what is held
+        self._before = 0  # characters that are not in `_text` any more
+        self._given = 0  # of `_text`
+        self._cut_mask = False  # the last stretch ended in the middle of something that was masked
+        self.masked = False
+
+    def feed(self, text: str) -> str:
+        self._text += text
+        return self._give(text, final=False)
+
+    def finish(self) -> str:
+        """The rest. More text may follow all the same; it is read with what went before."""
+        return self._give("", final=True)
+
+    def _give(self, text: str, *, final: bool) -> str:
+        limit = len(self._text)
+        if self._gate is not None:
+            limit = self._gate.feed(text, final=final) - self._before
+            self._notes.topics.update(dict.fromkeys(self._gate.found))
+        if not self._masks.any:
+            out = self._between(self._given, max(limit, self._given))
+            self._given = max(limit, self._given)
+        else:
+            out = "".join(self._stretches(limit, final=final))
+        if self._given > _TRIM_AT:
+            self._forget(self._given - _KEPT)
+        return out
+
+    def _stretches(self, limit: int, *, final: bool) -> list[str]:
+        out: list[str] = []
+        while self._given < limit:
+            far = self._given + MOST_HELD
+            if final and len(self._text) <= far:
+                cut, seen = len(self._text), len(self._text)
+            else:
+                cut = seen = self._border_before(min(far, len(self._text)), limit)
+            forced = cut == self._given and len(self._text) >= far and self._border_before(far, far) == self._given
+            if forced:
+                cut, seen = self._forced_cut(far), far
+            if not self._given < cut <= limit:
+                break
+            out.append(self._rendered(cut, seen, forced=forced))
+        return out
+
+    def _border_before(self, end: int, limit: int) -> int:
+        """The last place up to `end` and `limit` where the text may be cut; `_given` when there is none."""
+        text, given = self._text, self._given
+        end = min(end, limit)
+        opening = self._masks.opening
+        marks = [] if opening is None else [m.end() for m in opening.finditer(text, max(0, given - _CALM), end)]
+        borders = [m.end() for m in self.border.finditer(text, given, end)]
+        while borders:
+            border = borders.pop()
+            index = bisect_left(marks, border + 1) - 1
+            if index < 0 or border - marks[index] > _CALM:
+                return border
+            # None before this mark's first character can be calm because of it, none behind it is.
+            del borders[bisect_left(borders, marks[index]) :]
+        return given
+
+    def _forced_cut(self, far: int) -> int:
+        text, given, last = self._text, self._given, far - _LONGEST
+        found = self._found(far)
+        blanks = [m.end() for m in self.border.finditer(text, given, last)]
+        calm = [b for b in blanks if not (text[b].isdigit() or text[max(b - 2, 0)].isdigit())]
+        cut = next((b for b in reversed(calm or blanks) if not any(m.start < b < m.end for m in found)), last)
+        for mask in found:
+            if mask.start < cut < mask.end:
+                return mask.start if mask.start > given else mask.end
+        return cut
+
+    def _rendered(self, cut: int, seen: int, *, forced: bool) -> str:
+        """The stretch up to `cut`, with what is to be masked in it found in the text up to `seen`."""
+        given, was_cut = self._given, self._cut_mask
+        if not was_cut and not self._masks.suspects(self._text, given, cut):
+            self._given = cut
+            return self._between(given, cut)
+        found = self._found(seen)
+        self._given, self._cut_mask = cut, False
+        out: list[str] = []
+        at = given
+        for mask in found:
+            if mask.end <= at or mask.start >= cut:
+                continue
+            start, end = self._whole(max(mask.start, at), min(mask.end, cut))
+            out.append(self._between(at, max(start, at)))
+            if not (mask.start < given and was_cut):
+                out.append(self._instead(max(start, at), end, mask))
+                self._notes.masked[mask.guardrail, mask.detail] = None
+            self.masked, at = True, end
+            self._cut_mask = forced and mask.end == cut == seen
+        out.append(self._between(at, cut))
+        return "".join(out)
+
+    def _found(self, seen: int) -> list[Mask]:
+        """In what is held up to `seen`."""
+        far_back = self._cut_mask or "//" in self._text[self._given : seen]
+        start = max(0, self._given - (_CONTEXT_OF_LINKS if far_back else _CONTEXT))
+        return [
+            mask._replace(start=mask.start + start, end=mask.end + start)
+            for mask in self._masks.find(self._text[start:seen])
+        ]
+
+    def _forget(self, count: int) -> None:
+        self._text = self._text[count:]
+        self._given -= count
+        self._before += count
+
+    # What is given for the characters, for a text that is a notation of another one.
+
+    def _between(self, start: int, end: int) -> str:
+        return self._text[start:end]
+
+    def _whole(self, start: int, end: int) -> tuple[int, int]:
+        return start, end
+
+    def _instead(self, start: int, end: int, mask: Mask) -> str:
+        return mask.text

@@ -1,0 +1,134 @@
+"""Stage 9: what a project wants no answer to hold (specification, Guardrails object; design, section 5, Guardrails).
+
+Only for projects with such a check. In `monitor` answers pass as they are and are looked at before their record is
+written; in `enforce` they are masked, or refused as long as nothing of them has been sent and broken off after that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import msgspec
+
+from analytics.shipper.streamed import assembled
+from gateway import sse
+from gateway.errors import GuardrailError
+from gateway.guardrails.output.answer import Found, OutputChecks
+from gateway.guardrails.output.stream import StreamGuard
+from gateway.guardrails.settings import TrustMode
+from gateway.guardrails.spoken import spoken_in
+from gateway.guardrails.verdicts import Action, Guardrail, Stage, Verdict
+from gateway.pipeline.context import Account, RequestContext
+from integrations.providers.base import StreamEvent
+from integrations.providers.surrogates import lenient
+
+_decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
+# As for requests: more is looked at in a thread, so that other streams of the worker go on.
+_ON_LOOP_BYTES = 8 * 1024
+_threads = ThreadPoolExecutor(2, thread_name_prefix="guardrails-output")
+
+T = TypeVar("T")
+
+
+class OutputGuard:
+    """For one answer. Raises GuardrailError (400) for what must not go out; what was found is in `account.verdicts`."""
+
+    def __init__(self, context: RequestContext, account: Account) -> None:
+        guardrails = context.snapshot.settings.guardrails
+        wanted = context.request.response_format
+        self._account = account
+        self._context = context
+        self._enforced = guardrails.trust_mode is TrustMode.ENFORCE
+        self._checks = OutputChecks(guardrails, self._texts, json_content=wanted is not None and wanted.type != "text")
+        self._stream = StreamGuard(self._checks)
+        self._noted: set[Found] = set()
+        self._waiting: list[StreamEvent] = []
+        self.began = False
+
+    async def whole(self, body: bytes) -> bytes:
+        """The chat completion that may go out."""
+        guarded = await self._run([body], lambda: _guarded(self._checks, body))
+        self._note()
+        return guarded if self._enforced else body
+
+    async def let_through(self, events: list[StreamEvent]) -> list[StreamEvent]:
+        """What of a stream may go out now: nothing before the first output, so that a refusal can still be a status."""
+        if not self._enforced:
+            self.began = True
+            return events
+        out = await self._run([event.data for event in events], lambda: self._stream.feed(events))
+        self._note()
+        if not self.began:
+            self._waiting += out
+            if not any(event.has_output for event in out):
+                return []
+            self.began, out = True, self._waiting
+        return out
+
+    async def last(self, events: list[StreamEvent]) -> list[StreamEvent]:
+        """What was held, with the last events of the stream."""
+        if not self._enforced:
+            data = b"".join([*self._account.response, sse.frame_all(events)])
+            await self._run([data], lambda: _guarded(self._checks, assembled(data)))
+            self._note()
+            return events
+        out = await self._run([event.data for event in events], lambda: self._stream.close(events))
+        self._note()
+        if self.began:
+            return out
+        self.began = True
+        return self._waiting + out
+
+    def _texts(self) -> list[str]:
+        return [spoken.text for spoken in spoken_in(self._context.fields)]
+
+    async def _run(self, data: list[bytes], work: Callable[[], T]) -> T:
+        size = sum(map(len, data))
+        if self._checks.masks.will_read_texts and any(b"//" in piece for piece in data):
+            size += len(self._context.body)
+        if size <= _ON_LOOP_BYTES:
+            return work()
+        return await asyncio.get_running_loop().run_in_executor(_threads, work)
+
+    def _note(self) -> None:
+        """Puts what is new into the account. Raises GuardrailError when it must not go out."""
+        blocking = self._checks.blocking()
+        for found in blocking:
+            self._add(found, Action.BLOCKED)
+        for found in self._checks.masking():
+            self._add(found, Action.MASKED)
+        if blocking and self._enforced:
+            raise GuardrailError(_told(blocking[0]), code=blocking[0].guardrail.value)
+
+    def _add(self, found: Found, action: Action) -> None:
+        if found not in self._noted:
+            self._noted.add(found)
+            action = action if self._enforced else Action.FLAGGED
+            self._account.verdicts += (Verdict(found.guardrail, Stage.OUTPUT, action, found.detail),)
+
+
+def _guarded(checks: OutputChecks, body: bytes) -> bytes:
+    """The bytes themselves when nothing has to be masked."""
+    if not body:
+        return body
+    answer = _decode(body)
+    beside = {name: value for name, value in answer.items() if name != "choices"}
+    changed = checks.reads_texts and checks.guard_value(beside)
+    choices = answer.get("choices")
+    for choice in choices if isinstance(choices, list) else ():
+        message = choice.get("message") if isinstance(choice, dict) else None
+        if isinstance(message, dict) and checks.guard_message(message):
+            changed = True
+            # Tokens spell what was masked.
+            if choice.get("logprobs") is not None:
+                choice["logprobs"] = None
+    return msgspec.json.encode({**answer, **beside}) if changed else body
+
+
+def _told(found: Found) -> str:
+    if found.guardrail is Guardrail.BLOCKED_TOOL:
+        return f"The answer calls the tool {found.detail!r}, which is blocked in this project"
+    return "The answer names a topic that is blocked in this project"
