@@ -50,14 +50,14 @@ class IntegrationForm(IntegrationModelForm):
         if self.errors or not is_known(provider):
             return cleaned
         self.instance.provider = provider
-        # The form's options are all there are: one that was taken out is gone.
-        self.instance.options = {}
         options = cleaned.get("options") or {}
         change = IntegrationChange(
             secret=cleaned.get("api_key") or None,
             base_url=cleaned.get("base_url", ""),
             options=options if isinstance(options, dict) else {"options": options},
             secret_extra={name: cleaned[name] for name in SECRET_EXTRA if cleaned.get(name)} or None,
+            # One that was taken out of the form is gone.
+            all_options=True,
         )
         try:
             apply_change(self.instance, change, trusted=True)

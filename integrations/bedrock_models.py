@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from integrations.providers.base import Credentials
+from integrations.providers.base import Credentials, UpstreamRequest
 from integrations.providers.bedrock.failures import classify, hide_account
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.failures import redact
@@ -37,10 +37,28 @@ class BedrockModel:
     streams: bool = True
 
 
-def check(credentials: Credentials) -> None:
-    """The cheapest call that needs working credentials; nothing is billed. Raises ProviderError."""
+class Answered(Protocol):
+    """An answer over HTTP; header names are lower case."""
+
+    @property
+    def status(self) -> int: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+    @property
+    def body(self) -> bytes: ...
+
+
+def check(credentials: Credentials, send: Callable[[UpstreamRequest], Answered] | None = None) -> None:
+    """The cheapest call that needs working credentials; nothing is billed. Raises ProviderError.
+
+    `send` sends the signed request in place of botocore, which connects to whatever address it is given; what it
+    raises is raised here.
+    """
     with _translated(credentials):
-        _client(credentials).list_foundation_models()
+        client = _client(credentials)
+        if send is not None:
+            client.meta.events.register("before-send.bedrock.*", _Sending(send))
+        client.list_foundation_models()
 
 
 def list_models(credentials: Credentials) -> list[BedrockModel]:
@@ -117,6 +135,35 @@ class _Bearer:
 
     def __call__(self, request: Any, **_: Any) -> None:
         request.headers["Authorization"] = self._value
+
+
+class _Sending:
+    """Answers botocore's `before-send`, which lets a handler send the request."""
+
+    def __init__(self, send: Callable[[UpstreamRequest], Answered]) -> None:
+        self._send = send
+
+    def __call__(self, request: Any, **_: Any) -> Any:
+        from botocore.awsrequest import AWSResponse
+
+        headers = {name.lower(): _text(value) for name, value in request.headers.items()}
+        answer = self._send(UpstreamRequest(request.method, request.url, headers, request.body or b""))
+        response: Any = AWSResponse  # its stubs ask for botocore's own kind of headers, which it makes of any
+        return response(request.url, answer.status, answer.headers, _Whole(answer.body))
+
+
+class _Whole:
+    """A body as AWSResponse reads one."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    def stream(self) -> Iterator[bytes]:
+        yield self._body
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
 
 
 def _endpoint(credentials: Credentials) -> str | None:

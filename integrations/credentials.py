@@ -53,6 +53,15 @@ def extra_names(row: ProviderIntegration) -> tuple[str, ...]:
         return ()
 
 
+def is_usable(row: ProviderIntegration) -> bool:
+    """Whether what is stored can be read with the encryption keys of today."""
+    try:
+        credentials_of(row)
+    except UndecryptableError:
+        return False
+    return True
+
+
 def is_service_account(secret: str) -> bool:
     """Whether a Google key is a service account's JSON."""
     return secret.lstrip()[:1] == "{"

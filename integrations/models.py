@@ -36,10 +36,17 @@ class ProviderIntegration(models.Model):
     # What is not secret: api_version, deployment, region.
     options = models.JSONField(default=dict, blank=True)
     enabled = models.BooleanField(default=True)
+    # What came of the last test of exactly this access; a changed key or address has not been tested.
+    last_tested_at = models.DateTimeField(null=True, blank=True, editable=False)
+    last_test_ok = models.BooleanField(null=True, editable=False)
+    last_test_reason = models.CharField(max_length=30, blank=True, default="", editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
     objects = ProjectManager()
+
+    # What `manage.py rotate_encryption_keys` re-encrypts (core.rotation).
+    encrypted_fields = ("encrypted_secret", "encrypted_extra")
 
     class Meta:
         ordering = ["project_id", "provider"]

@@ -30,11 +30,11 @@ def enabled_credentials(project_id: UUID) -> list[Credentials]:
         except UndecryptableError:
             logger.error("integration.undecryptable", extra={"integration_id": row.pk, "provider": row.provider})
     if all(credentials.provider != SANDBOX for credentials in found):
-        found += _running_sandbox(project_id)
+        found += running_sandbox(project_id)
     return found
 
 
-def _running_sandbox(project_id: UUID) -> list[Credentials]:
+def running_sandbox(project_id: UUID) -> list[Credentials]:
     """The sandbox that `manage.py serve` started serves every project, unless a row of the project says otherwise."""
     if not settings.SANDBOX or ProviderIntegration.objects.for_project(project_id).filter(provider=SANDBOX).exists():
         return []

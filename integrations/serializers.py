@@ -8,7 +8,8 @@ from rest_framework import serializers
 from typing_extensions import override
 
 from integrations.completeness import SECRET_LENGTH, SERVICE_ACCOUNT_LENGTH
-from integrations.credentials import MASK, extra_names, masked
+from integrations.connectivity.outcomes import Outcome
+from integrations.credentials import MASK, extra_names, is_usable, masked
 from integrations.models import ProviderIntegration
 from integrations.services import IntegrationChange
 
@@ -26,6 +27,8 @@ class IntegrationSerializer(serializers.Serializer[Any]):
             "api_key": masked(instance),
             "enabled": instance.enabled,
             "base_url": instance.base_url,
+            "usable": is_usable(instance),
+            "last_test": _last_test(instance),
             "created_at": serializers.DateTimeField().to_representation(instance.created_at),
             "updated_at": serializers.DateTimeField().to_representation(instance.updated_at),
         }
@@ -66,3 +69,20 @@ class IntegrationChangeSerializer(serializers.Serializer[ProviderIntegration]):
 
 class NewIntegrationSerializer(IntegrationChangeSerializer):
     provider = serializers.CharField(max_length=50)
+
+
+class OutcomeSerializer(serializers.Serializer[Outcome]):
+    """What a test found. `status` is the provider's; `latency_ms` is null when nothing was sent."""
+
+    ok = serializers.BooleanField()
+    status = serializers.IntegerField(allow_null=True)
+    latency_ms = serializers.FloatField(allow_null=True)
+    reason = serializers.CharField()
+    detail = serializers.CharField()
+
+
+def _last_test(row: ProviderIntegration) -> dict[str, Any] | None:
+    if row.last_tested_at is None:
+        return None
+    tested_at = serializers.DateTimeField().to_representation(row.last_tested_at)
+    return {"tested_at": tested_at, "ok": row.last_test_ok, "reason": row.last_test_reason}

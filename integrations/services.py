@@ -20,13 +20,15 @@ from integrations.registry import is_known, traits_of
 
 @dataclass(frozen=True, slots=True)
 class IntegrationChange:
-    """What to set; None leaves a field as it is. A masked `secret` or secret extra keeps what is stored."""
+    """What to set; None leaves a field as it is. A masked `secret` or secret extra keeps what is stored. `options` join
+    those that are stored, or take their place when `all_options`."""
 
     secret: str | None = field(default=None, repr=False)
     enabled: bool | None = None
     base_url: str | None = None
     options: Mapping[str, str] | None = None
     secret_extra: Mapping[str, str] | None = field(default=None, repr=False)
+    all_options: bool = False
 
 
 def add_integration(
@@ -61,10 +63,12 @@ def save_integration(
 
 def apply_change(row: ProviderIntegration, change: IntegrationChange, *, trusted: bool) -> None:
     """Sets the row's fields without saving it. Raises ValidationError."""
+    before = _access(row)
     if change.base_url is not None:
         row.base_url = change.base_url.strip().rstrip("/")
     if change.options is not None:
-        row.options = {**row.options, **checked_options(change.options)}
+        kept = {} if change.all_options else row.options
+        row.options = {**kept, **checked_options(change.options)}
     if change.enabled is not None:
         row.enabled = change.enabled
     if change.secret is not None and not is_masked(change.secret):
@@ -75,6 +79,13 @@ def apply_change(row: ProviderIntegration, change: IntegrationChange, *, trusted
     if fresh:
         store_extra(row, fresh)
     _check_address(row, trusted=trusted)
+    if _access(row) != before:
+        forget_test(row)
+
+
+def forget_test(row: ProviderIntegration) -> None:
+    """It was another access that was tested; the row is not saved."""
+    row.last_tested_at, row.last_test_ok, row.last_test_reason = None, None, ""
 
 
 def remove_integration(*, project_id: UUID, provider: str) -> None:
@@ -94,6 +105,11 @@ def _locked(project_id: UUID, provider: str) -> ProviderIntegration:
     if row is None:
         raise IntegrationNotFoundError(f"The project has no integration for {provider}.")
     return row
+
+
+def _access(row: ProviderIntegration) -> tuple[str, str, str, dict[str, str]]:
+    """What a test is about. An encrypted text is another one each time it is stored, also for the same key."""
+    return row.base_url, row.encrypted_secret, row.encrypted_extra, dict(row.options)
 
 
 def _checked_key(row: ProviderIntegration, secret: str, *, trusted: bool) -> str:

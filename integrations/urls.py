@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from django.urls import path
 
-from integrations.views import IntegrationsView, IntegrationView
+from integrations.views import IntegrationsView, IntegrationTestView, IntegrationView
 
 urlpatterns = [
     path("integrations", IntegrationsView.as_view(), name="integrations"),
     path("integrations/<str:provider>", IntegrationView.as_view(), name="integration"),
+    path("integrations/<str:provider>/test", IntegrationTestView.as_view(), name="integration-test"),
 ]

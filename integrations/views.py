@@ -5,12 +5,33 @@ from __future__ import annotations
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.throttling import SimpleRateThrottle
+from rest_framework.views import APIView
+from typing_extensions import override
 
+from core.authentication import ProjectAccess
 from core.pagination import LimitOffset
 from core.views import ProjectAPIView
+from integrations.connection_services import try_integration
 from integrations.selectors import project_integrations
-from integrations.serializers import IntegrationChangeSerializer, IntegrationSerializer, NewIntegrationSerializer
+from integrations.serializers import (
+    IntegrationChangeSerializer,
+    IntegrationSerializer,
+    NewIntegrationSerializer,
+    OutcomeSerializer,
+)
 from integrations.services import add_integration, remove_integration, update_integration
+
+
+class TestThrottle(SimpleRateThrottle):
+    """Tests go out from the gateway's own addresses: no project may wear out their welcome. Counted per process."""
+
+    scope = "integration_tests"
+    rate = "60/min"
+
+    @override
+    def get_cache_key(self, request: Request, view: APIView) -> str | None:
+        return f"integration-tests:{request.auth.project_id}" if isinstance(request.auth, ProjectAccess) else None
 
 
 class IntegrationsView(ProjectAPIView):
@@ -38,3 +59,15 @@ class IntegrationView(ProjectAPIView):
     def delete(self, request: Request, provider: str) -> Response:
         remove_integration(project_id=self.project_id, provider=provider)
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class IntegrationTestView(ProjectAPIView):
+    """Also a refused credential is a 200: the test was made. A body, as for PUT, is tried and not stored."""
+
+    throttle_classes = [TestThrottle]
+
+    def post(self, request: Request, provider: str) -> Response:
+        wanted = IntegrationChangeSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        outcome = try_integration(project_id=self.project_id, provider=provider, change=wanted.change())
+        return Response(OutcomeSerializer(outcome).data)

@@ -1,0 +1,101 @@
+"""Tries an integration, as it is stored or as it would be with a change, and remembers what came of what is stored."""
+
+from __future__ import annotations
+
+import logging
+from uuid import UUID
+
+from django.conf import settings
+from django.utils import timezone
+
+from core.crypto import UndecryptableError
+from core.errors import ValidationError
+from integrations.connectivity.exchange import Sender
+from integrations.connectivity.outcomes import Outcome, Reason
+from integrations.connectivity.trial import try_credentials
+from integrations.credentials import credentials_of, is_masked
+from integrations.errors import IntegrationNotFoundError
+from integrations.models import ProviderIntegration
+from integrations.providers.base import Credentials
+from integrations.registry import is_known
+from integrations.selectors import SANDBOX, running_sandbox
+from integrations.services import IntegrationChange, apply_change
+
+logger = logging.getLogger("integrations.connectivity")
+
+_UNREADABLE = "What is stored can no longer be decrypted: enter the credential again."
+
+
+def try_integration(
+    *, project_id: UUID, provider: str, change: IntegrationChange | None = None, trusted: bool = False
+) -> Outcome:
+    """With `change`, what it would make of the stored integration, or of none, is tried and nothing is stored.
+
+    `trusted`, as in `services`: an operator's call. Raises IntegrationNotFoundError, ValidationError.
+    """
+    if not is_known(provider):
+        raise IntegrationNotFoundError("There is no such provider.")
+    row = ProviderIntegration.objects.for_project(project_id).filter(provider=provider).first()
+    if row is None and not _says_something(change):
+        outcome = _try_sandbox(project_id, provider)
+    else:
+        wanted = row or ProviderIntegration(project_id=project_id, provider=provider)
+        outcome = _try_changed(wanted, change, trusted=trusted)
+    logger.info(
+        "integration.tested project_id=%s provider=%s reason=%s status=%s", project_id, provider, outcome.reason,
+        outcome.status,
+    )  # fmt: skip
+    return outcome
+
+
+def _try_changed(row: ProviderIntegration, change: IntegrationChange | None, *, trusted: bool) -> Outcome:
+    as_stored = _access(row)
+    if change is not None and _says_something(change):
+        _refuse_to_send_elsewhere(row, change, trusted=trusted)
+        apply_change(row, change, trusted=trusted)
+    credentials = _access(row)
+    if credentials is None:
+        outcome = Outcome(False, Reason.UNREADABLE_SECRET, _UNREADABLE)
+    else:
+        outcome = try_credentials(credentials, Sender(allow_private=settings.ALLOW_PRIVATE_UPSTREAMS))
+    if not row._state.adding and credentials == as_stored:
+        _remember(row, outcome)
+    return outcome
+
+
+def _refuse_to_send_elsewhere(row: ProviderIntegration, change: IntegrationChange, *, trusted: bool) -> None:
+    """A test leaves no trace in what is stored: with a changed address alone it would hand out the stored secret."""
+    moved = change.base_url is not None and change.base_url.strip().rstrip("/") != row.base_url
+    given = [value for value in (change.secret, *(change.secret_extra or {}).values()) if value]
+    own = bool(given) and not any(is_masked(value) for value in given)
+    if moved and not own and not trusted and (row.encrypted_secret or row.encrypted_extra):
+        problem = "enter the credential again to test it at another address"
+        raise ValidationError(f"api_key: {problem}", details={"api_key": [problem]})
+
+
+def _try_sandbox(project_id: UUID, provider: str) -> Outcome:
+    found = running_sandbox(project_id) if provider == SANDBOX else []
+    if not found:
+        raise IntegrationNotFoundError(f"The project has no integration for {provider}.")
+    return try_credentials(found[0], Sender(allow_private=True))
+
+
+def _remember(row: ProviderIntegration, outcome: Outcome) -> None:
+    """Without saving the row: nothing that the gateway reads has changed. Not when somebody changed it meanwhile."""
+    ProviderIntegration.objects.filter(pk=row.pk, updated_at=row.updated_at).update(
+        last_tested_at=timezone.now(), last_test_ok=outcome.ok, last_test_reason=outcome.reason.value
+    )
+
+
+def _access(row: ProviderIntegration) -> Credentials | None:
+    try:
+        return credentials_of(row)
+    except UndecryptableError:
+        return None
+
+
+def _says_something(change: IntegrationChange | None) -> bool:
+    """Whether there is more in it than `enabled`, which is nothing to test."""
+    if change is None:
+        return False
+    return any(part is not None for part in (change.secret, change.base_url, change.options, change.secret_extra))

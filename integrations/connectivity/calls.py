@@ -1,0 +1,112 @@
+"""The cheapest call of each provider that needs a working credential, as data.
+
+Built upon the request that the provider's adapter makes for a chat, so that address and headers are those that traffic
+will have. What is not in `CALLS` speaks OpenAI's dialect and lists its models, which costs nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from integrations.providers.base import ChatRequest, Credentials, UpstreamRequest
+from integrations.registry import adapter_for, default_model
+
+_GREETING = "Hi"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """How the call is made out of a chat's request.
+
+    `ending` is the end of the chat's address that `instead` takes the place of; nothing is put in its place when
+    `instead` is None, and then the call is the chat itself, cut to one token. `body` makes it a POST.
+    `holds` are names one of which a good answer has; a list is good as well when `lists`.
+    """
+
+    what: str
+    ending: str = ""
+    instead: str | None = None
+    body: Mapping[str, Any] | None = None
+    holds: tuple[str, ...] = ("data",)
+    lists: bool = False
+    model: str = ""
+
+
+MODELS = Call("list the models", r"/chat/completions$", "/models", lists=True)
+_COMPLETION = Call("complete one token", holds=("choices",))
+
+CALLS: Mapping[str, Call] = {
+    # https://docs.anthropic.com/en/api/models-list
+    "anthropic": Call("list the models", r"/v1/messages$", "/v1/models?limit=1"),
+    # Whatever the layout, the resource lists its models beside its deployments:
+    # https://learn.microsoft.com/rest/api/azureopenai/models/list
+    "azure_openai": Call(
+        "list the models",
+        r"(?:(?P<v1>/openai/v1)|/openai/deployments/[^/?]+|/models)/chat/completions",
+        "",
+    ),
+    # https://ai.google.dev/api/models#method:-models.list
+    "google": Call("list the models", r"/models/[^/]+:generateContent$", "/models?pageSize=1", holds=("models",)),
+    # Free, needs what generating needs, and is one of the few calls that express mode has:
+    # https://cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/vertex-ai-express-mode-api-reference
+    "google_vertex": Call(
+        "count the tokens of a word",
+        r":generateContent$",
+        ":countTokens",
+        body={"contents": [{"role": "user", "parts": [{"text": _GREETING}]}]},
+        holds=("totalTokens",),
+    ),
+    # https://docs.cohere.com/reference/list-models
+    "cohere": Call("list the models", r"/v2/chat$", "/v1/models?page_size=1", holds=("models",)),
+    # Its list of models is open to everybody: https://openrouter.ai/docs/api-reference/get-current-api-key
+    "openrouter": Call("describe the key", r"/chat/completions$", "/key"),
+    # Have no list that needs the key, or none that is documented.
+    "perplexity": _COMPLETION,
+    "huggingface": _COMPLETION,
+    "snowflake": _COMPLETION,
+    # This model is free: https://docs.z.ai/guides/overview/pricing
+    "zai": replace(_COMPLETION, model="glm-4.5-flash"),
+}
+
+
+def call_of(provider: str) -> Call:
+    return CALLS.get(provider, MODELS)
+
+
+def build(call: Call, credentials: Credentials, access_token: str = "") -> UpstreamRequest:
+    """The request to send. Raises ProviderError when the credentials lack something."""
+    chat = adapter_for(credentials.provider).build_request(_chat(call, credentials, access_token), credentials)
+    if call.instead is None:
+        return chat
+    body = b"" if call.body is None else json.dumps(call.body).encode()
+    headers = {name: value for name, value in chat.headers.items() if body or name != "content-type"}
+    return UpstreamRequest("POST" if body else "GET", _address(call, chat.url), headers, body)
+
+
+def needs_token(credentials: Credentials) -> bool:
+    """Whether an access token has to be fetched first."""
+    return adapter_for(credentials.provider).needs(_chat(MODELS, credentials, ""), credentials).access_token
+
+
+def _address(call: Call, chat_url: str) -> str:
+    """Only the end is replaced: what stands before it is the integration's own address."""
+    found = list(re.finditer(call.ending, chat_url))[-1]
+    instead = call.instead or _azure_models(found)
+    return chat_url[: found.start()] + instead + chat_url[found.end() :]
+
+
+def _azure_models(found: re.Match[str]) -> str:
+    return "/openai/v1/models" if found["v1"] else "/openai/models"
+
+
+def _chat(call: Call, credentials: Credentials, access_token: str) -> ChatRequest:
+    # A catch-all has no model of its own, and is not asked for a completion.
+    model = call.model or default_model(credentials.provider) or "any"
+    fields = {"model": model, "messages": [{"role": "user", "content": _GREETING}], "max_tokens": 1}
+    return ChatRequest(
+        model=model, stream=False, body=json.dumps(fields).encode(), fields=fields, access_token=access_token
+    )

@@ -1,0 +1,96 @@
+"""Tries credentials against their provider. Blocks: for management code, never for the event loop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from integrations.access_tokens import fetch_token
+from integrations.bedrock_models import check as check_bedrock
+from integrations.connectivity.calls import Call, build, call_of, needs_token
+from integrations.connectivity.discretion import secrets_of, without_secrets
+from integrations.connectivity.exchange import Answer, NoAnswerError, Sender
+from integrations.connectivity.outcomes import Outcome, Reason, explained, reason_of
+from integrations.providers.base import Credentials, UpstreamRequest
+from integrations.providers.errors import ProviderError
+from integrations.providers.failures import failure_in_body
+from integrations.registry import adapter_for
+
+_DETAIL_LENGTH = 500
+_BEDROCK = "bedrock"
+
+
+def try_credentials(
+    credentials: Credentials, sender: Sender, clock: Callable[[], float] = time.perf_counter
+) -> Outcome:
+    """One call and no second one, whatever comes of it: a provider that limits its callers is not pressed."""
+    trial = _Trial(credentials, sender, clock)
+    try:
+        return trial.bedrock() if credentials.provider == _BEDROCK else trial.by_call(call_of(credentials.provider))
+    except NoAnswerError as error:
+        return trial.outcome(error.reason, error.problem)
+    except ProviderError as error:
+        # Before any request to the provider, or boto3's own.
+        return trial.refused(error)
+
+
+class _Trial:
+    def __init__(self, credentials: Credentials, sender: Sender, clock: Callable[[], float]) -> None:
+        self._credentials = credentials
+        self._sender = sender
+        self._clock = clock
+        self._secrets = secrets_of(credentials)
+        self._status: int | None = None
+        self._latency_ms: float | None = None
+
+    def by_call(self, call: Call) -> Outcome:
+        """Raises NoAnswerError, ProviderError."""
+        credentials, token = self._credentials, ""
+        if needs_token(credentials):
+            token = fetch_token(credentials, allow_private=self._sender.allow_private).value
+            self._secrets = secrets_of(credentials, token)
+        answer = self._send(build(call, credentials, token))
+        if 200 <= answer.status < 300:
+            return self._judged(call, answer)
+        error = adapter_for(credentials.provider).classify_failure(answer.status, answer.headers, answer.body)
+        return self.refused(error, answer.body)
+
+    def bedrock(self) -> Outcome:
+        """Raises NoAnswerError, ProviderError."""
+        check_bedrock(self._credentials, send=self._send)
+        return self.outcome(Reason.OK, "list the models")
+
+    def refused(self, error: ProviderError, body: bytes = b"") -> Outcome:
+        return self.outcome(reason_of(error, body), error.message)
+
+    def outcome(self, reason: Reason, said: str) -> Outcome:
+        """`said`: by the provider or by the network, or what it allowed."""
+        said = without_secrets(said, self._secrets)[:_DETAIL_LENGTH].strip()
+        return Outcome(reason is Reason.OK, reason, explained(reason, said), self._status, self._latency_ms)
+
+    def _judged(self, call: Call, answer: Answer) -> Outcome:
+        """A 200 alone says little: a login page, another service and a proxy have it as well."""
+        try:
+            decoded: Any = msgspec.json.decode(answer.body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return self.outcome(Reason.UNUSABLE_ANSWER, "not JSON")
+        if isinstance(decoded, list) and call.lists:
+            return self.outcome(Reason.OK, call.what)
+        if isinstance(decoded, dict):
+            if any(name in decoded for name in call.holds):
+                return self.outcome(Reason.OK, call.what)
+            if decoded.get("error"):
+                return self.refused(failure_in_body(decoded, provider=self._credentials.provider))
+        return self.outcome(Reason.UNUSABLE_ANSWER, "JSON without what was asked for")
+
+    def _send(self, request: UpstreamRequest) -> Answer:
+        started = self._clock()
+        try:
+            answer = self._sender.send(request)
+        finally:
+            self._latency_ms = round((self._clock() - started) * 1000, 1)
+        self._status = answer.status
+        return answer
