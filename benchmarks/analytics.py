@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import statistics
 import sys
 import time
@@ -31,6 +32,8 @@ _DOCS = ROOT / "docs" / "performance.md"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
+    # Whoever ends the benchmark ends its engine, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with store(options.data) as measured:
         _prepare_django(measured)
         found = _measure(options, measured)
