@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from django.urls import include, path
 
 from integrations.views import IntegrationsView, IntegrationTestView, IntegrationView
 
@@ -10,4 +10,5 @@ urlpatterns = [
     path("integrations", IntegrationsView.as_view(), name="integrations"),
     path("integrations/<str:provider>", IntegrationView.as_view(), name="integration"),
     path("integrations/<str:provider>/test", IntegrationTestView.as_view(), name="integration-test"),
+    path("", include("integrations.pricing.urls")),
 ]

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 # What ModelPrice stores: 10 digits before the point and 10 after it.
-PLACES = 10
+DIGITS, PLACES = 20, 10
 _UNIT = Decimal("0.0000000001")
 # A cent for each token. The dearest model there is costs less; what is above is a slip of the unit.
 MOST_PER_MILLION = Decimal(10_000)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from integrations.pricing.cost import Price
 
-PriceTable = Mapping[tuple[str, str], Price]
+Key = tuple[str, str]
+PriceTable = Mapping[Key, Price]
 
 # `-2024-08-06`, `-20240806`, `-0125`, `@20241022`, `-latest`; `:free`-like tiers are models of their own and stay.
 _VERSION = re.compile(r"(?:[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|latest|default))$")
@@ -21,17 +22,19 @@ _VENDOR_PREFIXED = ("openai/", "azure/", "meta-llama/")
 
 def find_price(table: PriceTable, provider: str, model: str) -> Price | None:
     """The price of `model` at `provider`: its exact name, else the name without its version suffix; None is unknown."""
-    price = table.get((provider, model))
-    if price is not None:
-        return price
-    any_model = table.get((provider, ANY_MODEL))
-    if any_model is not None:
-        return any_model
+    entry = find_entry(table, provider, model)
+    return None if entry is None else table[entry]
+
+
+def find_entry(table: Container[Key], provider: str, model: str) -> Key | None:
+    """The provider and name under which the table has the price of `model`."""
+    for name in (model, ANY_MODEL):
+        if (provider, name) in table:
+            return provider, name
     for listed_provider in filter(None, (provider, _PRICED_LIKE.get(provider))):
         for name in spellings(model):
-            price = table.get((listed_provider, name))
-            if price is not None:
-                return price
+            if (listed_provider, name) in table:
+                return listed_provider, name
     return None
 
 

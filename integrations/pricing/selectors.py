@@ -1,0 +1,45 @@
+"""What the management API reads of prices, as one project sees them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+
+from integrations.models import ModelPrice, PricePeriod, PriceSyncLog
+from integrations.pricing.lookup import find_entry
+
+SYNC_HISTORY = 50
+
+
+def project_prices(project_id: UUID) -> QuerySet[ModelPrice]:
+    """One row a model: the project's own, else the one for all."""
+    own = ModelPrice.objects.filter(project_id=project_id, provider=OuterRef("provider"), model=OuterRef("model"))
+    return ModelPrice.objects.filter(Q(project_id=project_id) | Q(Q(project=None), ~Exists(own))).order_by(
+        "provider", "model"
+    )
+
+
+def applied_price(project_id: UUID, provider: str, model: str) -> ModelPrice | None:
+    """What the gateway prices the project's requests for the model by; None when no price is known."""
+    known = project_prices(project_id).exclude(Q(input_cost_per_1m=None) | Q(output_cost_per_1m=None))
+    entry = find_entry(set(known.order_by().values_list("provider", "model")), provider, model)
+    return None if entry is None else known.get(provider=entry[0], model=entry[1])
+
+
+def price_periods(project_id: UUID, provider: str, model: str, at: datetime | None = None) -> QuerySet[PricePeriod]:
+    """When which price of the model counted, newest first.
+
+    With `at` only what was valid then; the first of them is what the project's requests were priced by.
+    """
+    periods = PricePeriod.objects.filter(Q(project_id=project_id) | Q(project=None), provider=provider, model=model)
+    if at is None:
+        return periods.order_by("-valid_from", "-pk")
+    valid = periods.filter(Q(valid_until=None) | Q(valid_until__gt=at), valid_from__lte=at)
+    return valid.order_by(F("project_id").desc(nulls_last=True), "-valid_from", "-pk")
+
+
+def sync_history() -> QuerySet[PriceSyncLog]:
+    """The last runs, newest first; the same for all projects."""
+    return PriceSyncLog.objects.order_by("-started_at", "-pk")[:SYNC_HISTORY]

@@ -1,0 +1,95 @@
+"""Wire shapes of prices: decimal strings of US dollars per 1,000,000 tokens, null where unknown."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from decimal import Decimal
+from typing import Any
+
+from rest_framework import serializers
+from typing_extensions import override
+
+from integrations.models import ModelPrice, PricePeriod, PriceSource, PriceSyncLog
+from integrations.pricing.entries import DIGITS, MOST_PER_MILLION, PLACES
+
+
+class PriceField(serializers.DecimalField):
+    """Without the zeros that storing it has put behind it."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            max_digits=DIGITS, decimal_places=PLACES, min_value=Decimal(0), max_value=MOST_PER_MILLION, **options
+        )
+
+    @override
+    def to_representation(self, value: Decimal) -> str:
+        return f"{value.normalize():f}"
+
+
+class CostsSerializer(serializers.Serializer[Any]):
+    input_cost_per_1m = PriceField()
+    output_cost_per_1m = PriceField()
+    # Without a price of its own, a cached token costs what fresh input does.
+    cache_read_cost_per_1m = PriceField(required=False, allow_null=True)
+    cache_write_cost_per_1m = PriceField(required=False, allow_null=True)
+
+
+class ShownCostsSerializer(serializers.Serializer[Any]):
+    provider = serializers.CharField()
+    model = serializers.CharField()
+    input_cost_per_1m = PriceField(allow_null=True)
+    output_cost_per_1m = PriceField(allow_null=True)
+    cache_read_cost_per_1m = PriceField(allow_null=True)
+    cache_write_cost_per_1m = PriceField(allow_null=True)
+    source = serializers.ChoiceField(choices=PriceSource.choices)  # type: ignore[assignment]  # DRF takes fields off the class
+    # Whom it counts for: `project`, who set it, or `service`, everybody.
+    scope = serializers.SerializerMethodField()
+
+    def get_scope(self, row: ModelPrice | PricePeriod) -> str:
+        return "service" if row.project_id is None else "project"
+
+
+class PriceSerializer(ShownCostsSerializer):
+    updated_at = serializers.DateTimeField()
+
+
+class PeriodSerializer(ShownCostsSerializer):
+    valid_from = serializers.DateTimeField()
+    valid_until = serializers.DateTimeField(allow_null=True)
+    changed_by = serializers.SerializerMethodField()
+
+    def get_changed_by(self, row: PricePeriod) -> str:
+        """What concerns all projects names nobody: an operator is not every project's business."""
+        if row.project_id is None and ":" in row.changed_by and not row.changed_by.startswith("sync:"):
+            return "operator"
+        return row.changed_by
+
+
+class PeriodParameters(serializers.Serializer[Any]):
+    at = serializers.DateTimeField(required=False, default_timezone=UTC)
+
+
+class SyncErrorSerializer(serializers.Serializer[Any]):
+    source = serializers.CharField(allow_blank=True)  # type: ignore[assignment]  # DRF takes fields off the class
+    model = serializers.CharField(allow_blank=True)
+    message = serializers.CharField()
+
+
+class SyncLogSerializer(serializers.ModelSerializer[PriceSyncLog]):
+    errors = SyncErrorSerializer(many=True)  # type: ignore[assignment]  # DRF takes fields off the class
+
+    class Meta:
+        model = PriceSyncLog
+        fields = [
+            "id",
+            "status",
+            "trigger",
+            "started_at",
+            "finished_at",
+            "added",
+            "updated",
+            "removed",
+            "skipped",
+            "errors",
+            "catalogs",
+        ]

@@ -1,0 +1,23 @@
+"""Paths of prices below `/api/llm/`. Names of models hold slashes."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from integrations.pricing.views import (
+    PriceHistoryView,
+    PricesView,
+    PriceSyncView,
+    PriceView,
+    ProviderPricesView,
+    SyncHistoryView,
+)
+
+urlpatterns = [
+    path("pricing", PricesView.as_view(), name="prices"),
+    path("pricing/sync", PriceSyncView.as_view(), name="price-sync"),
+    path("pricing/sync-history", SyncHistoryView.as_view(), name="price-sync-history"),
+    path("pricing/<str:provider>", ProviderPricesView.as_view(), name="provider-prices"),
+    path("pricing/<str:provider>/<path:model>/history", PriceHistoryView.as_view(), name="price-history"),
+    path("pricing/<str:provider>/<path:model>", PriceView.as_view(), name="price"),
+]

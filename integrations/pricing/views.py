@@ -1,0 +1,123 @@
+"""What models cost: read, set by hand for the project, synced for all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db.models import QuerySet
+from rest_framework import status
+from rest_framework.generics import ListAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+from typing_extensions import override
+
+from core.errors import NotFoundError, ValidationError
+from core.pagination import LimitOffset
+from core.views import ProjectAPIView
+from integrations.errors import PriceNotFoundError, UnknownProviderError
+from integrations.models import ModelPrice, PricePeriod, PriceSyncLog
+from integrations.price_services import remove_price, set_price
+from integrations.pricing.entries import MODEL_LENGTH, is_model_name
+from integrations.pricing.filters import PeriodFilter, PriceFilter
+from integrations.pricing.selectors import SYNC_HISTORY, applied_price, price_periods, project_prices, sync_history
+from integrations.pricing.serializers import (
+    CostsSerializer,
+    PeriodParameters,
+    PeriodSerializer,
+    PriceSerializer,
+    SyncLogSerializer,
+)
+from integrations.pricing.sync import sync_prices
+from integrations.registry import is_known
+
+if TYPE_CHECKING:
+    # Generic in the stubs only.
+    PriceListView = ListAPIView[ModelPrice]
+    PeriodListView = ListAPIView[PricePeriod]
+    SyncListView = ListAPIView[PriceSyncLog]
+else:
+    PriceListView = PeriodListView = SyncListView = ListAPIView
+
+
+class PricesView(ProjectAPIView, PriceListView):
+    serializer_class = PriceSerializer
+    filterset_class = PriceFilter
+
+    @override
+    def get_queryset(self) -> QuerySet[ModelPrice]:
+        return project_prices(self.project_id)
+
+
+class ProviderPricesView(ProjectAPIView, PriceListView):
+    serializer_class = PriceSerializer
+    filterset_class = PriceFilter
+
+    @override
+    def get_queryset(self) -> QuerySet[ModelPrice]:
+        provider: str = self.kwargs["provider"]
+        if not is_known(provider):
+            raise NotFoundError("There is no such provider.", code="provider_not_found")
+        return project_prices(self.project_id).filter(provider=provider)
+
+
+class PriceView(ProjectAPIView):
+    def get(self, request: Request, provider: str, model: str) -> Response:
+        """The entry that the model is priced by, which may have a name without its version."""
+        row = applied_price(self.project_id, provider, model) if is_known(provider) else None
+        if row is None:
+            raise PriceNotFoundError("No price of this model is known.")
+        return Response(PriceSerializer(row).data)
+
+    def put(self, request: Request, provider: str, model: str) -> Response:
+        _check_name(provider, model)
+        wanted = CostsSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        row = set_price(
+            project_id=self.project_id, provider=provider, model=model, costs=wanted.validated_data, actor=self.actor
+        )
+        return Response(PriceSerializer(row).data)
+
+    def delete(self, request: Request, provider: str, model: str) -> Response:
+        _check_name(provider, model)
+        remove_price(project_id=self.project_id, provider=provider, model=model, actor=self.actor)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class PriceHistoryView(ProjectAPIView, PeriodListView):
+    serializer_class = PeriodSerializer
+    filterset_class = PeriodFilter
+
+    @override
+    def get_queryset(self) -> QuerySet[PricePeriod]:
+        wanted = PeriodParameters(data=self.request.query_params)
+        wanted.is_valid(raise_exception=True)
+        _check_name(self.kwargs["provider"], self.kwargs["model"])
+        return price_periods(self.project_id, **self.kwargs, **wanted.validated_data)
+
+
+class PriceSyncView(ProjectAPIView):
+    def post(self, request: Request) -> Response:
+        log = sync_prices(trigger=PriceSyncLog.Trigger.API, actor=f"{self.actor} of {self.project_id}")
+        return Response(SyncLogSerializer(log).data)
+
+
+class SyncHistoryPagination(LimitOffset):
+    default_limit = max_limit = SYNC_HISTORY
+
+
+class SyncHistoryView(ProjectAPIView, SyncListView):
+    serializer_class = SyncLogSerializer
+    pagination_class = SyncHistoryPagination
+    filter_backends = []
+
+    @override
+    def get_queryset(self) -> QuerySet[PriceSyncLog]:
+        return sync_history()
+
+
+def _check_name(provider: str, model: str) -> None:
+    if not is_known(provider):
+        raise UnknownProviderError(provider)
+    if not is_model_name(model):
+        problem = f"Must be printable text of at most {MODEL_LENGTH} characters."
+        raise ValidationError(f"model: {problem}", details={"model": [problem]})

@@ -1,0 +1,22 @@
+"""What Celery runs."""
+
+from __future__ import annotations
+
+import logging
+
+from celery import shared_task
+
+from integrations.errors import SyncRunningError
+from integrations.models import PriceSyncLog
+from integrations.pricing.sync import sync_prices
+
+logger = logging.getLogger("integrations.pricing")
+
+
+@shared_task(name="integrations.sync_pricing")
+def sync_pricing() -> None:
+    """By beat. Repeatable; what a run could not have is had by the next."""
+    try:
+        sync_prices(trigger=PriceSyncLog.Trigger.SCHEDULE)
+    except SyncRunningError:
+        logger.info("sync.left_to_the_running_one")
