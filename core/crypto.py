@@ -44,6 +44,15 @@ def rotate(token: str) -> str:
         raise UndecryptableError from None
 
 
+def is_current(token: str) -> bool:
+    """Whether the first key alone reads it."""
+    try:
+        _cipher_of((settings.ENCRYPTION_KEYS[0],)).decrypt(token.encode())
+    except InvalidToken:
+        return False
+    return True
+
+
 def _cipher() -> MultiFernet:
     return _cipher_of(tuple(settings.ENCRYPTION_KEYS))
 

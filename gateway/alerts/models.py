@@ -79,6 +79,8 @@ class AlertSecret(models.Model):
 
     objects = ProjectManager()
 
+    encrypted_fields = ("token",)
+
     class Meta:
         ordering = ["project_id"]
 
