@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -109,7 +110,7 @@ class Account:
     spent: list[Cost | None] = field(default_factory=list)  # by failed attempts that are billed; None: unknown
     media: dict[str, Media] = field(default_factory=dict)
     held: Held | None = None  # what is reserved of the project's limits
-    rate_headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    rate_headers: Sequence[tuple[bytes, bytes]] = ()
     verdicts: tuple[Verdict, ...] = ()  # of guardrails
     cache: bytes = b"skip"  # or hit, miss
     cache_key: str = ""  # under which the answer is kept, for `cache_ttl` seconds

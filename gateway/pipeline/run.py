@@ -98,7 +98,8 @@ async def _answer(runtime: Runtime, account: Account, receive: Receive, reply: R
     attempts = select(context, runtime.health)
     if context.snapshot.settings.limits.is_set:
         await admit(runtime, context, account, attempts)
-    wish = wish_of(context.headers.cache_control, context.snapshot.settings.cache_ttl_seconds)
+    ttl = context.snapshot.settings.cache_ttl_seconds
+    wish = wish_of(context.headers.cache_control, ttl) if ttl or context.headers.cache_control else NOTHING
     if wish is not NOTHING:
         kept = await look_up(runtime, context, account, wish)
         if kept is not None:
