@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import msgspec
-from asgiref.sync import SyncToAsync, async_to_sync
+from asgiref.sync import async_to_sync
 
 from analytics.contracts import RequestRecord
 from analytics.shipper.streamed import assembled
@@ -23,7 +23,7 @@ from gateway.identifiers import new_request_id
 from gateway.pipeline.context import Account
 from gateway.pipeline.run import serve
 from gateway.reply import Message, Reply
-from gateway.runtime import Runtime, current_runtime, passing_runtime
+from gateway.runtime import Runtime, serving_runtime
 from gateway.snapshot.project import ProjectSnapshot
 
 logger = logging.getLogger("gateway.inside")
@@ -113,7 +113,7 @@ class InsideRequest:
         self._given_up = False
         runtime.snapshots.note_use(snapshot.project_id)
 
-    async def parts(self) -> AsyncIterator[bytes]:
+    async def parts(self) -> AsyncGenerator[bytes]:
         reply = Reply(self._client.send, self.request_id)
         task = asyncio.create_task(serve(self._runtime, self._account, self._client.receive, reply))
         _lingering.add(task)
@@ -128,6 +128,15 @@ class InsideRequest:
             self._client.hang_up()
         if not task.done():
             await asyncio.wait({task}, timeout=_GRACE_SECONDS)
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether the parts are server-sent events; a failure before the first one is not."""
+        return self._client.streamed
+
+    @property
+    def is_complete(self) -> bool:
+        return self._client.complete
 
     def answer(self) -> Answer:
         client, seconds = self._client, (self._ended_at or time.perf_counter()) - self._started
@@ -215,17 +224,10 @@ class _InsideClient:
 
 def on_loop(work: Callable[[Runtime], Coroutine[Any, Any, T]]) -> T:
     """Does the work on the event loop of this worker, for a thread that serves one of its requests; if that one's
-    client leaves, the work is cancelled. Where no loop serves, one is made for it."""
-    serving = getattr(SyncToAsync.threadlocal, "main_event_loop", None)
-    if serving is None or not serving.is_running():
-        return async_to_sync(_in_passing)(work)
-    return async_to_sync(_here)(work)
+    client leaves, the work is cancelled."""
+    return async_to_sync(_with_runtime)(work)
 
 
-async def _here(work: Callable[[Runtime], Coroutine[Any, Any, T]]) -> T:
-    return await work(current_runtime())
-
-
-async def _in_passing(work: Callable[[Runtime], Coroutine[Any, Any, T]]) -> T:
-    async with passing_runtime() as runtime:
+async def _with_runtime(work: Callable[[Runtime], Coroutine[Any, Any, T]]) -> T:
+    async with serving_runtime() as runtime:
         return await work(runtime)

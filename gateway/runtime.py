@@ -81,8 +81,12 @@ async def stop_runtime() -> None:
 
 
 @asynccontextmanager
-async def passing_runtime() -> AsyncIterator[Runtime]:
-    """One for a loop that ends with its task: a command's, or that of a call that no ASGI server brought."""
+async def serving_runtime() -> AsyncIterator[Runtime]:
+    """The worker's, on its loop. On another one (a command's, or that of a call that no ASGI server brought) a runtime
+    that ends with the work."""
+    if _runtime is not None and _runtime.loop is asyncio.get_running_loop():
+        yield _runtime
+        return
     runtime = _start()
     try:
         yield runtime

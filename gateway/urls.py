@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
+from gateway.playground.views import CompareView, PlaygroundView
 from gateway.views import CacheView, RestoreSettingsView, SettingsHistoryView, SettingsView, UsageView
 
 urlpatterns = [
@@ -12,4 +13,6 @@ urlpatterns = [
     path("settings/history/<int:change_id>/restore", RestoreSettingsView.as_view()),
     path("usage", UsageView.as_view()),
     path("cache", CacheView.as_view()),
+    path("playground", PlaygroundView.as_view()),
+    path("playground/compare", CompareView.as_view()),
 ]

@@ -37,10 +37,15 @@ HEARTBEAT_SECONDS = env.number("HEARTBEAT_SECONDS", 15.0, minimum=0.05, maximum=
 DRAIN_SECONDS = env.integer("DRAIN_SECONDS", 30, minimum=0, maximum=3600)
 SNAPSHOT_SECONDS = env.number("SNAPSHOT_SECONDS", 30.0, minimum=0.05, maximum=3600)
 
-# What is reserved for a request whose length nobody bounds, for how long a worker that is silent keeps what its requests
-# reserved, and how long after its arrival a request is in the request log at the latest.
+# What is reserved for a request whose length nobody bounds, for how long a worker that is silent keeps what its
+# requests reserved, and how long after its arrival a request is in the request log at the latest.
 LIMITS_OUTPUT_TOKENS = env.integer("LIMITS_OUTPUT_TOKENS", 1024, minimum=1, maximum=1_000_000)
 LIMITS_LEASE_SECONDS = env.number("LIMITS_LEASE_SECONDS", 60.0, minimum=0.3, maximum=3600)
 LIMITS_SETTLE_SECONDS = env.number("LIMITS_SETTLE_SECONDS", 600.0, minimum=0.1, maximum=86_400)
 
 CACHE_ANSWER_BYTES = env.integer("CACHE_ANSWER_BYTES", 1024 * 1024, minimum=1024)
+
+# How long the playground waits for one answer, for each of several that are compared, and for a judge's grades.
+PLAYGROUND_SECONDS = env.number("PLAYGROUND_SECONDS", 300.0, minimum=0.1, maximum=3600)
+COMPARE_SECONDS = env.number("COMPARE_SECONDS", 30.0, minimum=0.1, maximum=3600)
+JUDGE_SECONDS = env.number("JUDGE_SECONDS", 30.0, minimum=0.1, maximum=3600)

@@ -1,0 +1,1 @@
+"""Answers graded by the project's judge model."""

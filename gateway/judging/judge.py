@@ -1,0 +1,73 @@
+"""Asks the project's judge model for grades, as a request of its own (source `judge` in the request log)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gateway.guardrails.settings import NO_GUARDRAILS
+from gateway.inside import Answer, Caller, Reported, ask
+from gateway.judging.rubric import CRITERIA, Criterion, Grade, UnreadableGradesError, judge_request, read_grades
+from gateway.runtime import Runtime
+from gateway.snapshot.project import ProjectSnapshot
+
+SOURCE = "judge"
+JUDGED = "judged_request_id"
+"""The attribute of a judge's record that names the request whose answer it graded."""
+
+NO_JUDGE = Reported(
+    400, "invalid_request_error", "no_judge_model", "judge_model: the project's settings name no judge model"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """`grades` by criterion, empty when there is an `error`. `answer` is what became of the judge's own request."""
+
+    model: str
+    grades: Mapping[str, Grade] = field(default_factory=dict)
+    error: Reported | None = None
+    answer: Answer | None = None
+
+
+async def judge_answer(
+    runtime: Runtime,
+    snapshot: ProjectSnapshot,
+    messages: Iterable[Any],
+    answer: Mapping[str, Any],
+    *,
+    request_id: str,
+    seconds: float,
+    key_id: int = 0,
+    criteria: Iterable[Criterion] = CRITERIA,
+) -> Judgement:
+    """Grades `answer`, the assistant's message in reply to `messages`. Never raises for a judge that fails: the
+    judgement says why there are no grades. `request_id` is the judged request's."""
+    model = snapshot.settings.judge_model
+    if not model:
+        return Judgement(model, error=NO_JUDGE)
+    chosen = tuple(criteria)
+    body = judge_request(model, messages, answer, chosen)
+    caller = Caller(SOURCE, key_id, attributes={JUDGED: request_id})
+    told = await ask(runtime, _unguarded(snapshot), caller, body, seconds=seconds)
+    if told.error is not None:
+        return Judgement(model, error=told.error, answer=told)
+    try:
+        return Judgement(model, read_grades(_content(told), chosen), answer=told)
+    except UnreadableGradesError as problem:
+        return Judgement(
+            model, error=Reported(503, "service_unavailable_error", "invalid_judgement", str(problem)), answer=told
+        )
+
+
+def _unguarded(snapshot: ProjectSnapshot) -> ProjectSnapshot:
+    """What the judge reads has passed the guardrails already, and its own answer must not be judged in turn."""
+    if not snapshot.settings.guardrails.is_on:
+        return snapshot
+    return replace(snapshot, settings=replace(snapshot.settings, guardrails=NO_GUARDRAILS))
+
+
+def _content(answer: Answer) -> Any:
+    choices = (answer.completion or {}).get("choices") or [{}]
+    return (choices[0].get("message") or {}).get("content")

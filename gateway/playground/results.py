@@ -1,0 +1,117 @@
+"""What the playground says of one model's answer. Times in milliseconds, cost in US dollars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from analytics.contracts import RequestRecord
+from gateway.headers import PROMPT_VERSION, VARIANT, WARNING
+from gateway.inside import Answer, Reported
+from gateway.judging.judge import Judgement
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """`judgement` is None when none was asked for."""
+
+    model: str
+    answer: Answer
+    judgement: Judgement | None = None
+
+    @property
+    def succeeded(self) -> bool:
+        return self.answer.error is None
+
+    @property
+    def message(self) -> dict[str, Any] | None:
+        return message_of(self.answer)
+
+    @property
+    def latency_ms(self) -> float:
+        return self.answer.seconds * 1000
+
+    @property
+    def cost_usd(self) -> float | None:
+        return cost_of(self.answer)
+
+    @property
+    def total_tokens(self) -> int:
+        record = self.answer.record
+        return record.prompt_tokens + record.completion_tokens if record is not None else 0
+
+    def shown(self) -> dict[str, Any]:
+        """The result as JSON."""
+        answer, record, headers = self.answer, self.answer.record, self.answer.headers
+        version = headers.get(PROMPT_VERSION.decode())
+        return {
+            "model": self.model,
+            "request_id": answer.request_id,
+            "provider": (record.provider if record is not None else "") or None,
+            "model_used": (record.model if record is not None else "") or None,
+            "fallback_used": record is not None and record.fallback_used,
+            "response": self.message,
+            "finish_reason": (record.finish_reason if record is not None else "") or None,
+            "usage": _usage(record),
+            "latency_ms": round(self.latency_ms, 1),
+            "ttft_ms": (record.ttft_ms or None) if record is not None and record.stream else None,
+            "cost_usd": self.cost_usd,
+            "prompt_version": int(version) if version else None,
+            "variant": headers.get(VARIANT.decode()),
+            "warning": headers.get(WARNING.decode()),
+            "scores": _scores(self.judgement),
+            "evaluation": evaluation_of(self.judgement),
+            "error": error_of(answer.error),
+        }
+
+
+def message_of(answer: Answer) -> dict[str, Any] | None:
+    """The message of the first choice."""
+    choices = (answer.completion or {}).get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = first.get("message") if isinstance(first, dict) else None
+    return message if isinstance(message, dict) else None
+
+
+def cost_of(answer: Answer) -> float | None:
+    record = answer.record
+    return float(record.cost_usd) if record is not None and record.cost_known else None
+
+
+def error_of(error: Reported | None) -> dict[str, str] | None:
+    return None if error is None else {"type": error.type, "code": error.code, "message": error.message}
+
+
+def evaluation_of(judgement: Judgement | None) -> dict[str, Any] | None:
+    if judgement is None:
+        return None
+    answer = judgement.answer
+    return {
+        "judge_model": judgement.model or None,
+        "request_id": answer.request_id if answer is not None else None,
+        "latency_ms": round(answer.seconds * 1000, 1) if answer is not None else None,
+        "cost_usd": cost_of(answer) if answer is not None else None,
+        "reasons": {name: grade.reason for name, grade in judgement.grades.items()} or None,
+        "error": error_of(judgement.error),
+    }
+
+
+def _usage(record: RequestRecord | None) -> Mapping[str, Any] | None:
+    if record is None or not record.prompt_tokens + record.completion_tokens:
+        return None
+    return {
+        "prompt_tokens": record.prompt_tokens,
+        "completion_tokens": record.completion_tokens,
+        "total_tokens": record.prompt_tokens + record.completion_tokens,
+        "cache_read_tokens": record.cache_read_tokens,
+        "cache_write_tokens": record.cache_write_tokens,
+        "reasoning_tokens": record.reasoning_tokens,
+        "estimated": record.tokens_estimated,
+    }
+
+
+def _scores(judgement: Judgement | None) -> dict[str, float] | None:
+    if judgement is None or not judgement.grades:
+        return None
+    return {name: grade.score for name, grade in judgement.grades.items()}

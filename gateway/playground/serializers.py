@@ -1,0 +1,85 @@
+"""Wire shapes of the playground (specification, Playground)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from gateway.fields import BooleanField, IntegerField, NameListField, NumberField, StrictSerializer, TextField
+
+MOST_MODELS = 5
+_MODEL_CHARACTERS = 512
+_SESSION_CHARACTERS = 1024
+
+
+def _number(help_text: str, lowest: float, highest: float) -> NumberField:
+    return NumberField(required=False, allow_null=True, min_value=lowest, max_value=highest, help_text=help_text)
+
+
+def _tokens(help_text: str) -> IntegerField:
+    return IntegerField(required=False, allow_null=True, min_value=1, max_value=1_000_000, help_text=help_text)
+
+
+def _json(help_text: str) -> serializers.JSONField:
+    return serializers.JSONField(required=False, allow_null=True, help_text=help_text)
+
+
+class _ChatSerializer(StrictSerializer):
+    """The fields of a chat completion; `gateway.wire` says exactly what they may hold."""
+
+    project_id = serializers.UUIDField(required=False, help_text="The project; the one of X-Project-Id.")
+    messages = serializers.ListField(
+        child=serializers.JSONField(), help_text="As of a chat completion: at most 1000 messages of at most 1 MB."
+    )
+    temperature = _number("0 to 2.", 0, 2)
+    max_tokens = _tokens("The most tokens that the answer may have.")
+    max_completion_tokens = _tokens("The same, reasoning included.")
+    top_p = _number("0 to 1.", 0, 1)
+    stop = _json("A text or texts at which the answer ends.")
+    frequency_penalty = _number("-2 to 2.", -2, 2)
+    presence_penalty = _number("-2 to 2.", -2, 2)
+    user = TextField(required=False, allow_null=True, allow_blank=True, help_text="The end user; for sticky rollouts.")
+    seed = _json("An integer.")
+    tools = _json("Tool definitions.")
+    tool_choice = _json("none, auto, required or a specific function.")
+    response_format = _json("type is text, json_object or json_schema.")
+    thinking = _json("type and budget_tokens.")
+    reasoning_effort = TextField(required=False, allow_null=True, help_text="low, medium or high.")
+    models = _json("At most 5 models to fall back to.")
+    provider = _json("order, only, ignore, allow_fallbacks, sort.")
+    prompt_config = TextField(required=False, allow_null=True, help_text="The name of a prompt config.")
+    prompt_variables = _json("Values for the variables of the prompt, by name.")
+    session_id = TextField(
+        required=False,
+        default="",
+        allow_blank=True,
+        max_length=_SESSION_CHARACTERS,
+        help_text="The session that the requests are listed under.",
+    )
+    auto_evaluate = BooleanField(
+        required=False, default=False, help_text="Whether the project's judge_model scores the answer."
+    )
+
+
+class PlaygroundSerializer(_ChatSerializer):
+    model = TextField(max_length=_MODEL_CHARACTERS, help_text="A model or auto.")
+    stream = BooleanField(
+        required=False, default=False, help_text="Whether the answer comes as server-sent events, the result last."
+    )
+
+
+class CompareSerializer(_ChatSerializer):
+    compare_models = NameListField(
+        child=TextField(max_length=_MODEL_CHARACTERS),
+        min_length=1,
+        max_length=MOST_MODELS,
+        help_text="Up to 5 different models.",
+    )
+
+
+def validated(serializer: type[_ChatSerializer], data: Any) -> dict[str, Any]:
+    given = serializer(data=data)
+    given.is_valid(raise_exception=True)
+    found: dict[str, Any] = given.validated_data
+    return found

@@ -1,0 +1,149 @@
+"""Runs of the playground: asks, has answers judged, keeps the scores."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.db import Error as DatabaseError
+
+from analytics.services import NewScore, record_scores
+from core.errors import ApplicationError
+from gateway import sse
+from gateway.inside import Answer, Caller, InsideRequest, Reported, ask
+from gateway.judging.judge import judge_answer
+from gateway.playground.comparison import Contender
+from gateway.playground.results import Result, message_of
+from gateway.runtime import Runtime, serving_runtime
+from gateway.snapshot.project import ProjectSnapshot
+
+logger = logging.getLogger("gateway.playground")
+
+SOURCE = "playground"
+EVALUATOR = "llm_judge"
+ACTOR = "actor"
+"""The attribute of a record that says who used the playground: `key:<id>` or `user:<name>`."""
+
+_NOT_KEPT = Reported(503, "service_unavailable_error", "scores_not_kept", "the scores could not be stored")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One call of the playground. `bodies` are the chat-completion requests by model, in the order they were named."""
+
+    project_id: UUID
+    actor: str
+    session_id: str
+    messages: Sequence[Any]
+    bodies: Mapping[str, bytes]
+    evaluate: bool
+    seconds: float
+
+    @property
+    def key_id(self) -> int:
+        kind, _, number = self.actor.partition(":")
+        return int(number) if kind == "key" and number.isdecimal() else 0
+
+    @property
+    def caller(self) -> Caller:
+        return Caller(SOURCE, self.key_id, self.session_id, attributes={ACTOR: self.actor})
+
+
+async def run_all(runtime: Runtime, run: Run) -> list[Result]:
+    """Every model at once; one that fails or takes too long is a result like the others. Raises
+    ServiceUnavailableError when the project's configuration cannot be read."""
+    snapshot = await runtime.snapshots.project(run.project_id)
+    asked = (_run_one(runtime, snapshot, run, model, body) for model, body in run.bodies.items())
+    results = await asyncio.gather(*asked)
+    return await _with_kept_scores(run, snapshot, results)
+
+
+async def stream_one(run: Run) -> AsyncIterator[bytes]:
+    """The answer of the only model as a stream of the gateway, failures included, and the result as its last event."""
+    async with serving_runtime() as runtime:
+        snapshot = await runtime.snapshots.project(run.project_id)
+        ((model, body),) = run.bodies.items()
+        request = InsideRequest(runtime, snapshot, run.caller, body, run.seconds)
+        parts = request.parts()
+        try:
+            async for part in parts:
+                if part and request.is_streamed:
+                    yield part
+        finally:
+            await parts.aclose()
+        answer = request.answer()
+        if answer.error is not None and not (request.is_streamed and request.is_complete):
+            yield sse.frame(json.dumps({"error": _envelope(answer.error)}).encode()) + sse.DONE
+        (result,) = await _with_kept_scores(run, snapshot, [await _judged(runtime, snapshot, run, model, answer)])
+        yield b"event: result\n" + sse.frame(json.dumps(result.shown()).encode())
+
+
+def contender_of(result: Result) -> Contender:
+    return Contender(result.model, result.succeeded, result.latency_ms, result.total_tokens, result.cost_usd)
+
+
+async def _run_one(runtime: Runtime, snapshot: ProjectSnapshot, run: Run, model: str, body: bytes) -> Result:
+    answer = await ask(runtime, snapshot, run.caller, body, seconds=run.seconds)
+    return await _judged(runtime, snapshot, run, model, answer)
+
+
+async def _judged(runtime: Runtime, snapshot: ProjectSnapshot, run: Run, model: str, answer: Answer) -> Result:
+    message = message_of(answer)
+    if not run.evaluate or answer.error is not None or message is None:
+        return Result(model, answer)
+    judgement = await judge_answer(
+        runtime,
+        snapshot,
+        run.messages,
+        message,
+        request_id=answer.request_id,
+        seconds=settings.JUDGE_SECONDS,
+        key_id=run.key_id,
+    )
+    return Result(model, answer, judgement)
+
+
+async def _with_kept_scores(run: Run, snapshot: ProjectSnapshot, results: list[Result]) -> list[Result]:
+    """The results once their scores are stored; where that failed, the evaluation says so."""
+    scores = [score for result in results for score in _scores(result, reasons=snapshot.settings.logging.content)]
+    if not scores:
+        return results
+    try:
+        await sync_to_async(record_scores)(project_id=run.project_id, scores=scores, actor=run.actor)
+    except (ApplicationError, DatabaseError) as error:
+        logger.error("scores.lost project_id=%s error=%s", run.project_id, type(error).__name__)
+        return [_unkept(result) for result in results]
+    return results
+
+
+def _scores(result: Result, *, reasons: bool) -> list[NewScore]:
+    """Of a project that keeps no texts, the figures only: a reason may quote them."""
+    judgement = result.judgement
+    return [
+        NewScore(
+            request_id=result.answer.request_id,
+            score_name=name,
+            score_value=grade.score,
+            reason=grade.reason if reasons else "",
+            evaluator_type=EVALUATOR,
+        )
+        for name, grade in (judgement.grades.items() if judgement is not None else ())
+    ]
+
+
+def _unkept(result: Result) -> Result:
+    judgement = result.judgement
+    if judgement is None or not judgement.grades:
+        return result
+    return replace(result, judgement=replace(judgement, error=_NOT_KEPT))
+
+
+def _envelope(error: Reported) -> dict[str, str]:
+    return {"message": error.message, "type": error.type, "code": error.code}

@@ -1,0 +1,67 @@
+"""The playground's endpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.http import StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from core.views import ProjectAPIView
+from gateway.inside import on_loop
+from gateway.playground.chat import chat_body
+from gateway.playground.comparison import compared
+from gateway.playground.errors import PlaygroundError
+from gateway.playground.serializers import CompareSerializer, PlaygroundSerializer, validated
+from gateway.playground.services import Run, contender_of, run_all, stream_one
+
+
+class _PlaygroundView(ProjectAPIView):
+    def run_of(self, given: Mapping[str, Any], bodies: Mapping[str, bytes], seconds: float) -> Run:
+        return Run(
+            project_id=self.project_id,
+            actor=self.actor,
+            session_id=given["session_id"],
+            messages=given["messages"],
+            bodies=bodies,
+            evaluate=given["auto_evaluate"],
+            seconds=seconds,
+        )
+
+
+class PlaygroundView(_PlaygroundView):
+    def post(self, request: Request) -> HttpResponseBase:
+        """One model's answer with what it took. A failure has the status and the error that the gateway gives."""
+        given = validated(PlaygroundSerializer, request.data)
+        model, stream = given["model"], given["stream"]
+        bodies = {model: chat_body(model, given, stream=stream)}
+        run = self.run_of(given, bodies, settings.PLAYGROUND_SECONDS)
+        if stream:
+            return _streamed(run)
+        (result,) = on_loop(partial(run_all, run=run))
+        if result.answer.error is not None:
+            raise PlaygroundError(result.answer)
+        return Response(result.shown())
+
+
+class CompareView(_PlaygroundView):
+    def post(self, request: Request) -> Response:
+        """Several models' answers, asked for at the same time. A model that fails does so in its own result."""
+        given = validated(CompareSerializer, request.data)
+        bodies = {model: chat_body(model, given) for model in given["compare_models"]}
+        results = on_loop(partial(run_all, run=self.run_of(given, bodies, settings.COMPARE_SECONDS)))
+        figures = compared([contender_of(result) for result in results])
+        return Response({"results": [result.shown() for result in results], **figures})
+
+
+def _streamed(run: Run) -> StreamingHttpResponse:
+    response = StreamingHttpResponse(stream_one(run), content_type="text/event-stream; charset=utf-8")
+    response.headers["Cache-Control"] = "no-cache"
+    # nginx would otherwise collect a stream before it passes it on.
+    response.headers["X-Accel-Buffering"] = "no"
+    return response
