@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.urls import URLPattern, path
 from typing_extensions import override
 
 from core.errors import ValidationError
+from integrations.admin_tests import MAX_AT_ONCE, tell, test_page
 from integrations.completeness import SECRET_EXTRA
-from integrations.credentials import masked
+from integrations.credentials import is_usable, masked
 from integrations.models import ModelPrice, PriceSource, ProviderIntegration
 from integrations.registry import is_known
 from integrations.services import IntegrationChange, apply_change
@@ -67,11 +71,14 @@ class IntegrationForm(IntegrationModelForm):
         return cleaned
 
 
+_OF_WHAT_IS_STORED = ("key", "usable", "last_test")
+
+
 @admin.register(ProviderIntegration)
 class ProviderIntegrationAdmin(IntegrationModelAdmin):
     form = IntegrationForm
-    list_display = ["provider", "project", "enabled", "key", "base_url", "updated_at"]
-    list_filter = ["provider", "enabled", "project"]
+    list_display = ["provider", "project", "enabled", "key", "usable", "last_test", "base_url", "updated_at"]
+    list_filter = ["provider", "enabled", "last_test_ok", "project"]
     list_select_related = ["project"]
     search_fields = ["provider", "project__name"]
     fields = [
@@ -79,19 +86,50 @@ class ProviderIntegrationAdmin(IntegrationModelAdmin):
         "provider",
         "enabled",
         "key",
+        "usable",
+        "last_test",
         "api_key",
         *SECRET_EXTRA,
         "base_url",
         "options",
     ]
+    actions = ["test_selected"]
+
+    @override
+    def get_fields(self, request: HttpRequest, obj: ProviderIntegration | None = None) -> Any:
+        return [name for name in self.fields if obj or name not in _OF_WHAT_IS_STORED]
 
     @override
     def get_readonly_fields(self, request: HttpRequest, obj: ProviderIntegration | None = None) -> list[str]:
-        return ["key", "project", "provider"] if obj else ["key"]
+        return [*_OF_WHAT_IS_STORED, "project", "provider"] if obj else []
+
+    @override
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(partial(test_page, self))
+        return [path("<int:integration_id>/test/", view, name="integrations_test"), *super().get_urls()]
 
     @admin.display(description="stored key")
     def key(self, row: ProviderIntegration) -> str:
         return masked(row) or "-"
+
+    @admin.display(description="readable", boolean=True)
+    def usable(self, row: ProviderIntegration) -> bool:
+        """Whether the encryption keys of today read it."""
+        return is_usable(row)
+
+    @admin.display(description="last test", ordering="last_tested_at")
+    def last_test(self, row: ProviderIntegration) -> str:
+        if row.last_tested_at is None:
+            return "-"
+        return f"{row.last_test_reason}, {row.last_tested_at:%Y-%m-%d %H:%M} UTC"
+
+    @admin.action(description="Test the selected integrations", permissions=["change"])
+    def test_selected(self, request: HttpRequest, queryset: QuerySet[ProviderIntegration]) -> None:
+        rows = list(queryset.select_related("project")[: MAX_AT_ONCE + 1])
+        if len(rows) > MAX_AT_ONCE:
+            messages.error(request, f"Select at most {MAX_AT_ONCE} integrations.")
+        else:
+            tell(request, rows)
 
 
 @admin.register(ModelPrice)

@@ -20,5 +20,10 @@ LOGGING = {
         "django.request": {"level": "ERROR"},
         # A traceback for every failed connection; the query layer reports the same in one line.
         "clickhouse_driver": {"level": "CRITICAL"},
+        # In detail they write down requests with their headers, and those hold providers' keys.
+        "boto3": {"level": "INFO"},
+        "botocore": {"level": "INFO"},
+        "google.auth": {"level": "INFO"},
+        "urllib3": {"level": "INFO"},
     },
 }

@@ -1,0 +1,301 @@
+"""POST /integrations/{provider}/test, what the list says afterwards, and the admin's button."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from cryptography.fernet import Fernet
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from pytest_django import Settings
+
+from core.models import Project
+from integrations import connection_services
+from integrations.connectivity.outcomes import Outcome, Reason
+from integrations.connectivity.trial import try_credentials
+from integrations.models import ProviderIntegration
+from integrations.selectors import enabled_credentials
+from integrations.services import IntegrationChange, save_integration
+from tests.factories.core import make_project
+from tests.fakes.cheap_calls import cheap_call
+from tests.fakes.dialects.registry import FAKES
+from tests.fakes.dialects.server import DialectServer
+from tests.fakes.scripted import raw
+from tests.integrations.test_integrations_api import client_of
+
+pytestmark = pytest.mark.django_db
+
+PATH = "/api/llm/integrations"
+GOOD = FAKES["openai"].credentials("").secret
+BAD = "sk-canary-that-nobody-knows-91ac"
+
+
+@pytest.fixture(scope="module")
+def upstream() -> Iterator[DialectServer]:
+    with DialectServer() as running:
+        yield running
+
+
+@pytest.fixture
+def base_url(upstream: DialectServer) -> str:
+    upstream.play("openai", cheap_call("openai"))
+    return FAKES["openai"].credentials(upstream.base_url("openai")).base_url
+
+
+@pytest.fixture
+def project(base_url: str) -> Project:
+    made = make_project()
+    save_integration(
+        project_id=made.pk, provider="openai", change=IntegrationChange(secret=GOOD, base_url=base_url), trusted=True
+    )
+    return made
+
+
+def stored(project: Project) -> ProviderIntegration:
+    return ProviderIntegration.objects.for_project(project.pk).get()
+
+
+def last_test(project: Project) -> Any:
+    return client_of(project).get(PATH).json()["results"][0]["last_test"]
+
+
+def test_saved__works__ok_and_remembered(project: Project) -> None:
+    assert last_test(project) is None
+    before = stored(project).updated_at
+    answer = client_of(project).post(f"{PATH}/openai/test")
+    assert answer.status_code == 200
+    body = answer.json()
+    assert body == {
+        "ok": True,
+        "status": 200,
+        "latency_ms": body["latency_ms"],
+        "reason": "ok",
+        "detail": "The provider let the credential list the models.",
+    }
+    remembered = last_test(project)
+    assert (remembered["ok"], remembered["reason"]) == (True, "ok")
+    # The gateway's workers have nothing to load again.
+    assert stored(project).updated_at == before
+
+
+def test_temporary_key__refused__told_without_it_and_nothing_stored(
+    project: Project, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = client_of(project)
+    client.post(f"{PATH}/openai/test")
+    with caplog.at_level(logging.DEBUG):
+        answer = client.post(f"{PATH}/openai/test", {"api_key": BAD, "enabled": False})
+    assert (answer.status_code, answer.json()["reason"]) == (200, "invalid_credential")
+    assert "Incorrect API key provided" in answer.json()["detail"]
+    assert BAD not in answer.content.decode() + caplog.text
+    assert "integration.tested" in caplog.text
+    row = stored(project)
+    assert (row.enabled, row.last_test_ok) == (True, True)
+    assert enabled_credentials(project.pk)[0].secret == GOOD
+
+
+def test_temporary_key__before_anything_is_stored__tried_and_not_stored(base_url: str) -> None:
+    other = make_project()
+    answer = client_of(other).post(f"{PATH}/openai/test", {"api_key": GOOD, "base_url": base_url})
+    assert answer.json()["ok"] is True
+    assert not ProviderIntegration.objects.for_project(other.pk).exists()
+
+
+def test_masked_key__written_back__tests_what_is_stored(project: Project) -> None:
+    client = client_of(project)
+    shown = client.get(PATH).json()["results"][0]["api_key"]
+    assert client.post(f"{PATH}/openai/test", {"api_key": shown}).json()["ok"] is True
+    assert last_test(project)["ok"] is True
+
+
+def test_other_address__with_the_stored_key__refused_and_nothing_sent(
+    project: Project, upstream: DialectServer
+) -> None:
+    thief = upstream.play("thief", cheap_call("openai"))
+    client, body = client_of(project), {"base_url": upstream.base_url("thief")}
+    for more in ({}, {"api_key": "****"}, {"api_key": ""}):
+        answer = client.post(f"{PATH}/openai/test", {**body, **more})
+        assert answer.status_code == 400
+        assert "api_key" in answer.json()["error"]["details"]
+    assert not thief.received
+    assert client.post(f"{PATH}/openai/test", {**body, "api_key": "sk-of-the-tester"}).status_code == 200
+    assert len(thief.received) == 1
+
+
+def test_changed_key_or_address__last_test_forgotten(project: Project, base_url: str) -> None:
+    client = client_of(project)
+    for change in ({"api_key": "sk-another-key-1234"}, {"api_key": GOOD}, {"base_url": f"{base_url}/"}):
+        client.post(f"{PATH}/openai/test")
+        assert last_test(project) is not None
+        assert client.put(f"{PATH}/openai", change).status_code == 200
+    # The slash at the end is none of the address.
+    assert last_test(project) is not None
+    client.put(f"{PATH}/openai", {"enabled": False, "api_key": "****41d8"})
+    assert last_test(project) is not None
+    client.put(f"{PATH}/openai", {"base_url": "http://127.0.0.1:9/v1"})
+    assert last_test(project) is None
+
+
+def test_rotation_by_put__new_key_is_the_one_that_is_used(project: Project) -> None:
+    client = client_of(project)
+    assert client.put(f"{PATH}/openai", {"api_key": BAD}).json()["api_key"] == "****91ac"
+    assert client.post(f"{PATH}/openai/test").json()["reason"] == "invalid_credential"
+    assert last_test(project) == {"tested_at": last_test(project)["tested_at"], "ok": False,
+                                  "reason": "invalid_credential"}  # fmt: skip
+    client.put(f"{PATH}/openai", {"api_key": GOOD})
+    assert client.post(f"{PATH}/openai/test").json()["ok"] is True
+
+
+def test_result__of_a_key_that_was_replaced_meanwhile__not_remembered(project: Project) -> None:
+    def replaced_meanwhile(*args: Any) -> Any:
+        client_of(project).put(f"{PATH}/openai", {"api_key": BAD})
+        return try_credentials(*args)
+
+    with patch.object(connection_services, "try_credentials", replaced_meanwhile):
+        assert client_of(project).post(f"{PATH}/openai/test").json()["ok"] is True
+    assert last_test(project) is None
+
+
+def test_lost_encryption_key__flagged_and_told_and_curable(project: Project, settings: Settings) -> None:
+    client = client_of(project)
+    assert client.get(PATH).json()["results"][0]["usable"] is True
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
+    (row,) = client.get(PATH).json()["results"]
+    assert (row["usable"], row["api_key"][:4]) == (False, "****")
+    answer = client.post(f"{PATH}/openai/test").json()
+    assert (answer["ok"], answer["reason"], answer["status"]) == (False, "unreadable_secret", None)
+    assert last_test(project)["reason"] == "unreadable_secret"
+    assert client.post(f"{PATH}/openai/test", {"api_key": GOOD}).json()["ok"] is True
+    assert client.put(f"{PATH}/openai", {"api_key": GOOD}).json()["usable"] is True
+
+
+def test_nothing_to_test__404_whoever_asks(project: Project) -> None:
+    client = client_of(project)
+    for provider in ("groq", "nobody", "a" * 300, "%00", "sandbox"):
+        answer = client.post(f"{PATH}/{provider}/test")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "integration_not_found"), provider
+    assert client_of(make_project()).post(f"{PATH}/openai/test").status_code == 404
+    assert client.get(f"{PATH}/openai/test").status_code == 405
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"api_key": "with blanks in it"}, "api_key"),
+        ({"api_key": "x" * 50_000}, "api_key"),
+        ({"api_key": 7.5}, ""),
+        ({"api_key": "sk-new", "base_url": "http://169.254.169.254/v1"}, "base_url"),
+        ({"api_key": "sk-new", "base_url": "https://[::1"}, "base_url"),
+        ({"api_key": "sk-new", "base_url": "https://user:pass@x.example/"}, "base_url"),
+        ({"api_key": "\ud800"}, ""),
+        ({"region": "a.evil.test/"}, "region"),
+        ([], ""),
+        ("text", ""),
+    ],
+)
+def test_body__invalid__400_and_nothing_sent(
+    project: Project, upstream: DialectServer, settings: Settings, body: Any, field: str
+) -> None:
+    settings.ALLOW_PRIVATE_UPSTREAMS = False
+    with patch.object(connection_services, "try_credentials", return_value=Outcome(False, Reason.REJECTED, "")) as sent:
+        answer = client_of(project).post(f"{PATH}/openai/test", json.dumps(body), content_type="application/json")
+    assert answer.status_code in ({400} if field else {200, 400}), answer.content
+    if field:
+        assert field in answer.json()["error"]["details"]
+        sent.assert_not_called()
+
+
+def test_tests__too_many__429_with_a_time_to_wait(project: Project) -> None:
+    outcome = Outcome(True, Reason.OK, "")
+    with patch.object(connection_services, "try_credentials", return_value=outcome):
+        answers = [client_of(project).post(f"{PATH}/openai/test") for _ in range(61)]
+    assert [answer.status_code for answer in answers] == [200] * 60 + [429]
+    assert int(answers[-1]["Retry-After"]) > 0
+    assert client_of(make_project()).post(f"{PATH}/openai/test").status_code == 404
+
+
+def admin_of(user: User) -> Client:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def staff() -> Client:
+    return admin_of(User.objects.create_superuser("admin", password="admin"))
+
+
+def pressed(client: Client, row: ProviderIntegration) -> str:
+    """The page after its test button."""
+    page = f"/admin/integrations/providerintegration/{row.pk}/"
+    client.get(f"{page}change/")
+    token = client.cookies["csrftoken"].value
+    answer = client.post(f"{page}test/", {"test": "stored", "csrfmiddlewaretoken": token}, follow=True)
+    assert answer.status_code == 200
+    return str(answer.content.decode())
+
+
+def test_admin__test_button__says_what_came_of_it(project: Project, staff: Client, upstream: DialectServer) -> None:
+    row = stored(project)
+    assert "Test connection" in staff.get(f"/admin/integrations/providerintegration/{row.pk}/change/").content.decode()
+    page = pressed(staff, row)
+    assert "ok. The provider let the credential list the models. (status 200, " in page
+    assert "ok, 20" in staff.get("/admin/integrations/providerintegration/").content.decode()
+    upstream.play("openai", raw(401, f"<b>{GOOD}</b> is wrong".encode()))
+    page = pressed(staff, row)
+    assert "invalid_credential" in page
+    assert GOOD not in page
+
+
+def test_admin__test__only_posted_with_a_token_by_who_may_change(project: Project, staff: Client) -> None:
+    row = stored(project)
+    url = f"/admin/integrations/providerintegration/{row.pk}/test/"
+    assert staff.get(url).status_code == 405
+    assert staff.post(url).status_code == 403
+    viewer = User.objects.create_user("viewer", password="x", is_staff=True)
+    viewer.user_permissions.add(Permission.objects.get(codename="view_providerintegration"))
+    client = admin_of(viewer)
+    page = client.get(f"/admin/integrations/providerintegration/{row.pk}/change/").content.decode()
+    assert "Test connection" not in page
+    client.get("/admin/password_change/")
+    token = client.cookies["csrftoken"].value
+    assert client.post(url, {"csrfmiddlewaretoken": token}).status_code == 403
+    assert stored(project).last_tested_at is None
+    missing = "/admin/integrations/providerintegration/987654/test/"
+    assert staff.get(missing).status_code == 404
+    assert "/admin/login/" in Client().post(url)["Location"]
+
+
+def test_admin__several__tested_by_the_action(project: Project, staff: Client) -> None:
+    listed = "/admin/integrations/providerintegration/"
+    staff.get("/admin/password_change/")
+    form = {
+        "action": "test_selected",
+        "_selected_action": [stored(project).pk],
+        "csrfmiddlewaretoken": staff.cookies["csrftoken"].value,
+    }
+    assert "ok. The provider" in staff.post(listed, form, follow=True).content.decode()
+    assert last_test(project)["ok"] is True
+
+
+def test_admin__saved_without_a_change__last_test_stays(project: Project, staff: Client, base_url: str) -> None:
+    row = stored(project)
+    row.options = {"organization": "org"}
+    row.save()
+    pressed(staff, row)
+    form = {
+        "enabled": "on",
+        "base_url": base_url,
+        "options": '{"organization": "org"}',
+        "csrfmiddlewaretoken": staff.cookies["csrftoken"].value,
+    }
+    page = f"/admin/integrations/providerintegration/{row.pk}/change/"
+    assert staff.post(page, form).status_code == 302
+    assert last_test(project)["ok"] is True
+    assert staff.post(page, {**form, "api_key": BAD}).status_code == 302
+    assert last_test(project) is None
