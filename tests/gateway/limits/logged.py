@@ -1,0 +1,160 @@
+"""A gateway whose records reach a request log: two workers, a Redis, an engine and a shipper of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import httpx2
+import redis
+from clickhouse_driver import Client
+from typing_extensions import override
+
+from gateway.limits.keys import Scope
+from gateway.limits.units import to_units
+from tests.fakes.scripted import DONE, FINISH, ROLE, Step, chunk, completion, endless, hang, status
+from tests.fakes.upstream import Connection, Received
+from tests.gateway.service import ROOT, Gateway, GatewayService
+from tests.gateway.wire import ENDPOINT, bearer
+from tests.services import start_clickhouse, start_redis
+
+LEASE_SECONDS, SETTLE_SECONDS = 2.0, 6.0
+SHORTENED = {
+    "LIMITS_LEASE_SECONDS": str(LEASE_SECONDS),
+    "LIMITS_SETTLE_SECONDS": str(SETTLE_SECONDS),
+    "UPSTREAM_FIRST_BYTE_SECONDS": "1",
+    "GATEWAY_BODY_SECONDS": "20",
+}
+
+
+class LoggedService(GatewayService):
+    """`redis` and workers may be stopped and started again."""
+
+    def __init__(self) -> None:
+        super().__init__(settings=SHORTENED)
+
+    @override
+    def _start(self, stack: ExitStack) -> None:
+        super()._start(stack)
+        url_file = self.var / "run" / "clickhouse.url"
+        url_file.parent.mkdir(exist_ok=True)
+        engine = start_clickhouse(self.folder / "clickhouse", ROOT / "manage.py", url_file)
+        stack.callback(engine.stop)
+        self.manage("migrate_analytics")
+        self.log_url = url_file.read_text().strip()
+        command = [sys.executable, "manage.py", "ship_records"]
+        with self.log.open("ab") as log:
+            shipper = subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=log, stderr=log)
+        stack.callback(shipper.wait, 20)
+        stack.callback(shipper.terminate)
+
+    def kill_worker(self, number: int) -> None:
+        """kill -9, and another in its place."""
+        self._children[number].kill()
+        self._children[number].wait()
+        self.start_worker(self.ports[number])
+        self._children[number] = self._children.pop()
+        self.wait_until_serving(self.ports[number])
+
+    def empty_redis(self) -> None:
+        """kill -9, and an empty one at the same address."""
+        self.redis.stop(signal.SIGKILL)
+        folder = self.folder / "redis"
+        shutil.rmtree(folder)
+        self.redis, _ = start_redis(folder)
+
+    def redis_client(self) -> redis.Redis:
+        return redis.Redis.from_url(self.environment["REDIS_URL"])
+
+    def logged_units(self, project_id: str) -> int:
+        """What the log says that the project has spent."""
+        with Client.from_url(self.log_url) as client:
+            found = client.execute(
+                "SELECT sum(toDecimal128(cost_usd, 10)) FROM llm.requests WHERE project_id = %(project)s",
+                {"project": project_id},
+            )
+        return to_units(Decimal(found[0][0] or 0))
+
+    def counted(self, scope: Scope) -> tuple[int, int, bool]:
+        """Spent, reserved, and whether anything is in doubt."""
+        with self.redis_client() as client:
+            found: Any = client.hmget(scope.spend, "base", "after", "reserved", "unsure")
+        base, after, reserved, unsure = found
+        return int(base or 0) + int(after or 0), int(reserved or 0), unsure is not None
+
+
+def by_wish() -> Step:
+    """Does what the request's `user` says: ok-<tokens of the answer>, 500, hang or stream."""
+
+    async def step(request: Received, connection: Connection) -> None:
+        sent = json.loads(request.body)
+        wish, _, tokens = sent["user"].partition("-")
+        if wish == "ok":
+            await asyncio.sleep(random.random() * 0.3)
+            usage = {"prompt_tokens": 11, "completion_tokens": int(tokens), "total_tokens": 11 + int(tokens)}
+            if sent.get("stream"):
+                await connection.start_stream()
+                for piece in (ROLE, chunk({"content": "x"}), FINISH, chunk(None, usage=usage), DONE):
+                    await connection.send_chunk(piece)
+                await connection.end_stream()
+                return
+            body = json.dumps(completion("x", usage=usage)).encode()
+            await connection.send_whole(200, body, {"content-type": "application/json"})
+        elif wish == "500":
+            await status(500)(request, connection)
+        elif wish == "hang":
+            await hang(request, connection)
+        else:
+            await endless(0.02)(request, connection)
+
+    return step
+
+
+@dataclass
+class Crowd:
+    """Many clients at once, each with an outcome of its own. `statuses` counts the answers, 0 those that broke off."""
+
+    gateway: Gateway
+    model: str
+    max_tokens: int
+    seed: int = 1
+    headers: dict[str, str] = field(default_factory=dict)
+    statuses: Counter[int] = field(default_factory=Counter)
+
+    async def ask(self, count: int, *, over_seconds: float) -> None:
+        chance = random.Random(self.seed)
+        limits = httpx2.Limits(max_connections=count, max_keepalive_connections=0)
+        async with httpx2.AsyncClient(timeout=30, limits=limits) as client, asyncio.TaskGroup() as tasks:
+            for _ in range(count):
+                tasks.create_task(self._ask(client, random.Random(chance.random()), over_seconds))
+
+    async def _ask(self, client: httpx2.AsyncClient, chance: random.Random, over_seconds: float) -> None:
+        await asyncio.sleep(chance.random() * over_seconds)
+        wish = chance.choices(["ok", "500", "hang", "stream"], [8, 2, 1, 1])[0]
+        user = f"ok-{chance.randint(1, self.max_tokens)}" if wish == "ok" else wish
+        sent = {
+            "model": self.model,
+            "max_tokens": self.max_tokens,
+            "messages": [{"role": "user", "content": "x" * chance.randint(40, 400)}],
+            "stream": wish == "stream" or chance.random() < 0.3,
+            "user": user,
+        }
+        url = self.gateway.service.base_url(chance.choice(self.gateway.service.ports)) + ENDPOINT
+        patience = chance.random() if wish in ("stream", "hang") or chance.random() < 0.1 else 30
+        try:
+            async with asyncio.timeout(patience):
+                headers = {**bearer(self.gateway.key), **self.headers}
+                answer = await client.post(url, json=sent, headers=headers)
+                self.statuses[answer.status_code] += 1
+        except (TimeoutError, httpx2.HTTPError):
+            self.statuses[0] += 1

@@ -1,0 +1,221 @@
+"""A crowd over two workers: limits hold whatever becomes of the requests, and the figures are those of the log."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from gateway.limits.keys import Scope, minute_of, requests_key, tokens_key
+from tests.fakes.scripted import ScriptedServer, answer
+from tests.gateway.limits.logged import Crowd, LoggedService, by_wish
+from tests.gateway.service import PRICED_MODEL, Gateway
+from tests.gateway.spooled import spooled_entries
+from tests.gateway.wire import body
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
+
+MODEL = f"openai/{PRICED_MODEL}"
+MAX_TOKENS = 500
+# 8 dollars a million.
+LARGEST_UNITS = MAX_TOKENS * 80_000
+SECONDS_TO_SETTLE = 60
+
+
+@pytest.fixture(scope="module")
+def logged() -> Iterator[LoggedService]:
+    with LoggedService() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def upstream() -> Iterator[ScriptedServer]:
+    with ScriptedServer() as server:
+        server.play("wish", by_wish())
+        server.play("plain", answer())
+        yield server
+
+
+def project(logged: LoggedService, upstream: ScriptedServer, script: str, **settings: Any) -> Gateway:
+    """Known to both workers with its limits."""
+    made = logged.new_project(base_urls={"openai": upstream.base_url(script)})
+    logged.set_routing(made.project_id, retry_enabled=False, **settings)
+    return made
+
+
+def month_of(gateway: Gateway) -> Scope:
+    return Scope(gateway.project_id, month=datetime.now(UTC).strftime("%Y-%m"))
+
+
+def settled(logged: LoggedService, gateway: Gateway, scope: Scope) -> tuple[int, int]:
+    """The figure, and the log's, once nothing is under way or in doubt and both are the same."""
+
+    def look() -> tuple[int, int, int, bool]:
+        spent, reserved, unsure = logged.counted(scope)
+        return spent, logged.logged_units(gateway.project_id), reserved, unsure
+
+    spent, in_log, reserved, unsure = logged.until(
+        look, lambda found: found[0] == found[1] and found[2:] == (0, False), seconds=SECONDS_TO_SETTLE
+    )
+    assert (reserved, unsure) == (0, False)
+    return spent, in_log
+
+
+@pytest.mark.parametrize("kind", ["month", "session"])
+def test_thousand_requests__on_a_budget_with_room_for_some__do_not_pass_it(
+    logged: LoggedService, upstream: ScriptedServer, kind: str
+) -> None:
+    budget = 60 * LARGEST_UNITS
+    amount = f"{budget / 10**10:f}"
+    given = (
+        {"monthly_budget_usd": amount, "budget_hard_stop": True} if kind == "month" else {"session_budget_usd": amount}
+    )
+    gateway = project(logged, upstream, "wish", **given)
+    scope = month_of(gateway) if kind == "month" else Scope(gateway.project_id, session_id="s")
+    crowd = Crowd(gateway, MODEL, MAX_TOKENS, headers={"x-svc-session-id": "s"})
+
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(lambda: asyncio.run(crowd.ask(1000, over_seconds=6)))
+        logged.until(lambda: crowd.statuses.total(), lambda count: count >= 300, seconds=60)
+        logged.kill_worker(1)
+        running.result()
+    # What the killed worker held lapses when the next one asks.
+    served = logged.until(
+        lambda: gateway.post(body(model=MODEL, max_tokens=1, user="ok-1"), headers=crowd.headers).status_code,
+        lambda status: not logged.counted(scope)[1],
+        seconds=10,
+    )
+    assert served in (200, 429)
+
+    spent, in_log = settled(logged, gateway, scope)
+    assert spent == in_log
+    # Estimates are never less than what is used here; a worker that gets no processor for as long as a lease lasts,
+    # which is shortened, may lose one.
+    assert in_log <= budget + LARGEST_UNITS, (in_log, away_lines(logged))
+    # And the budget was used, not refused away: there was too little left for a largest request.
+    assert in_log > budget - 2 * LARGEST_UNITS
+    assert {200, 429, 503, 0} <= set(crowd.statuses), crowd.statuses
+
+
+def test_rates__at_the_border_of_minutes__hold_for_each_minute(logged: LoggedService, upstream: ScriptedServer) -> None:
+    rpm, tpm = 120, 40_000
+    gateway = project(logged, upstream, "wish", rate_limit_enabled=True, rate_limit_rpm=rpm, rate_limit_tpm=tpm)
+    logged.until(lambda: 60 - time.time() % 60, lambda left: left < 4, seconds=60)
+    crowd = Crowd(gateway, MODEL, MAX_TOKENS, seed=2)
+
+    asyncio.run(crowd.ask(1000, over_seconds=8))
+
+    def recorded() -> dict[int, tuple[int, int, int]]:
+        """By minute: requests that came to a provider, those that were not refused, and tokens."""
+        found: dict[int, tuple[int, int, int]] = {}
+        for entry in spooled_entries(logged.var / "spool"):
+            record = entry.record
+            if record.project_id == gateway.project_id and record.status_code != 429:
+                called, passed, tokens = found.get(minute_of(record.ts), (0, 0, 0))
+                tokens += record.prompt_tokens + record.completion_tokens
+                found[minute_of(record.ts)] = called + bool(record.attempts), passed + 1, tokens
+        return found
+
+    def counted() -> dict[int, tuple[int, int]]:
+        found: dict[int, tuple[int, int]] = {}
+        with logged.redis_client() as client:
+            for minute in recorded():
+                keys = [key(gateway.project_id, minute) for key in (requests_key, tokens_key)]
+                requests, tokens = (int(client.get(key) or 0) for key in keys)
+                found[minute] = requests, tokens
+        return found
+
+    def agree() -> bool:
+        redis, records = counted(), recorded()
+        # A client may leave before its request is admitted, or before a provider is called.
+        return all(
+            called <= redis[minute][0] <= passed and redis[minute][1] == tokens
+            for minute, (called, passed, tokens) in records.items()
+        )
+
+    assert logged.until(agree, bool, seconds=20), (counted(), recorded())
+    found = counted()
+    assert len(found) >= 2
+    assert max(requests for requests, _ in found.values()) <= rpm
+    assert max(tokens for _, tokens in found.values()) <= tpm
+    # Both minutes were full: by requests, or by the tokens of those that were under way.
+    first = min(found)
+    assert all(found[minute][0] == rpm or found[minute][1] > tpm // 4 for minute in (first, first + 1))
+
+
+def away_lines(logged: LoggedService) -> Counter[str]:
+    lines = logged.log.read_text(errors="replace").splitlines()
+    return Counter(line.split("gateway.limits ")[1].split()[0] for line in lines if "gateway.limits redis." in line)
+
+
+def test_redis_paused__requests_are_answered_meanwhile_and_each_worker_says_it_once(
+    logged: LoggedService, upstream: ScriptedServer
+) -> None:
+    gateway = project(logged, upstream, "plain", rate_limit_enabled=True, rate_limit_rpm=100_000)
+    for port in logged.ports:
+        logged.until(
+            lambda port=port: gateway.post(body(), port=port),  # type: ignore[misc]
+            lambda found: "x-ratelimit-limit-requests" in found.headers,
+            seconds=5,
+        )
+    before = away_lines(logged)
+    logged.redis.send(signal.SIGSTOP)
+    try:
+        answers = [gateway.post(body(), port=port) for _ in range(40) for port in logged.ports]
+    finally:
+        logged.redis.send(signal.SIGCONT)
+    assert {found.status_code for found in answers} == {200}
+    # This worker's share of the limit is what counts now.
+    assert int(answers[-1].headers["x-ratelimit-remaining-requests"]) <= 100_000
+
+    def said() -> Counter[str]:
+        return away_lines(logged) - before
+
+    assert logged.until(said, lambda found: found["redis.back"] == 2, seconds=10) == {"redis.away": 2, "redis.back": 2}
+
+
+def test_redis_killed_and_back_empty__spend_comes_from_the_log_to_the_last_digit(
+    logged: LoggedService, upstream: ScriptedServer
+) -> None:
+    budget = 40 * LARGEST_UNITS
+    gateway = project(logged, upstream, "wish", monthly_budget_usd=f"{budget / 10**10:f}", budget_hard_stop=True)
+    scope = month_of(gateway)
+
+    def ask(count: int) -> Counter[int]:
+        found: Counter[int] = Counter()
+        for number in range(count):
+            sent = body(model=MODEL, max_tokens=MAX_TOKENS, user=f"ok-{number * 7 % MAX_TOKENS + 1}")
+            found[gateway.post(sent, port=logged.ports[number % 2]).status_code] += 1
+        return found
+
+    assert ask(20)[200] == 20
+    crowd = Crowd(gateway, MODEL, MAX_TOKENS, seed=3)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(lambda: asyncio.run(crowd.ask(150, over_seconds=5)))
+        logged.until(lambda: crowd.statuses.total(), lambda count: count >= 40, seconds=30)
+        logged.empty_redis()
+        running.result()
+    ask(4)
+
+    spent, in_log = settled(logged, gateway, scope)
+    assert spent == in_log > 0
+
+    # Used up: what the log says refuses, whoever asks.
+    logged.set_routing(gateway.project_id, monthly_budget_usd=f"{in_log / 10**10:f}")
+    logged.empty_redis()
+
+    def refused_and_counted() -> bool:
+        sent = body(model=MODEL, max_tokens=MAX_TOKENS, user="ok-1")
+        statuses = {gateway.post(sent, port=port).status_code for port in logged.ports}
+        return statuses == {429} and logged.counted(scope)[0] > 0
+
+    assert logged.until(refused_and_counted, bool, seconds=20)
+    spent, in_log = settled(logged, gateway, scope)
+    assert spent == in_log
