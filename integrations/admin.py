@@ -16,17 +16,17 @@ from core.errors import ValidationError
 from integrations.admin_tests import MAX_AT_ONCE, tell, test_page
 from integrations.completeness import SECRET_EXTRA
 from integrations.credentials import is_usable, masked
-from integrations.models import ModelPrice, PriceSource, ProviderIntegration
+from integrations.models import ProviderIntegration
+from integrations.pricing.admin import ModelPriceAdmin as ModelPriceAdmin
 from integrations.registry import is_known
 from integrations.services import IntegrationChange, apply_change
 
 if TYPE_CHECKING:
     # Generic in the stubs only.
     IntegrationModelAdmin = admin.ModelAdmin[ProviderIntegration]
-    PriceModelAdmin = admin.ModelAdmin[ModelPrice]
     IntegrationModelForm = forms.ModelForm[ProviderIntegration]
 else:
-    IntegrationModelAdmin = PriceModelAdmin = admin.ModelAdmin
+    IntegrationModelAdmin = admin.ModelAdmin
     IntegrationModelForm = forms.ModelForm
 
 
@@ -130,28 +130,3 @@ class ProviderIntegrationAdmin(IntegrationModelAdmin):
             messages.error(request, f"Select at most {MAX_AT_ONCE} integrations.")
         else:
             tell(request, rows)
-
-
-@admin.register(ModelPrice)
-class ModelPriceAdmin(PriceModelAdmin):
-    list_display = [
-        "provider",
-        "model",
-        "input_cost_per_1m",
-        "output_cost_per_1m",
-        "cache_read_cost_per_1m",
-        "cache_write_cost_per_1m",
-        "source",
-        "updated_at",
-    ]
-    list_filter = ["source", "provider"]
-    search_fields = ["provider", "model"]
-    readonly_fields = ["source", "updated_at"]
-
-    @override
-    def save_model(
-        self, request: HttpRequest, obj: ModelPrice, form: forms.ModelForm[ModelPrice], change: bool
-    ) -> None:
-        # Set by a person: no later sync overwrites it.
-        obj.source = PriceSource.MANUAL
-        super().save_model(request, obj, form, change)
