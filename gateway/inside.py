@@ -9,11 +9,13 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import msgspec
-from asgiref.sync import async_to_sync
+from asgiref.sync import SyncToAsync, async_to_sync
+from django.db import connections
 
 from analytics.contracts import RequestRecord
 from analytics.shipper.streamed import assembled
@@ -222,12 +224,29 @@ class _InsideClient:
         return found or None, Reported(status, told["type"], told["code"], told["message"], self.headers)
 
 
+def is_served() -> bool:
+    """Whether this thread works for a request that came over the event loop of an ASGI server."""
+    loop = getattr(SyncToAsync.threadlocal, "main_event_loop", None)
+    return loop is not None and loop.is_running()
+
+
 def on_loop(work: Callable[[Runtime], Coroutine[Any, Any, T]]) -> T:
     """Does the work on the event loop of this worker, for a thread that serves one of its requests; if that one's
-    client leaves, the work is cancelled."""
-    return async_to_sync(_with_runtime)(work)
+    client leaves, the work is cancelled. Where no server's loop runs, on one that ends with the work."""
+    return async_to_sync(_with_runtime if is_served() else _on_passing_loop)(work)
 
 
 async def _with_runtime(work: Callable[[Runtime], Coroutine[Any, Any, T]]) -> T:
     async with serving_runtime() as runtime:
         return await work(runtime)
+
+
+async def _on_passing_loop(work: Callable[[Runtime], Coroutine[Any, Any, T]]) -> T:
+    loop = asyncio.get_running_loop()
+    with ThreadPoolExecutor(1, thread_name_prefix="passing") as thread:
+        loop.set_default_executor(thread)
+        try:
+            return await _with_runtime(work)
+        finally:
+            # A thread that ends does not close what it has open.
+            await loop.run_in_executor(thread, connections.close_all)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -20,8 +21,8 @@ from gateway import sse
 from gateway.inside import Answer, Caller, InsideRequest, Reported, ask
 from gateway.judging.judge import judge_answer
 from gateway.playground.comparison import Contender
-from gateway.playground.results import Result, message_of
-from gateway.runtime import Runtime, serving_runtime
+from gateway.playground.results import Result, error_of, message_of
+from gateway.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
 
 logger = logging.getLogger("gateway.playground")
@@ -65,24 +66,25 @@ async def run_all(runtime: Runtime, run: Run) -> list[Result]:
     return await _with_kept_scores(run, snapshot, results)
 
 
-async def stream_one(run: Run) -> AsyncIterator[bytes]:
+async def stream_one(runtime: Runtime, run: Run) -> AsyncGenerator[bytes]:
     """The answer of the only model as a stream of the gateway, failures included, and the result as its last event."""
-    async with serving_runtime() as runtime:
-        snapshot = await runtime.snapshots.project(run.project_id)
-        ((model, body),) = run.bodies.items()
-        request = InsideRequest(runtime, snapshot, run.caller, body, run.seconds)
-        parts = request.parts()
-        try:
-            async for part in parts:
-                if part and request.is_streamed:
-                    yield part
-        finally:
-            await parts.aclose()
-        answer = request.answer()
-        if answer.error is not None and not (request.is_streamed and request.is_complete):
-            yield sse.frame(json.dumps({"error": _envelope(answer.error)}).encode()) + sse.DONE
-        (result,) = await _with_kept_scores(run, snapshot, [await _judged(runtime, snapshot, run, model, answer)])
-        yield b"event: result\n" + sse.frame(json.dumps(result.shown()).encode())
+    snapshot = await runtime.snapshots.project(run.project_id)
+    ((model, body),) = run.bodies.items()
+    request = InsideRequest(runtime, snapshot, run.caller, body, run.seconds)
+    async with aclosing(request.parts()) as parts:
+        async for part in parts:
+            if part and request.is_streamed:
+                yield part
+    answer = request.answer()
+    if answer.error is not None and not (request.is_streamed and request.is_complete):
+        yield sse.frame(json.dumps({"error": error_of(answer.error)}).encode()) + sse.DONE
+    (result,) = await _with_kept_scores(run, snapshot, [await _judged(runtime, snapshot, run, model, answer)])
+    yield b"event: result\n" + sse.frame(json.dumps(result.shown()).encode())
+
+
+async def streamed_whole(runtime: Runtime, run: Run) -> list[bytes]:
+    """What `stream_one` gives, at once."""
+    return [part async for part in stream_one(runtime, run)]
 
 
 def contender_of(result: Result) -> Contender:
@@ -143,7 +145,3 @@ def _unkept(result: Result) -> Result:
     if judgement is None or not judgement.grades:
         return result
     return replace(result, judgement=replace(judgement, error=_NOT_KEPT))
-
-
-def _envelope(error: Reported) -> dict[str, str]:
-    return {"message": error.message, "type": error.type, "code": error.code}

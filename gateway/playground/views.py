@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from functools import partial
 from typing import Any
 
@@ -13,12 +14,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.views import ProjectAPIView
-from gateway.inside import on_loop
+from gateway.inside import is_served, on_loop
 from gateway.playground.chat import chat_body
 from gateway.playground.comparison import compared
 from gateway.playground.errors import PlaygroundError
 from gateway.playground.serializers import CompareSerializer, PlaygroundSerializer, validated
-from gateway.playground.services import Run, contender_of, run_all, stream_one
+from gateway.playground.services import Run, contender_of, run_all, stream_one, streamed_whole
+from gateway.runtime import serving_runtime
 
 
 class _PlaygroundView(ProjectAPIView):
@@ -60,8 +62,21 @@ class CompareView(_PlaygroundView):
 
 
 def _streamed(run: Run) -> StreamingHttpResponse:
-    response = StreamingHttpResponse(stream_one(run), content_type="text/event-stream; charset=utf-8")
+    if is_served():
+        # Read before anything is sent, so that a failure is a status.
+        on_loop(lambda runtime: runtime.snapshots.project(run.project_id))
+        response = StreamingHttpResponse(_parts(run))
+    else:
+        # There is no loop to stream on.
+        response = StreamingHttpResponse(on_loop(partial(streamed_whole, run=run)))
+    response.headers["Content-Type"] = "text/event-stream; charset=utf-8"
     response.headers["Cache-Control"] = "no-cache"
     # nginx would otherwise collect a stream before it passes it on.
     response.headers["X-Accel-Buffering"] = "no"
     return response
+
+
+async def _parts(run: Run) -> AsyncGenerator[bytes]:
+    async with serving_runtime() as runtime, aclosing(stream_one(runtime, run)) as parts:
+        async for part in parts:
+            yield part
