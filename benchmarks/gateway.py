@@ -22,13 +22,25 @@ from benchmarks.targets.base import ROOT, Endpoint, Target, UnavailableError
 from benchmarks.targets.direct import Direct
 from benchmarks.targets.floor import Floor
 from benchmarks.targets.litellm import LiteLLM
-from benchmarks.targets.ours import Ours, OursAnthropic, OursBefore, OursPrompt, OursTwice
+from benchmarks.targets.ours import Ours, OursAnthropic, OursBefore, OursLimits, OursPrompt, OursTwice
 from benchmarks.targets.portkey import Portkey
 from benchmarks.targets.tensorzero import TensorZero
 
 TARGETS: dict[str, type[Target]] = {
     target.name: target
-    for target in (Direct, Floor, Ours, OursPrompt, OursAnthropic, OursTwice, TensorZero, Portkey, LiteLLM, OursBefore)
+    for target in (
+        Direct,
+        Floor,
+        Ours,
+        OursPrompt,
+        OursLimits,
+        OursAnthropic,
+        OursTwice,
+        TensorZero,
+        Portkey,
+        LiteLLM,
+        OursBefore,
+    )
 }
 
 _QUICK_TARGETS = ["direct", "floor", "ours", "tensorzero"]

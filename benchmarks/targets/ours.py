@@ -130,6 +130,32 @@ class OursPrompt(Ours):
         _post(f"{api}/prompts/rollouts/{rollout}/start", {}, headers)
 
 
+class OursLimits(Ours):
+    """Every limit set and none of them near: requests, tokens, month and session are counted for each request."""
+
+    name: ClassVar[str] = "ours-limits"
+    label: ClassVar[str] = "Prompt Gateway, all limits"
+
+    @override
+    def start(self, mock_port: int) -> Endpoint:
+        endpoint = super().start(mock_port)
+        endpoint.headers["x-svc-session-id"] = "bench"
+        return endpoint
+
+    @override
+    def _prepare(self, api: str, mock_port: int, headers: dict[str, str]) -> None:
+        super()._prepare(api, mock_port, headers)
+        limits = {
+            "rate_limit_enabled": True,
+            "rate_limit_rpm": 2_000_000_000,
+            "rate_limit_tpm": 2_000_000_000,
+            "monthly_budget_usd": 100_000_000,
+            "budget_hard_stop": True,
+            "session_budget_usd": 100_000_000,
+        }
+        _post(f"{api}/settings", limits, headers, method="PUT")
+
+
 class OursBefore(Ours):
     """An earlier revision of this project (`--before`), on today's libraries: what a change has cost."""
 
@@ -155,9 +181,9 @@ class OursBefore(Ours):
         return run_step(["git", "-C", str(ROOT), "rev-parse", "--short", self.revision])
 
 
-def _post(url: str, body: dict[str, Any], headers: dict[str, str]) -> dict[str, Any]:
+def _post(url: str, body: dict[str, Any], headers: dict[str, str], method: str = "POST") -> dict[str, Any]:
     request = urllib.request.Request(  # noqa: S310 - a loopback http address
-        url, data=json.dumps(body).encode(), headers={"content-type": "application/json", **headers}
+        url, data=json.dumps(body).encode(), headers={"content-type": "application/json", **headers}, method=method
     )
     with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310 - as above
         made: dict[str, Any] = json.load(response)
