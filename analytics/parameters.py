@@ -49,6 +49,10 @@ class RangeParameters(serializers.Serializer[Any]):
         return attrs
 
 
+# What an answer about a range says of it.
+RANGE: dict[str, Any] = {"start_date": datetime, "end_date": datetime}
+
+
 class SessionParameters(RangeParameters):
     user_id = serializers.CharField(required=False, trim_whitespace=False, allow_blank=True, max_length=1024)
     name_pattern = serializers.CharField(required=False, trim_whitespace=False, allow_blank=True, max_length=1024)

@@ -15,6 +15,16 @@ class ApiKeySerializer(serializers.ModelSerializer[ApiKey]):
         read_only_fields = fields
 
 
+class IssuedApiKeySerializer(ApiKeySerializer):
+    """With the key, which is told this once."""
+
+    key = serializers.CharField(read_only=True)
+
+    class Meta(ApiKeySerializer.Meta):
+        fields = [*ApiKeySerializer.Meta.fields, "key"]
+        read_only_fields = fields
+
+
 class NewApiKeySerializer(serializers.Serializer[ApiKey]):
     name = serializers.CharField(max_length=NAME_CHARACTERS)
     scopes = serializers.ListField(child=serializers.ChoiceField(choices=SCOPES), allow_empty=False)

@@ -21,8 +21,9 @@ from core.exception_handler import error_body, translate
 from core.keys import issue_key, revoke_key
 from core.metadata import PathMetadata
 from core.models import ApiKey, Project
+from core.openapi import PAGE, operation
 from core.pagination import LimitOffset
-from core.serializers import ApiKeySerializer, NewApiKeySerializer
+from core.serializers import ApiKeySerializer, IssuedApiKeySerializer, NewApiKeySerializer
 from core.tenancy import require_same_project
 
 
@@ -49,11 +50,20 @@ class ProjectAPIView(APIView):
 
 
 class ApiKeysView(ProjectAPIView):
+    @operation("listApiKeys", "List API keys", query=[PAGE], page=ApiKeySerializer)
     def get(self, request: Request) -> Response:
         paginator = LimitOffset()
         keys = paginator.paginate_queryset(ApiKey.objects.for_project(self.project_id), request, self)
         return paginator.get_paginated_response(ApiKeySerializer(keys, many=True).data)
 
+    @operation(
+        "issueApiKey",
+        "Issue an API key",
+        body=NewApiKeySerializer,
+        answer=IssuedApiKeySerializer,
+        status=201,
+        errors=[404],
+    )
     def post(self, request: Request) -> Response:
         """The only answer that holds the key itself."""
         wanted = NewApiKeySerializer(data=request.data)
@@ -64,6 +74,7 @@ class ApiKeysView(ProjectAPIView):
 
 
 class ApiKeyView(ProjectAPIView):
+    @operation("revokeApiKey", "Revoke an API key", status=204, errors=[404])
     def delete(self, request: Request, key_id: int) -> Response:
         """Revokes: the row stays, for those who ask later whose key it was."""
         revoke_key(get_object_or_404(ApiKey.objects.for_project(self.project_id), pk=key_id))

@@ -6,6 +6,7 @@ import math
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from typing_extensions import override
 
@@ -46,6 +47,7 @@ class NumberField(serializers.FloatField):
         return super().to_internal_value(data)
 
 
+@extend_schema_field({"type": "number", "minimum": 0})
 class MoneyField(serializers.Field[Decimal, Any, float, Any]):
     """US dollars as a JSON number, from 0 to `max_value`."""
 

@@ -11,20 +11,24 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.errors import ServiceUnavailableError
+from core.openapi import PAGE, operation
 from core.pagination import LimitOffset
 from core.views import ProjectAPIView
 from gateway.cache.store import empty
 from gateway.models import GatewaySettings, SettingsChange
 from gateway.serializers import SettingsChangeSerializer, SettingsSerializer, UsageParameters
 from gateway.services import current_settings, replace_settings, restore_settings, whole_guardrails
+from gateway.shapes import Usage
 from gateway.usage import usage_of
 
 
 class SettingsView(ProjectAPIView):
+    @operation("getSettings", "The gateway's settings", answer=SettingsSerializer)
     def get(self, request: Request) -> Response:
         """The defaults for a project that never set any."""
         return Response(_shown(current_settings(self.project_id)))
 
+    @operation("putSettings", "Replace the settings", body=SettingsSerializer, answer=SettingsSerializer)
     def put(self, request: Request) -> Response:
         given = SettingsSerializer(data=request.data)
         given.is_valid(raise_exception=True)
@@ -33,6 +37,7 @@ class SettingsView(ProjectAPIView):
 
 
 class SettingsHistoryView(ProjectAPIView):
+    @operation("listSettingsChanges", "Who changed which setting", query=[PAGE], page=SettingsChangeSerializer)
     def get(self, request: Request) -> Response:
         """The latest change first."""
         paginator = LimitOffset()
@@ -41,6 +46,7 @@ class SettingsHistoryView(ProjectAPIView):
 
 
 class RestoreSettingsView(ProjectAPIView):
+    @operation("restoreSettings", "Take a change back", answer=SettingsSerializer, errors=[404, 409])
     def post(self, request: Request, change_id: int) -> Response:
         """Gives the fields of one change what they had before it."""
         row = restore_settings(project_id=self.project_id, change_id=change_id, actor=self.actor)
@@ -48,6 +54,7 @@ class RestoreSettingsView(ProjectAPIView):
 
 
 class UsageView(ProjectAPIView):
+    @operation("usage", "What is used of the limits", query=[UsageParameters], answer=Usage)
     def get(self, request: Request) -> Response:
         """What is used of the limits now, and of one session's budget when `session_id` is given."""
         asked = UsageParameters(data=request.query_params)
@@ -56,6 +63,7 @@ class UsageView(ProjectAPIView):
 
 
 class CacheView(ProjectAPIView):
+    @operation("emptyCache", "Forget all kept answers", status=204)
     def delete(self, request: Request) -> Response:
         """Forgets every answer kept for the project."""
         try:

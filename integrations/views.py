@@ -10,6 +10,7 @@ from rest_framework.views import APIView
 from typing_extensions import override
 
 from core.authentication import ProjectAccess
+from core.openapi import PAGE, operation
 from core.pagination import LimitOffset
 from core.views import ProjectAPIView
 from integrations.connection_services import try_integration
@@ -21,6 +22,7 @@ from integrations.serializers import (
     OutcomeSerializer,
 )
 from integrations.services import add_integration, remove_integration, update_integration
+from integrations.shapes import IntegrationEntry
 
 
 class TestThrottle(SimpleRateThrottle):
@@ -35,11 +37,20 @@ class TestThrottle(SimpleRateThrottle):
 
 
 class IntegrationsView(ProjectAPIView):
+    @operation("listIntegrations", "List provider integrations", query=[PAGE], page=IntegrationEntry)
     def get(self, request: Request) -> Response:
         paginator = LimitOffset()
         rows = paginator.paginate_queryset(project_integrations(self.project_id), request, self)
         return paginator.get_paginated_response(IntegrationSerializer(rows, many=True).data)
 
+    @operation(
+        "addIntegration",
+        "Add a provider",
+        body=NewIntegrationSerializer,
+        answer=IntegrationEntry,
+        status=201,
+        errors=[409],
+    )
     def post(self, request: Request) -> Response:
         wanted = NewIntegrationSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
@@ -50,12 +61,20 @@ class IntegrationsView(ProjectAPIView):
 
 
 class IntegrationView(ProjectAPIView):
+    @operation(
+        "updateIntegration",
+        "Change a provider's key or options",
+        body=IntegrationChangeSerializer,
+        answer=IntegrationEntry,
+        errors=[404, 409],
+    )
     def put(self, request: Request, provider: str) -> Response:
         wanted = IntegrationChangeSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         row = update_integration(project_id=self.project_id, provider=provider, change=wanted.change())
         return Response(IntegrationSerializer(row).data)
 
+    @operation("removeIntegration", "Remove a provider and its key", status=204, errors=[404])
     def delete(self, request: Request, provider: str) -> Response:
         remove_integration(project_id=self.project_id, provider=provider)
         return Response(status=status.HTTP_204_NO_CONTENT)
@@ -66,6 +85,13 @@ class IntegrationTestView(ProjectAPIView):
 
     throttle_classes = [TestThrottle]
 
+    @operation(
+        "testIntegration",
+        "Try a provider",
+        body=IntegrationChangeSerializer,
+        answer=OutcomeSerializer,
+        errors=[404, 429],
+    )
     def post(self, request: Request, provider: str) -> Response:
         wanted = IntegrationChangeSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)

@@ -12,8 +12,9 @@ from rest_framework.serializers import BaseSerializer
 from rest_framework.viewsets import GenericViewSet
 from typing_extensions import override
 
+from core.openapi import PAGE, operation
 from core.views import ProjectAPIView
-from prompts import selectors, services
+from prompts import selectors, services, shapes
 from prompts.diff import diff_contents
 from prompts.filters import ActivationFilter, ConfigFilter, VersionFilter
 from prompts.models import PromptActivation, PromptConfig, PromptVersion
@@ -51,30 +52,56 @@ class ConfigViewSet(ConfigViews, ProjectAPIView):
     def get_queryset(self) -> QuerySet[PromptConfig]:
         return selectors.list_configs(self.project_id)
 
+    @operation("listPromptConfigs", "List prompt configs", query=[PAGE], page=ConfigSerializer)
     def list(self, request: Request) -> Response:
         return _page(self, self.get_queryset())
 
+    @operation(
+        "createPromptConfig",
+        "Make a prompt config",
+        body=NewConfigSerializer,
+        answer=ConfigSerializer,
+        status=201,
+        errors=[409],
+    )
     def create(self, request: Request) -> Response:
         wanted = _valid(NewConfigSerializer(data=request.data))
         row = services.create_config(project_id=self.project_id, actor=self.actor, **wanted)
         return Response(self._shown(row.pk), status=status.HTTP_201_CREATED)
 
+    @operation("getPromptConfig", "One prompt config", answer=ConfigSerializer, errors=[404])
     def retrieve(self, request: Request, config_id: UUID) -> Response:
         return Response(self._shown(config_id))
 
+    @operation(
+        "updatePromptConfig",
+        "Rename or describe a prompt config",
+        body=ConfigChangeSerializer,
+        answer=ConfigSerializer,
+        errors=[404, 409],
+    )
     def update(self, request: Request, config_id: UUID) -> Response:
         wanted = _valid(ConfigChangeSerializer(data=request.data))
         services.update_config(project_id=self.project_id, config_id=config_id, actor=self.actor, **wanted)
         return Response(self._shown(config_id))
 
+    @operation("deletePromptConfig", "Delete a prompt config and its versions", status=204, errors=[404, 409])
     def destroy(self, request: Request, config_id: UUID) -> Response:
         services.delete_config(project_id=self.project_id, config_id=config_id, actor=self.actor)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
+    @operation("exportPromptConfig", "One config as a document", answer=shapes.PromptDocument, errors=[404])
     def export(self, request: Request, config_id: UUID) -> Response:
         selectors.get_config(self.project_id, config_id)
         return Response(export_prompts(self.project_id, config_id))
 
+    @operation(
+        "undoActivation",
+        "Make the version active that was active before",
+        body=ReasonSerializer,
+        answer=ConfigSerializer,
+        errors=[404, 409],
+    )
     def undo(self, request: Request, config_id: UUID) -> Response:
         """The config as it is again."""
         wanted = _valid(ReasonSerializer(data=request.data))
@@ -89,9 +116,24 @@ class VersionViewSet(VersionViews, ProjectAPIView):
     serializer_class = VersionSerializer
     filterset_class = VersionFilter
 
+    @operation(
+        "listPromptVersions",
+        "List versions of a config",
+        query=[PAGE],
+        page=shapes.PromptVersionEntry,
+        errors=[404],
+    )
     def list(self, request: Request, config_id: UUID) -> Response:
         return _page(self, selectors.list_versions(self.project_id, config_id))
 
+    @operation(
+        "createPromptVersion",
+        "Add a version to a config",
+        body=NewVersionSerializer,
+        answer=shapes.PromptVersionEntry,
+        status=201,
+        errors=[404, 409],
+    )
     def create(self, request: Request, config_id: UUID) -> Response:
         # An unknown config is told before anything about the body.
         selectors.get_config(self.project_id, config_id)
@@ -102,11 +144,24 @@ class VersionViewSet(VersionViews, ProjectAPIView):
         )
         return Response(self._shown(config_id, row.pk), status=status.HTTP_201_CREATED)
 
+    @operation(
+        "getPromptVersion",
+        "One version, and how much it is used",
+        answer=shapes.PromptVersionDetail,
+        errors=[404],
+    )
     def retrieve(self, request: Request, config_id: UUID, version_id: UUID) -> Response:
         version = selectors.get_version(self.project_id, config_id, version_id)
         usage = version_usage(self.project_id, config_id, version.number)
         return Response({**VersionSerializer(version).data, "usage": usage_body(usage)})
 
+    @operation(
+        "activatePromptVersion",
+        "Make a version the active one",
+        body=ReasonSerializer,
+        answer=shapes.PromptVersionEntry,
+        errors=[404, 409],
+    )
     def activate(self, request: Request, config_id: UUID, version_id: UUID) -> Response:
         wanted = _valid(ReasonSerializer(data=request.data))
         services.activate_version(
@@ -114,6 +169,7 @@ class VersionViewSet(VersionViews, ProjectAPIView):
         )
         return Response(self._shown(config_id, version_id))
 
+    @operation("diffPromptVersions", "What differs between two versions", answer=shapes.PromptDiff, errors=[404])
     def diff(self, request: Request, config_id: UUID, version_id: UUID, other_id: UUID) -> Response:
         """From the first version in the path to the second."""
         before = selectors.get_version(self.project_id, config_id, version_id)
@@ -129,16 +185,31 @@ class ActivationViewSet(ActivationViews, ProjectAPIView):
     serializer_class = ActivationSerializer
     filterset_class = ActivationFilter
 
+    @operation(
+        "listActivations",
+        "Which version was active when",
+        query=[PAGE],
+        page=ActivationSerializer,
+        errors=[404],
+    )
     def list(self, request: Request, config_id: UUID) -> Response:
         return _page(self, selectors.list_activations(self.project_id, config_id))
 
 
 class ExportView(ProjectAPIView):
+    @operation("exportPrompts", "All prompts as a document", answer=shapes.PromptDocument)
     def get(self, request: Request) -> Response:
         return Response(export_prompts(self.project_id))
 
 
 class ImportView(ProjectAPIView):
+    @operation(
+        "importPrompts",
+        "Take in a document of prompts",
+        body=ImportSerializer,
+        answer=shapes.PromptImport,
+        errors=[409],
+    )
     def post(self, request: Request) -> Response:
         wanted = ImportSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from drf_spectacular.utils import extend_schema_view
 from rest_framework import status
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
@@ -16,7 +17,9 @@ from rest_framework.response import Response
 from typing_extensions import override
 
 from core.arrival import arrived_at
+from core.openapi import PAGE, operation
 from core.views import ProjectAPIView
+from rollouts import shapes
 from rollouts.filters import RolloutFilter
 from rollouts.metrics import compare
 from rollouts.models import Rollout
@@ -32,6 +35,7 @@ from rollouts.serializers import (
 from rollouts.services import create_rollout, promote_rollout, start_rollout
 
 
+@extend_schema_view(get=operation("listRollouts", "List rollouts", query=[PAGE], page=shapes.RolloutEntry))
 class RolloutsView(ProjectAPIView, ListAPIView[Rollout]):
     serializer_class = RolloutSerializer
     filterset_class = RolloutFilter
@@ -40,6 +44,14 @@ class RolloutsView(ProjectAPIView, ListAPIView[Rollout]):
     def get_queryset(self) -> QuerySet[Rollout]:
         return list_rollouts(self.project_id)
 
+    @operation(
+        "createRollout",
+        "Make a rollout",
+        body=NewRolloutSerializer,
+        answer=shapes.RolloutDetail,
+        status=201,
+        errors=[404, 409],
+    )
     def post(self, request: Request) -> Response:
         wanted = NewRolloutSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
@@ -48,11 +60,13 @@ class RolloutsView(ProjectAPIView, ListAPIView[Rollout]):
 
 
 class RolloutView(ProjectAPIView):
+    @operation("getRollout", "One rollout, with its history", answer=shapes.RolloutDetail, errors=[404])
     def get(self, request: Request, rollout_id: UUID) -> Response:
         return Response(detail(self.project_id, rollout_id))
 
 
 class RolloutMetricsView(ProjectAPIView):
+    @operation("rolloutMetrics", "Target and baseline compared", answer=shapes.RolloutComparison, errors=[404])
     def get(self, request: Request, rollout_id: UUID) -> Response:
         """503 while the request log does not answer; what rollouts do is decided without this."""
         rollout = get_rollout(self.project_id, rollout_id)
@@ -64,6 +78,14 @@ class MoveView(ProjectAPIView):
 
     service: Callable[..., Rollout] = staticmethod(start_rollout)
 
+    @operation(
+        "{last}Rollout",
+        "Move a rollout: {last}",
+        body=MoveSerializer,
+        answer=shapes.RolloutDetail,
+        errors=[404, 409],
+        description="Answers with the rollout as it then is.",
+    )
     def post(self, request: Request, rollout_id: UUID) -> Response:
         given = MoveSerializer(data=request.data)
         given.is_valid(raise_exception=True)
@@ -80,6 +102,13 @@ class PromoteView(ProjectAPIView):
         self.asked_at = arrived_at(request)
         super().setup(request, *args, **kwargs)
 
+    @operation(
+        "promoteRollout",
+        "Advance a rollout by one stage",
+        body=PromotionSerializer,
+        answer=shapes.RolloutDetail,
+        errors=[404, 409],
+    )
     def post(self, request: Request, rollout_id: UUID) -> Response:
         given = PromotionSerializer(data=request.data)
         given.is_valid(raise_exception=True)

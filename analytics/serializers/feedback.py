@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from typing_extensions import override
 
@@ -19,6 +20,7 @@ class FeedbackSerializer(serializers.ModelSerializer[Feedback]):
         read_only_fields = fields
 
 
+@extend_schema_field({"type": "integer", "minimum": LOWEST_FEEDBACK, "maximum": HIGHEST_FEEDBACK})
 class FeedbackScoreField(serializers.Field[int, Any, int, Any]):
     """A JSON integer: neither true, nor text, nor 4.0."""
 

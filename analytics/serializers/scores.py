@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from typing_extensions import override
 
@@ -40,6 +41,7 @@ class ScoreSerializer(serializers.ModelSerializer[Score]):
         read_only_fields = fields
 
 
+@extend_schema_field({"type": ["number", "boolean"]})
 class ScoreValueField(serializers.Field[float, Any, float, Any]):
     """A finite JSON number, or true and false, which only a boolean score takes."""
 

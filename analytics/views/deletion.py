@@ -11,10 +11,12 @@ from rest_framework.response import Response
 from analytics.deletion.services import delete_request, delete_session
 from analytics.models import SESSION_ID_CHARACTERS
 from analytics.paths import require_id
+from core.openapi import operation
 from core.views import ProjectAPIView
 
 
 class SessionDeletion(ProjectAPIView):
+    @operation("deleteSession", "Forget a session and its requests", status=204, errors=[404])
     def delete(self, request: Request, session_id: str) -> Response:
         """Nothing shows the session any more when this answers."""
         require_id("session_id", session_id, SESSION_ID_CHARACTERS)
@@ -23,6 +25,7 @@ class SessionDeletion(ProjectAPIView):
 
 
 class RequestDeletion(ProjectAPIView):
+    @operation("deleteRequest", "Forget a request", status=204, errors=[404])
     def delete(self, request: Request, request_id: UUID) -> Response:
         """Nothing shows the request any more when this answers."""
         delete_request(self.project_id, request_id, actor=self.actor)

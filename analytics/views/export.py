@@ -12,10 +12,18 @@ from rest_framework.request import Request
 from analytics.clickhouse import client
 from analytics.export_lines import export_lines
 from analytics.request_parameters import ExportParameters
+from core.openapi import operation
 from core.views import ProjectAPIView
 
 
 class RequestsExportView(ProjectAPIView):
+    @operation(
+        "exportRequests",
+        "The request log as lines of JSON",
+        query=[ExportParameters],
+        answer={"type": "string"},
+        media_type="application/x-ndjson",
+    )
     def get(self, request: Request) -> StreamingHttpResponse:
         """`application/x-ndjson`: one request a line, the oldest first. The last line of one that broke is an error."""
         given = ExportParameters(data=request.query_params.dict())

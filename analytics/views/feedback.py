@@ -10,6 +10,7 @@ from analytics import selectors, services
 from analytics.models import SESSION_ID_CHARACTERS
 from analytics.paths import require_id
 from analytics.serializers.feedback import FeedbackSerializer, NewFeedbackSerializer
+from core.openapi import PAGE, operation
 from core.pagination import LimitOffset
 from core.views import ProjectAPIView
 
@@ -17,12 +18,20 @@ from core.views import ProjectAPIView
 class SessionFeedbackView(ProjectAPIView):
     """Of any session id: feedback may come before the session's first request is stored."""
 
+    @operation("listSessionFeedback", "Feedback on a session", query=[PAGE], page=FeedbackSerializer)
     def get(self, request: Request, session_id: str) -> Response:
         require_id("session_id", session_id, SESSION_ID_CHARACTERS)
         paginator = LimitOffset()
         rows = paginator.paginate_queryset(selectors.list_feedback(self.project_id, session_id), request, self)
         return paginator.get_paginated_response(FeedbackSerializer(rows, many=True).data)
 
+    @operation(
+        "addSessionFeedback",
+        "Give feedback on a session",
+        body=NewFeedbackSerializer,
+        answer=FeedbackSerializer,
+        status=201,
+    )
     def post(self, request: Request, session_id: str) -> Response:
         require_id("session_id", session_id, SESSION_ID_CHARACTERS)
         given = NewFeedbackSerializer(data=request.data)

@@ -10,6 +10,8 @@ from rest_framework import serializers as fields
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from analytics import shapes
+from analytics.parameters import RANGE, RangeParameters
 from analytics.queries.failures import list_failures
 from analytics.queries.model_costs import list_model_costs
 from analytics.queries.models import list_models
@@ -18,6 +20,7 @@ from analytics.queries.usage import Interval, list_usage
 from analytics.queries.users import list_users
 from analytics.ranges import DEFAULT_DAYS, TimeRange, parse_range
 from analytics.serializers import metrics
+from core.openapi import PAGE, operation
 from core.pagination import Page, page_response, parse_page
 from core.views import ProjectAPIView
 from integrations.health.reader import project_health
@@ -30,6 +33,7 @@ _BY_MINUTES, _BY_HOURS = timedelta(hours=3), timedelta(days=7)
 
 
 class OverviewView(ProjectAPIView):
+    @operation("overview", "Totals of a project", query=[RangeParameters], answer=shapes.Overview)
     def get(self, request: Request) -> Response:
         """The last 30 days of the range asked for; the answer says which range it speaks of."""
         wanted = parse_range(request, longest=timedelta(days=OVERVIEW_DAYS))
@@ -38,6 +42,13 @@ class OverviewView(ProjectAPIView):
 
 
 class UsersView(ProjectAPIView):
+    @operation(
+        "userMetrics",
+        "Figures per user",
+        query=[PAGE, RangeParameters],
+        page=shapes.UserFigures,
+        page_fields={**RANGE, "without_user_id": shapes.UserFigures | None},
+    )
     def get(self, request: Request) -> Response:
         page, wanted = parse_page(request), parse_range(request)
         users = list_users(self.project_id, wanted.start, wanted.end, limit=page.limit, offset=page.offset)
@@ -47,6 +58,9 @@ class UsersView(ProjectAPIView):
 
 
 class ModelsView(ProjectAPIView):
+    @operation(
+        "modelMetrics", "Figures per model", query=[PAGE, RangeParameters], page=shapes.ModelFigures, page_fields=RANGE
+    )
     def get(self, request: Request) -> Response:
         page, wanted = parse_page(request), parse_range(request)
         count, rows = list_models(self.project_id, wanted.start, wanted.end, limit=page.limit, offset=page.offset)
@@ -54,6 +68,7 @@ class ModelsView(ProjectAPIView):
 
 
 class DailyCostView(ProjectAPIView):
+    @operation("dailyCost", "Cost per day", query=[PAGE, RangeParameters], page=shapes.DayCost, page_fields=RANGE)
     def get(self, request: Request) -> Response:
         """Every UTC day that the range touches, the latest first."""
         page, wanted = parse_page(request), parse_range(request)
@@ -70,6 +85,13 @@ class DailyCostView(ProjectAPIView):
 
 
 class ModelCostView(ProjectAPIView):
+    @operation(
+        "modelCost",
+        "Cost per model",
+        query=[PAGE, RangeParameters],
+        page=shapes.ModelCost,
+        page_fields={**RANGE, "total_cost_usd": float},
+    )
     def get(self, request: Request) -> Response:
         page, wanted = parse_page(request), parse_range(request)
         rows = list_model_costs(self.project_id, wanted.start, wanted.end)
@@ -84,6 +106,13 @@ class UsageParameters(fields.Serializer[Any]):
 
 
 class UsageView(ProjectAPIView):
+    @operation(
+        "usageMetrics",
+        "Figures per minute, hour or day",
+        query=[PAGE, RangeParameters, UsageParameters],
+        page=shapes.IntervalFigures,
+        page_fields={**RANGE, "interval": Interval},
+    )
     def get(self, request: Request) -> Response:
         """Every minute, hour or UTC day that the range touches, the latest first."""
         page, wanted = parse_page(request), parse_range(request)
@@ -97,6 +126,13 @@ class UsageView(ProjectAPIView):
 
 
 class ErrorsView(ProjectAPIView):
+    @operation(
+        "errorMetrics",
+        "What failed, and how often",
+        query=[PAGE, RangeParameters],
+        page=shapes.ErrorKind,
+        page_fields={**RANGE, "total_errors": int},
+    )
     def get(self, request: Request) -> Response:
         page, wanted = parse_page(request), parse_range(request)
         rows = list_failures(self.project_id, wanted.start, wanted.end)
@@ -107,6 +143,7 @@ class ErrorsView(ProjectAPIView):
 
 
 class ProviderLatencyView(ProjectAPIView):
+    @operation("providerLatency", "Live latency of providers", answer=shapes.ProviderLatencies)
     def get(self, request: Request) -> Response:
         """The last five minutes of every usable provider of the project, as the gateway's own choices see them."""
         providers = [metrics.provider_latency(row) for row in project_health(self.project_id)]

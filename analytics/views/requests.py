@@ -12,8 +12,10 @@ from analytics.request_parameters import RequestParameters
 from analytics.selectors import list_scores_of
 from analytics.serializers.requests import request_detail, request_entry
 from analytics.serializers.scores import ScoreSerializer
+from analytics.shapes import RequestDetail, RequestEntry
 from analytics.views.deletion import RequestDeletion
 from core.errors import NotFoundError
+from core.openapi import PAGE, operation
 from core.pagination import page_response, parse_page
 from core.views import ProjectAPIView
 
@@ -22,6 +24,7 @@ _MOST_SCORES = 100
 
 
 class RequestsView(ProjectAPIView):
+    @operation("listRequests", "The request log", query=[PAGE, RequestParameters], page=RequestEntry)
     def get(self, request: Request) -> Response:
         """The newest first."""
         page = parse_page(request)
@@ -31,6 +34,7 @@ class RequestsView(ProjectAPIView):
 
 
 class RequestView(RequestDeletion):
+    @operation("getRequest", "One request, with its bodies and scores", answer=RequestDetail, errors=[404])
     def get(self, request: Request, request_id: UUID) -> Response:
         row = get_request(self.project_id, request_id)
         if row is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from analytics.parameters import RANGE
 from analytics.queries.feedback import feedback_days
 from analytics.queries.scores import ScoreFilter, score_figures
 from analytics.serializers.score_metrics import (
@@ -13,11 +14,20 @@ from analytics.serializers.score_metrics import (
     feedback_day_entry,
     score_figures_entry,
 )
+from analytics.shapes import FeedbackDay, ScoreFigures
+from core.openapi import PAGE, operation
 from core.pagination import page_response, parse_page
 from core.views import ProjectAPIView
 
 
 class ScoreMetricsView(ProjectAPIView):
+    @operation(
+        "scoreMetrics",
+        "Figures about scores",
+        query=[PAGE, ScoreMetricsParameters],
+        page=ScoreFigures,
+        page_fields={**RANGE, "group_by": str},
+    )
     def get(self, request: Request) -> Response:
         """Per score, and per model, prompt version, arm or evaluator with `group_by`; by name."""
         page = parse_page(request)
@@ -39,6 +49,13 @@ class ScoreMetricsView(ProjectAPIView):
 
 
 class FeedbackMetricsView(ProjectAPIView):
+    @operation(
+        "feedbackMetrics",
+        "Figures about feedback, per day",
+        query=[PAGE, ScoreRangeParameters],
+        page=FeedbackDay,
+        page_fields=RANGE,
+    )
     def get(self, request: Request) -> Response:
         """Per UTC day that has feedback, the earliest first."""
         page = parse_page(request)

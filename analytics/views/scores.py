@@ -15,6 +15,8 @@ from analytics.filters import ScoreFilter
 from analytics.models import REQUEST_ID_CHARACTERS
 from analytics.paths import require_id
 from analytics.serializers.scores import NewScoreSerializer, ScoreBatchSerializer, ScoreSerializer
+from analytics.shapes import ScoreBatchResult, ScoreEntry
+from core.openapi import PAGE, operation, page_parameters
 from core.pagination import MAXIMUM_LIMIT, LimitOffset
 from core.views import ProjectAPIView
 
@@ -47,9 +49,19 @@ class ScoresView(_ScoreListView):
     def get_queryset(self) -> QuerySet[Score]:
         return selectors.list_scores(self.project_id)
 
+    @operation("listScores", "List scores", query=[PAGE], page=ScoreEntry)
     def get(self, request: Request) -> Response:
         return self.page(self.filter_queryset(self.get_queryset()))
 
+    @operation(
+        "recordScore",
+        "Record a score",
+        body=NewScoreSerializer,
+        answer=ScoreEntry,
+        status=201,
+        also={200: ScoreEntry},
+        errors=[409],
+    )
     def post(self, request: Request) -> Response:
         """201 for a new score, 200 for one that was known by its `score_id`."""
         given = NewScoreSerializer(data=request.data)
@@ -65,12 +77,21 @@ class RequestScoresView(_ScoreListView):
     filter_backends: list[Any] = []
     pagination_class = _WholeRequest
 
+    @operation("listRequestScores", "Scores of a request", query=[page_parameters(MAXIMUM_LIMIT)], page=ScoreEntry)
     def get(self, request: Request, request_id: str) -> Response:
         require_id("request_id", request_id, REQUEST_ID_CHARACTERS)
         return self.page(selectors.list_scores_of(self.project_id, request_id))
 
 
 class ScoreBatchView(ProjectAPIView):
+    @operation(
+        "recordScores",
+        "Record many scores at once",
+        body=ScoreBatchSerializer,
+        answer=ScoreBatchResult,
+        status=201,
+        errors=[409],
+    )
     def post(self, request: Request) -> Response:
         """All or none. `created` counts the new ones; the others were known by their `score_id`."""
         given = ScoreBatchSerializer(data=request.data)

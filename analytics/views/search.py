@@ -8,10 +8,13 @@ from rest_framework.response import Response
 from analytics.queries.search import search
 from analytics.request_parameters import SearchBody
 from analytics.serializers.search import search_results
+from analytics.shapes import SearchResults
+from core.openapi import operation
 from core.views import ProjectAPIView
 
 
 class SearchView(ProjectAPIView):
+    @operation("search", "Search prompts and completions", body=SearchBody, answer=SearchResults)
     def post(self, request: Request) -> Response:
         """The newest matches. Older ones: the same again with `end_time` before the last one's time."""
         wanted, limit = SearchBody(data=request.data).wanted()

@@ -16,13 +16,16 @@ from analytics.queries.sessions import get_session, list_sessions
 from analytics.serializers.feedback import feedback_entry
 from analytics.serializers.requests import request_entry
 from analytics.serializers.sessions import session_detail, session_entry
+from analytics.shapes import RequestEntry, SessionDetail, SessionEntry
 from analytics.views.deletion import SessionDeletion
 from core.errors import NotFoundError
+from core.openapi import PAGE, operation
 from core.pagination import MAXIMUM_LIMIT, page_response, parse_page
 from core.views import ProjectAPIView
 
 
 class SessionsView(ProjectAPIView):
+    @operation("listSessions", "List sessions", query=[PAGE, SessionParameters], page=SessionEntry)
     def get(self, request: Request) -> Response:
         page = parse_page(request)
         given = SessionParameters(data=request.query_params.dict())
@@ -40,12 +43,14 @@ class SessionsView(ProjectAPIView):
 
 
 class SessionView(SessionDeletion):
+    @operation("getSession", "One session", answer=SessionDetail, errors=[404])
     def get(self, request: Request, session_id: str) -> Response:
         """With the latest feedback; all of it is a list of its own."""
         return Response(_detail(self.project_id, session_id))
 
 
 class SessionRequestsView(ProjectAPIView):
+    @operation("listSessionRequests", "Requests of a session", query=[PAGE], page=RequestEntry, errors=[404])
     def get(self, request: Request, session_id: str) -> Response:
         """In the order they were made."""
         page = parse_page(request)

@@ -9,11 +9,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analytics.queries.telemetry import LogRow, SpanRow, session_logs, session_spans
+from analytics.shapes import SessionTelemetry
 from analytics.telemetry import spelling
+from core.openapi import operation
+from core.openapi.operations import path_parameter
 from core.views import ProjectAPIView
 
 
 class SessionTelemetryView(ProjectAPIView):
+    @operation(
+        "sessionTelemetry",
+        "Spans and logs of a session",
+        query=[path_parameter("project_id", UUID, "The project of the header.")],
+        answer=SessionTelemetry,
+    )
     def get(self, request: Request, project_id: UUID | str, session_id: str) -> Response:
         spans, logs = session_spans(self.project_id, session_id), session_logs(self.project_id, session_id)
         return Response(

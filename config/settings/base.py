@@ -11,6 +11,7 @@ from config.settings.gateway import *  # noqa: F403
 from config.settings.logging import LOGGING as LOGGING
 from config.settings.mail import *  # noqa: F403
 from config.settings.media import *  # noqa: F403
+from config.settings.openapi import SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS
 from config.settings.paths import BASE_DIR as BASE_DIR
 from config.settings.paths import VAR_DIR as VAR_DIR
 from config.settings.pricing import *  # noqa: F403
@@ -33,6 +34,8 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "rest_framework",
     "django_filters",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
     "channels",
     "core",
     "integrations",
@@ -103,6 +106,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["core.parsers.BoundedJSONParser"],
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "DEFAULT_SCHEMA_CLASS": "core.openapi.schema.ManagementSchema",
     "EXCEPTION_HANDLER": "core.exception_handler.handle_exception",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
     "COERCE_DECIMAL_TO_STRING": True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema_view
 from rest_framework import status
 from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
@@ -12,6 +13,7 @@ from rest_framework.response import Response
 from typing_extensions import override
 
 from core.errors import NotFoundError, ValidationError
+from core.openapi import PAGE, operation, page_parameters
 from core.pagination import LimitOffset
 from core.views import ProjectAPIView
 from integrations.errors import PriceNotFoundError, UnknownProviderError
@@ -39,6 +41,7 @@ else:
     PriceListView = PeriodListView = SyncListView = ListAPIView
 
 
+@extend_schema_view(get=operation("listPrices", "List prices", query=[PAGE], page=PriceSerializer))
 class PricesView(ProjectAPIView, PriceListView):
     serializer_class = PriceSerializer
     filterset_class = PriceFilter
@@ -48,6 +51,9 @@ class PricesView(ProjectAPIView, PriceListView):
         return project_prices(self.project_id)
 
 
+@extend_schema_view(
+    get=operation("listProviderPrices", "Prices of a provider", query=[PAGE], page=PriceSerializer, errors=[404])
+)
 class ProviderPricesView(ProjectAPIView, PriceListView):
     serializer_class = PriceSerializer
     filterset_class = PriceFilter
@@ -61,6 +67,7 @@ class ProviderPricesView(ProjectAPIView, PriceListView):
 
 
 class PriceView(ProjectAPIView):
+    @operation("getPrice", "What a model is priced by", answer=PriceSerializer, errors=[404])
     def get(self, request: Request, provider: str, model: str) -> Response:
         """The entry that the model is priced by, which may have a name without its version."""
         row = applied_price(self.project_id, provider, model) if is_known(provider) else None
@@ -68,6 +75,7 @@ class PriceView(ProjectAPIView):
             raise PriceNotFoundError("No price of this model is known.")
         return Response(PriceSerializer(row).data)
 
+    @operation("setPrice", "Set a price by hand", body=CostsSerializer, answer=PriceSerializer, errors=[404])
     def put(self, request: Request, provider: str, model: str) -> Response:
         _check_name(provider, model)
         wanted = CostsSerializer(data=request.data)
@@ -77,12 +85,22 @@ class PriceView(ProjectAPIView):
         )
         return Response(PriceSerializer(row).data)
 
+    @operation("removePrice", "Take a price set by hand away", status=204, errors=[404])
     def delete(self, request: Request, provider: str, model: str) -> Response:
         _check_name(provider, model)
         remove_price(project_id=self.project_id, provider=provider, model=model, actor=self.actor)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
+@extend_schema_view(
+    get=operation(
+        "listPriceHistory",
+        "Which price counted when",
+        query=[PAGE, PeriodParameters],
+        page=PeriodSerializer,
+        errors=[404],
+    )
+)
 class PriceHistoryView(ProjectAPIView, PeriodListView):
     serializer_class = PeriodSerializer
     filterset_class = PeriodFilter
@@ -96,6 +114,7 @@ class PriceHistoryView(ProjectAPIView, PeriodListView):
 
 
 class PriceSyncView(ProjectAPIView):
+    @operation("syncPrices", "Sync prices from both catalogs", answer=SyncLogSerializer, errors=[409])
     def post(self, request: Request) -> Response:
         log = sync_prices(trigger=PriceSyncLog.Trigger.API, actor=f"{self.actor} of {self.project_id}")
         return Response(SyncLogSerializer(log).data)
@@ -105,6 +124,14 @@ class SyncHistoryPagination(LimitOffset):
     default_limit = max_limit = SYNC_HISTORY
 
 
+@extend_schema_view(
+    get=operation(
+        "listPriceSyncs",
+        "The last syncs",
+        query=[page_parameters(SYNC_HISTORY, SYNC_HISTORY)],
+        page=SyncLogSerializer,
+    )
+)
 class SyncHistoryView(ProjectAPIView, SyncListView):
     serializer_class = SyncLogSerializer
     pagination_class = SyncHistoryPagination

@@ -1,0 +1,43 @@
+"""The OpenAPI document: `api/schema/`, and the pages `api/docs/` and `api/redoc/` that show it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_DESCRIPTION = """\
+An LLM gateway and prompt hub.
+
+**Management calls** carry `Authorization: Bearer <API key>`, a key with scope `manage`, and `X-Project-Id`, the key's
+own project. Signed-in staff may use the session of the admin instead of a key, with its CSRF token. A `project_id` in
+path, query or body is optional unless it is marked as required, and has to be that of the header.
+
+**Gateway calls** carry a key with scope `gateway`; **OTLP exports** any usable key. `X-Project-Id` is optional there.
+
+Every failure is `{"error": {"message", "type", "code"}}`, with `details` (field → messages) where a management call is
+wrong in a field. Lists are `{"count", "next", "previous", "results"}`. Times are ISO 8601 in UTC, prices decimal
+strings, measured money and rates numbers. Every response has an `x-request-id`.
+"""
+
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "TITLE": "Prompt Gateway",
+    "DESCRIPTION": _DESCRIPTION,
+    "VERSION": "1.0.0",
+    "OAS_VERSION": "3.1.1",
+    "SERVERS": [{"url": "/", "description": "This service"}],
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_AUTHENTICATION": [],
+    "SCHEMA_PATH_PREFIX": "/api/",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+    # The validator's badge would be fetched from its maker.
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None, "tryItOutEnabled": True},
+    "POSTPROCESSING_HOOKS": [
+        "analytics.openapi.add_exports",
+        "gateway.openapi.add_gateway",
+        "core.openapi.shapes.add_shapes",
+        "gateway.openapi.add_bounds",
+        "core.openapi.document.finish",
+    ],
+}

@@ -1,0 +1,56 @@
+"""What the document has once: security schemes, shared headers, tags in the order people read them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+BEARER, PROJECT_ID, STAFF = "bearer", "projectId", "staffSession"
+
+REQUEST_ID = {"x-request-id": {"$ref": "#/components/headers/RequestId"}}
+MANAGEMENT_SECURITY: list[dict[str, Any]] = [{BEARER: [], PROJECT_ID: []}, {STAFF: [], PROJECT_ID: []}]
+KEY_SECURITY: list[dict[str, Any]] = [{BEARER: [], PROJECT_ID: []}, {BEARER: []}]
+
+_SCHEMES = {
+    BEARER: {"type": "http", "scheme": "bearer", "description": "An API key of the service: `svc_…`."},
+    PROJECT_ID: {"type": "apiKey", "in": "header", "name": "X-Project-Id", "description": "The project's UUID."},
+    STAFF: {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "sessionid",
+        "description": "A session of the admin. Calls that change something carry `X-CSRFToken` as well.",
+    },
+}
+_HEADERS = {
+    "RequestId": {"description": "Names this request in logs and in the request log.", "schema": {"type": "string"}}
+}
+_TAGS = {
+    "gateway": "Chat completions in OpenAI's dialect.",
+    "agent": "The in-app agent.",
+    "sessions": "Requests that belong together, and what people say about them.",
+    "requests": "The request log.",
+    "search": "Text search of the request log.",
+    "scores": "Judgements of requests.",
+    "metrics": "Figures about a project.",
+    "telemetry": "Spans and logs of sessions.",
+    "otlp": "Where OpenTelemetry exporters send to.",
+    "prompts": "Managed prompts and their versions.",
+    "rollouts": "Moving traffic from one prompt version to another in stages.",
+    "playground": "Trying models out.",
+    "integrations": "Access to providers.",
+    "pricing": "What models cost.",
+    "settings": "How the gateway treats a project's requests.",
+    "usage": "What is used of the limits.",
+    "cache": "Kept answers.",
+    "keys": "API keys.",
+}
+
+
+def finish(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """A hook of the generator, the last one."""
+    components = result.setdefault("components", {})
+    components["securitySchemes"] = _SCHEMES
+    components["headers"] = _HEADERS
+    used = {tag for path in result["paths"].values() for operation in path.values() for tag in operation["tags"]}
+    known = {name: text for name, text in _TAGS.items() if name in used}
+    result["tags"] = [{"name": name, "description": text} for name, text in known.items()]
+    return result

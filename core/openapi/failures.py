@@ -1,0 +1,40 @@
+"""The failures of management calls, by status."""
+
+from __future__ import annotations
+
+from typing import NotRequired
+
+from drf_spectacular.utils import OpenApiResponse
+from typing_extensions import TypedDict
+
+from core.openapi.shapes import reference
+
+ERRORS = {
+    400: "Something in the request is wrong; `details` names the field.",
+    401: "No usable key or session, or not of the project that `X-Project-Id` names.",
+    403: "The key lacks the scope `manage`, the CSRF token is missing, or a `project_id` differs from the header's.",
+    404: "There is no such thing in this project.",
+    406: "`Accept` names nothing that this path answers with.",
+    409: "The state it is in does not allow this.",
+    413: "The body is too large.",
+    415: "The body is not JSON.",
+    422: "A template variable is missing or of the wrong type.",
+    429: "Too many calls; `Retry-After` says when the next one may come.",
+    500: "The service failed. `x-request-id` finds it in the log.",
+    503: "The database, the analytics store or the cache does not answer, or the query would pass its limits.",
+}
+
+
+class Failure(TypedDict):
+    message: str
+    type: str
+    code: str
+    details: NotRequired[dict[str, list[str]]]
+
+
+class ErrorBody(TypedDict):
+    error: Failure
+
+
+def failures(*statuses: int) -> dict[int, OpenApiResponse]:
+    return {status: OpenApiResponse(reference(ErrorBody), description=ERRORS[status]) for status in sorted(statuses)}

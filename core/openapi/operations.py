@@ -1,0 +1,110 @@
+"""The one decorator of views: what a management call is named, takes and answers.
+
+    @operation("listThings", "List things", query=[PAGE, ThingParameters], page=Thing)
+    def get(self, request: Request) -> Response: ...
+
+Shapes are serializers or typed dictionaries. What every management call has in common (credentials, `project_id`, the
+failures, `x-request-id`) is added here and in `core.openapi.schema`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, TypeVar
+
+from django.http.response import HttpResponseBase
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers
+
+from core.openapi.failures import failures
+from core.openapi.shapes import page_of, reference
+from core.pagination import DEFAULT_LIMIT, MAXIMUM_LIMIT, MAXIMUM_OFFSET
+
+Handler = TypeVar("Handler", bound=Callable[..., HttpResponseBase])
+Shape = Any
+
+_ALWAYS = (400, 401, 403, 406, 500, 503)
+_WITH_BODY = (413, 415)
+_SUCCESS = {200: "Done.", 201: "Made.", 204: "Gone; the answer has no body."}
+
+
+class PROJECT(serializers.Serializer[Any]):
+    project_id = serializers.UUIDField(required=False, help_text="The project of the header.")
+
+
+def page_parameters(default: int = DEFAULT_LIMIT, maximum: int = MAXIMUM_LIMIT) -> type[serializers.Serializer[Any]]:
+    limits = {
+        "limit": serializers.IntegerField(required=False, default=default, min_value=1, max_value=maximum),
+        "offset": serializers.IntegerField(required=False, default=0, min_value=0, max_value=MAXIMUM_OFFSET),
+    }
+    return type(f"PageParameters{default}", (serializers.Serializer,), limits)
+
+
+PAGE = page_parameters()
+
+
+def operation(
+    operation_id: str,
+    summary: str,
+    *,
+    query: Sequence[Shape] = (),
+    body: Shape = None,
+    answer: Shape = None,
+    page: Shape = None,
+    page_fields: Mapping[str, Shape] | None = None,
+    status: int = 200,
+    also: Mapping[int, Shape] | None = None,
+    errors: Sequence[int] = (),
+    media_type: str = "application/json",
+    description: str | None = None,
+) -> Callable[[Handler], Handler]:
+    """`page` is the shape of one result of a list, `page_fields` what the list says besides; `also` are further
+    successes. Without `description` the handler's docstring is shown."""
+    said = _page(page, page_fields or {}) if page is not None else answer
+    statuses = {*_ALWAYS, *errors, *(_WITH_BODY if body is not None else ())}
+    responses: dict[Any, Any] = {
+        code if media_type == "application/json" else (code, media_type): OpenApiResponse(
+            _known(shape), description=_SUCCESS[code]
+        )
+        for code, shape in {status: said, **(also or {})}.items()
+    }
+    decorate: Callable[[Handler], Handler] = extend_schema(
+        operation_id=operation_id,
+        summary=summary,
+        description=description,
+        parameters=[PROJECT, *query],
+        request=body,
+        responses={**responses, **failures(*statuses)},
+    )
+    return decorate
+
+
+def _is_serializer(shape: Shape) -> bool:
+    return isinstance(shape, serializers.BaseSerializer) or (
+        isinstance(shape, type) and issubclass(shape, serializers.BaseSerializer)
+    )
+
+
+def _known(shape: Shape) -> Shape:
+    """What the generator takes: a serializer or a schema."""
+    return shape if shape is None or isinstance(shape, dict) or _is_serializer(shape) else reference(shape)
+
+
+def _page(result: Shape, more: Mapping[str, Shape]) -> Shape:
+    return _serializer_page(result) if _is_serializer(result) else page_of(_known(result), **more)
+
+
+@cache
+def _serializer_page(result: type[serializers.Serializer[Any]]) -> type[serializers.Serializer[Any]]:
+    fields: dict[str, Any] = {
+        "count": serializers.IntegerField(min_value=0, help_text="Of all pages."),
+        "next": serializers.URLField(allow_null=True),
+        "previous": serializers.URLField(allow_null=True),
+        "results": result(many=True),
+    }
+    return type(f"{result.__name__.removesuffix('Serializer')}Page", (serializers.Serializer,), fields)
+
+
+def path_parameter(name: str, kind: Any, description: str) -> OpenApiParameter:
+    return OpenApiParameter(name, kind, OpenApiParameter.PATH, required=True, description=description)

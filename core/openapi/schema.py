@@ -1,0 +1,51 @@
+"""What the generator cannot see in a view, for all of them: credentials, tags, which GET is a list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.openapi import AutoSchema
+from typing_extensions import override
+
+from core.openapi.document import MANAGEMENT_SECURITY, REQUEST_ID
+
+_TAGS: dict[tuple[str, ...], str] = {("prompts", "rollouts"): "rollouts", ("projects", "sessions"): "telemetry"}
+
+
+class ManagementSchema(AutoSchema):
+    """REST framework's DEFAULT_SCHEMA_CLASS."""
+
+    @override
+    def get_auth(self) -> list[dict[str, Any]]:
+        return MANAGEMENT_SECURITY
+
+    @override
+    def get_tags(self) -> list[str]:
+        """The first word of the path behind `api/llm/`; `prompts/rollouts` has one of its own."""
+        words = [word for word in self._tokenize_path() if word != "llm"]
+        return [_TAGS.get(tuple(words[:2]), words[0])]
+
+    @override
+    def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:
+        described = super().get_operation(*args, **kwargs)
+        if described is not None:
+            described["operationId"] = described["operationId"].format(last=self.path.rpartition("/")[2])
+            if "summary" in described:
+                described["summary"] = described["summary"].format(last=self.path.rpartition("/")[2])
+            for response in described["responses"].values():
+                response["headers"] = REQUEST_ID
+        return described
+
+    @override
+    def _is_list_view(self, serializer: Any = None) -> bool:
+        # Asked with a serializer, it would wrap an envelope that `operation` has made into a second one.
+        return serializer is None and super()._is_list_view()
+
+    @override
+    def _get_filter_parameters(self) -> list[dict[str, Any]]:
+        filters = getattr(self.view, "filterset_class", None)
+        if filters is not None:
+            # Where the generator looks for the model; the view's own rows are those of a project it does not have.
+            self.view.queryset = filters._meta.model._default_manager.none()  # type: ignore[attr-defined]  # views of lists have it
+        found: list[dict[str, Any]] = super()._get_filter_parameters()  # type: ignore[no-untyped-call]  # of the package
+        return found

@@ -1,0 +1,42 @@
+"""Answers that no serializer writes: typed dictionaries, which become components of the document by their names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+_REF = "#/components/schemas/{name}"
+# Also reached while the document is made, for shapes that only hooks name.
+_shapes: dict[Any, None] = {}
+
+
+def reference(shape: Any) -> dict[str, Any]:
+    """The schema of a typed dictionary, a struct or any type made of them."""
+    _shapes[shape] = None
+    schemas, _ = msgspec.json.schema_components([shape], ref_template=_REF)
+    return dict(schemas[0])
+
+
+def page_of(results: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """The envelope of lists around the schema of one result; `more` are fields that the list has besides."""
+    link: dict[str, Any] = {"type": ["string", "null"], "format": "uri"}
+    properties: dict[str, Any] = {
+        "count": {"type": "integer", "minimum": 0, "description": "Of all pages."},
+        "next": link,
+        "previous": link,
+        "results": {"type": "array", "items": results},
+        **{name: reference(shape) for name, shape in more.items()},
+    }
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def add_shapes(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """A hook of the generator: the components of every shape that was referred to."""
+    components = msgspec.json.schema_components(list(_shapes), ref_template=_REF)[1]
+    schemas = result.setdefault("components", {}).setdefault("schemas", {})
+    doubled = sorted(set(schemas) & set(components))
+    if doubled:
+        raise ValueError(f"Two components are called the same: {', '.join(doubled)}")
+    schemas.update(components)
+    return result

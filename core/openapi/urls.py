@@ -1,0 +1,13 @@
+"""The document's paths, below `api/`."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from core.openapi.views import DocumentView, RedocView, SwaggerView
+
+urlpatterns = [
+    path("schema/", DocumentView.as_view(), name="openapi"),
+    path("docs/", SwaggerView.as_view(), name="openapi-docs"),
+    path("redoc/", RedocView.as_view(), name="openapi-redoc"),
+]

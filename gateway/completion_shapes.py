@@ -1,0 +1,66 @@
+"""What the gateway answers, for the OpenAPI document. Providers of OpenAI's dialect add fields of their own."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+
+class CompletionUsage(TypedDict):
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+class CompletionMessage(TypedDict):
+    role: str
+    content: NotRequired[str | None]
+    tool_calls: NotRequired[list[dict[str, Any]] | None]
+
+
+class CompletionChoice(TypedDict):
+    index: int
+    message: CompletionMessage
+    finish_reason: str | None
+
+
+class ChatCompletion(TypedDict):
+    id: str
+    object: Literal["chat.completion"]
+    created: int
+    model: str
+    choices: list[CompletionChoice]
+    usage: CompletionUsage
+
+
+class CompletionDelta(TypedDict):
+    role: NotRequired[str]
+    content: NotRequired[str | None]
+    tool_calls: NotRequired[list[dict[str, Any]]]
+
+
+class ChunkChoice(TypedDict):
+    index: int
+    delta: CompletionDelta
+    finish_reason: str | None
+
+
+class ChatCompletionChunk(TypedDict):
+    id: str
+    object: Literal["chat.completion.chunk"]
+    created: int
+    model: str
+    choices: list[ChunkChoice]
+    usage: NotRequired[CompletionUsage | None]
+
+
+class ModelPrefix(TypedDict):
+    id: str
+    object: Literal["model"]
+    created: int
+    owned_by: str
+    enabled: bool
+
+
+class ModelList(TypedDict):
+    object: Literal["list"]
+    data: list[ModelPrefix]

@@ -1,0 +1,33 @@
+"""What the integrations API answers, for the OpenAPI document."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NotRequired, TypedDict
+
+
+class IntegrationTest(TypedDict):
+    tested_at: datetime
+    ok: bool | None
+    reason: str
+
+
+class IntegrationEntry(TypedDict):
+    """Secrets are masked."""
+
+    provider: str
+    api_key: str
+    enabled: bool
+    base_url: str
+    usable: bool
+    last_test: IntegrationTest | None
+    created_at: datetime
+    updated_at: datetime
+    api_version: NotRequired[str]
+    deployment: NotRequired[str]
+    region: NotRequired[str]
+    project: NotRequired[str]
+    location: NotRequired[str]
+    access_key_id: NotRequired[str]
+    secret_access_key: NotRequired[str]
+    session_token: NotRequired[str]

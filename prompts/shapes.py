@@ -1,0 +1,82 @@
+"""What the prompts API answers where no serializer says it, for the OpenAPI document."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal, TypedDict
+from uuid import UUID
+
+
+class PromptVersionHead(TypedDict):
+    id: UUID
+    version_number: int
+    is_active: bool
+    commit_message: str
+    created_by: str
+    created_at: datetime
+
+
+class PromptVersionEntry(PromptVersionHead):
+    config_id: UUID
+    system_prompt: str
+    model: str
+    temperature: float | None
+    max_tokens: int | None
+    variables: list[dict[str, Any]]
+    tools: list[dict[str, Any]]
+    response_format: dict[str, Any] | None
+
+
+class PromptVersionUsage(TypedDict):
+    request_count: int
+    last_served_at: datetime | None
+
+
+class PromptVersionDetail(PromptVersionEntry):
+    usage: PromptVersionUsage | None
+
+
+class PromptLine(TypedDict):
+    kind: Literal["equal", "changed", "removed", "added"]
+    from_line: int | None
+    from_text: str | None
+    to_line: int | None
+    to_text: str | None
+
+
+PromptChange = TypedDict(
+    "PromptChange", {"name": str, "kind": Literal["changed", "removed", "added"], "from": Any, "to": Any}
+)
+PromptDiff = TypedDict(
+    "PromptDiff",
+    {
+        "from": PromptVersionHead,
+        "to": PromptVersionHead,
+        "system_prompt": list[PromptLine],
+        "variables": list[PromptChange],
+        "tools": list[PromptChange],
+        "parameters": list[PromptChange],
+    },
+)
+
+
+class PromptDocument(TypedDict):
+    format: str
+    format_version: int
+    exported_at: datetime
+    configs: list[dict[str, Any]]
+
+
+class ImportedConfigOutcome(TypedDict):
+    name: str
+    created: bool
+    versions_added: list[int]
+    versions_skipped: list[int]
+
+
+class PromptImport(TypedDict):
+    dry_run: bool
+    configs_created: int
+    versions_added: int
+    versions_skipped: int
+    configs: list[ImportedConfigOutcome]

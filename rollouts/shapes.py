@@ -1,0 +1,104 @@
+"""What the rollouts API answers, for the OpenAPI document."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal, TypedDict
+from uuid import UUID
+
+
+class RolloutStageEntry(TypedDict):
+    number: int
+    weight: int
+    min_duration_minutes: int
+    min_requests: int
+    status: Literal["pending", "active", "completed", "skipped", "rolled_back"]
+    entered_at: datetime | None
+    left_at: datetime | None
+
+
+class RolloutEvaluation(TypedDict):
+    status: str | None
+    decision: str | None
+    reason: str | None
+    explanation: str | None
+    overdue: bool | None
+    decided_at: datetime
+
+
+class RolloutEntry(TypedDict):
+    id: UUID
+    project_id: UUID
+    config_id: UUID
+    config_name: str
+    baseline_version_id: UUID
+    baseline_version_number: int
+    target_version_id: UUID
+    target_version_number: int
+    name: str
+    mode: Literal["auto", "manual"]
+    allocation_type: Literal["random", "user_sticky", "session_sticky"]
+    policy: dict[str, Any]
+    status: Literal["pending", "running", "paused", "completed", "rolled_back"]
+    current_stage: int | None
+    current_weight: int | None
+    stages: list[RolloutStageEntry]
+    evaluation: RolloutEvaluation | None
+    created_by: str
+    created_at: datetime
+    started_at: datetime | None
+    stage_started_at: datetime | None
+    ended_at: datetime | None
+
+
+class RolloutTransitionEntry(TypedDict):
+    id: int
+    action: str
+    from_status: str
+    to_status: str
+    from_stage: int
+    to_stage: int
+    actor: str
+    reason: str
+    figures: Any
+    created_at: datetime
+
+
+class RolloutDetail(RolloutEntry):
+    transitions: list[RolloutTransitionEntry]
+
+
+class RolloutArm(TypedDict):
+    version_id: UUID
+    version_number: int
+    request_count: int
+    error_count: int
+    error_rate: float
+    average_latency_ms: float | None
+    p95_latency_ms: float | None
+    total_cost_usd: float
+    average_cost_usd: float
+    unpriced_request_count: int
+    fallback_request_count: int
+
+
+class RolloutComparison(TypedDict):
+    rollout_id: UUID
+    rollout_status: str
+    mode: str
+    current_stage: int | None
+    overall_status: Literal["passing", "failing", "inconclusive"]
+    decision: str
+    reason: str
+    explanation: str
+    target: RolloutArm
+    baseline: RolloutArm
+    metrics: Any
+    sample_ratio: Any
+    minutes_evaluated: int
+    target_requests_evaluated: int
+    stage_requests_evaluated: int
+    overdue: bool
+    evaluated_through: Any
+    evaluated_at: datetime | None
+    formula: Any
