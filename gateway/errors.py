@@ -7,7 +7,8 @@ ApplicationError
 │   ├── UnsupportedError            400 unsupported_parameter
 │   └── MethodNotAllowedError       405
 ├── GuardrailError                  400 guardrail_error: prompt_too_long, blocked_topic, pii_detected, prompt_injection,
-│                                       blocked_tool, low_quality
+│   │                                   blocked_tool
+│   └── LowQualityError                 400 low_quality
 ├── ModelNotFoundError              404 model_not_found
 ├── PromptConfigNotFoundError       404 prompt_config_not_found
 ├── RateLimitedError                429 rate_limit_error: requests_per_minute, tokens_per_minute
@@ -47,6 +48,10 @@ class GuardrailError(ApplicationError):
     status = 400
     type = "guardrail_error"
     code = "blocked_topic"
+
+
+class LowQualityError(GuardrailError):
+    code = "low_quality"
 
 
 class ModelNotFoundError(NotFoundError):

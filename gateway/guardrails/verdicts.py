@@ -20,6 +20,8 @@ class Action(StrEnum):
     BLOCKED = "blocked"
     MASKED = "masked"
     CHANGED = "changed"
+    PASSED = "passed"  # of low_quality: it was judged, and good enough
+    SKIPPED = "skipped"  # of low_quality: it could not be judged
 
 
 class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):

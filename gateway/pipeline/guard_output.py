@@ -22,6 +22,8 @@ from gateway.guardrails.settings import TrustMode
 from gateway.guardrails.spoken import spoken_in
 from gateway.guardrails.verdicts import Action, Guardrail, Stage, Verdict
 from gateway.pipeline.context import Account, RequestContext
+from gateway.pipeline.quality import grade_later, hold_to
+from gateway.runtime import Runtime
 from integrations.providers.base import StreamEvent
 from integrations.providers.surrogates import lenient
 
@@ -36,23 +38,25 @@ T = TypeVar("T")
 class OutputGuard:
     """For one answer. Raises GuardrailError (400) for what must not go out; what was found is in `account.verdicts`."""
 
-    def __init__(self, context: RequestContext, account: Account) -> None:
+    def __init__(self, runtime: Runtime, context: RequestContext, account: Account) -> None:
         guardrails = context.snapshot.settings.guardrails
         wanted = context.request.response_format
-        self._account = account
-        self._context = context
+        self._runtime, self._context, self._account = runtime, context, account
         self._enforced = guardrails.trust_mode is TrustMode.ENFORCE
         self._checks = OutputChecks(guardrails, self._texts, json_content=wanted is not None and wanted.type != "text")
         self._stream = StreamGuard(self._checks)
         self._noted: set[Found] = set()
         self._waiting: list[StreamEvent] = []
+        self._least_quality = guardrails.min_quality_score
         self.began = False
 
     async def whole(self, body: bytes) -> bytes:
         """The chat completion that may go out."""
         guarded = await self._run([body], lambda: _guarded(self._checks, body))
         self._note()
-        return guarded if self._enforced else body
+        body = guarded if self._enforced else body
+        await self._grade(body)
+        return body
 
     async def let_through(self, events: list[StreamEvent]) -> list[StreamEvent]:
         """What of a stream may go out now: nothing before the first output, so that a refusal can still be a status."""
@@ -63,24 +67,40 @@ class OutputGuard:
         self._note()
         if not self.began:
             self._waiting += out
-            if not any(event.has_output for event in out):
+            # An answer that is graded before it goes out goes out whole.
+            if self._least_quality is not None or not any(event.has_output for event in out):
                 return []
             self.began, out = True, self._waiting
         return out
 
     async def last(self, events: list[StreamEvent]) -> list[StreamEvent]:
-        """What was held, with the last events of the stream."""
+        """What was held, with the last events of the stream; none when it broke."""
         if not self._enforced:
-            data = b"".join([*self._account.response, sse.frame_all(events)])
-            await self._run([data], lambda: _guarded(self._checks, assembled(data)))
+            data = assembled(b"".join([*self._account.response, sse.frame_all(events)]))
+            await self._run([data], lambda: _guarded(self._checks, data))
             self._note()
+            if events:
+                await self._grade(data)
             return events
         out = await self._run([event.data for event in events], lambda: self._stream.close(events))
         self._note()
-        if self.began:
-            return out
+        if not self.began:
+            out = self._waiting + out
+        if self._least_quality is not None:
+            if not events:
+                # Of an answer that cannot be graded nothing goes out.
+                return []
+            await self._grade(assembled(sse.frame_all(out)))
         self.began = True
-        return self._waiting + out
+        return out
+
+    async def _grade(self, body: bytes) -> None:
+        if self._least_quality is None:
+            return
+        if self._enforced:
+            await hold_to(self._least_quality, self._runtime, self._context, self._account, body)
+        else:
+            grade_later(self._least_quality, self._runtime, self._context, self._account, body)
 
     def _texts(self) -> list[str]:
         return [spoken.text for spoken in spoken_in(self._context.fields)]

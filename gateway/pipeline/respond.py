@@ -7,12 +7,13 @@ import time
 
 from core.errors import ApplicationError
 from gateway import headers, sse
-from gateway.errors import GuardrailError, from_provider
+from gateway.errors import GuardrailError, LowQualityError, from_provider
 from gateway.pipeline.call import OpenStream, complete, open_stream, too_large, too_slow
 from gateway.pipeline.context import Account, Attempt, RequestContext
 from gateway.pipeline.contract import hold_stream, hold_whole, schema_of
 from gateway.pipeline.guard_output import OutputGuard
 from gateway.pipeline.heartbeat import Heartbeat
+from gateway.pipeline.quality import second_try
 from gateway.pipeline.record import estimated_usage, record
 from gateway.pipeline.walk import failure_of
 from gateway.pipeline.watch import ClientWatch
@@ -28,6 +29,19 @@ _MAX_WARNING_CHARACTERS = 2000
 async def answer_whole(
     runtime: Runtime, context: RequestContext, attempts: list[Attempt], account: Account, reply: Reply
 ) -> None:
+    try:
+        body = await _whole(runtime, context, attempts, account)
+    except LowQualityError as error:
+        body = await second_try(error, account, attempts, lambda left: _whole(runtime, context, left, account))
+    account.response.append(body)
+    schema = schema_of(context.request) if context.request.response_format is not None else None
+    if schema is not None:
+        await hold_whole(schema, account, body)
+    record(runtime, account)
+    await reply.whole(200, body, served_by(account))
+
+
+async def _whole(runtime: Runtime, context: RequestContext, attempts: list[Attempt], account: Account) -> bytes:
     answer = await complete(runtime, context, attempts, account)
     account.first_output = time.perf_counter()
     account.finish_reason = answer.finish_reason
@@ -36,14 +50,9 @@ async def answer_whole(
     if context.snapshot.settings.guardrails.guards_output:
         # Of an answer that is refused, an estimate where the provider has not counted.
         account.output_bytes = len(body) if answer.usage is None else 0
-        body = await OutputGuard(context, account).whole(body)
+        body = await OutputGuard(runtime, context, account).whole(body)
     account.output_bytes = len(answer.body)
-    account.response.append(body)
-    schema = schema_of(context.request) if context.request.response_format is not None else None
-    if schema is not None:
-        await hold_whole(schema, account, body)
-    record(runtime, account)
-    await reply.whole(200, body, served_by(account))
+    return body
 
 
 async def answer_stream(
@@ -60,14 +69,35 @@ async def answer_stream(
             await reply.start_stream(served_by(account))
         await reply.part(sse.HEARTBEAT)
 
-    guard = OutputGuard(context, account) if context.snapshot.settings.guardrails.guards_output else None
+    async def once(left: list[Attempt]) -> None:
+        await _stream(runtime, context, left, account, reply, heartbeat, watch)
+
     heartbeat = Heartbeat(beat, runtime.loop)
     try:
-        try:
-            stream = await open_stream(runtime, context, attempts, account)
-        except Exception:
-            await heartbeat.settled()
-            raise
+        await once(attempts)
+    except LowQualityError as error:
+        await second_try(error, account, attempts, once)
+    finally:
+        heartbeat.stop()
+
+
+async def _stream(
+    runtime: Runtime,
+    context: RequestContext,
+    attempts: list[Attempt],
+    account: Account,
+    reply: Reply,
+    heartbeat: Heartbeat,
+    watch: ClientWatch,
+) -> None:
+    guarded = context.snapshot.settings.guardrails.guards_output
+    guard = OutputGuard(runtime, context, account) if guarded else None
+    try:
+        stream = await open_stream(runtime, context, attempts, account)
+    except Exception:
+        await heartbeat.settled()
+        raise
+    try:
         try:
             await _relay(runtime, account, stream, reply, heartbeat, guard)
         finally:
@@ -77,8 +107,6 @@ async def answer_stream(
     except GuardrailError:
         await heartbeat.settled()
         raise
-    finally:
-        heartbeat.stop()
 
 
 async def _relay(

@@ -106,7 +106,7 @@ class TestWholeAnswers:
         ],
     )
     def test_refuses(self, routed: Routed, message: dict[str, Any], code: str, detail: str) -> None:
-        checks = {"blocked_output_topics": ["atom bomb"], "blocked_tools": ["delete_all"]}
+        checks: dict[str, Any] = {"blocked_output_topics": ["atom bomb"], "blocked_tools": ["delete_all"]}
         project = guarded(routed, [whole(message)], **checks)
         response = project.post(body())
         told = assert_error(response, 400, code, type="guardrail_error")
@@ -201,8 +201,9 @@ class TestStreams:
         assert kept_response(project, response) == ""
 
     def test_breaks_off_with_an_error_once_something_was_sent(self, routed: Routed) -> None:
-        said_so_far = [chunk({"content": letter}) for letter in "It was an atom bomb."]
-        project = guarded(routed, [stream(ROLE, *said_so_far, end="hang")], blocked_output_topics=["atom bomb"])
+        # The pause lets the gateway pass on what came before it.
+        steps = stream(ROLE, chunk({"content": "It was an atom "}), 0.3, chunk({"content": "bomb."}), end="hang")
+        project = guarded(routed, [steps], blocked_output_topics=["atom bomb"])
         response = project.post(body(stream=True))
         said = read_stream(response.content)
         assert said.text == "It was an "

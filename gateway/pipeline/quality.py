@@ -1,0 +1,158 @@
+"""Whether an answer is good enough for its project (`min_quality_score`, graded by `judge_model`).
+
+In `enforce` the client waits for the grade, and one other attempt may answer instead of the first. In `monitor` nobody
+waits: the grade becomes a score of the request when it is there. An answer that cannot be graded passes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import msgspec
+from asgiref.sync import sync_to_async
+from django.conf import settings
+
+from core.errors import ApplicationError
+from gateway.errors import GuardrailError, LowQualityError
+from gateway.guardrails.scores import record_verdicts
+from gateway.guardrails.verdicts import Action, Guardrail, Stage, Verdict
+from gateway.judging.rubric import Criterion
+from gateway.pipeline.context import Account, Attempt, RequestContext
+from gateway.pipeline.record import estimated_usage
+from gateway.runtime import Runtime
+
+T = TypeVar("T")
+
+logger = logging.getLogger("gateway.request")
+
+_HIGHEST = 100
+_REASON_CHARACTERS = 200
+# Of one worker, in `monitor`; what comes while so many are being graded is not.
+_MOST_AT_ONCE = 32
+_grading: set[asyncio.Task[None]] = set()
+_TAKEN_ALL_IN_ALL = Criterion("quality", "taken all in all, a good answer: right, complete, clear, to the point")
+
+
+async def hold_to(least: float, runtime: Runtime, context: RequestContext, account: Account, body: bytes) -> None:
+    """Raises LowQualityError for a chat completion whose first choice is graded lower. The verdict is in `account`."""
+    seconds = min(settings.JUDGE_SECONDS, runtime.patience.left(account.started))
+    verdict = await _verdict(least, runtime, context, account.request_id, body, bad=Action.BLOCKED, seconds=seconds)
+    account.verdicts += (verdict,)
+    if verdict.action is Action.BLOCKED:
+        raise LowQualityError(f"The answer was graded {verdict.detail}")
+
+
+def grade_later(least: float, runtime: Runtime, context: RequestContext, account: Account, body: bytes) -> None:
+    if len(_grading) >= _MOST_AT_ONCE:
+        logger.warning("quality.not_graded request_id=%s reason=busy", account.request_id)
+        return
+    task = asyncio.create_task(_grade_aside(least, runtime, context, account.request_id, body))
+    _grading.add(task)
+    task.add_done_callback(_grading.discard)
+
+
+async def second_try(
+    error: LowQualityError, account: Account, attempts: list[Attempt], call: Callable[[list[Attempt]], Awaitable[T]]
+) -> T:
+    """The answer of another attempt. Raises `error` when nobody else is left, or can answer."""
+    left = _behind(account, attempts)
+    if not left:
+        raise error
+    try:
+        return await call(left)
+    except GuardrailError:
+        raise
+    except ApplicationError as failure:
+        raise error from failure
+
+
+def _behind(account: Account, attempts: list[Attempt]) -> list[Attempt]:
+    """The attempts behind the one whose answer was too bad, which becomes a failed one; empty when none is left."""
+    place = next(
+        (i for i, one in enumerate(attempts) if (one.provider, one.model) == (account.provider, account.model)), None
+    )
+    left = [] if place is None else attempts[place + 1 :]
+    if place is None or not left:
+        return []
+    usage = account.usage or estimated_usage(account)
+    account.note_failure(
+        attempts[place], account.served_seconds or 0.0, status=200, error=Guardrail.LOW_QUALITY.value, usage=usage
+    )
+    account.usage, account.usage_estimated, account.served_seconds = None, False, None
+    account.output_bytes, account.first_output, account.finish_reason = 0, 0.0, ""
+    account.response.clear()
+    return left
+
+
+async def _verdict(
+    least: float,
+    runtime: Runtime,
+    context: RequestContext,
+    request_id: str,
+    body: bytes,
+    *,
+    bad: Action,
+    seconds: float,
+) -> Verdict:
+    # The judge is asked through this very pipeline.
+    from gateway.judging.judge import judge_answer
+
+    message = _first_message(body)
+    if message is None:
+        return _not_judged("the answer holds no message")
+    judgement = await judge_answer(
+        runtime,
+        context.snapshot,
+        context.fields["messages"],
+        message,
+        request_id=request_id,
+        seconds=seconds,
+        criteria=(_TAKEN_ALL_IN_ALL,),
+    )
+    if judgement.error is not None:
+        return _not_judged(judgement.error.message)
+    score = judgement.grades[_TAKEN_ALL_IN_ALL.name].score
+    detail = f"{score:g} of {_HIGHEST}, at least {least:g} is wanted"
+    return Verdict(
+        Guardrail.LOW_QUALITY, Stage.OUTPUT, bad if score < least else Action.PASSED, detail, score / _HIGHEST
+    )
+
+
+def _not_judged(reason: str) -> Verdict:
+    return Verdict(
+        Guardrail.LOW_QUALITY, Stage.OUTPUT, Action.SKIPPED, f"not judged: {reason[:_REASON_CHARACTERS]}", 0.0
+    )
+
+
+async def _grade_aside(least: float, runtime: Runtime, context: RequestContext, request_id: str, body: bytes) -> None:
+    try:
+        verdict = await _verdict(
+            least, runtime, context, request_id, body, bad=Action.FLAGGED, seconds=settings.JUDGE_SECONDS
+        )
+        record = sync_to_async(record_verdicts, thread_sensitive=False)
+        await record(context.snapshot.project_id, {request_id: [verdict]})
+    except Exception:
+        # Nobody waits for it, and nothing else would tell.
+        logger.exception("quality.failed request_id=%s", request_id)
+
+
+class _Choice(msgspec.Struct):
+    message: dict[str, Any]
+
+
+class _Completion(msgspec.Struct):
+    choices: list[_Choice]
+
+
+_decode = msgspec.json.Decoder(_Completion).decode
+
+
+def _first_message(body: bytes) -> dict[str, Any] | None:
+    try:
+        choices = _decode(body).choices
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return choices[0].message if choices else None
