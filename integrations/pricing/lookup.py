@@ -16,6 +16,7 @@ _VERSION = re.compile(r"(?:[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|latest|default))
 _PRICED_LIKE = {"azure_openai": "openai", "google_vertex": "google"}
 # A provider whose models all cost the same is listed once, under this name.
 ANY_MODEL = "*"
+_FINE_TUNED = "ft:"
 # Providers whose model ids name the vendor first.
 _VENDOR_PREFIXED = ("openai/", "azure/", "meta-llama/")
 
@@ -46,6 +47,9 @@ def spellings(model: str) -> list[str]:
     names += [base, f"{base}-latest"]
     # Azure writes gpt-35-turbo where OpenAI writes gpt-3.5-turbo.
     names += [name.replace("gpt-35-", "gpt-3.5-") for name in (lower, base) if name.startswith("gpt-35-")]
+    if lower.startswith(_FINE_TUNED):
+        # ft:gpt-4o-mini-2024-07-18:owner:name:id is listed by what it was made of.
+        names.append(":".join(lower.split(":")[:2]))
     for prefix in _VENDOR_PREFIXED:
         if lower.startswith(prefix):
             names += [lower.removeprefix(prefix), base.removeprefix(prefix)]

@@ -120,6 +120,7 @@ TABLE = {
     ("openai", "gpt-3.5-turbo"): MINI,
     ("mistral", "mistral-small-latest"): BARE,
     ("together", "meta-llama/llama-3.3-70b"): MINI,
+    ("openai", "ft:gpt-4o-2024-08-06"): CLAUDE,
     ("sandbox", "*"): BARE,
 }
 
@@ -132,6 +133,8 @@ TABLE = {
         ("openai", "gpt-4o-2024-08-06", GPT_4O),
         ("openai", "gpt-3.5-turbo-0125", MINI),
         ("openai", "GPT-4o", GPT_4O),
+        ("openai", "ft:gpt-4o-2024-08-06:acme::Ab12", CLAUDE),
+        ("openai", "ft:gpt-4o:acme::Ab12", None),
         ("azure_openai", "gpt-4o-2024-08-06", GPT_4O),
         ("azure_openai", "gpt-35-turbo", MINI),
         ("mistral", "mistral-small-2503", BARE),
