@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: serve test demo bench bench-analytics lint types imports migrations check lock clean
+.PHONY: serve test demo bench bench-analytics lint types imports migrations openapi check lock clean
 
 serve: $(READY)
 	$(BIN)/python manage.py serve
@@ -34,7 +34,10 @@ imports: $(READY)
 migrations: $(READY)
 	$(BIN)/python manage.py makemigrations --check --dry-run
 
-check: lint imports types migrations
+openapi: $(READY)
+	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file $(VENV)/openapi.yaml
+
+check: lint imports types migrations openapi
 
 # The lock names versions and hashes only; chdb-core's unused pandas and pyarrow stay out (see pyproject.toml).
 lock: $(READY)

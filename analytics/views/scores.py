@@ -16,7 +16,7 @@ from analytics.models import REQUEST_ID_CHARACTERS
 from analytics.paths import require_id
 from analytics.serializers.scores import NewScoreSerializer, ScoreBatchSerializer, ScoreSerializer
 from analytics.shapes import ScoreBatchResult, ScoreEntry
-from core.openapi import PAGE, operation, page_parameters
+from core.openapi import JSON, PAGE, operation, page_parameters
 from core.pagination import MAXIMUM_LIMIT, LimitOffset
 from core.views import ProjectAPIView
 
@@ -59,7 +59,7 @@ class ScoresView(_ScoreListView):
         body=NewScoreSerializer,
         answer=ScoreEntry,
         status=201,
-        also={200: ScoreEntry},
+        also={(200, JSON): ScoreEntry},
         errors=[409],
     )
     def post(self, request: Request) -> Response:

@@ -19,7 +19,7 @@ ERRORS = {
     413: "The body is too large.",
     415: "The body is not JSON.",
     422: "A template variable is missing or of the wrong type.",
-    429: "Too many calls; `Retry-After` says when the next one may come.",
+    429: "Too many calls, where `Retry-After` says when the next one may come, or a budget is used up.",
     500: "The service failed. `x-request-id` finds it in the log.",
     503: "The database, the analytics store or the cache does not answer, or the query would pass its limits.",
 }

@@ -24,6 +24,8 @@ from core.pagination import DEFAULT_LIMIT, MAXIMUM_LIMIT, MAXIMUM_OFFSET
 Handler = TypeVar("Handler", bound=Callable[..., HttpResponseBase])
 Shape = Any
 
+JSON = "application/json"
+
 _ALWAYS = (400, 401, 403, 406, 500, 503)
 _WITH_BODY = (413, 415)
 _SUCCESS = {200: "Done.", 201: "Made.", 204: "Gone; the answer has no body."}
@@ -54,20 +56,18 @@ def operation(
     page: Shape = None,
     page_fields: Mapping[str, Shape] | None = None,
     status: int = 200,
-    also: Mapping[int, Shape] | None = None,
+    also: Mapping[tuple[int, str], Shape] | None = None,
     errors: Sequence[int] = (),
-    media_type: str = "application/json",
+    media_type: str = JSON,
     description: str | None = None,
 ) -> Callable[[Handler], Handler]:
     """`page` is the shape of one result of a list, `page_fields` what the list says besides; `also` are further
-    successes. Without `description` the handler's docstring is shown."""
+    successes by status and media type. Without `description` the handler's docstring is shown."""
     said = _page(page, page_fields or {}) if page is not None else answer
     statuses = {*_ALWAYS, *errors, *(_WITH_BODY if body is not None else ())}
     responses: dict[Any, Any] = {
-        code if media_type == "application/json" else (code, media_type): OpenApiResponse(
-            _known(shape), description=_SUCCESS[code]
-        )
-        for code, shape in {status: said, **(also or {})}.items()
+        key: OpenApiResponse(_known(shape), description=_SUCCESS[key[0]])
+        for key, shape in {(status, media_type): said, **(also or {})}.items()
     }
     decorate: Callable[[Handler], Handler] = extend_schema(
         operation_id=operation_id,

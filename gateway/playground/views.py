@@ -13,6 +13,7 @@ from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from core.openapi import operation
 from core.views import ProjectAPIView
 from gateway.inside import is_served, on_loop
 from gateway.playground.chat import chat_body
@@ -20,6 +21,7 @@ from gateway.playground.comparison import compared
 from gateway.playground.errors import PlaygroundError
 from gateway.playground.serializers import CompareSerializer, PlaygroundSerializer, validated
 from gateway.playground.services import Run, contender_of, run_all, stream_one, streamed_whole
+from gateway.playground.shapes import PlaygroundComparison, PlaygroundResult
 from gateway.runtime import serving_runtime
 
 
@@ -37,6 +39,14 @@ class _PlaygroundView(ProjectAPIView):
 
 
 class PlaygroundView(_PlaygroundView):
+    @operation(
+        "tryModel",
+        "Try a model",
+        body=PlaygroundSerializer,
+        answer=PlaygroundResult,
+        also={(200, "text/event-stream"): {"type": "string"}},
+        errors=[404, 422, 429],
+    )
     def post(self, request: Request) -> HttpResponseBase:
         """One model's answer with what it took. A failure has the status and the error that the gateway gives."""
         given = validated(PlaygroundSerializer, request.data)
@@ -52,6 +62,13 @@ class PlaygroundView(_PlaygroundView):
 
 
 class CompareView(_PlaygroundView):
+    @operation(
+        "compareModels",
+        "Try several models at once",
+        body=CompareSerializer,
+        answer=PlaygroundComparison,
+        errors=[404, 422, 429],
+    )
     def post(self, request: Request) -> Response:
         """Several models' answers, asked for at the same time. A model that fails does so in its own result."""
         given = validated(CompareSerializer, request.data)
