@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+from datetime import timedelta
+
 from celery import shared_task
 
+from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from gateway.alerts.delivery import deliver, due_deliveries
 from gateway.alerts.watch import raise_alerts
+from gateway.guardrails import scores
 from gateway.retention import expire_judgements as expire
 
 
@@ -27,3 +32,12 @@ def watch_budgets() -> None:
 def deliver_alert(delivery_id: int) -> None:
     """One try; what fails is due again later."""
     deliver(delivery_id)
+
+
+@shared_task(name="gateway.score_verdicts")
+def score_verdicts(minutes: int) -> None:
+    """Of requests that came in within so many minutes. Repeatable; longer looks find what came late."""
+    try:
+        scores.score_verdicts(back=timedelta(minutes=minutes))
+    except (AnalyticsUnavailableError, AnalyticsLimitError) as error:
+        logging.getLogger("gateway.guardrails").warning("verdicts.postponed error=%s", type(error).__name__)

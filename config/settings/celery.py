@@ -25,5 +25,13 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "expire-judgements": {"task": "gateway.expire_judgements", "schedule": crontab(hour=3, minute=7)},
     "watch-budgets": {"task": "gateway.watch_budgets", "schedule": 30.0, "options": {"expires": 25}},
     "finish-deletions": {"task": "analytics.finish_deletions", "schedule": 5.0, "options": {"expires": 4}},
+    # Minutes to look back: mostly the newest requests, then those that were long under way, then all that was missed.
+    "score-verdicts": {"task": "gateway.score_verdicts", "schedule": 30.0, "args": (15,), "options": {"expires": 25}},
+    "score-late-verdicts": {"task": "gateway.score_verdicts", "schedule": 900.0, "args": (360,)},
+    "score-missed-verdicts": {
+        "task": "gateway.score_verdicts",
+        "schedule": crontab(hour=3, minute=37),
+        "args": (10080,),
+    },
     "copy-scores": {"task": "analytics.copy_scores", "schedule": 30.0, "options": {"expires": 25}},
 }

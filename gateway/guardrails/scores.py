@@ -2,15 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
 from uuid import UUID
 
-from analytics.models import ScoreType
-from analytics.services import NewScore, record_scores
-from gateway.guardrails.verdicts import Action, Guardrail, Verdict
+import msgspec
+from django.utils import timezone
 
+from analytics.models import ScoreType
+from analytics.queries.unscored import Unscored, unscored_requests
+from analytics.services import NewScore, record_scores
+from gateway.guardrails.settings import TrustMode
+from gateway.guardrails.verdicts import VERDICTS, Action, Guardrail, Verdict
+from gateway.models import GatewaySettings
+
+logger = logging.getLogger("gateway.guardrails")
+
+_decode = msgspec.json.Decoder(list[Verdict]).decode
 EVALUATOR = "guardrail"
 _HIGHEST = 100
+
+
+def score_verdicts(*, back: timedelta) -> int:
+    """Makes scores of the verdicts on requests of the last `back` that have none yet; returns how many.
+
+    The request log is the queue: whatever was away, a later look finds what an earlier one could not. Repeatable.
+    Raises AnalyticsUnavailableError and AnalyticsLimitError.
+    """
+    now = timezone.now()
+    made = 0
+    for project_id in _guarded_projects(since_days=back.days + 1):
+        for rows in unscored_requests(project_id, VERDICTS, EVALUATOR, start=now - back, end=now):
+            made += record_verdicts(project_id, dict(_read(rows)))
+    if made:
+        logger.info("verdicts.scored scores=%d", made)
+    return made
+
+
+def _guarded_projects(*, since_days: int) -> Iterator[UUID]:
+    """Those with guardrails, and those whose settings were changed lately: they may have had some."""
+    changed = timezone.now() - timedelta(days=since_days)
+    rows = GatewaySettings.objects.values_list("project_id", "guardrails", "updated_at")
+    for project_id, guardrails, updated_at in rows.iterator():
+        if guardrails.get("trust_mode", TrustMode.OFF) != TrustMode.OFF or updated_at >= changed:
+            yield project_id
+
+
+def _read(rows: Iterable[Unscored]) -> Iterator[tuple[str, list[Verdict]]]:
+    for row in rows:
+        try:
+            yield str(row.request_id), _decode(row.said)
+        except msgspec.DecodeError:
+            # Of a later version, which had something else to say.
+            logger.warning("verdicts.unreadable request_id=%s", row.request_id)
 
 
 def record_verdicts(project_id: UUID, verdicts: Mapping[str, Iterable[Verdict]]) -> int:

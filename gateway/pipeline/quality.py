@@ -49,7 +49,7 @@ def grade_later(least: float, runtime: Runtime, context: RequestContext, account
     if len(_grading) >= _MOST_AT_ONCE:
         logger.warning("quality.not_graded request_id=%s reason=busy", account.request_id)
         return
-    task = asyncio.create_task(_grade_aside(least, runtime, context, account.request_id, body))
+    task = asyncio.create_task(_grade_aside(least, runtime, context, account, body))
     _grading.add(task)
     task.add_done_callback(_grading.discard)
 
@@ -127,13 +127,15 @@ def _not_judged(reason: str) -> Verdict:
     )
 
 
-async def _grade_aside(least: float, runtime: Runtime, context: RequestContext, request_id: str, body: bytes) -> None:
+async def _grade_aside(least: float, runtime: Runtime, context: RequestContext, account: Account, body: bytes) -> None:
+    request_id = account.request_id
     try:
         verdict = await _verdict(
             least, runtime, context, request_id, body, bad=Action.FLAGGED, seconds=settings.JUDGE_SECONDS
         )
         record = sync_to_async(record_verdicts, thread_sensitive=False)
-        await record(context.snapshot.project_id, {request_id: [verdict]})
+        # With what the record says: a request that has scores of guardrails is not looked at again.
+        await record(context.snapshot.project_id, {request_id: [*account.verdicts, verdict]})
     except Exception:
         # Nobody waits for it, and nothing else would tell.
         logger.exception("quality.failed request_id=%s", request_id)
