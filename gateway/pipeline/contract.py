@@ -6,16 +6,16 @@ An answer that does not is passed through: the client is told, and the record sa
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
-import jsonschema_rs
 import msgspec
 
 from analytics.shipper.streamed import assembled
+from gateway.contract.apart import CheckTooLongError, check_process
+from gateway.contract.checking import first_violation, reason
+from gateway.contract.effort import is_quick
 from gateway.pipeline.context import Account
 from gateway.wire import ChatCompletionRequest
 from integrations.providers.base import StreamEvent
@@ -24,16 +24,30 @@ logger = logging.getLogger("gateway.request")
 
 VIOLATION = "contract_violation"
 """The attribute of a record that says where an answer left its schema."""
+UNCHECKED = "contract_unchecked"
+"""The attribute of a record whose answer was not held against its schema, and why."""
 
-# Larger answers are looked at in a thread: other requests wait for the loop meanwhile.
+# Larger answers are taken apart in a thread: other requests wait for the loop meanwhile.
 _ON_LOOP_BYTES = 64 * 1024
-_REMEMBERED_SCHEMA_BYTES = 64 * 1024
-_PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000)
 _MARK = b',"x_output_contract_violation":true}'
 
 
 class _Message(msgspec.Struct):
-    content: str | None = None
+    content: str | list[dict[str, Any]] | None = None
+    tool_calls: Any = None
+    function_call: Any = None
+    refusal: Any = None
+
+    @property
+    def answer(self) -> str | None:
+        """The text that has to be of the schema. A tool call or a refusal is no answer in its sense."""
+        if self.content is None or self.tool_calls or self.function_call or (self.refusal and not self.content):
+            return None
+        if isinstance(self.content, str):
+            return self.content
+        # Reasoning is another kind of part.
+        texts = (part.get("text") for part in self.content if part.get("type") == "text")
+        return "".join(text for text in texts if isinstance(text, str))
 
 
 class _Choice(msgspec.Struct):
@@ -72,65 +86,42 @@ async def hold_stream(schema: bytes, account: Account, last: list[StreamEvent]) 
 
 
 async def _hold(schema: bytes, account: Account, data: bytes, *, streamed: bool) -> None:
-    if len(data) + len(schema) <= _ON_LOOP_BYTES:
-        problem = _problem(schema, data, streamed)
-    else:
-        problem = await asyncio.to_thread(_problem, schema, data, streamed)
+    try:
+        problem = await _problem(schema, data, streamed=streamed)
+    except CheckTooLongError:
+        account.attributes[UNCHECKED] = "the check took too long"
+        logger.warning("contract.unchecked request_id=%s", account.request_id)
+        return
     if problem is not None:
         account.contract_violation = True
         account.attributes[VIOLATION] = problem
         logger.info("contract.violated request_id=%s", account.request_id)
 
 
-def _problem(schema: bytes, data: bytes, streamed: bool) -> str | None:
+async def _problem(schema: bytes, data: bytes, *, streamed: bool) -> str | None:
     """Where the first content that violates the schema does so, without a word of it; None when none does."""
-    validator = _validator(schema) if len(schema) <= _REMEMBERED_SCHEMA_BYTES else _compiled(schema)
-    if validator is None:
-        return None
-    try:
-        answer = _decode(assembled(data) if streamed else data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    if len(data) <= _ON_LOOP_BYTES:
+        answers = _answers(data, streamed)
+    else:
+        answers = await asyncio.to_thread(_answers, data, streamed)
+    if answers is None:
         return "the answer is no chat completion"
-    for index, choice in enumerate(answer.choices):
-        # A tool call or a refusal is no answer in the schema's sense.
-        if choice.message.content is not None:
-            problem = _violation(validator, choice.message.content)
-            if problem:
-                return f"choices[{index}]: {problem}"
-    return None
-
-
-def _violation(validator: Any, content: str) -> str:
-    try:
-        instance = json.loads(content)
-    except (ValueError, RecursionError):
-        return "not JSON"
-    try:
-        error = next(iter(validator.iter_errors(instance)), None)
-    except ValueError:
-        return "a number that no schema can be held against"
-    if error is None:
-        return ""
-    return f"{_path(error.schema_path)} fails"
-
-
-def _path(parts: list[str | int]) -> str:
-    # Of the schema, which is the request's own, and not of the content, whose names may be anybody's.
-    return "/".join(["#", *map(str, parts)])[:500]
-
-
-@lru_cache(maxsize=256)
-def _validator(schema: bytes) -> Any:
-    return _compiled(schema)
-
-
-def _compiled(schema: bytes) -> Any:
-    """None for what is no schema: providers refuse it or answer as they see fit."""
-    try:
-        # Offline: a reference in a schema must not make the gateway call an address.
-        return jsonschema_rs.validator_for(
-            json.loads(schema), offline=True, pattern_options=_PATTERNS, validate_formats=False
-        )
-    except (ValueError, RecursionError, TypeError) as error:
-        logger.info("contract.unreadable error=%s", type(error).__name__)
+    if not answers:
         return None
+    texts = list(answers.values())
+    if is_quick(schema, sum(map(len, texts))):
+        index = first_violation(schema, texts)
+        found = None if index is None else (index, reason(schema, texts[index]))
+    else:
+        found = await check_process.violation(schema, texts)
+    return None if found is None else f"choices[{list(answers)[found[0]]}]: {found[1]}"
+
+
+def _answers(data: bytes, streamed: bool) -> dict[int, str] | None:
+    """The texts to hold against the schema, by their place among the choices; None for what cannot be read."""
+    try:
+        completion = _decode(assembled(data) if streamed else data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    texts = ((index, choice.message.answer) for index, choice in enumerate(completion.choices))
+    return {index: text for index, text in texts if text is not None}

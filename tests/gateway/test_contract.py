@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import openai
 import pytest
 
+from gateway.contract.apart import CheckTooLongError, check_process
+from gateway.contract.effort import is_quick
 from gateway.pipeline import contract
 from tests.fakes import scripted as play
 from tests.gateway.conftest import Scripted
@@ -19,6 +23,14 @@ SCHEMA = {
     "required": ["name"],
     "additionalProperties": False,
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_process_left() -> Iterator[None]:
+    yield
+    check_process.close()
+
+
 HEADER = "x-output-contract-violation"
 
 
@@ -138,9 +150,9 @@ def test_schema__cannot_be_read__answer_is_left_alone(scripted: Scripted, schema
     assert (response.status_code, HEADER in response.headers) == (200, False)
 
 
-def problem_of(schema: Any, content: Any) -> str | None:
-    completion = json.dumps({"choices": [{"message": {"content": content}}]}).encode()
-    return contract._problem(json.dumps(schema).encode(), completion, False)
+def problem_of(schema: Any, content: Any, **message: Any) -> str | None:
+    completion = json.dumps({"choices": [{"message": {"content": content, **message}}]}).encode()
+    return asyncio.run(contract._problem(json.dumps(schema).encode(), completion, streamed=False))
 
 
 def test_pattern__that_backtracks_for_ever__is_given_up() -> None:
@@ -158,11 +170,82 @@ def test_content__odd__is_judged_and_not_a_failure(content: str) -> None:
     assert problem_of({"type": "object", "required": ["x"]}, content) is not None
 
 
-def test_large_schema__is_compiled_and_not_remembered() -> None:
-    large = {"type": "object", "required": ["x"], "description": "y" * contract._REMEMBERED_SCHEMA_BYTES}
-    before = contract._validator.cache_info().currsize
+def test_large_schema__is_held_against_too() -> None:
+    large = {"type": "object", "required": ["x"], "description": "y" * 1_000_000}
     assert problem_of(large, "{}") == "choices[0]: #/required fails"
-    assert contract._validator.cache_info().currsize == before
+    assert problem_of(large, '{"x": 1}') is None
+
+
+def doubling(levels: int) -> dict[str, Any]:
+    """Written out, 2 to the power of `levels` schemas."""
+    steps = {f"s{n}": {"anyOf": [{"$ref": f"#/$defs/s{n + 1}"}] * 2} for n in range(levels)}
+    return {"$defs": {**steps, f"s{levels}": {"type": "string"}}, "$ref": "#/$defs/s0"}
+
+
+def test_schema__that_would_take_for_ever__ends_in_time_and_nobody_else_waits(scripted: Scripted) -> None:
+    gateway, _ = scripted(play.answer("5"))
+
+    response = gateway.post(asking(doubling(60)))
+
+    assert (response.status_code, HEADER in response.headers) == (200, False)
+    assert gateway.record(response).attributes[contract.UNCHECKED] == "the check took too long"
+    assert gateway.post(asking({"$ref": "#/$defs/n", "$defs": {"n": {"pattern": "^a"}}})).status_code == 200
+
+
+def test_check__after_one_that_took_too_long__is_made() -> None:
+    with pytest.raises(CheckTooLongError):
+        problem_of(doubling(60), "5")
+    assert problem_of({"pattern": "^a"}, '"b"') == "choices[0]: #/pattern fails"
+
+
+def test_violation__whose_place_takes_too_long_to_find__is_told_without() -> None:
+    assert str(problem_of(doubling(18), "5")).startswith("choices[0]: ")
+
+
+@pytest.mark.parametrize(
+    ("schema", "size", "quick"),
+    [
+        (SCHEMA, 1000, True),
+        (doubling(3), 1000, True),
+        (doubling(12), 1000, False),
+        ({"properties": {"next": {"$ref": "#"}}}, 10, False),
+        ({"$ref": "#/$defs/none"}, 10, False),
+        ({"$ref": "http://127.0.0.1:9/other.json"}, 10, False),
+        ({"type": "string", "pattern": "^a"}, 10, False),
+        ({"uniqueItems": True}, 100_000, False),
+        ({"description": "x" * 20_000}, 10, False),
+        (17, 10, True),
+    ],
+)
+def test_schema__is_quick_to_check_or_has_to_be_watched(schema: Any, size: int, quick: bool) -> None:
+    assert is_quick(json.dumps(schema).encode(), size) is quick
+
+
+def test_schema__nested_without_end__has_to_be_watched() -> None:
+    assert not is_quick(b'{"not":' * 2000 + b"{}" + b"}" * 2000, 10)
+    assert not is_quick(b'{"not":' * 100 + b"{}" + b"}" * 100, 10)
+
+
+PARTS = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": '{"name": '}]
+
+
+def test_content__in_parts__is_their_text() -> None:
+    assert problem_of(SCHEMA, [*PARTS, {"type": "text", "text": '"Ada"}'}]) is None
+    assert problem_of(SCHEMA, [*PARTS, {"type": "text", "text": "5}"}]) == "choices[0]: #/properties/name/type fails"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": "", "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+        {"content": "I look it up.", "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": "{}"}}]},
+        {"content": "", "function_call": {"name": "f", "arguments": "{}"}},
+        {"content": "", "refusal": "I cannot say."},
+        {"content": None, "refusal": "I cannot say."},
+    ],
+)
+def test_message__that_is_no_answer__violates_nothing(message: dict[str, Any]) -> None:
+    assert problem_of(SCHEMA, **message) is None
 
 
 def test_large_answer__is_judged_like_a_small_one(scripted: Scripted) -> None:

@@ -1,0 +1,1 @@
+"""Answers held against the JSON schema that their request asked for."""

@@ -1,0 +1,38 @@
+"""The process that checks what may take long. Its parent kills it when it does: `python -m gateway.contract.child FD`.
+
+It is asked [schema, texts] as MessagePack and answers twice: the index of the first text that is not of the schema or
+nil, and, unless that was nil, the reason.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+from multiprocessing.connection import Connection
+
+import msgspec
+
+from gateway.contract.checking import first_violation, reason
+
+# References written out can fill any memory.
+_MOST_BYTES = 1 << 30
+
+_decode = msgspec.msgpack.Decoder(tuple[bytes, list[str]]).decode
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def serve(connection: Connection) -> None:
+    while True:
+        try:
+            schema, contents = _decode(connection.recv_bytes())
+        except EOFError:
+            return  # the worker is gone
+        index = first_violation(schema, contents)
+        connection.send_bytes(_encode(index))
+        if index is not None:
+            connection.send_bytes(_encode(reason(schema, contents[index])))
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
+    serve(Connection(int(sys.argv[1])))
