@@ -151,7 +151,7 @@ class InsideRequest:
 
     def _gave_up(self) -> Reported:
         if self._given_up:
-            message = f"The answer was not complete within {self._seconds:g} seconds"
+            message = f"The answer was not complete within {self._seconds:.3g} seconds"
             return Reported(503, "service_unavailable_error", "provider_timeout", message)
         return Reported(500, "api_error", "internal_error", "The request ended without an answer")
 

@@ -10,9 +10,11 @@ from typing import Any
 from django.conf import settings
 from django.http import StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from core.arrival import arrived_at
 from core.openapi import operation
 from core.views import ProjectAPIView
 from gateway.inside import is_served, on_loop
@@ -73,9 +75,16 @@ class CompareView(_PlaygroundView):
         """Several models' answers, asked for at the same time. A model that fails does so in its own result."""
         given = validated(CompareSerializer, request.data)
         bodies = {model: chat_body(model, given) for model in given["compare_models"]}
-        results = on_loop(partial(run_all, run=self.run_of(given, bodies, settings.COMPARE_SECONDS)))
+        results = on_loop(partial(run_all, run=self.run_of(given, bodies, _left(request, settings.COMPARE_SECONDS))))
         figures = compared([contender_of(result) for result in results])
         return Response({"results": [result.shown() for result in results], **figures})
+
+
+def _left(request: Request, seconds: float) -> float:
+    """Of the time that a call may take, counted from its arrival: a busy worker must not make it longer."""
+    passed = (timezone.now() - arrived_at(request)).total_seconds()
+    # A clock that was set meanwhile must not make it much shorter.
+    return seconds - min(max(passed, 0.0), seconds / 2)
 
 
 def _streamed(run: Run) -> StreamingHttpResponse:

@@ -49,7 +49,7 @@ def test_compare__one_down_one_slow_three_good__three_results_and_two_errors(rou
     ]
     assert response.json()["fastest"] == models[1]
     late = found[models[4]]
-    assert late["latency_ms"] >= COMPARE_SECONDS * 1000
+    assert late["latency_ms"] >= COMPARE_SECONDS * 500
     assert scripts["together"].received[0].gone.wait(2)
     for result in found.values():
         record = gateway.record(result["request_id"])
