@@ -63,7 +63,7 @@ async def run_all(runtime: Runtime, run: Run) -> list[Result]:
     snapshot = await runtime.snapshots.project(run.project_id)
     asked = (_run_one(runtime, snapshot, run, model, body) for model, body in run.bodies.items())
     results = await asyncio.gather(*asked)
-    return await _with_kept_scores(run, snapshot, results)
+    return await with_kept_scores(run, snapshot, results)
 
 
 async def stream_one(runtime: Runtime, run: Run) -> AsyncGenerator[bytes]:
@@ -78,7 +78,7 @@ async def stream_one(runtime: Runtime, run: Run) -> AsyncGenerator[bytes]:
     answer = request.answer()
     if answer.error is not None and not (request.is_streamed and request.is_complete):
         yield sse.frame(json.dumps({"error": error_of(answer.error)}).encode()) + sse.DONE
-    (result,) = await _with_kept_scores(run, snapshot, [await _judged(runtime, snapshot, run, model, answer)])
+    (result,) = await with_kept_scores(run, snapshot, [await _judged(runtime, snapshot, run, model, answer)])
     yield b"event: result\n" + sse.frame(json.dumps(result.shown()).encode())
 
 
@@ -112,7 +112,7 @@ async def _judged(runtime: Runtime, snapshot: ProjectSnapshot, run: Run, model: 
     return Result(model, answer, judgement)
 
 
-async def _with_kept_scores(run: Run, snapshot: ProjectSnapshot, results: list[Result]) -> list[Result]:
+async def with_kept_scores(run: Run, snapshot: ProjectSnapshot, results: list[Result]) -> list[Result]:
     """The results once their scores are stored; where that failed, the evaluation says so."""
     scores = [score for result in results for score in _scores(result, reasons=snapshot.settings.logging.content)]
     if not scores:

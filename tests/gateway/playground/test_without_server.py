@@ -6,11 +6,21 @@ import json
 from typing import Any
 
 import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import OperationalError
 from django.test import Client
 
 from core.models import Project
+from gateway.inside import Answer, on_loop
+from gateway.judging.judge import Judgement
+from gateway.judging.rubric import Grade
+from gateway.playground.results import Result
+from gateway.playground.services import Run, with_kept_scores
+from gateway.runtime import Runtime
 from tests.factories.core import make_key, make_project
 from tests.gateway.playground.calls import MESSAGES
+from tests.gateway.spooled import spooled_entries
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -43,3 +53,36 @@ def test_stream__without_a_server__comes_whole(project: Project) -> None:
     content = b"".join(response.streaming_content)
     assert b"model_not_found" in content
     assert content.count(b"event: result") == 1
+
+
+def test_playground__signed_in_staff__is_served(project: Project) -> None:
+    client = Client()
+    client.force_login(User.objects.create_user("ann", is_staff=True))
+    content = json.dumps({"model": "gpt-4o", "messages": MESSAGES})
+    headers = {"x-project-id": str(project.pk)}
+    response = client.post("/api/llm/playground", content, content_type="application/json", headers=headers)
+    assert response.json()["error"]["code"] == "model_not_found"
+    (entry,) = [
+        entry
+        for entry in spooled_entries(settings.SPOOL_DIR)
+        if entry.record.request_id == response.headers["x-svc-request-id"]
+    ]
+    assert entry.record.attributes == {"actor": "user:ann"}
+    assert entry.record.api_key_id == 0
+
+
+def test_playground__scores_cannot_be_stored__answer_says_so(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(**given: Any) -> None:
+        raise OperationalError
+
+    monkeypatch.setattr("gateway.playground.services.record_scores", refuse)
+    grades = {"relevance": Grade(50, "")}
+    result = Result("m", Answer("r", 1.0), Judgement("judge", grades))
+    run = Run(project.pk, "key:1", "", [], {}, evaluate=True, seconds=1)
+
+    async def work(runtime: Runtime) -> list[Result]:
+        return await with_kept_scores(run, await runtime.snapshots.project(project.pk), [result])
+
+    (told,) = on_loop(work)
+    assert told.shown()["scores"] == {"relevance": 50}
+    assert told.shown()["evaluation"]["error"]["code"] == "scores_not_kept"
