@@ -25,6 +25,8 @@ _CONNECT_TIMEOUT = 5  # seconds
 _READ_TIMEOUT = 15
 _ATTEMPTS = 1  # somebody waits for the answer and can ask again
 _ON_DEMAND = "ON_DEMAND"
+# What botocore lets through when an answer is JSON of another shape than AWS's.
+_UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,15 @@ def check(credentials: Credentials, send: Callable[[UpstreamRequest], Answered] 
         client = _client(credentials)
         if send is not None:
             client.meta.events.register("before-send.bedrock.*", _Sending(send))
-        client.list_foundation_models()
+        try:
+            # botocore takes a body that is not JSON for an answer without fields.
+            lists = "modelSummaries" in client.list_foundation_models()
+        except _UNREADABLE:
+            lists = False
+        if not lists:
+            raise ProviderError(
+                "what answers does not list models", kind=FailureKind.UNUSABLE, provider=_PROVIDER, status=200
+            )
 
 
 def list_models(credentials: Credentials) -> list[BedrockModel]:
@@ -202,7 +212,10 @@ def _unanswered(error: Any) -> ProviderError:
     """The library's own words may quote addresses and keys: only what kind of failure it was is told."""
     from botocore.exceptions import ConnectionError as NotReached
     from botocore.exceptions import ConnectTimeoutError, HTTPClientError, ReadTimeoutError
+    from botocore.parsers import ResponseParserError
 
+    if isinstance(error, ResponseParserError):
+        return ProviderError("Bedrock's answer cannot be read", kind=FailureKind.UNUSABLE, provider=_PROVIDER)
     if isinstance(error, (ConnectTimeoutError, ReadTimeoutError)):
         return ProviderError("Bedrock did not answer in time", kind=FailureKind.TIMEOUT, provider=_PROVIDER)
     if isinstance(error, (NotReached, HTTPClientError)):

@@ -102,7 +102,7 @@ def reason_of(error: ProviderError, body: bytes = b"") -> Reason:
         return Reason.QUOTA_EXHAUSTED
     if status in (400, 401, 403) and any(phrase in words for phrase in _UNKNOWN_KEYS):
         return Reason.INVALID_CREDENTIAL
-    if status is None:
+    if status is None or status < 300:
         return _BY_KIND[error.kind]
     if 300 <= status < 400:
         return Reason.REDIRECTED

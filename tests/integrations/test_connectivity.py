@@ -331,6 +331,16 @@ def test_bedrock__signed_by_boto3_and_sent_by_us__ok_or_why_not(error_type: str,
     assert secret not in bad.detail
 
 
+@pytest.mark.parametrize("body", [b"<html>Welcome</html>", b"{}", b"[]", b"7", b'{"modelSummaries"', b"[" * 90_000])
+def test_bedrock__answer_that_is_none__says_so(body: bytes) -> None:
+    async def welcome(received: Received, connection: Connection) -> None:
+        await connection.send_whole(200, body)
+
+    with UpstreamServer(welcome) as server:
+        outcome = try_credentials(replace(FAKES["bedrock"].credentials(""), base_url=server.url), Sender())
+    assert (outcome.ok, outcome.reason) == (False, Reason.UNUSABLE_ANSWER), outcome
+
+
 def test_bedrock__public_name_that_leads_inside__nothing_is_sent() -> None:
     access = FAKES["bedrock"].credentials("")
     with UpstreamServer(_answers_nothing) as inside:
