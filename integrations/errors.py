@@ -40,6 +40,10 @@ class PriceNotFoundError(NotFoundError):
     code = "price_not_found"
 
 
+class TooManyPricesError(ConflictError):
+    code = "too_many_prices"
+
+
 class SyncRunningError(ConflictError):
     code = "sync_running"
 

@@ -11,7 +11,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from core.models import Project
-from integrations.errors import PriceNotFoundError
+from integrations.errors import PriceNotFoundError, TooManyPricesError
 from integrations.models import ModelPrice, PriceSource
 from integrations.pricing import shipped
 from integrations.pricing.entries import PriceEntry
@@ -19,6 +19,8 @@ from integrations.pricing.periods import COSTS, close_periods, open_periods
 from integrations.pricing.reading import Key, Reading
 from integrations.pricing.table import TableChange, catalog_price, costs_of, lock_table, rebuild, replace_catalog
 
+# Every worker holds them all, for every project it serves.
+MOST_OVERRIDES = 1000
 Costs = Mapping[str, Decimal | None]
 
 
@@ -39,11 +41,16 @@ def load_shipped_prices() -> TableChange:
 
 
 def set_price(*, project_id: UUID | None, provider: str, model: str, costs: Costs, actor: str) -> ModelPrice:
-    """A price by hand, for one project or, without, for all. `costs` by the names of COSTS, one left out is unknown."""
+    """A price by hand, for one project or, without, for all. `costs` by the names of COSTS, one left out is unknown.
+
+    Raises TooManyPricesError.
+    """
     with transaction.atomic():
         _lock(project_id)
         row = _row(project_id, provider, model)
         before = None if row is None else (row.source, costs_of(row))
+        if row is None and project_id is not None:
+            _check_room(project_id)
         row = row or ModelPrice(project_id=project_id, provider=provider, model=model)
         row.source = PriceSource.MANUAL
         for name in COSTS:
@@ -77,6 +84,11 @@ def _lock(project_id: UUID | None) -> None:
         return
     # One change of a project's prices at a time: two that set the same new one would make two rows of it.
     Project.objects.select_for_update().get(pk=project_id)
+
+
+def _check_room(project_id: UUID) -> None:
+    if ModelPrice.objects.filter(project_id=project_id).count() >= MOST_OVERRIDES:
+        raise TooManyPricesError(f"A project can set at most {MOST_OVERRIDES} prices; take back one it does not need.")
 
 
 def _row(project_id: UUID | None, provider: str, model: str) -> ModelPrice | None:

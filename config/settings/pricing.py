@@ -15,7 +15,7 @@ PRICING_CATALOGS = {
 }
 # For each catalog, from the first byte sent to the last one received.
 PRICING_FETCH_SECONDS = env.number("PRICING_FETCH_SECONDS", 30.0, minimum=0.1, maximum=120)
-PRICING_MAX_BYTES = env.integer("PRICING_MAX_BYTES", 64 * 1024 * 1024, minimum=1024)
+PRICING_MAX_BYTES = env.integer("PRICING_MAX_BYTES", 32 * 1024 * 1024, minimum=1024)
 
 if env.boolean("PRICING_SYNC", True):
     CELERY_BEAT_SCHEDULE["sync-pricing"] = {

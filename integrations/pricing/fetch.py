@@ -47,6 +47,8 @@ def _download(session: requests.Session, url: str, etag: str) -> Fetched | None:
     headers = {"Accept": "application/json"} | ({"If-None-Match": etag} if etag else {})
     timeout = (min(10.0, settings.PRICING_FETCH_SECONDS), settings.PRICING_FETCH_SECONDS)
     with session.get(url, headers=headers, timeout=timeout, stream=True) as response:
+        if url.startswith("https:") and not all(hop.url.startswith("https:") for hop in (*response.history, response)):
+            raise CatalogError("leads from https to http")
         if response.status_code == requests.codes.not_modified and etag:
             return None
         if response.status_code != requests.codes.ok:

@@ -6,6 +6,7 @@ from datetime import UTC
 from decimal import Decimal
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from typing_extensions import override
 
@@ -45,6 +46,7 @@ class ShownCostsSerializer(serializers.Serializer[Any]):
     # Whom it counts for: `project`, who set it, or `service`, everybody.
     scope = serializers.SerializerMethodField()
 
+    @extend_schema_field({"type": "string", "enum": ["service", "project"]})
     def get_scope(self, row: ModelPrice | PricePeriod) -> str:
         return "service" if row.project_id is None else "project"
 
@@ -69,6 +71,12 @@ class PeriodParameters(serializers.Serializer[Any]):
     at = serializers.DateTimeField(required=False, default_timezone=UTC)
 
 
+class CatalogOutcomeSerializer(serializers.Serializer[Any]):
+    status = serializers.ChoiceField(choices=["read", "not_modified", "failed"])
+    models = serializers.IntegerField(required=False, min_value=0)
+    refused = serializers.IntegerField(required=False, min_value=0)
+
+
 class SyncErrorSerializer(serializers.Serializer[Any]):
     source = serializers.CharField(allow_blank=True)  # type: ignore[assignment]  # DRF takes fields off the class
     model = serializers.CharField(allow_blank=True)
@@ -77,6 +85,7 @@ class SyncErrorSerializer(serializers.Serializer[Any]):
 
 class SyncLogSerializer(serializers.ModelSerializer[PriceSyncLog]):
     errors = SyncErrorSerializer(many=True)  # type: ignore[assignment]  # DRF takes fields off the class
+    catalogs = serializers.DictField(child=CatalogOutcomeSerializer())
 
     class Meta:
         model = PriceSyncLog

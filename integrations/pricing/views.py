@@ -43,6 +43,8 @@ else:
 
 @extend_schema_view(get=operation("listPrices", "List prices", query=[PAGE], page=PriceSerializer))
 class PricesView(ProjectAPIView, PriceListView):
+    """One entry a model: the project's own price, or else the one for all."""
+
     serializer_class = PriceSerializer
     filterset_class = PriceFilter
 
@@ -55,6 +57,8 @@ class PricesView(ProjectAPIView, PriceListView):
     get=operation("listProviderPrices", "Prices of a provider", query=[PAGE], page=PriceSerializer, errors=[404])
 )
 class ProviderPricesView(ProjectAPIView, PriceListView):
+    """One entry a model: the project's own price, or else the one for all."""
+
     serializer_class = PriceSerializer
     filterset_class = PriceFilter
 
@@ -75,8 +79,9 @@ class PriceView(ProjectAPIView):
             raise PriceNotFoundError("No price of this model is known.")
         return Response(PriceSerializer(row).data)
 
-    @operation("setPrice", "Set a price by hand", body=CostsSerializer, answer=PriceSerializer, errors=[404])
+    @operation("setPrice", "Set a price by hand", body=CostsSerializer, answer=PriceSerializer, errors=[404, 409])
     def put(self, request: Request, provider: str, model: str) -> Response:
+        """Counts for this project alone, and no sync overwrites it."""
         _check_name(provider, model)
         wanted = CostsSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
@@ -87,6 +92,7 @@ class PriceView(ProjectAPIView):
 
     @operation("removePrice", "Take a price set by hand away", status=204, errors=[404])
     def delete(self, request: Request, provider: str, model: str) -> Response:
+        """What counts for all projects counts for this one again."""
         _check_name(provider, model)
         remove_price(project_id=self.project_id, provider=provider, model=model, actor=self.actor)
         return Response(status=status.HTTP_204_NO_CONTENT)
@@ -102,6 +108,8 @@ class PriceView(ProjectAPIView):
     )
 )
 class PriceHistoryView(ProjectAPIView, PeriodListView):
+    """Newest first; with `at`, what was valid then, first of it what counted for the project."""
+
     serializer_class = PeriodSerializer
     filterset_class = PeriodFilter
 
@@ -116,6 +124,7 @@ class PriceHistoryView(ProjectAPIView, PeriodListView):
 class PriceSyncView(ProjectAPIView):
     @operation("syncPrices", "Sync prices from both catalogs", answer=SyncLogSerializer, errors=[409])
     def post(self, request: Request) -> Response:
+        """Answers when it is done. A catalog that could not be read is told in the answer and is no failure."""
         log = sync_prices(trigger=PriceSyncLog.Trigger.API, actor=f"{self.actor} of {self.project_id}")
         return Response(SyncLogSerializer(log).data)
 
@@ -133,6 +142,8 @@ class SyncHistoryPagination(LimitOffset):
     )
 )
 class SyncHistoryView(ProjectAPIView, SyncListView):
+    """Newest first, the same for all projects."""
+
     serializer_class = SyncLogSerializer
     pagination_class = SyncHistoryPagination
     filter_backends = []

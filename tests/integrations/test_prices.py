@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from integrations.errors import PriceNotFoundError
+from integrations.errors import PriceNotFoundError, TooManyPricesError
 from integrations.models import ModelPrice, PricePeriod
 from integrations.price_services import remove_price, set_price
 from integrations.pricing.cost import Price
@@ -111,6 +111,18 @@ def test_remove_price__of_another_project__not_found() -> None:
     with pytest.raises(PriceNotFoundError):
         remove_price(project_id=mine.pk, **NAME)
     assert price_overrides(other.pk)
+
+
+def test_set_price__as_many_as_a_project_can_have__refused_but_not_for_those_it_has() -> None:
+    project = make_project()
+    ModelPrice.objects.bulk_create(
+        ModelPrice(project=project, provider="openai", model=f"gpt-{number}", **COSTS) for number in range(999)
+    )
+    set_price(project_id=project.pk, costs=COSTS, **NAME)
+    set_price(project_id=project.pk, costs=OTHER, **NAME)
+    with pytest.raises(TooManyPricesError):
+        set_price(project_id=project.pk, costs=COSTS, **{**NAME, "model": "one-more"})
+    set_price(project_id=None, costs=COSTS, **{**NAME, "model": "one-more"})
 
 
 def test_project__deleted__its_prices_go_too() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -40,7 +41,7 @@ class CatalogServer:
 
 
 @contextmanager
-def catalog_server() -> Iterator[CatalogServer]:
+def catalog_server(secured: ssl.SSLContext | None = None) -> Iterator[CatalogServer]:
     server = CatalogServer()
 
     class Handler(BaseHTTPRequestHandler):
@@ -53,7 +54,9 @@ def catalog_server() -> Iterator[CatalogServer]:
             """Nothing: the test's output is its own."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        server.url = f"http://127.0.0.1:{http.server_port}"
+        if secured is not None:
+            http.socket = secured.wrap_socket(http.socket, server_side=True)
+        server.url = f"{'http' if secured is None else 'https'}://127.0.0.1:{http.server_port}"
         thread = Thread(target=http.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         try:
