@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gateway.limits.keys import Scope, minute_of, month_of
+from gateway.limits.keys import Scope, minute_of, month_of, month_scope, session_scope
 from gateway.snapshot.settings import LimitSettings
 
 
@@ -24,12 +24,12 @@ class Claim:
         return minute_of(self.arrived_us)
 
     def month_scope(self, limits: LimitSettings) -> Scope | None:
-        return None if limits.monthly_budget_usd is None else Scope(self.project, month=month_of(self.arrived_us))
+        return None if limits.monthly_budget_usd is None else month_scope(self.project, month_of(self.arrived_us))
 
     def session_scope(self, limits: LimitSettings) -> Scope | None:
         if limits.session_budget_usd is None or not self.session_id:
             return None
-        return Scope(self.project, session_id=self.session_id)
+        return session_scope(self.project, self.session_id)
 
 
 @dataclass(slots=True)

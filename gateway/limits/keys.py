@@ -6,40 +6,61 @@ A scope is what has a spend of its own: a project's month or a session. `held` a
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+
+from typing_extensions import override
 
 _MINUTE_US = 60_000_000
+_HOUR_US = 3_600_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """`session_id` empty: the project's month that begins with `month` (YYYY-MM)."""
+    """`session_id` empty: the project's month that begins with `month` (YYYY-MM). `spend` and `held` are its keys."""
 
     project: str
     month: str = ""
     session_id: str = ""
+    spend: str = field(init=False, compare=False, repr=False)
+    held: str = field(init=False, compare=False, repr=False)
+    _hash: int = field(init=False, compare=False, repr=False)
 
-    @property
-    def spend(self) -> str:
-        return f"{self._prefix}:spend"
-
-    @property
-    def held(self) -> str:
-        return f"{self._prefix}:held"
-
-    @property
-    def _prefix(self) -> str:
+    def __post_init__(self) -> None:
         if self.month:
-            return f"svc:limits:{{{self.project}}}:month:{self.month}"
-        # Clients choose the ids.
-        digest = hashlib.blake2b(self.session_id.encode("utf-8", "replace"), digest_size=16).hexdigest()
-        return f"svc:limits:{{{self.project}}}:session:{digest}"
+            prefix = f"svc:limits:{{{self.project}}}:month:{self.month}"
+        else:
+            # Clients choose the ids.
+            digest = hashlib.blake2b(self.session_id.encode("utf-8", "replace"), digest_size=16).hexdigest()
+            prefix = f"svc:limits:{{{self.project}}}:session:{digest}"
+        object.__setattr__(self, "spend", f"{prefix}:spend")
+        object.__setattr__(self, "held", f"{prefix}:held")
+        object.__setattr__(self, "_hash", hash((self.project, self.month, self.session_id)))
+
+    @override
+    def __hash__(self) -> int:
+        return self._hash
+
+
+@lru_cache(maxsize=20_000)
+def month_scope(project: str, month: str) -> Scope:
+    return Scope(project, month=month)
+
+
+@lru_cache(maxsize=20_000)
+def session_scope(project: str, session_id: str) -> Scope:
+    return Scope(project, session_id=session_id)
 
 
 def month_of(arrived_us: int) -> str:
     """The UTC month of a Unix time in microseconds."""
-    return datetime.fromtimestamp(arrived_us / 1_000_000, UTC).strftime("%Y-%m")
+    return _month_of_hour(arrived_us // _HOUR_US)
+
+
+@lru_cache(maxsize=64)
+def _month_of_hour(hour: int) -> str:
+    return datetime.fromtimestamp(hour * 3600, UTC).strftime("%Y-%m")
 
 
 def month_limits(month: str) -> tuple[datetime, datetime]:

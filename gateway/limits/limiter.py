@@ -157,11 +157,12 @@ class Limiter:
     def _learn(self, scope: Scope | None, standing: Sequence[Any], *, tell: bool = True) -> None:
         if scope is None or not standing:
             return
-        found = read_standing(standing)
+        base, after, _, unsure, since_us = standing
+        spent = int(base) + int(after)
         # A Redis that was lost knows less than this worker does.
-        self._known.learn(scope, max(found.spent, self._known.get(scope)) if found.unsure else found.spent)
-        if found.unsure and tell:
-            self._on_doubt(scope, found.since_us)
+        self._known.learn(scope, max(spent, self._known.get(scope)) if unsure else spent)
+        if unsure and tell:
+            self._on_doubt(scope, int(since_us))
 
     def _arguments(self, limits: LimitSettings, held: Held) -> list[bytes | str | int]:
         claim, terms = held.claim, terms_of(limits)

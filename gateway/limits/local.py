@@ -26,10 +26,11 @@ class LastKnown:
         return 0 if scope is None else self._spent.get(scope, 0)
 
     def learn(self, scope: Scope, spent: int) -> None:
-        self._spent[scope] = spent
-        self._spent.move_to_end(scope)
-        if len(self._spent) > _REMEMBERED_SCOPES:
-            self._spent.popitem(last=False)
+        known = self._spent
+        known[scope] = spent
+        known.move_to_end(scope)
+        if len(known) > _REMEMBERED_SCOPES:
+            known.popitem(last=False)
 
     def add(self, scope: Scope, amount: int) -> None:
         self.learn(scope, self.get(scope) + amount)

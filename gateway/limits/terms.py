@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from functools import lru_cache
 
 import msgspec
 
@@ -19,8 +18,21 @@ class Terms(msgspec.Struct, frozen=True):
     hard_stop: int
 
 
-@lru_cache(maxsize=4096)
+_REMEMBERED = 4096
+# By identity: a hash of the amounts costs more than the rest of an admission's arguments.
+_known: dict[int, tuple[LimitSettings, Terms]] = {}
+
+
 def terms_of(limits: LimitSettings) -> Terms:
+    found = _known.get(id(limits))
+    if found is None or found[0] is not limits:
+        if len(_known) >= _REMEMBERED:
+            _known.clear()
+        found = _known[id(limits)] = (limits, _terms(limits))
+    return found[1]
+
+
+def _terms(limits: LimitSettings) -> Terms:
     return Terms(
         requests=_number(limits.requests_per_minute),
         tokens=_number(limits.tokens_per_minute),
