@@ -7,6 +7,7 @@ written; in `enforce` they are masked, or refused as long as nothing of them has
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -15,7 +16,7 @@ import msgspec
 
 from analytics.shipper.streamed import assembled
 from gateway import sse
-from gateway.errors import GuardrailError
+from gateway.errors import GuardrailError, ProviderFailedError
 from gateway.guardrails.output.answer import Found, OutputChecks
 from gateway.guardrails.output.stream import StreamGuard
 from gateway.guardrails.settings import TrustMode
@@ -29,14 +30,17 @@ from integrations.providers.surrogates import lenient
 
 _decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 # As for requests: more is looked at in a thread, so that other streams of the worker go on.
-_ON_LOOP_BYTES = 8 * 1024
+_ON_LOOP_BYTES = 4 * 1024
 _threads = ThreadPoolExecutor(2, thread_name_prefix="guardrails-output")
 
 T = TypeVar("T")
 
+logger = logging.getLogger("gateway.guardrails")
+
 
 class OutputGuard:
-    """For one answer. Raises GuardrailError (400) for what must not go out; what was found is in `account.verdicts`."""
+    """For one answer. Raises GuardrailError (400) for what must not go out; what was found is in `account.verdicts`.
+    Raises ProviderFailedError (500) for what cannot be read."""
 
     def __init__(self, runtime: Runtime, context: RequestContext, account: Account) -> None:
         guardrails = context.snapshot.settings.guardrails
@@ -52,11 +56,13 @@ class OutputGuard:
 
     async def whole(self, body: bytes) -> bytes:
         """The chat completion that may go out."""
+        if not self._enforced:
+            await self._look_at(body)
+            return body
         guarded = await self._run([body], lambda: _guarded(self._checks, body))
         self._note()
-        body = guarded if self._enforced else body
-        await self._grade(body)
-        return body
+        await self._grade(guarded)
+        return guarded
 
     async def let_through(self, events: list[StreamEvent]) -> list[StreamEvent]:
         """What of a stream may go out now: nothing before the first output, so that a refusal can still be a status."""
@@ -76,11 +82,7 @@ class OutputGuard:
     async def last(self, events: list[StreamEvent]) -> list[StreamEvent]:
         """What was held, with the last events of the stream; none when it broke."""
         if not self._enforced:
-            data = assembled(b"".join([*self._account.response, sse.frame_all(events)]))
-            await self._run([data], lambda: _guarded(self._checks, data))
-            self._note()
-            if events:
-                await self._grade(data)
+            await self._look_at(assembled(b"".join([*self._account.response, sse.frame_all(events)])))
             return events
         out = await self._run([event.data for event in events], lambda: self._stream.close(events))
         self._note()
@@ -94,13 +96,20 @@ class OutputGuard:
         self.began = True
         return out
 
-    async def _grade(self, body: bytes) -> None:
-        if self._least_quality is None:
+    async def _look_at(self, body: bytes) -> None:
+        """In `monitor`."""
+        try:
+            await self._run([body], lambda: _guarded(self._checks, body))
+        except ProviderFailedError:
+            logger.info("guardrail.unreadable request_id=%s", self._account.request_id)
             return
-        if self._enforced:
-            await hold_to(self._least_quality, self._runtime, self._context, self._account, body)
-        else:
+        self._note()
+        if self._least_quality is not None and self._account.error is None:
             grade_later(self._least_quality, self._runtime, self._context, self._account, body)
+
+    async def _grade(self, body: bytes) -> None:
+        if self._least_quality is not None:
+            await hold_to(self._least_quality, self._runtime, self._context, self._account, body)
 
     def _texts(self) -> list[str]:
         return [spoken.text for spoken in spoken_in(self._context.fields)]
@@ -109,9 +118,13 @@ class OutputGuard:
         size = sum(map(len, data))
         if self._checks.masks.will_read_texts and any(b"//" in piece for piece in data):
             size += len(self._context.body)
-        if size <= _ON_LOOP_BYTES:
-            return work()
-        return await asyncio.get_running_loop().run_in_executor(_threads, work)
+        try:
+            if size <= _ON_LOOP_BYTES:
+                return work()
+            return await asyncio.get_running_loop().run_in_executor(_threads, work)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            # Adapters look at what they need of an answer; in what they pass on there may be numbers without end.
+            raise ProviderFailedError(f"{self._account.provider}: the answer cannot be read") from error
 
     def _note(self) -> None:
         """Puts what is new into the account. Raises GuardrailError when it must not go out."""

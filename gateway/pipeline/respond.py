@@ -7,7 +7,7 @@ import time
 
 from core.errors import ApplicationError
 from gateway import headers, sse
-from gateway.errors import GuardrailError, LowQualityError, from_provider
+from gateway.errors import LowQualityError, from_provider
 from gateway.pipeline.call import OpenStream, complete, open_stream, too_large, too_slow
 from gateway.pipeline.context import Account, Attempt, RequestContext
 from gateway.pipeline.contract import hold_stream, hold_whole, schema_of
@@ -104,7 +104,7 @@ async def _stream(
             account.usage = stream.translator.usage  # also of a stream that the client has left
             stream.response.close()
         await _finish(runtime, context, account, stream, reply, heartbeat, watch, guard)
-    except GuardrailError:
+    except ApplicationError:
         await heartbeat.settled()
         raise
 

@@ -44,6 +44,7 @@ class TextWindow:
         self._text = ""  # the end of what went out, and what is held
         self._before = 0  # characters that are not in `_text` any more
         self._given = 0  # of `_text`
+        self._searched = 0  # of `_text`: between here and `_given` it cannot be cut
         self._cut_mask = False  # the last stretch ended in the middle of something that was masked
         self.masked = False
 
@@ -77,21 +78,22 @@ class TextWindow:
                 cut, seen = len(self._text), len(self._text)
             else:
                 cut = seen = self._border_before(min(far, len(self._text)), limit)
-            forced = cut == self._given and len(self._text) >= far and self._border_before(far, far) == self._given
-            if forced:
-                cut, seen = self._forced_cut(far), far
+            found = None
+            if cut == self._given and len(self._text) >= far and self._border_before(far, far) == self._given:
+                seen, found = far, self._found(far)
+                cut = self._forced_cut(far, found)
             if not self._given < cut <= limit:
                 break
-            out.append(self._rendered(cut, seen, forced=forced))
+            out.append(self._rendered(cut, seen, found))
         return out
 
     def _border_before(self, end: int, limit: int) -> int:
         """The last place up to `end` and `limit` where the text may be cut; `_given` when there is none."""
         text, given = self._text, self._given
-        end = min(end, limit)
+        start, end = max(given, self._searched), min(end, limit)
         opening = self._masks.opening
-        marks = [] if opening is None else [m.end() for m in opening.finditer(text, max(0, given - _CALM), end)]
-        borders = [m.end() for m in self.border.finditer(text, given, end)]
+        marks = [] if opening is None else [m.end() for m in opening.finditer(text, max(0, start - _CALM), end)]
+        borders = [m.end() for m in self.border.finditer(text, start, end)]
         while borders:
             border = borders.pop()
             index = bisect_left(marks, border + 1) - 1
@@ -99,11 +101,11 @@ class TextWindow:
                 return border
             # None before this mark's first character can be calm because of it, none behind it is.
             del borders[bisect_left(borders, marks[index]) :]
+        self._searched = max(end, self._searched)
         return given
 
-    def _forced_cut(self, far: int) -> int:
+    def _forced_cut(self, far: int, found: list[Mask]) -> int:
         text, given, last = self._text, self._given, far - _LONGEST
-        found = self._found(far)
         blanks = [m.end() for m in self.border.finditer(text, given, last)]
         calm = [b for b in blanks if not (text[b].isdigit() or text[max(b - 2, 0)].isdigit())]
         cut = next((b for b in reversed(calm or blanks) if not any(m.start < b < m.end for m in found)), last)
@@ -112,13 +114,14 @@ class TextWindow:
                 return mask.start if mask.start > given else mask.end
         return cut
 
-    def _rendered(self, cut: int, seen: int, *, forced: bool) -> str:
-        """The stretch up to `cut`, with what is to be masked in it found in the text up to `seen`."""
+    def _rendered(self, cut: int, seen: int, known: list[Mask] | None) -> str:
+        """The stretch up to `cut`, with what is to be masked in it found in the text up to `seen`; `known` when the
+        text has to be cut by force, and was looked at for that."""
         given, was_cut = self._given, self._cut_mask
         if not was_cut and not self._masks.suspects(self._text, given, cut):
             self._given = cut
             return self._between(given, cut)
-        found = self._found(seen)
+        found = self._found(seen) if known is None else known
         self._given, self._cut_mask = cut, False
         out: list[str] = []
         at = given
@@ -131,7 +134,7 @@ class TextWindow:
                 out.append(self._instead(max(start, at), end, mask))
                 self._notes.masked[mask.guardrail, mask.detail] = None
             self.masked, at = True, end
-            self._cut_mask = forced and mask.end == cut == seen
+            self._cut_mask = known is not None and mask.end == cut == seen
         out.append(self._between(at, cut))
         return "".join(out)
 
@@ -147,6 +150,7 @@ class TextWindow:
     def _forget(self, count: int) -> None:
         self._text = self._text[count:]
         self._given -= count
+        self._searched -= count
         self._before += count
 
     # What is given for the characters, for a text that is a notation of another one.
