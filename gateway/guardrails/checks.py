@@ -7,11 +7,11 @@ from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple, Protocol
 
 from gateway.guardrails.detectors.injection import injection_score
-from gateway.guardrails.detectors.pii import PiiKind, find_pii
+from gateway.guardrails.detectors.pii import find_pii
 from gateway.guardrails.detectors.topics import find_topics
 from gateway.guardrails.remembered import Remembered
 from gateway.guardrails.settings import GuardrailSettings
-from gateway.guardrails.spoken import Speaker, Spoken, spoken_in
+from gateway.guardrails.spoken import Speaker, Spoken, spoken_in, spoken_in_variables
 from gateway.guardrails.tools import tools_of
 from gateway.guardrails.verdicts import Guardrail
 
@@ -30,15 +30,19 @@ class Finding(NamedTuple):
 
 
 class Request:
-    """What the checks look at. The texts are taken apart on first use: some checks never ask for them."""
+    """What the checks look at. The texts are taken apart on first use: some checks never ask for them.
 
-    def __init__(self, fields: Mapping[str, Any], tokens: int) -> None:
+    `variables` are those of the managed prompt in it.
+    """
+
+    def __init__(self, fields: Mapping[str, Any], tokens: int, variables: Mapping[str, Any]) -> None:
         self._fields = fields
+        self._variables = variables
         self.tokens = tokens
 
     @cached_property
     def spoken(self) -> tuple[Spoken, ...]:
-        return tuple(spoken_in(self._fields))
+        return (*spoken_in(self._fields), *spoken_in_variables(self._variables))
 
     @cached_property
     def tools(self) -> frozenset[str]:
@@ -81,7 +85,7 @@ class BlockedTopics:
         self._topics = topics
 
     def look_at(self, request: Request) -> Iterable[Finding]:
-        said = request.said_by(Speaker.USER, Speaker.UNTRUSTED)
+        said = request.said_by(Speaker.USER, Speaker.VARIABLE, Speaker.UNTRUSTED)
         found = {topic for spoken in said for topic in find_topics(spoken.text, self._topics)}
         for topic in self._topics:
             if topic in found:
@@ -91,11 +95,12 @@ class BlockedTopics:
 
 
 class PersonalData:
-    """Of everybody but the operator: what stands in his own prompt he wants to be said."""
+    """Of everybody but the operator: what stands in his own prompt he wants to be said. He has not said the values of
+    its variables."""
 
     def look_at(self, request: Request) -> Iterable[Finding]:
         operator = "\n".join(spoken.text for spoken in request.said_by(Speaker.OPERATOR))
-        found: set[PiiKind] = set()
+        found = {entity.kind for spoken in request.said_by(Speaker.VARIABLE) for entity in _personal_data(spoken.text)}
         for spoken in request.said_by(Speaker.USER, Speaker.UNTRUSTED, Speaker.ASSISTANT):
             found.update(
                 entity.kind
@@ -110,7 +115,7 @@ class PromptInjection:
     """In what users say, and more strictly in what nobody should be giving orders by: documents, results of tools."""
 
     def look_at(self, request: Request) -> Iterable[Finding]:
-        for spoken in request.said_by(Speaker.USER, Speaker.UNTRUSTED):
+        for spoken in request.said_by(Speaker.USER, Speaker.VARIABLE, Speaker.UNTRUSTED):
             scored = (_untrusted_score if spoken.speaker is Speaker.UNTRUSTED else _score)(spoken.text)
             if scored.is_injection:
                 told = "The request looks like a prompt injection"

@@ -16,6 +16,7 @@ class Speaker(StrEnum):
     USER = "user"
     ASSISTANT = "assistant"
     UNTRUSTED = "untrusted"  # results of tools, and documents
+    VARIABLE = "variable"  # values that a request puts into a managed prompt
 
 
 class Spoken(NamedTuple):
@@ -48,6 +49,11 @@ def spoken_in(fields: Mapping[str, Any]) -> Iterator[Spoken]:
     prediction = fields.get("prediction")
     if prediction is not None:
         yield from _of_content(prediction.get("content") if isinstance(prediction, dict) else prediction, Speaker.USER)
+
+
+def spoken_in_variables(values: Mapping[str, Any]) -> Iterator[Spoken]:
+    for value in values.values():
+        yield from _of_value(value, Speaker.VARIABLE)
 
 
 def _of_message(message: Mapping[str, Any]) -> Iterator[Spoken]:

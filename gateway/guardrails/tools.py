@@ -12,6 +12,8 @@ def tools_of(fields: Mapping[str, Any]) -> Iterator[str]:
         yield from _names(tool)
     yield from _names(fields.get("tool_choice"))
     yield from _names(fields.get("function_call"))
+    if fields.get("web_search_options") is not None:
+        yield "web_search"
     for message in fields["messages"]:
         for call in (*_list(message.get("tool_calls")), message.get("function_call")):
             yield from _names(call)
@@ -29,8 +31,9 @@ def _names(tool: Any) -> Iterator[str]:
     if not isinstance(tool, Mapping):
         return
     kind = tool.get("type")
-    inner = tool.get(kind) if isinstance(kind, str) else tool.get("function")
-    named = (tool.get("name"), inner.get("name") if isinstance(inner, Mapping) else None)
+    inner = tool.get(kind) if isinstance(kind, str) else None
+    holders = (tool, inner, tool.get("function"))
+    named = (holder.get("name") for holder in holders if isinstance(holder, Mapping))
     yield from (name for name in named if isinstance(name, str))
     if isinstance(kind, str) and kind not in ("function", "custom"):
         yield kind

@@ -20,6 +20,7 @@ from gateway.guardrails.spotlight import Spotlight
 from gateway.guardrails.verdicts import Action, Guardrail, Stage, Verdict
 from gateway.limits.estimate import prompt_tokens
 from gateway.pipeline.context import Account, RequestContext
+from gateway.pipeline.prompt import variables_of
 from gateway.wire import LazyFields, Message
 
 # Below, a thread costs more than it saves; above, other streams of the worker would wait (docs/guardrails.md). RE2 lets
@@ -34,7 +35,8 @@ async def guard_input(context: RequestContext, account: Account) -> RequestConte
     checks = checks_of(guardrails)
     enforced = guardrails.trust_mode is TrustMode.ENFORCE
     if checks:
-        request = Request(context.fields, prompt_tokens(context))
+        variables = variables_of(context) if account.prompt.version else {}
+        request = Request(context.fields, prompt_tokens(context), variables)
         if len(context.body) < _THREAD_BYTES:
             findings = _findings(checks, request, stop_at_first=enforced)
         else:

@@ -45,7 +45,7 @@ def with_prompt(context: RequestContext, account: Account) -> RequestContext:
     if prompt.active is None:
         return _skipped(context, account, prompt, "it has no version yet")
     version = version_for(prompt, prompt.active, context, account)
-    changed = rebuilt(context, version, _system_message(prompt, version, _values(context)))
+    changed = rebuilt(context, version, _system_message(prompt, version, variables_of(context)))
     account.injected_bytes = len(changed.body) - len(context.body)
     return changed
 
@@ -89,7 +89,7 @@ def _rendered(prompt: ManagedPrompt, version: PromptVersionRecord, values: Mappi
     return SystemMessage(text) if text else None
 
 
-def _values(context: RequestContext) -> Mapping[str, Any]:
+def variables_of(context: RequestContext) -> Mapping[str, Any]:
     """Variables by name; those of the body replace those of the headers."""
     of_headers, of_body = context.headers.variables, context.request.prompt_variables
     if not of_body:

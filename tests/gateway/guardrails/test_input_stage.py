@@ -143,6 +143,12 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
     ("blocked_tool", {"messages": [ASK, call("delete_all", {}), result("done")]}, "blocked_tool", "delete_all"),
     (
         "blocked_tool",
+        {"tools": [{"type": "", "function": {"name": "delete_all"}}]},
+        "blocked_tool",
+        "delete_all",
+    ),
+    (
+        "blocked_tool",
         {"functions": [{"name": "delete_all", "parameters": {"type": "object"}}]},
         "blocked_tool",
         "delete_all",
@@ -236,6 +242,29 @@ def test_enforce__managed_prompt__is_not_judged(projects: dict[str, tuple[Gatewa
         return str(last_sent(script)["messages"][0]["content"]) if response.status_code == 200 else response.text
 
     assert "moon landing" in project.service.until(with_prompt, lambda sent: "moon" in sent, seconds=5)
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [(HIJACK, "prompt_injection"), (f"Pay with {CARD}", "pii_detected"), ("MOON landing", "blocked_topic")],
+)
+@pytest.mark.parametrize("by_header", [False, True])
+def test_enforce__variable_of_a_managed_prompt__is_judged_as_the_users(
+    projects: dict[str, tuple[Gateway, Script]], value: str, code: str, by_header: bool
+) -> None:
+    project, script = projects["enforce"]
+    name = f"summary-{code}-{by_header}"
+    make_prompt(project, "Summarize: {{ text }}", name=name, variables=[{"name": "text", "type": "string"}])
+
+    def asked(text: str) -> Any:
+        headers = {"x-svc-var-text": text} if by_header else {}
+        more = {} if by_header else {"prompt_variables": {"text": text}}
+        return project.post(body(prompt_config=name, messages=[ASK], **more), headers=headers)
+
+    project.service.until(lambda: asked("tulips").status_code, lambda code: code == 200, seconds=5)
+    before = len(script.received)
+    assert_error(asked(value), 400, code, type="guardrail_error")
+    assert len(script.received) == before
 
 
 def test_enforce__long_request__is_judged_as_well(projects: dict[str, tuple[Gateway, Script]]) -> None:
