@@ -67,7 +67,6 @@ _PLAIN = {
     b"x-project-id": "project_id",
     b"traceparent": "traceparent",
     b"content-encoding": "content_encoding",
-    b"cache-control": "cache_control",
     _PROMPT_CONFIG: "prompt_config",
     _SESSION_ID: "session_id",
     _USER_ID: "user_id",
@@ -81,6 +80,9 @@ def read_headers(raw: RawHeaders) -> RequestHeaders:
     for name, value in raw:
         if name == b"authorization":
             headers.authorization = value
+        elif name == b"cache-control":
+            # Proxies add a line of their own.
+            headers.cache_control = f"{headers.cache_control},{_text(value)}" if headers.cache_control else _text(value)
         elif name in _PLAIN:
             setattr(headers, _PLAIN[name], _text(value))
         elif name.startswith(_VARIABLE_PREFIX):

@@ -21,12 +21,21 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 def cache_key(
-    project: str, prompt: tuple[str, int], settings: ProjectSettings, fields: Mapping[str, Any], *, stream: bool
+    project: str,
+    prompt: tuple[str, int],
+    target: tuple[object, ...],
+    settings: ProjectSettings,
+    fields: Mapping[str, Any],
+    *,
+    stream: bool,
 ) -> str:
     """The name of the answer in Redis. `fields` is the request as it is forwarded, `prompt` the id of the managed
-    prompt in it and its version. Settings that choose or change answers count as well."""
+    prompt in it and its version, `target` who is to answer: `auto` is not always the same model, nor a model always
+    served by the same provider. Settings that choose or change answers count as well."""
     shaping = {name: value for name, value in fields.items() if name not in _WITHOUT_EFFECT and value is not None}
-    told = repr((prompt, stream, settings.routing, settings.reasoning, settings.guardrails, settings.judge_model))
+    told = repr(
+        (prompt, target, stream, settings.routing, settings.reasoning, settings.guardrails, settings.judge_model)
+    )
     digest = hashlib.blake2b(told.encode(), digest_size=32, person=b"svc.cache")
     digest.update(_encode(shaping))
     return f"{prefix(project)}{digest.hexdigest()}"

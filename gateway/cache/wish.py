@@ -8,6 +8,8 @@ from functools import lru_cache
 import msgspec
 
 MAX_SECONDS = 30 * 86_400
+# Clients choose what is remembered.
+_MAX_CHARACTERS = 200
 _MAX_AGE = re.compile(r"max-age=\"?([0-9]{1,18})\"?\Z")
 
 
@@ -21,13 +23,17 @@ class CacheWish(msgspec.Struct, frozen=True):
 NOTHING = CacheWish(0, 0)
 
 
-@lru_cache(maxsize=1024)
 def wish_of(cache_control: str, project_ttl: int) -> CacheWish:
     """What the header `Cache-Control` (RFC 9111, 5.2.1) and the project's `cache_ttl_seconds` ask for together.
 
     `max-age=N` asks for an answer of at most N seconds and keeps it as long, or as long as the project keeps answers;
     `no-cache` asks for a new one, `no-store` for a new one that is not kept. What cannot be read asks for nothing.
     """
+    return _read(cache_control, project_ttl) if len(cache_control) <= _MAX_CHARACTERS else NOTHING
+
+
+@lru_cache(maxsize=1024)
+def _read(cache_control: str, project_ttl: int) -> CacheWish:
     if not cache_control:
         return CacheWish(project_ttl, project_ttl) if project_ttl else NOTHING
     directives = {word.strip().lower() for word in cache_control.split(",")}

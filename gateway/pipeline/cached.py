@@ -10,7 +10,7 @@ from gateway import sse
 from gateway.cache.key import cache_key
 from gateway.cache.store import CachedAnswer
 from gateway.cache.wish import CacheWish
-from gateway.pipeline.context import Account, RequestContext
+from gateway.pipeline.context import Account, Attempt, RequestContext
 from gateway.pipeline.record import record
 from gateway.pipeline.respond import served_by
 from gateway.reply import HeaderList, Reply
@@ -26,12 +26,16 @@ _NOT_WORTH_KEEPING = frozenset({"", "content_filter", "error"})
 _EVENTS_AT_ONCE = 64
 
 
-async def look_up(runtime: Runtime, context: RequestContext, account: Account, wish: CacheWish) -> CachedAnswer | None:
-    """What was kept for this request. `account` then knows how to keep the answer if there was nothing."""
+async def look_up(
+    runtime: Runtime, context: RequestContext, account: Account, wish: CacheWish, first: Attempt
+) -> CachedAnswer | None:
+    """What was kept for this request, whose first choice is `first`. `account` then knows how to keep the answer if
+    there was nothing."""
     prompt = account.prompt
     key = cache_key(
         account.snapshot.id_text,
         (prompt.config_id, prompt.version),
+        (*first.target, first.credentials.base_url),
         account.snapshot.settings,
         context.fields,
         stream=context.request.stream is True,

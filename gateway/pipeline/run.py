@@ -101,7 +101,7 @@ async def _answer(runtime: Runtime, account: Account, receive: Receive, reply: R
     ttl = context.snapshot.settings.cache_ttl_seconds
     wish = wish_of(context.headers.cache_control, ttl) if ttl or context.headers.cache_control else NOTHING
     if wish is not NOTHING:
-        kept = await look_up(runtime, context, account, wish)
+        kept = await look_up(runtime, context, account, wish, attempts[0])
         if kept is not None:
             await answer_again(runtime, account, reply, kept, stream=request.stream is True)
             return

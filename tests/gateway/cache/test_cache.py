@@ -14,7 +14,7 @@ from gateway.cache.store import empty
 from tests.fakes import scripted as play
 from tests.gateway.conftest import Routed, Scripted
 from tests.gateway.service import Gateway
-from tests.gateway.wire import body, read_stream
+from tests.gateway.wire import ENDPOINT, body, read_stream
 
 ASK = {"cache-control": "max-age=60"}
 TOOLS = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}]
@@ -222,6 +222,16 @@ def test_managed_prompt__of_another_version__is_another_request(scripted: Script
     )
     assert found.headers["x-svc-prompt-version"] == "2"
     assert b"Be brief." in script.received[-1].body
+
+
+def test_cache_control__in_two_lines__is_read_as_one(scripted: Scripted) -> None:
+    gateway, _ = scripted(play.answer())
+    gateway.post(body(), headers=ASK)
+    wait_until_kept(gateway)
+    lines = [("cache-control", "no-store"), ("cache-control", "max-age=60")]
+    url = gateway.service.base_url() + ENDPOINT
+    response = gateway.client.post(url, json=body(), headers=[*gateway.headers.items(), *lines])
+    assert status_of(response) == (200, "skip")
 
 
 def test_kept_answer__older_than_asked_for__is_not_given(scripted: Scripted) -> None:

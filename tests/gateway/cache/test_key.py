@@ -18,6 +18,7 @@ from gateway.wire import LazyFields
 
 PROJECT = str(uuid4())
 SETTINGS = ProjectSettings()
+TARGET = (1, "openai", "gpt-4o", "")
 JSON = st.recursive(
     st.none()
     | st.booleans()
@@ -58,9 +59,9 @@ REQUESTS = st.fixed_dictionaries(
 
 
 def key_of(fields: dict[str, Any], project: str = PROJECT, **changes: Any) -> str:
-    given: dict[str, Any] = {"prompt": ("", 0), "settings": SETTINGS, "stream": False, **changes}
+    given: dict[str, Any] = {"prompt": ("", 0), "target": TARGET, "settings": SETTINGS, "stream": False, **changes}
     body = LazyFields(json.dumps(fields).encode())
-    return cache_key(project, given["prompt"], given["settings"], body, stream=given["stream"])
+    return cache_key(project, given["prompt"], given["target"], given["settings"], body, stream=given["stream"])
 
 
 @given(request=REQUESTS, data=st.data())
@@ -80,7 +81,7 @@ def test_key__same_request_written_otherwise__is_the_same(request: dict[str, Any
     told = {"user": data.draw(st.text()), "metadata": {"a": "b"}, "stream": False, "seed": request.get("seed")}
     body = LazyFields(json.dumps({**shuffled, **told}, indent=3, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     assume(_is_text(request))
-    assert cache_key(PROJECT, ("", 0), SETTINGS, body, stream=False) == key_of(request)
+    assert cache_key(PROJECT, ("", 0), TARGET, SETTINGS, body, stream=False) == key_of(request)
 
 
 def _is_text(request: Any) -> bool:
@@ -100,6 +101,10 @@ def test_key__of_another_project_prompt_stream_or_setting__is_another(request: d
         key_of(request, prompt=(version, 2)),
         key_of(request, prompt=(str(uuid4()), 1)),
         key_of(request, stream=True),
+        key_of(request, target=(1, "openai", "gpt-4o-mini", "")),
+        key_of(request, target=(1, "groq", "gpt-4o", "")),
+        key_of(request, target=(2, "openai", "gpt-4o", "")),
+        key_of(request, target=(1, "openai", "gpt-4o", "https://example.org")),
         key_of(request, settings=replace(SETTINGS, routing=RoutingSettings(preferred_models=("a",)))),
         key_of(request, settings=replace(SETTINGS, reasoning=ReasoningSettings(True, 5))),
         key_of(request, settings=replace(SETTINGS, guardrails=GuardrailSettings(mask_output_pii=True))),

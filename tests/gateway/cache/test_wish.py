@@ -30,6 +30,8 @@ from gateway.cache.wish import MAX_SECONDS, NOTHING, CacheWish, wish_of
         ("max-age=-5", 0, NOTHING),
         ("max-age=1e3", 0, NOTHING),
         ("max-age=٣", 0, NOTHING),
+        ("max-age=60,no-store", 60, NOTHING),
+        ("max-age=60," + "x" * 200, 60, NOTHING),
         ("public", 0, NOTHING),
         ("public", 60, CacheWish(60, 60)),
     ],
