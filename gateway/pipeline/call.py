@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from gateway.pipeline.context import Account, Attempt, RequestContext
 from gateway.pipeline.estimate import estimated_tokens
 from gateway.pipeline.prepare import prepared
-from gateway.pipeline.reasoning import with_reasoning
+from gateway.pipeline.reasoning import asked_with_reasoning
 from gateway.pipeline.walk import walk
 from gateway.runtime import Runtime
 from gateway.wire import nested_too_deeply
@@ -49,21 +49,35 @@ async def complete(
     runtime: Runtime, context: RequestContext, attempts: list[Attempt], account: Account
 ) -> ParsedResponse:
     """The first whole answer. Raises ApplicationError when no attempt gave one."""
-    return await walk(runtime, attempts, account, lambda attempt: _complete_once(runtime, context, attempt, account))
+
+    async def once(attempt: Attempt) -> ParsedResponse:
+        if not context.snapshot.settings.reasoning.introspection:
+            return await _complete_once(runtime, context, attempt, account)
+        return await asked_with_reasoning(
+            context, attempt, account, lambda wishing: _complete_once(runtime, wishing, attempt, account)
+        )
+
+    return await walk(runtime, attempts, account, once)
 
 
 async def open_stream(
     runtime: Runtime, context: RequestContext, attempts: list[Attempt], account: Account
 ) -> OpenStream:
     """The first stream with real output in it (or a proper end without any). Raises ApplicationError when none has."""
-    return await walk(runtime, attempts, account, lambda attempt: _open_once(runtime, context, attempt, account))
+
+    async def once(attempt: Attempt) -> OpenStream:
+        if not context.snapshot.settings.reasoning.introspection:
+            return await _open_once(runtime, context, attempt, account)
+        return await asked_with_reasoning(
+            context, attempt, account, lambda wishing: _open_once(runtime, wishing, attempt, account)
+        )
+
+    return await walk(runtime, attempts, account, once)
 
 
 async def _complete_once(
     runtime: Runtime, context: RequestContext, attempt: Attempt, account: Account
 ) -> ParsedResponse:
-    if context.snapshot.settings.reasoning.introspection:
-        context = with_reasoning(context, attempt, account)
     request = ChatRequest(attempt.model, False, context.body, context.fields, attempt.is_foreign)
     needs = attempt.adapter.needs(request, attempt.credentials)
     if needs is not NOTHING:
@@ -79,8 +93,6 @@ async def _complete_once(
 
 
 async def _open_once(runtime: Runtime, context: RequestContext, attempt: Attempt, account: Account) -> OpenStream:
-    if context.snapshot.settings.reasoning.introspection:
-        context = with_reasoning(context, attempt, account)
     request = ChatRequest(attempt.model, True, context.body, context.fields, attempt.is_foreign)
     needs = attempt.adapter.needs(request, attempt.credentials)
     if needs is not NOTHING:

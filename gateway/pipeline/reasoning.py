@@ -3,18 +3,50 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
 import msgspec
 
 from gateway.pipeline.context import Account, Attempt, RequestContext
 from gateway.snapshot.settings import ReasoningSettings
-from gateway.wire import LazyFields
+from gateway.wire import ChatCompletionRequest, LazyFields
 from integrations.capabilities import capabilities_of
+from integrations.providers.errors import FailureKind, ProviderError
+
+logger = logging.getLogger("gateway.request")
+
+T = TypeVar("T")
 
 INTROSPECTION = "introspection"
-"""The attribute of a record whose answer was asked for its reasoning by the project."""
+"""The attribute of a record whose answer was asked for its reasoning by the project: requested, or refused when the
+provider took the request only without."""
 
 # Null says it too; the vendors' own words for the same wish are passed on by their adapters.
 _SPOKEN_OF = ("thinking", "reasoning_effort", "reasoning", "thinking_config", "enable_thinking", "chat_template_kwargs")
+
+
+# Reasoning is part of what `max_tokens` allows, and the answer needs room as well.
+_LEAST_ROOM = 2048
+
+
+async def asked_with_reasoning(
+    context: RequestContext, attempt: Attempt, account: Account, ask: Callable[[RequestContext], Awaitable[T]]
+) -> T:
+    """What `ask` gives for the request with the project's wish; for the request as it is where the provider refuses
+    that: not every model takes a wish beside every parameter, and it is not the client's. Raises ProviderError."""
+    wishing = with_reasoning(context, attempt, account)
+    if wishing is context:
+        return await ask(context)
+    try:
+        return await ask(wishing)
+    except ProviderError as failure:
+        if failure.kind is not FailureKind.REJECTED:
+            raise
+        logger.info("introspection.refused request_id=%s provider=%s", account.request_id, attempt.provider)
+    account.attributes[INTROSPECTION] = "refused"
+    return await ask(context)
 
 
 def with_reasoning(context: RequestContext, attempt: Attempt, account: Account) -> RequestContext:
@@ -22,18 +54,31 @@ def with_reasoning(context: RequestContext, attempt: Attempt, account: Account) 
     request = context.request
     if request.thinking is not None or request.reasoning_effort is not None:
         return context
+    limit = request.max_completion_tokens or request.max_tokens
     known = capabilities_of(attempt.provider, attempt.model)
-    if known is None or known.reasoning is not True or any(name in context.fields for name in _SPOKEN_OF):
+    if (
+        known is None
+        or known.reasoning is not True
+        or (limit is not None and limit < _LEAST_ROOM)
+        or _forces_a_tool(request)
+        or any(name in context.fields for name in _SPOKEN_OF)
+    ):
         account.attributes.pop(INTROSPECTION, None)
         return context
     account.attributes[INTROSPECTION] = "requested"
     # Appended: whatever the client wrote stays as it is, byte for byte.
-    wish = _wish(context.snapshot.settings.reasoning)
+    wish = _wish(context.snapshot.settings.reasoning, limit)
     body = b'%b,"thinking":%b}' % (context.body.rstrip()[:-1], wish)
     return msgspec.structs.replace(context, body=body, fields=LazyFields(body))
 
 
-def _wish(settings: ReasoningSettings) -> bytes:
+def _forces_a_tool(request: ChatCompletionRequest) -> bool:
+    """A model that has to call a tool has nothing to think over, and Claude refuses both at once."""
+    return request.tool_choice is not None and request.tool_choice not in ("auto", "none")
+
+
+def _wish(settings: ReasoningSettings, limit: int | None) -> bytes:
     if settings.budget_tokens:
-        return b'{"type":"enabled","budget_tokens":%d}' % settings.budget_tokens
+        budget = settings.budget_tokens if limit is None else min(settings.budget_tokens, limit // 2)
+        return b'{"type":"enabled","budget_tokens":%d}' % budget
     return b'{"type":"enabled"}'

@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 
+from gateway.pipeline import reasoning
 from gateway.pipeline.reasoning import INTROSPECTION
+from gateway.snapshot.settings import ReasoningSettings
 from tests.fakes import scripted as play
 from tests.gateway.conftest import Routed
 from tests.gateway.service import Gateway
 from tests.gateway.wire import body
 
 LOOKING = {"introspection_enabled": True, "thinking_budget_tokens": 2048}
+TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
 MESSAGES = [{"role": "user", "content": "Zwölf Äpfel"}]
 
 
@@ -85,3 +88,45 @@ def test_fallback__to_a_model_that_does_not_reason__is_asked_without(routed: Rou
     assert not {"thinking", "reasoning_effort"} & set(json.loads(scripts["groq"].received[-1].body))
     assert response.headers["x-svc-provider"] == "groq"
     assert introspection_of(gateway, response) is None
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_provider__that_takes_the_request_only_without_the_wish__gets_it_without(routed: Routed, stream: bool) -> None:
+    gateway, scripts = routed(LOOKING, openai=[play.status(400), play.answer()])
+    content = json.dumps(body(model="gpt-5", messages=MESSAGES, temperature=0.3, stream=stream)).encode()
+
+    response = gateway.post(content)
+
+    first, second = (json.loads(request.body) for request in scripts["openai"].received)
+    assert ("reasoning_effort" in first, "reasoning_effort" in second) == (True, False)
+    assert second["messages"] == MESSAGES
+    assert (response.status_code, response.headers["x-svc-retry-count"]) == (200, "0")
+    assert introspection_of(gateway, response) == "refused"
+
+
+def test_request__that_is_at_fault_itself__fails_as_it_would_without(routed: Routed) -> None:
+    gateway, scripts = routed(LOOKING, openai=[play.status(400)])
+    response = gateway.post(body(model="gpt-5"))
+    assert response.status_code == 400
+    assert len(scripts["openai"].received) == 2
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"tools": [TOOL], "tool_choice": "required"},
+        {"tools": [TOOL], "tool_choice": {"type": "function", "function": {"name": "look"}}},
+        {"max_completion_tokens": 500},
+        {"max_tokens": 2047},
+    ],
+)
+def test_request__that_leaves_no_room_for_reasoning__is_left_as_it_is(routed: Routed, said: dict[str, Any]) -> None:
+    gateway, scripts = routed(LOOKING, openai=[play.answer()])
+    response = gateway.post(body(model="gpt-5", **said))
+    assert "reasoning_effort" not in json.loads(scripts["openai"].received[-1].body)
+    assert introspection_of(gateway, response) is None
+
+
+def test_budget__leaves_room_for_the_answer() -> None:
+    assert b'"budget_tokens":2000}' in reasoning._wish(ReasoningSettings(True, 8000), 4000)
+    assert b'"budget_tokens":8000}' in reasoning._wish(ReasoningSettings(True, 8000), None)
