@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from typing_extensions import override
 
 from gateway.alerts import admin as alerts_admin  # noqa: F401 - registers itself
+from gateway.forms import GUARDRAIL_FIELDS, GatewaySettingsForm
 from gateway.models import GatewaySettings, SettingsChange
 from gateway.services import save_settings
 
@@ -22,6 +23,7 @@ else:
 
 @admin.register(GatewaySettings)
 class GatewaySettingsAdmin(SettingsModelAdmin):
+    form = GatewaySettingsForm
     list_display = [
         "project",
         "retry_enabled",
@@ -72,7 +74,7 @@ class GatewaySettingsAdmin(SettingsModelAdmin):
                 ]
             },
         ),
-        ("Guardrails", {"fields": ["guardrails", "judge_model"]}),
+        ("Guardrails", {"fields": [*GUARDRAIL_FIELDS, "judge_model"]}),
         ("Request log", {"fields": ["log_content", "retention_days"]}),
         ("Agent", {"fields": ["agent_enabled", "agent_scopes", "agent_model"]}),
     ]

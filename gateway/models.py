@@ -25,6 +25,7 @@ MAX_NAMES = 50
 MODEL_CHARACTERS = 200
 MAX_TEXT_CHARACTERS = 200
 MAX_THINKING_TOKENS = 1_000_000
+MAX_PROMPT_TOKENS = 100_000_000
 MAX_PER_MINUTE = 2_000_000_000
 MAX_BUDGET_USD = 100_000_000
 MAX_CACHE_SECONDS = 30 * 86_400
@@ -35,6 +36,8 @@ AGENT_SCOPES = ("project:read", "llm:read", "observability:read", "billing:read"
 def validate_names(value: Any) -> None:
     if not isinstance(value, list) or any(not isinstance(name, str) or not name.strip() for name in value):
         raise ValidationError("Expected a list of names.", code="not_names")
+    if any("\x00" in name for name in value):
+        raise ValidationError("Null characters are not allowed.", code="null_characters_not_allowed")
     if len(value) > MAX_NAMES:
         raise ValidationError(f"At most {MAX_NAMES} names are allowed.", code="too_many")
     if len(set(value)) != len(value):
@@ -74,8 +77,8 @@ def validate_guardrails(value: Any) -> None:
             validate_names(list(getattr(found, name)))
         except ValidationError as error:
             raise ValidationError(f"{name}: {error.messages[0]}", code=error.code) from None
-    if found.max_prompt_tokens is not None and found.max_prompt_tokens < 1:
-        raise ValidationError("max_prompt_tokens: At least 1.", code="min_value")
+    if found.max_prompt_tokens is not None and not 1 <= found.max_prompt_tokens <= MAX_PROMPT_TOKENS:
+        raise ValidationError(f"max_prompt_tokens: From 1 to {MAX_PROMPT_TOKENS}.", code="range")
     if found.min_quality_score is not None and not 0 <= found.min_quality_score <= 100:
         raise ValidationError("min_quality_score: From 0 to 100.", code="range")
 

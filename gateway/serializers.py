@@ -24,6 +24,7 @@ from gateway.models import (
     MAX_CACHE_SECONDS,
     MAX_NAMES,
     MAX_PER_MINUTE,
+    MAX_PROMPT_TOKENS,
     MAX_RETENTION_DAYS,
     MAX_THINKING_TOKENS,
     MAX_TRIES,
@@ -32,8 +33,6 @@ from gateway.models import (
     validate_providers,
 )
 from gateway.snapshot.settings import DEFAULT_RETENTION_DAYS
-
-_MAX_PROMPT_TOKENS = 100_000_000
 
 
 def _providers(value: Any) -> None:
@@ -69,7 +68,7 @@ class GuardrailsSerializer(StrictSerializer):
         default=None,
         allow_null=True,
         min_value=1,
-        max_value=_MAX_PROMPT_TOKENS,
+        max_value=MAX_PROMPT_TOKENS,
         help_text="The longest prompt, in estimated tokens; null for any.",
     )
     pii_block_on_detect = _switch("Refuses requests that hold personal data.")

@@ -9,9 +9,10 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
+from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from core.errors import NotFoundError
+from core.errors import ConflictError, NotFoundError
 from gateway.guardrails.settings import GuardrailSettings
 from gateway.models import GatewaySettings, SettingsChange
 
@@ -48,12 +49,26 @@ def save_settings(row: GatewaySettings, *, actor: str) -> None:
 
 
 def restore_settings(*, project_id: UUID, change_id: int, actor: str) -> GatewaySettings:
-    """Gives the fields of a change the values that they had before it. Raises NotFoundError."""
+    """Gives the fields of a change the values that they had before it. Raises NotFoundError, ConflictError for values
+    that are not taken any more."""
     change = SettingsChange.objects.for_project(project_id).filter(pk=change_id).first()
     if change is None:
         raise NotFoundError("The project's settings had no such change.", code="change_not_found")
     values = {name: _from_json(name, old) for name, (old, _) in change.changes.items() if name in FIELDS}
+    _check(values)
     return replace_settings(project_id=project_id, values=values, actor=actor)
+
+
+def _check(values: Mapping[str, Any]) -> None:
+    try:
+        GatewaySettings(**values).full_clean(exclude=["project"], validate_unique=False)
+    except ValidationError as error:
+        name, (problem, *_) = next(iter(error.message_dict.items()))
+        raise ConflictError(
+            f"What it was before cannot be set any more: {name}: {problem}",
+            code="cannot_be_restored",
+            details=error.message_dict,
+        ) from None
 
 
 def settings_values(row: GatewaySettings) -> dict[str, Any]:

@@ -245,6 +245,23 @@ def test_history__says_who_changed_what_and_gives_it_back(api: APIClient, projec
     assert api.get(f"{PATH}/history").json()["count"] == 3
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("fallback_order", ["gone_provider"]), ("retry_max_attempts", 99), ("guardrails", {"trust_mode": "strict"})],
+)
+def test_restore__of_what_is_not_taken_any_more__is_refused_by_name(
+    api: APIClient, project: Project, field: str, value: Any
+) -> None:
+    api.put(PATH, {})
+    change = SettingsChange.objects.create(project=project, changes={field: [value, None]})
+
+    response = api.post(f"{PATH}/history/{change.pk}/restore")
+
+    assert (response.status_code, response.json()["error"]["code"]) == (409, "cannot_be_restored")
+    assert field in response.json()["error"]["message"]
+    assert api.get(PATH).status_code == 200
+
+
 def test_history__of_another_project__is_out_of_reach(api: APIClient) -> None:
     other = client_of(make_project())
     other.put(PATH, FULL)
