@@ -83,7 +83,7 @@ def _lock(project_id: UUID | None) -> None:
         lock_table()
         return
     # One change of a project's prices at a time: two that set the same new one would make two rows of it.
-    Project.objects.select_for_update().get(pk=project_id)
+    Project.objects.select_for_update(no_key=True).get(pk=project_id)
 
 
 def _check_room(project_id: UUID) -> None:
