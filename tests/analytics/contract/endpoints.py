@@ -1,0 +1,112 @@
+"""Every analytics endpoint there is, with a call that it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.urls import URLPattern
+from rest_framework.test import APIClient
+
+from analytics import urls
+from analytics.views.telemetry import SessionTelemetryView
+from config import urls as all_urls
+from core.models import Project
+
+SESSION, REQUEST = "chat-42", "019aa000-0000-7000-8000-000000000042"
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """`path` has `{session}`, `{request}` and `{project}`; `store` says whether it needs ClickHouse; `query` are the
+    parameters it knows."""
+
+    method: str
+    path: str
+    query: tuple[str, ...] = ()
+    body: dict[str, Any] = field(default_factory=dict)
+    store: bool = True
+
+    def url(self, project: Project, *, session: str = SESSION, request: str = REQUEST) -> str:
+        return self.path.format(project=project.pk, session=session, request=request)
+
+    def call(self, api: APIClient, project: Project, query: dict[str, Any] | None = None, **ids: str) -> Any:
+        url = self.url(project, **ids)
+        if self.method == "POST":
+            return api.post(url, {"project_id": str(project.pk), **self.body})
+        return api.get(url, query or {}) if self.method == "GET" else api.delete(url)
+
+
+_PAGE, _RANGE = ("limit", "offset"), ("start_date", "end_date")
+_REQUESTS = (
+    *_RANGE, "session_id", "user_id", "outcome", "status_code", "source", "provider", "model", "requested_model",
+    "error_type", "error_code", "prompt_config_id", "prompt_version", "rollout_id", "variant", "min_latency_ms",
+    "max_latency_ms", "min_cost_usd", "max_cost_usd",
+)  # fmt: skip
+_OF_SCORES = ("score_name", "score_type", "evaluator_type")
+_SCORE = {"request_id": REQUEST, "score_name": "relevance", "score_value": 80}
+
+ENDPOINTS = (
+    Endpoint("GET", "/api/llm/sessions", (*_PAGE, *_RANGE, "user_id", "name_pattern")),
+    Endpoint("GET", "/api/llm/sessions/{session}"),
+    Endpoint("GET", "/api/llm/sessions/{session}/requests", _PAGE),
+    Endpoint("GET", "/api/llm/sessions/{session}/feedback", _PAGE, store=False),
+    Endpoint("POST", "/api/llm/sessions/{session}/feedback", body={"score": 5}, store=False),
+    Endpoint(
+        "GET",
+        "/api/llm/scores",
+        (*_PAGE, *_RANGE, "score_name", "score_type", "evaluator_type", "request_id"),
+        store=False,
+    ),
+    Endpoint("POST", "/api/llm/scores", body=_SCORE, store=False),
+    Endpoint("POST", "/api/llm/scores/batch", body={"scores": [_SCORE]}, store=False),
+    Endpoint("GET", "/api/llm/scores/request/{request}", _PAGE, store=False),
+    Endpoint("GET", "/api/llm/metrics/scores", (*_PAGE, *_RANGE, *_OF_SCORES, "group_by")),
+    Endpoint("GET", "/api/llm/metrics/feedback", (*_PAGE, *_RANGE)),
+    Endpoint("GET", "/api/llm/requests", (*_PAGE, *_REQUESTS)),
+    Endpoint("GET", "/api/llm/requests/export", (*_REQUESTS, "include_content")),
+    Endpoint("GET", "/api/llm/requests/{request}"),
+    Endpoint("POST", "/api/llm/search", body={"query": "a secret"}),
+    Endpoint("GET", "/api/llm/metrics/overview", _RANGE),
+    Endpoint("GET", "/api/llm/metrics/users", (*_PAGE, *_RANGE)),
+    Endpoint("GET", "/api/llm/metrics/models", (*_PAGE, *_RANGE)),
+    Endpoint("GET", "/api/llm/metrics/cost/daily", (*_PAGE, *_RANGE)),
+    Endpoint("GET", "/api/llm/metrics/cost/by-model", (*_PAGE, *_RANGE)),
+    Endpoint("GET", "/api/llm/metrics/usage", (*_PAGE, *_RANGE, "interval")),
+    Endpoint("GET", "/api/llm/metrics/errors", (*_PAGE, *_RANGE)),
+    Endpoint("GET", "/api/llm/metrics/provider-latency", store=False),
+    Endpoint("GET", "/api/projects/{project}/llm/sessions/{session}/telemetry"),
+    Endpoint("DELETE", "/api/llm/requests/{request}"),
+    Endpoint("DELETE", "/api/llm/sessions/{session}"),
+)
+
+
+def content_of(answer: Any) -> bytes:
+    """Also of the export, which is streamed."""
+    if not answer.streaming:
+        return bytes(answer.content)
+
+    async def collect() -> bytes:
+        return b"".join([piece async for piece in answer])
+
+    return async_to_sync(collect)()
+
+
+def served() -> Iterator[tuple[str, str]]:
+    """(method, path) of every view that the app has, as `ENDPOINTS` writes them."""
+    patterns = [("/api/llm/", pattern) for pattern in urls.urlpatterns] + [
+        ("/", pattern)
+        for pattern in all_urls.urlpatterns
+        if isinstance(pattern, URLPattern) and getattr(pattern.callback, "view_class", None) is SessionTelemetryView
+    ]
+    for prefix, pattern in patterns:
+        path = prefix + str(pattern.pattern)
+        for name in ("session", "request", "project"):
+            for kind in ("path:", "uuid:", ""):
+                path = path.replace(f"<{kind}{name}_id>", f"{{{name}}}")
+        view = getattr(pattern.callback, "view_class", None)
+        for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
+            if hasattr(view, method.lower()):
+                yield method, path

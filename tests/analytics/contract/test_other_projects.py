@@ -1,0 +1,119 @@
+"""A client that knows another project's ids sees and changes nothing of it, at any endpoint."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from analytics.copying.run import copy_due
+from analytics.models import Feedback, Score
+from analytics.shipper.loop import Shipper
+from analytics.shipper.spans import insert_spans
+from analytics.spool.writer import SpoolWriter
+from core.models import Project
+from tests.analytics.contract.conftest import client_of
+from tests.analytics.contract.endpoints import ENDPOINTS, REQUEST, SESSION, content_of
+from tests.factories.analytics import make_entry
+from tests.factories.core import make_project
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
+
+_SECRET = "a secret"
+
+
+@pytest.fixture
+def stranger(project: Project, spool: Path) -> APIClient:
+    """Of another project than `project`, which has a request, its spans, a score and feedback."""
+    body = json.dumps({"messages": [{"role": "user", "content": _SECRET}]}).encode()
+    names = {"user_id": _SECRET, "model": _SECRET, "error_type": _SECRET, "session_id": SESSION}
+    writer = SpoolWriter(spool)
+    writer.append(make_entry(body, body, project_id=str(project.pk), request_id=REQUEST, outcome="error", **names))
+    writer.close()
+    shipper = Shipper(spool, insert_spans=insert_spans)
+    shipper.drain()
+    shipper.close()
+    owner = client_of(project)
+    for endpoint in ENDPOINTS:
+        if endpoint.method == "POST" and not endpoint.store:
+            assert endpoint.call(owner, project).status_code == 201
+    Score.objects.update(reason=_SECRET, score_name=_SECRET)
+    Feedback.objects.update(text=_SECRET)
+    copy_due()
+    return client_of(make_project())
+
+
+def shown(answer: Any) -> bool:
+    """Not in links, which repeat what was asked for."""
+    content = content_of(answer).decode()
+    if answer.headers.get("Content-Type") == "application/json":
+        content = json.dumps({name: value for name, value in answer.json().items() if name not in ("next", "previous")})
+    return answer.status_code < 300 and any(secret in content for secret in (_SECRET, SESSION, REQUEST))
+
+
+def test_owner__asks_everywhere__sees_it(stranger: APIClient, project: Project) -> None:
+    """So that the next test can fail."""
+    owner = client_of(project)
+
+    seen = {e.path for e in ENDPOINTS if e.method != "DELETE" and shown(e.call(owner, project))}
+
+    anonymous = {f"/api/llm/metrics/{name}" for name in ("cost/daily", "usage", "feedback", "provider-latency")}
+    assert seen == {e.path for e in ENDPOINTS} - anonymous
+
+
+def test_stranger__asks_everywhere_with_all_its_ids__sees_and_changes_nothing(
+    stranger: APIClient, project: Project
+) -> None:
+    own = Project.objects.exclude(pk=project.pk).get()
+    query = {"session_id": SESSION, "user_id": _SECRET, "model": _SECRET, "score_name": _SECRET, "name_pattern": "%"}
+    owner = client_of(project)
+    before = all_of(owner, project)
+    # Last, since what it posts names these ids in its own project.
+    order = sorted(ENDPOINTS, key=lambda endpoint: endpoint.method == "POST" and not endpoint.store)
+
+    for endpoint in order:
+        for parameters in ({}, query):
+            answer = endpoint.call(stranger, own, parameters)
+
+            if endpoint.method != "POST" or endpoint.store:
+                assert not shown(answer), endpoint
+            if endpoint.method == "DELETE":
+                assert answer.status_code == 404
+
+    assert all_of(owner, project) == before
+
+
+def test_project_of_another__named_anywhere__refused(stranger: APIClient, project: Project) -> None:
+    """In the query, twice, in the body, in the path, and by the header."""
+    own = Project.objects.exclude(pk=project.pk).get()
+    other, mine = str(project.pk), str(own.pk)
+    misled = client_of(own, project)
+
+    for endpoint in ENDPOINTS:
+        url = endpoint.url(own)
+        call = getattr(stranger, endpoint.method.lower())
+        answers = [call(f"{url}?project_id={named}") for named in (other, other.upper(), project.pk.hex)]
+        answers += [
+            call(f"{url}?project_id={other}&project_id={mine}"),
+            call(f"{url}?project_id={mine}&project_id={other}"),
+        ]
+        if endpoint.method != "GET":
+            answers.append(call(url, {"project_id": other, **endpoint.body}))
+        if "{project}" in endpoint.path:
+            answers.append(call(endpoint.url(project)))
+
+        assert {answer.status_code for answer in answers} == {403}, endpoint
+        assert endpoint.call(misled, own).status_code == 401, endpoint
+
+
+def all_of(owner: APIClient, project: Project) -> dict[str, bytes]:
+    """What the project sees of itself."""
+    ever = {"start_date": "2020-01-01", "end_date": "2100-01-01"}
+    return {
+        endpoint.path: content_of(endpoint.call(owner, project, ever))
+        for endpoint in ENDPOINTS
+        if endpoint.method == "GET" and not endpoint.path.endswith("provider-latency")
+    }
