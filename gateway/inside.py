@@ -36,6 +36,9 @@ _GRACE_SECONDS = 0.6
 # Measured and compared answers have to come from a model.
 _NOT_CACHED = "no-store"
 
+# Whoever shows an answer has to write it again, and stands deeper in the stack than who read it.
+_DEEPEST = 200
+
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 # Requests that were given up and have not ended yet: a task that nobody holds may vanish.
 _lingering: set[asyncio.Task[None]] = set()
@@ -76,6 +79,9 @@ class Answer:
     error: Reported | None = None
     headers: dict[str, str] = field(default_factory=dict)
     record: RequestRecord | None = None
+
+
+_UNREADABLE = Reported(500, "api_error", "provider_error", "The answer is not JSON that can be read")
 
 
 async def ask(runtime: Runtime, snapshot: ProjectSnapshot, caller: Caller, body: bytes, *, seconds: float) -> Answer:
@@ -216,12 +222,31 @@ class _InsideClient:
             body = assembled(body)
         if not body:
             return None, None
-        found = _decode(body)
+        try:
+            found = _decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None, _UNREADABLE
+        if _is_deeper(found, _DEEPEST):
+            return None, _UNREADABLE
         told = found.pop("error", None) if self.status != 200 or self.streamed else None
         if not isinstance(told, dict):
             return found, None
         status = self.status if self.status != 200 else 503
         return found or None, Reported(status, told["type"], told["code"], told["message"], self.headers)
+
+
+def _is_deeper(value: Any, most: int) -> bool:
+    level = [value]
+    for _ in range(most):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def is_served() -> bool:

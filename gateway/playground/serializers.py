@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from gateway.fields import BooleanField, IntegerField, NameListField, NumberField, StrictSerializer, TextField
+from gateway.wire import nested_too_deeply
 
 MOST_MODELS = 5
 _MODEL_CHARACTERS = 512
@@ -79,7 +80,11 @@ class CompareSerializer(_ChatSerializer):
 
 
 def validated(serializer: type[_ChatSerializer], data: Any) -> dict[str, Any]:
+    """Raises DRF's ValidationError, or the gateway's for what is nested too deeply."""
     given = serializer(data=data)
-    given.is_valid(raise_exception=True)
+    try:
+        given.is_valid(raise_exception=True)
+    except RecursionError:
+        raise nested_too_deeply() from None
     found: dict[str, Any] = given.validated_data
     return found

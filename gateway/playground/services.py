@@ -19,7 +19,7 @@ from analytics.services import NewScore, record_scores
 from core.errors import ApplicationError
 from gateway import sse
 from gateway.inside import Answer, Caller, InsideRequest, Reported, ask
-from gateway.judging.judge import judge_answer
+from gateway.judging.judge import Judgement, judge_answer
 from gateway.playground.comparison import Contender
 from gateway.playground.results import Result, error_of, message_of
 from gateway.runtime import Runtime
@@ -32,6 +32,7 @@ EVALUATOR = "llm_judge"
 ACTOR = "actor"
 """The attribute of a record that says who used the playground: `key:<id>` or `user:<name>`."""
 
+_JUDGE_FAILED = Reported(500, "api_error", "internal_error", "the judge failed; the failure is logged")
 _NOT_KEPT = Reported(503, "service_unavailable_error", "scores_not_kept", "the scores could not be stored")
 
 
@@ -78,7 +79,7 @@ async def stream_one(runtime: Runtime, run: Run) -> AsyncGenerator[bytes]:
     answer = request.answer()
     if answer.error is not None and not (request.is_streamed and request.is_complete):
         yield sse.frame(json.dumps({"error": error_of(answer.error)}).encode()) + sse.DONE
-    (result,) = await with_kept_scores(run, snapshot, [await _judged(runtime, snapshot, run, model, answer)])
+    (result,) = await with_kept_scores(run, snapshot, [await judged(runtime, snapshot, run, model, answer)])
     yield b"event: result\n" + sse.frame(json.dumps(result.shown()).encode())
 
 
@@ -93,22 +94,27 @@ def contender_of(result: Result) -> Contender:
 
 async def _run_one(runtime: Runtime, snapshot: ProjectSnapshot, run: Run, model: str, body: bytes) -> Result:
     answer = await ask(runtime, snapshot, run.caller, body, seconds=run.seconds)
-    return await _judged(runtime, snapshot, run, model, answer)
+    return await judged(runtime, snapshot, run, model, answer)
 
 
-async def _judged(runtime: Runtime, snapshot: ProjectSnapshot, run: Run, model: str, answer: Answer) -> Result:
+async def judged(runtime: Runtime, snapshot: ProjectSnapshot, run: Run, model: str, answer: Answer) -> Result:
     message = message_of(answer)
     if not run.evaluate or answer.error is not None or message is None:
         return Result(model, answer)
-    judgement = await judge_answer(
-        runtime,
-        snapshot,
-        run.messages,
-        message,
-        request_id=answer.request_id,
-        seconds=settings.JUDGE_SECONDS,
-        key_id=run.key_id,
-    )
+    try:
+        judgement = await judge_answer(
+            runtime,
+            snapshot,
+            run.messages,
+            message,
+            request_id=answer.request_id,
+            seconds=settings.JUDGE_SECONDS,
+            key_id=run.key_id,
+        )
+    except Exception:
+        # The answer is there and paid for.
+        logger.exception("judgement.failed request_id=%s", answer.request_id)
+        judgement = Judgement(snapshot.settings.judge_model, error=_JUDGE_FAILED)
     return Result(model, answer, judgement)
 
 

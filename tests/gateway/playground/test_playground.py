@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.fakes.scripted import answer, hang, status
+from tests.fakes.scripted import answer, hang, raw, status
 from tests.gateway.conftest import Routed, Scripted
 from tests.gateway.playground.calls import MESSAGES, ask
 from tests.gateway.service import PRICED_MODEL
@@ -203,6 +203,24 @@ def test_playground__bad_input__is_400_that_names_the_field(
     assert error["message"].startswith(f"{named}"), error
     assert any(field.startswith(named) for field in error["details"]), error
     assert script.received == []
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        '{"role": "assistant", "content": "x", "extra": %s}' % ("[" * 900 + "]" * 900),
+        '{"role": "assistant", "content": "x", "extra": NaN}',
+    ],
+    ids=["deep", "nan"],
+)
+def test_playground__answer_that_cannot_be_shown__is_the_providers_failure(scripted: Scripted, message: str) -> None:
+    content = '{"object": "chat.completion", "choices": [{"index": 0, "finish_reason": "stop", "message": %s}]}'
+    gateway, _ = scripted(raw(200, (content % message).encode(), {"content-type": "application/json"}))
+    gateway.service.set_routing(gateway.project_id, retry_enabled=False)
+    response = ask(gateway)
+    assert response.status_code == 500, response.text
+    assert response.json()["error"]["code"] == "provider_error"
+    assert "logged" not in response.text
 
 
 def test_playground__other_project__is_refused(scripted: Scripted) -> None:

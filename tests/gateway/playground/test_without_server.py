@@ -16,7 +16,7 @@ from gateway.inside import Answer, on_loop
 from gateway.judging.judge import Judgement
 from gateway.judging.rubric import Grade
 from gateway.playground.results import Result
-from gateway.playground.services import Run, with_kept_scores
+from gateway.playground.services import Run, judged, with_kept_scores
 from gateway.runtime import Runtime
 from tests.factories.core import make_key, make_project
 from tests.gateway.playground.calls import MESSAGES
@@ -86,3 +86,21 @@ def test_playground__scores_cannot_be_stored__answer_says_so(project: Project, m
     (told,) = on_loop(work)
     assert told.shown()["scores"] == {"relevance": 50}
     assert told.shown()["evaluation"]["error"]["code"] == "scores_not_kept"
+
+
+def test_playground__judge_has_a_defect__answer_says_so(
+    project: Project, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def defective(*given: Any, **options: Any) -> Judgement:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("gateway.playground.services.judge_answer", defective)
+    answer = Answer("r", 1.0, {"choices": [{"message": {"role": "assistant", "content": "Paris"}}]})
+    run = Run(project.pk, "key:1", "", [], {}, evaluate=True, seconds=1)
+
+    async def work(runtime: Runtime) -> Result:
+        return await judged(runtime, await runtime.snapshots.project(project.pk), run, "m", answer)
+
+    told = on_loop(work)
+    assert told.shown()["evaluation"]["error"]["code"] == "internal_error"
+    assert "judgement.failed request_id=r" in caplog.text
