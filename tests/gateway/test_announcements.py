@@ -52,6 +52,21 @@ def test_announcement__one_price_saved__is_one_of_prices(
 
 
 @pytest.mark.django_db
+def test_announcement__price_of_one_project__names_it(
+    heard: redis.client.PubSub, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    project = make_project()
+
+    with django_capture_on_commit_callbacks(execute=True):
+        price = ModelPrice.objects.create(provider="openai", model="gpt-of-this-test", project=project)
+    assert changes(heard) == {str(project.pk)}
+
+    with django_capture_on_commit_callbacks(execute=True):
+        price.delete()
+    assert changes(heard) == {str(project.pk)}
+
+
+@pytest.mark.django_db
 def test_announcement__key_and_integration__name_their_project(
     heard: redis.client.PubSub, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
 ) -> None:
