@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from analytics.contracts import RequestRecord
 from tests.fakes.scripted import ROLE, Step, answer, chunk, endless, hang, status, stream
 from tests.gateway.conftest import Scripted
 from tests.gateway.playground.calls import MESSAGES, ask
-from tests.gateway.service import PRICED_MODEL
+from tests.gateway.service import PRICED_MODEL, Gateway
+from tests.gateway.spooled import spooled_entries
 from tests.gateway.wire import Stream, assert_closing_chunk, read_stream
 
 
@@ -19,6 +21,11 @@ def taken_apart(raw: bytes) -> tuple[Stream, dict[str, Any]]:
     assert result.startswith(b"data: {")
     assert result.endswith(b"}\n\n")
     return read_stream(streamed), json.loads(result[6:])
+
+
+def records_of(gateway: Gateway) -> list[RequestRecord]:
+    spooled = spooled_entries(gateway.service.var / "spool")
+    return [entry.record for entry in spooled if entry.record.project_id == gateway.project_id]
 
 
 def played(scripted: Scripted, step: Step, **fields: Any) -> tuple[Stream, dict[str, Any]]:
@@ -72,6 +79,9 @@ def test_stream__client_leaves__hangs_up_upstream_and_says_cancelled(scripted: S
         next(response.iter_bytes())
     (received,) = script.received
     assert received.gone.wait(3)
+    (record,) = gateway.service.until(lambda: records_of(gateway), bool, seconds=5)
+    assert (record.source, record.outcome, record.tokens_estimated) == ("playground", "cancelled", True)
+    assert record.completion_tokens > 0
 
 
 def test_stream__client_leaves_before_output__hangs_up_upstream(scripted: Scripted) -> None:
