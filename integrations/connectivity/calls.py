@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from integrations.providers.base import ChatRequest, Credentials, UpstreamRequest
+from integrations.providers.errors import FailureKind, ProviderError
 from integrations.registry import adapter_for, default_model
 
 _GREETING = "Hi"
@@ -46,7 +47,7 @@ CALLS: Mapping[str, Call] = {
     # https://learn.microsoft.com/rest/api/azureopenai/models/list
     "azure_openai": Call(
         "list the models",
-        r"(?:(?P<v1>/openai/v1)|/openai/deployments/[^/?]+|/models)/chat/completions",
+        r"(?:(?P<v1>/openai/v1)|/openai/deployments/[^?]+|/models)/chat/completions",
         "",
     ),
     # https://ai.google.dev/api/models#method:-models.list
@@ -93,8 +94,10 @@ def needs_token(credentials: Credentials) -> bool:
 
 
 def _address(call: Call, chat_url: str) -> str:
-    """Only the end is replaced: what stands before it is the integration's own address."""
-    found = list(re.finditer(call.ending, chat_url))[-1]
+    """Only the end is replaced: what stands before it is the integration's own address. Raises ProviderError."""
+    found = re.search(call.ending, chat_url)
+    if found is None:
+        raise ProviderError("the address has not the form of the provider's", kind=FailureKind.NOT_FOUND)
     instead = call.instead or _azure_models(found)
     return chat_url[: found.start()] + instead + chat_url[found.end() :]
 

@@ -99,6 +99,11 @@ def test_calls__none_for_a_provider_that_is_gone() -> None:
             {},
             "https://proxy.test/azure/openai/models?api-version=2024-10-21",
         ),
+        (
+            "https://proxy.test/openai/deployments/a/b",
+            {},
+            "https://proxy.test/openai/models?api-version=2024-10-21",
+        ),
     ],
 )
 def test_azure__each_layout__the_resource_lists_its_models(base_url: str, extra: dict[str, str], called: str) -> None:
@@ -115,6 +120,16 @@ def test_azure__each_layout__the_resource_lists_its_models(base_url: str, extra:
 )
 def test_anthropic__address__only_its_end_is_replaced(base_url: str, called: str) -> None:
     assert build(call_of("anthropic"), Credentials(1, "anthropic", base_url, SECRET)).url == called
+
+
+@pytest.mark.parametrize("provider", BY_HTTP)
+@pytest.mark.parametrize(
+    "path", ["", "/", "/chat/completions", "/v1/messages/", "/models", "/a/b:generateContent", "/%2F"]
+)
+def test_build__whatever_address__stays_on_its_host(provider: str, path: str) -> None:
+    access = FAKES[provider].credentials("")
+    request = build(call_of(provider), replace(access, base_url=f"https://somewhere.test{path}"))
+    assert request.url.startswith("https://somewhere.test/")
 
 
 def test_vertex__express_key__counts_without_a_project() -> None:
