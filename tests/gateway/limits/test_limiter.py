@@ -139,11 +139,11 @@ async def test_redis_restored_from_an_older_copy__is_doubted(fragile_redis: OwnR
         fragile_redis.service.stop()
         await until(lambda: not one.limiter.is_connected)
         fragile_redis.start()
-        fragile_redis.client.restore(one.month.spend, 0, kept)
+        fragile_redis.client.restore(one.month.spend, 0, kept, replace=True)
         await until(lambda: one.limiter.is_connected)
 
         await one.ask(cost=1)
-        assert one.doubts == [one.month]
+        assert one.month in one.doubts
 
 
 async def test_session__without_an_id__is_not_counted(own_redis: OwnRedis) -> None:
