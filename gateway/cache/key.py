@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from gateway.snapshot.settings import ProjectSettings
+from gateway.wire import LazyFields
 
 # Who asks, how it is accounted for and how usage is told (always the same here) do not shape an answer.
 _WITHOUT_EFFECT = frozenset(
@@ -17,6 +18,9 @@ _WITHOUT_EFFECT = frozenset(
         "stream_options",
     }
 )  # fmt: skip
+# Above, fields are compared as they are written: to take some megabytes apart holds the event loop for seconds.
+_TAKEN_APART_BYTES = 64 * 1024
+_decode_raw = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
@@ -25,13 +29,15 @@ def cache_key(
     prompt: tuple[str, int],
     target: tuple[object, ...],
     settings: ProjectSettings,
-    fields: Mapping[str, Any],
+    body: bytes,
     *,
     stream: bool,
 ) -> str:
-    """The name of the answer in Redis. `fields` is the request as it is forwarded, `prompt` the id of the managed
+    """The name of the answer in Redis. `body` is the request as it is forwarded, `prompt` the id of the managed
     prompt in it and its version, `target` who is to answer: `auto` is not always the same model, nor a model always
-    served by the same provider. Settings that choose or change answers count as well."""
+    served by the same provider. Settings that choose or change answers count as well.
+    Raises ValidationError for a number that is out of range."""
+    fields: Mapping[str, Any] = LazyFields(body) if len(body) <= _TAKEN_APART_BYTES else _decode_raw(body)
     shaping = {name: value for name, value in fields.items() if name not in _WITHOUT_EFFECT and value is not None}
     told = repr(
         (prompt, target, stream, settings.routing, settings.reasoning, settings.guardrails, settings.judge_model)

@@ -16,6 +16,8 @@ logger = logging.getLogger("gateway.cache")
 
 _PATIENCE_SECONDS = 0.05
 _REST_SECONDS = 1.0
+# More at once wait for their turn: a crowd is no reason to take Redis for away.
+_CONNECTIONS = 32
 # Putting an answer away is nobody's wait, but must not pile up either.
 _MOST_PUTS = 256
 _AWAY = (redis.RedisError, OSError, TimeoutError)
@@ -44,6 +46,7 @@ class ResponseCache:
         self._redis = redis.asyncio.Redis.from_url(
             url, socket_timeout=_PATIENCE_SECONDS, socket_connect_timeout=_PATIENCE_SECONDS, retry=None
         )
+        self._turns = asyncio.Semaphore(_CONNECTIONS)
         self._most_bytes = most_bytes
         self._rests_until = 0.0
         self._away = False
@@ -59,15 +62,16 @@ class ResponseCache:
 
     async def get(self, key: str, *, max_age: float) -> CachedAnswer | None:
         """An answer that is at most `max_age` seconds old."""
-        if self.is_away:
-            return None
-        try:
-            async with asyncio.timeout(_PATIENCE_SECONDS):
-                kept = await self._redis.get(key)
-        except _AWAY as error:
-            self._note_away(error)
-            return None
-        self._note_back()
+        async with self._turns:
+            if self.is_away:
+                return None
+            try:
+                async with asyncio.timeout(_PATIENCE_SECONDS):
+                    kept = await self._redis.get(key)
+            except _AWAY as error:
+                self._note_away(error)
+                return None
+            self._note_back()
         if kept is None:
             return None
         try:
@@ -85,10 +89,13 @@ class ResponseCache:
         task.add_done_callback(self._puts.discard)
 
     async def _put(self, key: str, kept: bytes, ttl: int) -> None:
-        try:
-            await self._redis.set(key, kept, ex=ttl)
-        except _AWAY as error:
-            self._note_away(error)
+        async with self._turns:
+            if self.is_away:
+                return
+            try:
+                await self._redis.set(key, kept, ex=ttl)
+            except _AWAY as error:
+                self._note_away(error)
 
     def _note_away(self, error: Exception) -> None:
         self._rests_until = time.monotonic() + _REST_SECONDS

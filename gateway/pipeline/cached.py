@@ -37,7 +37,7 @@ async def look_up(
         (prompt.config_id, prompt.version),
         (*first.target, first.credentials.base_url),
         account.snapshot.settings,
-        context.fields,
+        context.body,
         stream=context.request.stream is True,
     )
     if wish.max_age:
