@@ -7,6 +7,7 @@ nil, and, unless that was nil, the reason.
 from __future__ import annotations
 
 import resource
+import signal
 import sys
 from multiprocessing.connection import Connection
 
@@ -16,6 +17,8 @@ from gateway.contract.checking import first_violation, reason
 
 # References written out can fill any memory.
 _MOST_BYTES = 1 << 30
+# For a parent that was killed before it could end a check.
+_MOST_SECONDS = 10
 
 _decode = msgspec.msgpack.Decoder(tuple[bytes, list[str]]).decode
 _encode = msgspec.msgpack.Encoder().encode
@@ -27,12 +30,16 @@ def serve(connection: Connection) -> None:
             schema, contents = _decode(connection.recv_bytes())
         except EOFError:
             return  # the worker is gone
+        signal.alarm(_MOST_SECONDS)
         index = first_violation(schema, contents)
         connection.send_bytes(_encode(index))
         if index is not None:
             connection.send_bytes(_encode(reason(schema, contents[index])))
+        signal.alarm(0)
 
 
 if __name__ == "__main__":
+    # Ctrl-C is for the worker, which closes the connection.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
     serve(Connection(int(sys.argv[1])))
