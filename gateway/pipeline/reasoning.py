@@ -28,7 +28,7 @@ _SPOKEN_OF = ("thinking", "reasoning_effort", "reasoning", "thinking_config", "e
 
 
 # Reasoning is part of what `max_tokens` allows, and the answer needs room as well.
-_LEAST_ROOM = 2048
+_LEAST_ROOM, _AMPLE = 2048, 32_768
 
 
 async def asked_with_reasoning(
@@ -78,7 +78,10 @@ def _forces_a_tool(request: ChatCompletionRequest) -> bool:
 
 
 def _wish(settings: ReasoningSettings, limit: int | None) -> bytes:
-    if settings.budget_tokens:
-        budget = settings.budget_tokens if limit is None else min(settings.budget_tokens, limit // 2)
+    budget = settings.budget_tokens
+    if limit is not None and (budget or limit < _AMPLE):
+        # Models that are left to themselves may take all of it.
+        budget = min(budget or limit, limit // 2)
+    if budget:
         return b'{"type":"enabled","budget_tokens":%d}' % budget
     return b'{"type":"enabled"}'
