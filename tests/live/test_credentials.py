@@ -38,6 +38,7 @@ OVER_API = (
 )
 OVER_ADMIN = "groq"
 FROM_ENVIRONMENT = "deepseek"
+_SECRET = ("api_key", "access_key_id", "secret_access_key", "session_token")
 MARK = "mark-of-this-run-5b1d"
 
 
@@ -48,7 +49,7 @@ class Canaries:
     def __init__(self) -> None:
         self.middles: list[str] = []
 
-    def key(self, head: str = "sk-canary-") -> str:
+    def key(self, head: str = "canary.of.no.vendor.") -> str:
         middle = secrets.token_hex(12)
         self.middles.append(middle)
         return f"{head}{middle}-tail"
@@ -79,6 +80,10 @@ class Run:
         self.canaries = canaries
         self.told: list[str] = []
         self.answered: set[str] = set()
+        self.sent: dict[str, list[str]] = {}
+
+    def uses(self, provider: str, fields: dict[str, str]) -> None:
+        self.sent[provider] = [value for name, value in fields.items() if name in _SECRET]
 
     def call(self, method: str, path: str, body: Any = None, *, status: int | None = None) -> Any:
         service = self.service
@@ -93,17 +98,18 @@ class Run:
         return answer.json() if answer.content else None
 
     def credential(self, provider: str) -> dict[str, str]:
+        """Another one each time, with the address of the provider's fake."""
         access = FAKES[provider].credentials(self.upstream.base_url(provider))
         body = {"base_url": access.base_url}
         if provider == "bedrock":
             names = ("access_key_id", "secret_access_key", "session_token")
             return {**body, "region": access.extra["region"], **{name: self.canaries.key("AKIA") for name in names}}
-        head = "ya29." if provider == "google_vertex" else "sk-canary-"
+        head = "ya29." if provider == "google_vertex" else "canary.of.no.vendor."
         return {**body, **access.extra, "api_key": self.canaries.key(head)}
 
-    def chatter(self) -> str:
-        """Every credential there is, as a provider's words."""
-        return f"not with {' or '.join(f'sk-canary-{middle}-tail' for middle in self.canaries.middles)}"
+    def chatter(self, provider: str) -> str:
+        """The provider's words: the credential that it was sent, as it is."""
+        return f"not with {' or '.join(self.sent[provider])}"
 
     def chat(self, provider: str, *, stream: bool) -> None:
         client = self.service.openai(max_retries=0, default_headers={"x-svc-session-id": f"{MARK}-{provider}"})
@@ -158,15 +164,18 @@ def test_credentials__of_a_run_with_failures__in_no_file_table_log_or_answer(
 
 def _started(start_service: StartService, upstream: DialectServer, canaries: Canaries) -> Run:
     access = FAKES[FROM_ENVIRONMENT].credentials(upstream.base_url(FROM_ENVIRONMENT))
+    key = canaries.key()
     service = start_service(
         {
             "LOG_LEVEL": "DEBUG",
             "ALLOW_PRIVATE_UPSTREAMS": "1",
-            "DEEPSEEK_API_KEY": canaries.key(),
+            "DEEPSEEK_API_KEY": key,
             "DEEPSEEK_BASE_URL": access.base_url,
         }
     )
-    return Run(service, upstream, canaries)
+    run = Run(service, upstream, canaries)
+    run.sent[FROM_ENVIRONMENT] = [key]
+    return run
 
 
 def _set_up(run: Run, operator: Operator) -> None:
@@ -177,13 +186,14 @@ def _set_up(run: Run, operator: Operator) -> None:
         # Rotated once: what was there before must not stay either.
         fresh = {name: value for name, value in run.credential(provider).items() if name != "base_url"}
         run.call("PUT", f"integrations/{provider}", fresh, status=200)
+        run.uses(provider, fresh)
     operator.add(run, OVER_ADMIN)
     listed = run.call("GET", "integrations", status=200)
     assert {row["provider"] for row in listed["results"]} == {*OVER_API, OVER_ADMIN, FROM_ENVIRONMENT}
 
 
 def _try(run: Run, provider: str) -> None:
-    fake, say = FAKES[provider], run.chatter()
+    fake, say = FAKES[provider], run.chatter(provider)
     for step in (
         fails(fake, 401, say),
         fails(fake, 429, say),
@@ -195,12 +205,15 @@ def _try(run: Run, provider: str) -> None:
         outcome = run.call("POST", f"integrations/{provider}/test", status=200)
         assert outcome["ok"] is False
     temporary = {name: value for name, value in run.credential(provider).items() if name != "base_url"}
-    run.upstream.play(provider, fails(fake, 403, run.chatter()))
+    stored = run.sent[provider]
+    run.uses(provider, temporary)
+    run.upstream.play(provider, fails(fake, 403, run.chatter(provider)))
     run.call("POST", f"integrations/{provider}/test", temporary, status=200)
+    run.sent[provider] = stored
 
 
 def _send_traffic(run: Run, provider: str) -> None:
-    fake, say = FAKES[provider], run.chatter()
+    fake, say = FAKES[provider], run.chatter(provider)
     for step in (
         tells(fake, Story(text="Hello.")),
         fails(fake, 401, say),
@@ -256,6 +269,7 @@ class Operator:
     def add(self, run: Run, provider: str) -> None:
         page = "/admin/integrations/providerintegration/add/"
         access = run.credential(provider)
+        run.uses(provider, access)
         fields = {"project": self._service.project_id, "provider": provider, "enabled": "on", "options": "{}"}
         # Once with a mistake, so that the form comes back.
         run.told.append(self.post(page, page, **fields, **{**access, "base_url": "nowhere"}))
@@ -267,7 +281,7 @@ class Operator:
         (page,) = set(
             re.findall(rf'href="(/admin/integrations/providerintegration/\d+/change/)[^"]*">{provider}<', listed)
         )
-        run.upstream.play(provider, fails(FAKES[provider], 401, run.chatter()))
+        run.upstream.play(provider, fails(FAKES[provider], 401, run.chatter(provider)))
         shown = self.post(page, page.replace("change", "test"), test="stored")
         assert "invalid_credential" in shown
         run.told.append(shown)
