@@ -27,6 +27,9 @@ _IN_PIECES = frozenset(
      "thinking"}
 )  # fmt: skip
 _JSON = frozenset({"arguments"})
+# Nobody clicks on what a tool is given, and a search is meant to hold what was asked.
+_FOR_TOOLS = frozenset({"arguments", "input"})
+_FILES = frozenset({"url", "image_url", "file_data"})
 _MAX_NESTING = 60
 
 
@@ -42,6 +45,7 @@ class OutputChecks:
         self, settings: GuardrailSettings, texts: Callable[[], Iterable[str]], *, json_content: bool = False
     ) -> None:
         self.masks = Masks(personal_data=settings.mask_output_pii, links=settings.block_exfiltration_urls, texts=texts)
+        self._masks_of_calls = Masks(personal_data=settings.mask_output_pii, links=False, texts=texts)
         self.topics = settings.blocked_output_topics
         self._tools = {name.strip().casefold(): name for name in settings.blocked_tools}
         self._json_content = json_content
@@ -54,11 +58,12 @@ class OutputChecks:
 
     def window(self, name: str) -> TextWindow:
         is_json = name in _JSON or (self._json_content and name == "content")
-        return (JsonWindow if is_json else TextWindow)(self.masks, self.topics, self._notes)
+        masks = self._masks_of_calls if name in _FOR_TOOLS else self.masks
+        return (JsonWindow if is_json else TextWindow)(masks, self.topics, self._notes)
 
     def masked(self, text: str, name: str = "") -> str:
         """A text that is whole."""
-        if text.startswith("data:"):
+        if name in _FILES and text.startswith("data:"):
             return text
         window = self.window(name)
         return window.feed(text) + window.finish()

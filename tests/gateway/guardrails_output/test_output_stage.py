@@ -97,6 +97,13 @@ class TestWholeAnswers:
         assert said == f"Here: ![chart]({LINK_REMOVED}) and [docs](https://docs.example/start)."
         assert verdicts(project, response) == [("exfiltration_url", "output", "masked", "image")]
 
+    def test_leaves_addresses_to_tools_and_masks_what_looks_like_a_file(self, routed: Routed) -> None:
+        message = {"content": f"data:text/plain,{MAIL}", "tool_calls": [call(json.dumps({"url": STOLEN}))]}
+        project = guarded(routed, [whole(message)], mask_output_pii=True, block_exfiltration_urls=True)
+        said = project.post(body(messages=[{"role": "user", "content": SECRET}])).json()["choices"][0]["message"]
+        assert said["content"] == "data:text/plain,[EMAIL]"
+        assert json.loads(said["tool_calls"][0]["function"]["arguments"]) == {"url": STOLEN}
+
     @pytest.mark.parametrize(
         ("message", "code", "detail"),
         [

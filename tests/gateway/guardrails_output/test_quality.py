@@ -6,11 +6,13 @@ import json
 from typing import Any
 
 import msgspec
+import pytest
 
 from analytics.contracts import RequestRecord
 from gateway.guardrails.verdicts import VERDICTS, Verdict
 from gateway.judging.judge import JUDGED
-from tests.fakes.scripted import Script, Step, answer, raw, status, stream
+from tests.fakes import scripted as play
+from tests.fakes.scripted import Script, Step, answer, raw, status
 from tests.gateway.conftest import Routed
 from tests.gateway.service import Gateway
 from tests.gateway.spooled import spooled_entries
@@ -48,6 +50,12 @@ def judgements(project: Gateway, response: Any, count: int) -> list[RequestRecor
         return [record for record in records if record.attributes.get(JUDGED) == request_id]
 
     return project.service.until(found, lambda records: len(records) >= count, seconds=5)
+
+
+def scores(project: Gateway, request_id: str) -> list[dict[str, Any]]:
+    path = f"scores?project_id={project.project_id}&request_id={request_id}"
+    found: list[dict[str, Any]] = project.manage("GET", path).json()["results"]
+    return found
 
 
 def test_a_good_answer_passes_and_its_judgement_is_a_request_of_its_own(routed: Routed) -> None:
@@ -113,8 +121,18 @@ def test_streams_are_held_until_they_are_judged(routed: Routed) -> None:
     assert_error(project.post(body(**MODELS, stream=True)), 400, "low_quality", type="guardrail_error")
 
 
+def test_a_stream_that_is_judged_for_long_is_kept_alive(routed: Routed) -> None:
+    slow = [answer(json.dumps({"quality": {"reason": "so it is", "score": score}}), delay=0.8) for score in (20, 30)]
+    project, _ = judged(routed, slow)
+    response = project.post(body(**MODELS, stream=True))
+    said = read_stream(response.content)
+    assert said.comments
+    assert said.text == ""
+    assert [error["code"] for error in said.errors] == ["low_quality"]
+
+
 def test_a_stream_that_breaks_while_it_is_held_is_a_status(routed: Routed) -> None:
-    project, _ = judged(routed, grades(90), openai=[stream(b'data: {"choices":[', end="reset")])
+    project, _ = judged(routed, grades(90), openai=[play.stream(b'data: {"choices":[', end="reset")])
     response = project.post(body(model="openai/gpt-4o", stream=True))
     assert response.status_code in (500, 503)
 
@@ -137,11 +155,15 @@ def test_an_answer_passes_when_there_is_no_judge(routed: Routed) -> None:
     assert response.status_code == 200
 
 
-def test_nobody_waits_in_monitor(routed: Routed) -> None:
+@pytest.mark.parametrize("stream", [False, True])
+def test_nobody_waits_in_monitor(routed: Routed, stream: bool) -> None:
     project, _ = judged(routed, grades(20), mode="monitor")
-    for more in ({}, {"stream": True}):
-        response = project.post(body(**MODELS, **more))
-        assert "poor" in response.text
-        assert verdicts(project, response) == []
-        (judgement,) = judgements(project, response, 1)
-        assert judgement.source == "judge"
+    response = project.post(body(**MODELS, stream=stream))
+    assert "poor" in response.text
+    assert verdicts(project, response) == []
+    (judgement,) = judgements(project, response, 1)
+    assert judgement.source == "judge"
+    request_id = response.headers["x-request-id"]
+    (score,) = project.service.until(lambda: scores(project, request_id), bool, seconds=5)
+    assert (score["score_name"], score["score_value"]) == ("guardrail.low_quality", 20.0)
+    assert score["evaluator_type"] == "guardrail"
