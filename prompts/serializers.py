@@ -43,7 +43,9 @@ class ConfigSerializer(serializers.ModelSerializer[PromptConfig]):
     """Of a config with `version_count`, as the selectors give it."""
 
     active_version_id = serializers.UUIDField(read_only=True, allow_null=True)
-    active_version_number = serializers.IntegerField(source="active_version.number", default=None, read_only=True)
+    active_version_number = serializers.IntegerField(
+        source="active_version.number", default=None, read_only=True, allow_null=True
+    )
     version_count = serializers.IntegerField(read_only=True)
 
     class Meta:
@@ -141,9 +143,11 @@ class ReasonSerializer(serializers.Serializer[PromptActivation]):
 class ActivationSerializer(serializers.ModelSerializer[PromptActivation]):
     """`undoes` is the id of the move that an undo took back."""
 
-    from_version_number = serializers.IntegerField(source="from_version.number", default=None, read_only=True)
+    from_version_number = serializers.IntegerField(
+        source="from_version.number", default=None, read_only=True, allow_null=True
+    )
     to_version_number = serializers.IntegerField(source="to_version.number", read_only=True)
-    undoes = serializers.IntegerField(source="undoes_id", read_only=True)
+    undoes = serializers.IntegerField(source="undoes_id", read_only=True, allow_null=True)
 
     class Meta:
         model = PromptActivation

@@ -18,7 +18,7 @@ from core.views import ProjectAPIView
 class SessionFeedbackView(ProjectAPIView):
     """Of any session id: feedback may come before the session's first request is stored."""
 
-    @operation("listSessionFeedback", "Feedback on a session", query=[PAGE], page=FeedbackSerializer)
+    @operation("listSessionFeedback", "Feedback on a session", query=[PAGE], page=FeedbackSerializer, errors=[404])
     def get(self, request: Request, session_id: str) -> Response:
         require_id("session_id", session_id, SESSION_ID_CHARACTERS)
         paginator = LimitOffset()
@@ -31,6 +31,7 @@ class SessionFeedbackView(ProjectAPIView):
         body=NewFeedbackSerializer,
         answer=FeedbackSerializer,
         status=201,
+        errors=[404],
     )
     def post(self, request: Request, session_id: str) -> Response:
         require_id("session_id", session_id, SESSION_ID_CHARACTERS)

@@ -77,7 +77,13 @@ class RequestScoresView(_ScoreListView):
     filter_backends: list[Any] = []
     pagination_class = _WholeRequest
 
-    @operation("listRequestScores", "Scores of a request", query=[page_parameters(MAXIMUM_LIMIT)], page=ScoreEntry)
+    @operation(
+        "listRequestScores",
+        "Scores of a request",
+        query=[page_parameters(MAXIMUM_LIMIT)],
+        page=ScoreEntry,
+        errors=[404],
+    )
     def get(self, request: Request, request_id: str) -> Response:
         require_id("request_id", request_id, REQUEST_ID_CHARACTERS)
         return self.page(selectors.list_scores_of(self.project_id, request_id))

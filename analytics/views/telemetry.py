@@ -22,6 +22,7 @@ class SessionTelemetryView(ProjectAPIView):
         "Spans and logs of a session",
         query=[path_parameter("project_id", UUID, "The project of the header.")],
         answer=SessionTelemetry,
+        errors=[404],
     )
     def get(self, request: Request, project_id: UUID | str, session_id: str) -> Response:
         spans, logs = session_spans(self.project_id, session_id), session_logs(self.project_id, session_id)

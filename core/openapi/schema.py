@@ -15,6 +15,8 @@ _TAGS: dict[tuple[str, ...], str] = {("prompts", "rollouts"): "rollouts", ("proj
 class ManagementSchema(AutoSchema):
     """REST framework's DEFAULT_SCHEMA_CLASS."""
 
+    _is_answering = False
+
     @override
     def get_auth(self) -> list[dict[str, Any]]:
         return MANAGEMENT_SECURITY
@@ -37,9 +39,16 @@ class ManagementSchema(AutoSchema):
         return described
 
     @override
+    def _get_response_for_code(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        self._is_answering = True
+        found: dict[str, Any] = super()._get_response_for_code(*args, **kwargs)  # type: ignore[no-untyped-call]  # of the package
+        self._is_answering = False
+        return found
+
+    @override
     def _is_list_view(self, serializer: Any = None) -> bool:
-        # Asked with a serializer, it would wrap an envelope that `operation` has made into a second one.
-        return serializer is None and super()._is_list_view()
+        # Of an answer, it would wrap the envelope that `operation` has made into a second one.
+        return not self._is_answering and super()._is_list_view(serializer)
 
     @override
     def _get_filter_parameters(self) -> list[dict[str, Any]]:

@@ -97,6 +97,11 @@ def test_operations__path_parameters__are_described() -> None:
         assert named == set(re.findall(r"{(\w+)}", path)), f"{method} {path}"
 
 
+def test_operations__about_one_thing__may_not_find_it() -> None:
+    for path, method, operation in operations():
+        assert "404" in operation["responses"] or "{" not in path, f"{method} {path}"
+
+
 def test_tags__of_operations__are_explained() -> None:
     explained = {tag["name"] for tag in document()["tags"] if tag["description"]}
 

@@ -11,6 +11,9 @@ from django.test import Client
 
 from core.openapi.views import document
 
+# A response that is closed looks after the connections of its thread.
+pytestmark = pytest.mark.django_db
+
 
 @pytest.fixture
 def client() -> Client:

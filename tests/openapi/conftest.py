@@ -1,0 +1,79 @@
+"""A project that has one of everything, so that calls find something."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from analytics.clickhouse import client as store_client
+from core.models import Project
+from gateway.models import GatewaySettings
+from gateway.services import replace_settings
+from tests.factories.analytics import make_entry, store, uuid7
+from tests.factories.core import make_key
+from tests.factories.prompts import make_config
+from tests.factories.rollouts import make_rollout
+from tests.factories.scores import make_score
+
+PROJECT_ID = UUID("00000000-0000-4000-8000-00000000c0de")
+REQUEST_ID = uuid7(1_790_000_000_000_000)
+
+
+@dataclass(frozen=True)
+class Populated:
+    """`known` has a value that exists for each name of a path parameter."""
+
+    headers: dict[str, str]
+    known: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def stored_requests(clickhouse_engine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    spool: Path = tmp_path_factory.mktemp("spool")
+    body = b'{"messages": [{"role": "user", "content": "a question"}]}'
+    requests = [
+        make_entry(body, b"{}", project_id=str(PROJECT_ID), session_id="session", user_id="user"),
+        make_entry(project_id=str(PROJECT_ID), session_id="session", error_type="api_error", status_code=500),
+        make_entry(project_id=str(PROJECT_ID), request_id=REQUEST_ID, session_id="other"),
+    ]
+    store(spool, *requests)
+    yield
+    tables = store_client.execute(
+        "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree'"
+        " AND name != 'schema_migrations' AND total_rows > 0"
+    )
+    for (table,) in tables:
+        store_client.execute(f"TRUNCATE TABLE `{table}`")
+
+
+@pytest.fixture
+def populated(db: None, stored_requests: None) -> Populated:
+    project = Project.objects.create(pk=PROJECT_ID, name="described")
+    row, key = make_key(project)
+    config = make_config(project, versions=3)
+    versions = list(config.versions.order_by("number"))
+    rollout = make_rollout(config)
+    make_score(project, request_id=REQUEST_ID)
+    replace_settings(project_id=project.pk, values={"retry_enabled": False}, actor="test")
+    change = GatewaySettings.objects.get(project=project).project.settings_changes.latest("id")
+    return Populated(
+        headers={"Authorization": f"Bearer {key}", "X-Project-Id": str(project.pk)},
+        known={
+            "project_id": str(project.pk),
+            "key_id": row.pk,
+            "config_id": str(config.pk),
+            "version_id": str(versions[0].pk),
+            "other_id": str(versions[-1].pk),
+            "rollout_id": str(rollout.pk),
+            "change_id": change.pk,
+            "request_id": REQUEST_ID,
+            "session_id": "session",
+            "provider": "openai",
+            "model": "gpt-4o-mini",
+        },
+    )
