@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from celery import shared_task
 
-from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
+from analytics.errors import AnalyticsUnavailableError
 from gateway.alerts.delivery import deliver, due_deliveries
 from gateway.alerts.watch import raise_alerts
 from gateway.guardrails import scores
@@ -39,5 +39,5 @@ def score_verdicts(minutes: int) -> None:
     """Of requests that came in within so many minutes. Repeatable; longer looks find what came late."""
     try:
         scores.score_verdicts(back=timedelta(minutes=minutes))
-    except (AnalyticsUnavailableError, AnalyticsLimitError) as error:
+    except AnalyticsUnavailableError as error:
         logging.getLogger("gateway.guardrails").warning("verdicts.postponed error=%s", type(error).__name__)

@@ -21,7 +21,8 @@ class Unscored:
     said: str
 
 
-# A score is never older than its request. A score that was withdrawn is not made again.
+# A score is never older than its request. A score that was withdrawn is not made again. What has to be remembered is
+# bounded by the requests of the time asked for, however many scores there are.
 _SQL = """
 SELECT r.request_id AS request_id, r.ts AS ts, r.attributes[{attribute:String}] AS said
 FROM requests AS r
@@ -31,7 +32,11 @@ WHERE r.project_id = {project:UUID} AND r.ts >= {start:DateTime64(6, 'UTC')} AND
     AND toString(r.request_id) NOT IN (
         SELECT s.request_id FROM scores AS s
         WHERE s.project_id = {project:UUID} AND s.ts >= {start:DateTime64(6, 'UTC')}
-            AND s.evaluator_type = {evaluator:String}
+            AND s.evaluator_type = {evaluator:String} AND s.request_id IN (
+                SELECT toString(o.request_id) FROM requests AS o
+                WHERE o.project_id = {project:UUID} AND o.ts >= {start:DateTime64(6, 'UTC')}
+                    AND o.ts <= {end:DateTime64(6, 'UTC')} AND o.attributes[{attribute:String}] != ''
+            )
     )
 ORDER BY r.ts, r.request_id LIMIT {limit:UInt64}
 """

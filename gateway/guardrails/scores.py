@@ -10,6 +10,7 @@ from uuid import UUID
 import msgspec
 from django.utils import timezone
 
+from analytics.errors import AnalyticsLimitError
 from analytics.models import ScoreType
 from analytics.queries.unscored import Unscored, unscored_requests
 from analytics.services import NewScore, record_scores
@@ -22,21 +23,36 @@ logger = logging.getLogger("gateway.guardrails")
 _decode = msgspec.json.Decoder(list[Verdict]).decode
 EVALUATOR = "guardrail"
 _HIGHEST = 100
+# So many requests fit into the memory that a query may have.
+_AT_ONCE = timedelta(hours=1)
 
 
 def score_verdicts(*, back: timedelta) -> int:
     """Makes scores of the verdicts on requests of the last `back` that have none yet; returns how many.
 
     The request log is the queue: whatever was away, a later look finds what an earlier one could not. Repeatable.
-    Raises AnalyticsUnavailableError and AnalyticsLimitError.
+    Raises AnalyticsUnavailableError.
     """
-    now = timezone.now()
     made = 0
-    for project_id in _guarded_projects(since_days=back.days + 1):
-        for rows in unscored_requests(project_id, VERDICTS, EVALUATOR, start=now - back, end=now):
-            made += record_verdicts(project_id, dict(_read(rows)))
+    for project_id in list(_guarded_projects(since_days=back.days + 1)):
+        try:
+            made += _score_project(project_id, back)
+        except AnalyticsLimitError:
+            # One busy project must not keep the others waiting.
+            logger.warning("verdicts.postponed project_id=%s", project_id)
     if made:
         logger.info("verdicts.scored scores=%d", made)
+    return made
+
+
+def _score_project(project_id: UUID, back: timedelta) -> int:
+    made, end = 0, timezone.now()
+    first = end - back
+    while end > first:
+        start = max(end - _AT_ONCE, first)
+        for rows in unscored_requests(project_id, VERDICTS, EVALUATOR, start=start, end=end):
+            made += record_verdicts(project_id, dict(_read(rows)))
+        end = start
     return made
 
 

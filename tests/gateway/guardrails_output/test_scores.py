@@ -6,13 +6,15 @@ import json
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from analytics.clickhouse import client
 from analytics.copying.run import copy_due
-from analytics.errors import AnalyticsUnavailableError
+from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.models import Score
+from analytics.queries.unscored import unscored_requests
 from core.models import Project
 from gateway.guardrails import scores
 from gateway.guardrails.scores import record_verdicts, score_verdicts, scores_of
@@ -119,6 +121,22 @@ def test_a_store_that_is_away_postpones(project: Project, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(client, "query", away)
     task(15)
+
+
+def test_a_project_too_busy_to_be_asked_keeps_no_other_waiting(
+    project: Project, spool: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = make_project()
+    GatewaySettings.objects.create(project=busy, guardrails={"trust_mode": "monitor"})
+    asked(project, spool, PII)
+
+    def limited(project_id: UUID, *args: Any, **kwargs: Any) -> Any:
+        if project_id == busy.pk:
+            raise AnalyticsLimitError("too much")
+        return unscored_requests(project_id, *args, **kwargs)
+
+    monkeypatch.setattr(scores, "unscored_requests", limited)
+    assert score_verdicts(back=HOUR) == 1
 
 
 def test_scores_of_inputs() -> None:
