@@ -35,8 +35,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
 SECRET = "Ottilie of Weißgasse 5"
 SESSION = 'tenant/42\'s "session" %_'
-NOW = datetime.now(UTC).replace(microsecond=0)
-TOMORROW = NOW + timedelta(days=1, hours=2)
+TOMORROW = datetime.now(UTC) + timedelta(days=1, hours=2)
 
 
 @pytest.fixture
@@ -210,7 +209,7 @@ def test_spans__of_a_deleted_request__go_with_it(api: APIClient, project: Projec
     assert client.execute(counting, {"id": record.request_id}) == [(0,)]
     # They are stored after the rows, so some may come when the request is gone already.
     insert_spans(project, "", "", attributes={"prompt_gateway.request_id": record.request_id, "user.id": "ottilie"})
-    finish_due(NOW + timedelta(minutes=5))
+    finish_due(soon(5))
     assert client.execute(counting, {"id": record.request_id}) == [(0,)]
 
 
@@ -232,7 +231,7 @@ def test_records__that_arrive_after_the_deletion__go_too_and_later_requests_stay
     after = entry(project, -30, user_id="ottilie", session_id=SESSION)
     store(spool, late, after)
 
-    assert finish_due(NOW + timedelta(minutes=5)) == 1
+    assert finish_due(soon(5)) == 1
 
     assert api.get(path_of(SESSION)).json()["request_count"] == 1
     assert api.get(f"/api/llm/requests/{late.record.request_id}").status_code == 404
@@ -266,7 +265,7 @@ def test_deletion__broken_off_at_any_step__is_finished_by_the_task(
         assert api.delete(path_of(SESSION)).status_code == 503
     assert Deletion.objects.get().state == DeletionState.PENDING
 
-    finish_due(NOW + timedelta(minutes=5))
+    finish_due(soon(5))
 
     assert Deletion.objects.get().state == DeletionState.ERASED
     assert Deletion.objects.get().requests == 3
@@ -300,7 +299,7 @@ def test_request_of_a_session__both_deletions_broken_off__counted_once(
         assert api.delete(path_of(SESSION)).status_code == 503
         assert api.delete(f"/api/llm/requests/{stored[0].record.request_id}").status_code == 503
 
-    finish_due(NOW + timedelta(minutes=5))
+    finish_due(soon(5))
 
     assert totals(api, project) == before
     assert reconcile([project.pk], now=TOMORROW).differences == []
@@ -312,11 +311,11 @@ def test_deletion__while_another_repair_goes_on__is_done_afterwards(
     monkeypatch.setattr(services, "repair_lease", lambda project_id: repair_lease(project_id, wait_seconds=0))
     with repair_lease(project.pk):
         answer = api.delete(path_of(SESSION))
-        assert finish_due(NOW + timedelta(minutes=1)) == 0
+        assert finish_due(soon(1)) == 0
 
     assert answer.status_code == 503
     assert answer.json()["error"]["code"] == "repair_busy"
-    assert finish_due(NOW + timedelta(minutes=5)) == 3
+    assert finish_due(soon(5)) == 3
 
 
 def test_many_requests__deleted_in_several_batches__counted_once(
@@ -399,13 +398,13 @@ def test_wish__when_nothing_can_arrive_any_more__forgets_the_id_and_stays_as_a_r
 ) -> None:
     api.delete(path_of(SESSION))
 
-    finish_due(NOW + timedelta(days=8))
+    finish_due(soon(8 * 24 * 60))
 
     row = Deletion.objects.get()
     assert (row.state, row.subject, row.look_at) == (DeletionState.CLOSED, "", None)
     assert row.subject_hash
     assert row.requested_by
-    assert finish_due(NOW + timedelta(days=9)) == 0
+    assert finish_due(soon(9 * 24 * 60)) == 0
 
 
 @pytest.mark.parametrize(
@@ -464,7 +463,7 @@ def test_admin__shows_deletions_and_changes_none(
 
 def entry(project: Project, minutes_ago: float, **values: Any) -> SpoolEntry:
     """With content, in which the secret stands."""
-    ts = int((NOW - timedelta(minutes=minutes_ago)).timestamp() * 1e6)
+    ts = int(soon(-minutes_ago).timestamp() * 1e6)
     body = json.dumps({"messages": [{"role": "user", "content": f"I am {SECRET}"}]}).encode()
     response = json.dumps({"choices": [{"message": {"content": f"Hello {SECRET}"}}]}).encode()
     attempts = (Attempt("openai", "gpt-4o-mini", error=values.get("error_message", "")),)
@@ -477,6 +476,11 @@ def entry(project: Project, minutes_ago: float, **values: Any) -> SpoolEntry:
         attributes={"note": SECRET},
         **values,
     )
+
+
+def soon(minutes: float) -> datetime:
+    """From when it is asked for, which in a long run is much later than this module was loaded."""
+    return datetime.now(UTC) + timedelta(minutes=minutes)
 
 
 def caller_of(project: Project) -> APIClient:
@@ -546,7 +550,7 @@ def contents(project: Project) -> dict[str, list[tuple[Any, ...]]]:
 def insert_spans(project: Project, *sessions: str, attributes: dict[str, str] | None = None) -> None:
     for number, session in enumerate(sessions):
         values = {**(attributes or {}), "gen_ai.session_id": session}
-        time = NOW - timedelta(minutes=1)
+        time = soon(-1)
         columns = ("ProjectId", "Timestamp", "TraceId", "SpanId", "SpanName", "SpanAttributes")
         client.insert(
             "otel_traces",

@@ -159,8 +159,8 @@ def test_sessions__other_project_in_query__403(api: APIClient) -> None:
 def test_sessions__listing_delay__holds_back_until_quiet(
     api: APIClient, project: Project, spool: Path, settings: Settings
 ) -> None:
-    store(spool, entry(project, "live", 5), entry(project, "closed", 31))
-    settings.SESSION_LISTING_DELAY_MINUTES = 30
+    store(spool, entry(project, "live", 5), entry(project, "closed", 24 * 60 + 1))
+    settings.SESSION_LISTING_DELAY_MINUTES = 24 * 60
 
     assert ids(api.get("/api/llm/sessions")) == ["closed"]
 
