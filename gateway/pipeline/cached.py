@@ -10,6 +10,7 @@ from gateway import sse
 from gateway.cache.key import cache_key
 from gateway.cache.store import CachedAnswer
 from gateway.cache.wish import CacheWish
+from gateway.guardrails.verdicts import Action
 from gateway.pipeline.context import Account, Attempt, RequestContext
 from gateway.pipeline.record import record
 from gateway.pipeline.respond import served_by
@@ -75,6 +76,8 @@ def keep(runtime: Runtime, account: Account) -> None:
         or account.fallback_used
         or account.contract_violation
         or account.finish_reason in _NOT_WORTH_KEEPING
+        # The next one may find the judge at work.
+        or any(verdict.action is Action.SKIPPED for verdict in account.verdicts)
         or not account.cache_ttl
     ):
         return

@@ -11,6 +11,7 @@ import redis
 
 from gateway.cache.key import prefix
 from gateway.cache.store import empty
+from gateway.guardrails.verdicts import VERDICTS
 from tests.fakes import scripted as play
 from tests.gateway.conftest import Routed, Scripted
 from tests.gateway.service import Gateway
@@ -185,6 +186,17 @@ def test_answer__not_worth_keeping__is_not_kept(scripted: Scripted, step: Any, f
     with client_of(gateway) as client:
         assert list(client.scan_iter(match=prefix(gateway.project_id) + "*")) == []
     assert len(script.received) >= asked
+
+
+def test_answer__that_nobody_could_judge__is_not_kept(scripted: Scripted) -> None:
+    gateway, _ = scripted(play.answer())
+    guardrails = {"trust_mode": "enforce", "min_quality_score": 50}
+    # The project names no judge.
+    gateway.service.set_routing(gateway.project_id, guardrails=guardrails)
+    gateway.service.until(
+        lambda: gateway.record(gateway.post(body(seed=1))).attributes, lambda found: VERDICTS in found, seconds=5
+    )
+    assert [status_of(gateway.post(body(), headers=ASK)) for _ in range(3)] == [(200, "miss")] * 3
 
 
 def test_answer_of_a_fallback__is_not_kept_in_place_of_the_model_asked_for(routed: Routed) -> None:
