@@ -20,8 +20,6 @@ _REQUEST_HEADERS = {
     f"{PREFIX}prompt-config": "Name of a prompt config; `prompt_config` in the body is the other way to say it.",
     f"{PREFIX}session-id": "Groups requests into a session, which has a budget and keeps its variant.",
     f"{PREFIX}user-id": "The end user; keeps its variant too.",
-    f"{PREFIX}var-{{name}}": f"A variable of the prompt's template, at most {MAX_VARIABLE_CHARACTERS} characters. "
-    "`-` stands for `_`: `x-svc-var-user-name` is `user_name`. `prompt_variables` in the body wins.",
     "Cache-Control": "`max-age=N` asks for an answer that is at most N seconds old, and keeps this one.",
     "traceparent": "W3C trace context: the request's span becomes a child of it.",
 }
@@ -55,7 +53,13 @@ _STREAMED = """\
 With `stream`, `data: <chat.completion.chunk>` events and `data: [DONE]` at the end. The last chunk before it has an
 empty `delta`, a `finish_reason` and `usage`. Lines that begin with `:` keep the connection. A stream that breaks after
 output gets one `data: {"error": …}` event, then `[DONE]`."""
-_DESCRIPTION = f"OpenAI's dialect. Unknown fields go to providers of the same dialect as they are.\n\n{_STREAMED}"
+_DESCRIPTION = f"""\
+OpenAI's dialect. Unknown fields go to providers of the same dialect as they are.
+
+A header `{PREFIX}var-<name>` is a variable of the prompt's template, at most {MAX_VARIABLE_CHARACTERS} characters long.
+`-` stands for `_`: `{PREFIX}var-user-name` is `user_name`. `prompt_variables` in the body wins.
+
+{_STREAMED}"""
 
 
 def add_gateway(result: dict[str, Any], **_: Any) -> dict[str, Any]:

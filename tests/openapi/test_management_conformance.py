@@ -11,24 +11,9 @@ from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections, transaction
 from hypothesis import HealthCheck, Phase, settings
-from schemathesis.checks import not_a_server_error
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    response_headers_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-)
 
+from tests.openapi.checks import CHECKS, EXAMPLES
 from tests.openapi.conftest import Populated
-
-_CHECKS = [
-    not_a_server_error,
-    status_code_conformance,
-    content_type_conformance,
-    response_headers_conformance,
-    response_schema_conformance,
-]
-_EXAMPLES = 12
 
 schema = schemathesis.openapi.from_wsgi("/api/schema/?format=json", get_wsgi_application()).exclude(
     path_regex="^/api/gateway/"
@@ -40,7 +25,7 @@ schema.config.phases.update(phases=["examples", "fuzzing"])
 @pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume asynchronous iterators:Warning")
 @schema.parametrize()
 @settings(
-    max_examples=_EXAMPLES,
+    max_examples=EXAMPLES,
     derandomize=True,
     database=None,
     deadline=None,
@@ -54,7 +39,7 @@ def test_operation__whatever_it_is_asked__answers_as_described(
     with transaction.atomic():
         answer = case.call(headers=populated.headers)
         transaction.set_rollback(True)
-    case.validate_response(answer, checks=_CHECKS, headers=populated.headers)
+    case.validate_response(answer, checks=CHECKS, headers=populated.headers)
 
 
 @pytest.fixture

@@ -1,0 +1,46 @@
+"""schemathesis asks the gateway, two real workers, what the document lets it ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+
+from core.openapi.views import document
+from tests.fakes.scripted import ScriptedServer, answer
+from tests.gateway.service import Gateway, GatewayService
+from tests.openapi.checks import CHECKS, EXAMPLES
+
+schema = schemathesis.openapi.from_dict(document()).include(path_regex="^/api/gateway/")
+schema.config.phases.update(phases=["examples", "fuzzing"])
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Gateway]:
+    """A project whose only provider always answers."""
+    with ScriptedServer() as upstream, GatewayService(workers=1) as service:
+        upstream.play("plain", answer())
+        yield service.new_project(base_urls={"openai": upstream.base_url("plain")})
+        assert "Traceback" not in service.log.read_text(errors="replace")
+
+
+@schema.parametrize()
+@settings(
+    max_examples=4 * EXAMPLES,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+def test_gateway__whatever_it_is_asked__answers_as_described(case: schemathesis.Case[Any], served: Gateway) -> None:
+    if isinstance(case.body, dict) and len(repr(case.body)) % 2:
+        # One that there is, for half of what is asked.
+        case.body["model"] = "gpt-4o-mini"
+        case.body["stream"] = False
+    headers = {"Authorization": f"Bearer {served.key}", "X-Project-Id": served.project_id}
+    answer = case.call(base_url=served.service.base_url(), headers=headers)
+    case.validate_response(answer, checks=CHECKS, headers=headers)
