@@ -99,7 +99,7 @@ class GatewayService:
         stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
         self.var.mkdir()
         self.redis, redis_url = start_redis(self.folder / "redis")
-        stack.callback(self.redis.stop)
+        stack.callback(lambda: self.redis.stop())  # a test may have started another one
         self.environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder),
