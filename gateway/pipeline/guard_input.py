@@ -27,6 +27,9 @@ from gateway.wire import LazyFields, Message
 # go of the interpreter while it searches.
 _THREAD_BYTES = 4 * 1024
 _threads = ThreadPoolExecutor(2, thread_name_prefix="guardrails")
+# Some texts take a second a megabyte: only others of such a size wait behind them.
+_LARGE_BYTES = 256 * 1024
+_threads_of_large = ThreadPoolExecutor(1, thread_name_prefix="guardrails-large")
 
 
 async def guard_input(context: RequestContext, account: Account) -> RequestContext:
@@ -37,11 +40,13 @@ async def guard_input(context: RequestContext, account: Account) -> RequestConte
     if checks:
         variables = variables_of(context) if account.prompt.version else {}
         request = Request(context.fields, prompt_tokens(context), variables)
-        if len(context.body) < _THREAD_BYTES:
+        size = len(context.body)
+        if size < _THREAD_BYTES:
             findings = _findings(checks, request, stop_at_first=enforced)
         else:
             loop = asyncio.get_running_loop()
-            findings = await loop.run_in_executor(_threads, _findings, checks, request, enforced)
+            threads = _threads if size < _LARGE_BYTES else _threads_of_large
+            findings = await loop.run_in_executor(threads, _findings, checks, request, enforced)
         _judge(findings, account, enforced=enforced)
     return _spotlit(context, account, guardrails) if enforced and guardrails.spotlighting_enabled else context
 
