@@ -29,7 +29,7 @@ def served() -> Iterator[Gateway]:
 
 @schema.parametrize()
 @settings(
-    max_examples=4 * EXAMPLES,
+    max_examples=10 * EXAMPLES,
     derandomize=True,
     database=None,
     deadline=None,
