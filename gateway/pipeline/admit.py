@@ -90,8 +90,13 @@ def _refusal(
             message = f"The project's limit of {most} tokens per minute leaves no room for {claim.tokens} more"
             return RateLimitedError(message, code="tokens_per_minute", headers=wait)
         case "month":
-            message = f"The project's budget of {limits.monthly_budget_usd:f} USD for this month is used up"
+            message = f"The project's budget of {_dollars(limits.monthly_budget_usd)} USD for this month is used up"
             return BudgetExceededError(message, code="monthly_budget_exceeded", headers=known)
         case _:
-            message = f"The session's budget of {limits.session_budget_usd:f} USD is used up"
+            message = f"The session's budget of {_dollars(limits.session_budget_usd)} USD is used up"
             return BudgetExceededError(message, code="session_budget_exceeded", headers=known)
+
+
+def _dollars(amount: Decimal | None) -> str:
+    """Without the places that the database fills up."""
+    return f"{(amount or Decimal(0)).normalize():f}"

@@ -134,7 +134,7 @@ def test_budget__used_up__is_429_and_reserves_nothing(
     refused = [found for found in answers if found.status_code == 429]
     assert refused
     assert answers[0].status_code == 200
-    assert_error(refused[0], 429, code, type="budget_error")
+    assert " of 0.002 USD " in assert_error(refused[0], 429, code, type="budget_error")
     assert "retry-after" not in refused[0].headers
     record = gateway.record(refused[0])
     assert (record.outcome, record.error_code, record.cost_usd) == ("error", code, "")
