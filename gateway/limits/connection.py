@@ -24,7 +24,6 @@ from gateway.limits.scripts import Script
 logger = logging.getLogger("gateway.limits")
 
 _RECONNECT_SECONDS = 0.5
-_SOON_SECONDS = 0.005
 # A loop that is late by so much is what kept the answer waiting, and for no longer than so long.
 _LATE_SECONDS = 0.01
 _LONGEST_SECONDS = 1.0
@@ -92,42 +91,29 @@ class ScriptConnection:
         return self._run_id
 
     def run(
-        self,
-        script: Script,
-        keys: Sequence[str],
-        arguments: Sequence[Argument],
-        unclaimed: Unclaimed | None = None,
-        *,
-        soon: bool = False,
+        self, script: Script, keys: Sequence[str], arguments: Sequence[Argument], unclaimed: Unclaimed | None = None
     ) -> asyncio.Future[Any]:
         """What the script will have returned. The future fails with RedisAwayError, or with redis.ResponseError when
         the script itself does. `unclaimed` gets what it returned for a caller who has been cancelled meanwhile.
-        `soon`: nobody waits for it, so that it may share the write of the next one that somebody waits for.
         Raises RedisAwayError at once while there is no connection."""
         if not self._open:
             raise RedisAwayError
         tail = (len(keys), *keys, *arguments)
         asked = _Asked(self._loop.create_future(), self._loop.time(), script, tail, unclaimed)
-        self._send(_pack(("EVALSHA", script.sha, *asked.tail)), asked, soon=soon)
+        self._send(_pack(("EVALSHA", script.sha, *asked.tail)), asked)
         return asked.answer
 
     async def close(self) -> None:
         self._closed = True
-        if self._outbox:
-            self._news.set()
-            await asyncio.sleep(0)
         self._task.cancel()
         with suppress(asyncio.CancelledError):
             await self._task
         await self._pool.aclose()
 
-    def _send(self, packed: bytes, asked: _Asked, *, soon: bool = False) -> None:
+    def _send(self, packed: bytes, asked: _Asked) -> None:
         self._outbox.append(packed)
         self._waiting.append(asked)
-        if not soon:
-            self._news.set()
-        elif len(self._outbox) == 1:
-            self._loop.call_later(_SOON_SECONDS, self._news.set)
+        self._news.set()
         if self._watch is None:
             self._watch = self._loop.call_later(self._patience, self._look)
 
@@ -183,8 +169,7 @@ class ScriptConnection:
             await self._news.wait()
             self._news.clear()
             packed, self._outbox = self._outbox, []
-            if packed:
-                await connection.send_packed_command(packed, check_health=False)
+            await connection.send_packed_command(packed, check_health=False)
 
     async def _read(self, connection: Any) -> None:
         while True:

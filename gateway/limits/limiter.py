@@ -13,7 +13,7 @@ import redis
 
 from gateway.limits import scripts
 from gateway.limits.claims import Admission, Claim, Held, Standing
-from gateway.limits.connection import Argument, RedisAwayError, ScriptConnection
+from gateway.limits.connection import RedisAwayError, ScriptConnection
 from gateway.limits.keys import Scope, requests_key, tokens_key
 from gateway.limits.local import LastKnown, LocalLimits
 from gateway.limits.terms import terms_of
@@ -103,8 +103,9 @@ class Limiter:
         now_us = time_ns() // 1000
         flags = [int(held.month is not None), int(held.session is not None)]
         try:
-            arguments: list[Argument] = [held.name, extra, cost, held.claim.arrived_us, now_us, *flags]
-            answer = self._redis.run(scripts.SETTLE, _keys(held)[1:], arguments, soon=True)
+            answer = self._redis.run(
+                scripts.SETTLE, _keys(held)[1:], [held.name, extra, cost, held.claim.arrived_us, now_us, *flags]
+            )
         except RedisAwayError:
             self._settle_alone(held, tokens, cost)
         else:
