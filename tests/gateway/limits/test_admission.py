@@ -13,7 +13,7 @@ import redis
 from gateway.limits.estimate import completion_tokens
 from gateway.limits.keys import Scope, minute_of, month_of, requests_key, tokens_key
 from gateway.wire import ChatCompletionRequest, Message, Thinking
-from tests.fakes.scripted import DONE, FINISH, ROLE, USAGE_CHUNK, answer, chunk, status, stream
+from tests.fakes.scripted import DONE, FINISH, ROLE, USAGE, USAGE_CHUNK, answer, chunk, status, stream
 from tests.gateway.conftest import Scripted
 from tests.gateway.service import PRICED_MODEL, Gateway
 from tests.gateway.wire import assert_error, body, read_stream
@@ -86,7 +86,11 @@ def test_tokens__more_than_the_minute_has__are_429_and_count_nothing(scripted: S
     served = until_known(gateway, has_limits, max_tokens=10)
     assert served.headers["x-ratelimit-limit-tokens"] == "1000"
     assert "x-ratelimit-limit-requests" not in served.headers
-    before = counted(gateway, served, tokens_key)
+    # Each answer used so many; until it is settled more is reserved.
+    used = USAGE["total_tokens"]
+    before = gateway.service.until(
+        lambda: counted(gateway, served, tokens_key), lambda tokens: tokens % used == 0, seconds=5
+    )
 
     never = gateway.post(body(max_tokens=1001))
 
@@ -192,7 +196,10 @@ def test_stream__that_was_admitted__is_never_cut(scripted: Scripted) -> None:
     until_known(gateway, has_limits, model="openai/nobody-knows-its-price")
     found: list[httpx2.Response] = []
     thread = threading.Thread(target=lambda: found.append(gateway.post(body(**PRICED, stream=True))))
+    received = len(gateway.upstream.received)
     thread.start()
+    # Or the next one might be the one that is admitted.
+    gateway.service.until(lambda: len(gateway.upstream.received), lambda count: count > received, seconds=5)
     gateway.service.until(lambda: gateway.post(body(**PRICED)).status_code, lambda code: code == 429, seconds=3)
     gateway.service.set_routing(gateway.project_id, monthly_budget_usd="0", rate_limit_rpm=1)
     thread.join()
