@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -35,14 +34,6 @@ class TextField(serializers.CharField):
     @override
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
-            self.fail("invalid")
-        return super().to_internal_value(data)
-
-
-class NumberField(serializers.FloatField):
-    @override
-    def to_internal_value(self, data: Any) -> float:
-        if isinstance(data, bool | str) or (isinstance(data, float) and not math.isfinite(data)):
             self.fail("invalid")
         return super().to_internal_value(data)
 

@@ -8,12 +8,12 @@ from django.core.exceptions import ValidationError as ModelValidationError
 from django.core.validators import URLValidator
 from rest_framework import serializers
 
+from core.fields import NumberField
 from gateway.fields import (
     BooleanField,
     IntegerField,
     MoneyField,
     NameListField,
-    NumberField,
     StrictSerializer,
     TextField,
 )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 from typing import Any
 
 from rest_framework import serializers
 from typing_extensions import override
 
+from core.fields import NumberField
 from prompts.content import MAX_TEMPERATURE, MAX_TOKENS, VersionContent, check_content
 from prompts.diff import Change, VersionDiff
 from prompts.errors import InvalidVersionError
@@ -27,16 +27,6 @@ from prompts.usage import VersionUsage
 
 _MAX_IMPORTED_CONFIGS = 1000
 _MAX_IMPORTED_VERSIONS = 10_000
-
-
-class NumberField(serializers.FloatField):
-    """A JSON number: neither true nor text, and finite."""
-
-    @override
-    def to_internal_value(self, data: Any) -> float:
-        if isinstance(data, bool | str) or (isinstance(data, float) and not math.isfinite(data)):
-            self.fail("invalid")
-        return super().to_internal_value(data)
 
 
 class ConfigSerializer(serializers.ModelSerializer[PromptConfig]):

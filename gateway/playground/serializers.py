@@ -6,7 +6,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from gateway.fields import BooleanField, IntegerField, NameListField, NumberField, StrictSerializer, TextField
+from core.fields import NumberField
+from gateway.fields import BooleanField, IntegerField, NameListField, StrictSerializer, TextField
 from gateway.wire import nested_too_deeply
 
 MOST_MODELS = 5

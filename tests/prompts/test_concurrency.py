@@ -3,44 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
-from typing import Any, TypedDict
+from typing import TypedDict
 from uuid import UUID
 
 import pytest
-from django.db import connection
 
-from core.errors import ApplicationError
 from core.models import Project
 from prompts.content import VersionContent
 from prompts.models import PromptActivation, PromptConfig, PromptVersion
 from prompts.services import activate_version, add_version, create_config, delete_config, undo_activation
 from prompts.transfer import ImportedConfig, NumberedContent, import_prompts
+from tests.at_once import at_once
 from tests.factories.core import make_project
 from tests.factories.prompts import make_config
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 CALLERS = 8
-
-
-def at_once(call: Callable[[int], Any]) -> list[Any]:
-    """What each caller got: a result, or the code of the error it was refused with."""
-    together = Barrier(CALLERS)
-
-    def run(number: int) -> Any:
-        together.wait()
-        try:
-            return call(number)
-        except ApplicationError as error:
-            return error.code
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(CALLERS) as pool:
-        return list(pool.map(run, range(CALLERS)))
 
 
 class Ids(TypedDict):
@@ -54,7 +33,7 @@ def ids(config: PromptConfig) -> Ids:
 
 def test_add_version__at_once__distinct_numbers_and_one_activation() -> None:
     config = make_config()
-    made = at_once(lambda n: add_version(**ids(config), content=VersionContent(f"v{n}"), actor="").number)
+    made = at_once(CALLERS, lambda n: add_version(**ids(config), content=VersionContent(f"v{n}"), actor="").number)
     assert sorted(made) == list(range(1, CALLERS + 1))
     config.refresh_from_db()
     assert config.last_version_number == CALLERS
@@ -64,14 +43,14 @@ def test_add_version__at_once__distinct_numbers_and_one_activation() -> None:
 
 def test_create_config__same_name_at_once__one_wins() -> None:
     project: Project = make_project()
-    results = at_once(lambda _: create_config(project_id=project.pk, name="greeter").name)
+    results = at_once(CALLERS, lambda _: create_config(project_id=project.pk, name="greeter").name)
     assert Counter(results) == {"greeter": 1, "prompt_config_exists": CALLERS - 1}
 
 
 def test_activate__at_once__history_is_one_unbroken_line() -> None:
     config = make_config(versions=CALLERS)
     versions = list(PromptVersion.objects.filter(config=config).order_by("number"))
-    at_once(lambda n: activate_version(**ids(config), version_id=versions[n].pk, actor=str(n)))
+    at_once(CALLERS, lambda n: activate_version(**ids(config), version_id=versions[n].pk, actor=str(n)))
     rows = list(PromptActivation.objects.filter(config=config).order_by("id"))
     assert [row.from_version_id for row in rows[1:]] == [row.to_version_id for row in rows[:-1]]
     config.refresh_from_db()
@@ -82,7 +61,7 @@ def test_undo__at_once__each_move_is_taken_back_once() -> None:
     config = make_config(versions=4)
     for version in PromptVersion.objects.filter(config=config, number__gt=1).order_by("number"):
         activate_version(**ids(config), version_id=version.pk, actor="")
-    results = at_once(lambda _: undo_activation(**ids(config), actor="").to_version.number)
+    results = at_once(CALLERS, lambda _: undo_activation(**ids(config), actor="").to_version.number)
     assert Counter(results) == {3: 1, 2: 1, 1: 1, "nothing_to_undo": CALLERS - 3}
     config.refresh_from_db()
     assert config.active_version is not None and config.active_version.number == 1
@@ -98,7 +77,7 @@ def test_delete_and_add_version__at_once__nothing_is_left_over() -> None:
         add_version(**ids(config), content=VersionContent("x"), actor="")
         return "added"
 
-    results = Counter(at_once(call))
+    results = Counter(at_once(CALLERS, call))
     assert results["deleted"] == 1
     assert results["added"] + results["prompt_config_not_found"] == CALLERS - 1
     assert not PromptVersion.objects.exists()
@@ -109,7 +88,7 @@ def test_import__at_once__every_version_once() -> None:
     make_config(project, "there", versions=1)
     versions = [NumberedContent(n, VersionContent(f"v{n}")) for n in (1, 2)]
     configs = [ImportedConfig(name, "", 2, versions) for name in ("new", "there")]
-    results = at_once(lambda _: len(import_prompts(project_id=project.pk, configs=configs, actor="")))
+    results = at_once(CALLERS, lambda _: len(import_prompts(project_id=project.pk, configs=configs, actor="")))
     assert set(results) <= {2, "prompt_config_exists"}
     assert 2 in results
     found = PromptVersion.objects.values_list("config__name", "system_prompt").order_by("config__name", "number")

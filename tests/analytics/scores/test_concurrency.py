@@ -3,39 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from analytics.models import CopyWithdrawal, Score
 from analytics.services import NewScore, delete_scores_of, record_score, record_scores
-from core.errors import ApplicationError
+from tests.at_once import at_once
 from tests.factories.core import make_project
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 CALLERS = 8
-
-
-def at_once(call: Callable[[int], Any]) -> list[Any]:
-    """What each caller got: a result, or the code of the error it was refused with."""
-    together = Barrier(CALLERS)
-
-    def run(number: int) -> Any:
-        together.wait()
-        try:
-            return call(number)
-        except ApplicationError as error:
-            return error.code
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(CALLERS) as pool:
-        return list(pool.map(run, range(CALLERS)))
 
 
 def new_score(score_id: str, value: float, **values: Any) -> NewScore:
@@ -45,7 +24,7 @@ def new_score(score_id: str, value: float, **values: Any) -> NewScore:
 def test_same_id_at_once__one_row_and_every_change_counted() -> None:
     project_id = make_project().pk
 
-    made = at_once(lambda n: record_score(project_id=project_id, score=new_score("mine", n), actor="").created)
+    made = at_once(CALLERS, lambda n: record_score(project_id=project_id, score=new_score("mine", n), actor="").created)
 
     assert Counter(made) == {True: 1, False: CALLERS - 1}
     row = Score.objects.get()
@@ -57,7 +36,8 @@ def test_same_id_for_different_requests_at_once__one_wins() -> None:
     project_id = make_project().pk
 
     results = at_once(
-        lambda n: record_score(project_id=project_id, score=new_score("mine", n, request_id=f"r{n}"), actor="").created
+        CALLERS,
+        lambda n: record_score(project_id=project_id, score=new_score("mine", n, request_id=f"r{n}"), actor="").created,
     )
 
     assert Counter(results) == {True: 1, "score_exists": CALLERS - 1}
@@ -72,7 +52,7 @@ def test_batches_in_opposite_orders_at_once__no_deadlock_and_all_of_one_batch() 
         scores = [new_score(score_id, number) for score_id in order]
         return sum(item.created for item in record_scores(project_id=project_id, scores=scores, actor=""))
 
-    created = at_once(store)
+    created = at_once(CALLERS, store)
 
     assert sorted(created) == [0] * (CALLERS - 1) + [len(ids)]
     values = set(Score.objects.values_list("score_value", flat=True))
@@ -89,7 +69,7 @@ def test_deleting_and_scoring_at_once__each_row_is_kept_or_withdrawn() -> None:
         else:
             record_score(project_id=project_id, score=new_score("mine", number), actor="")
 
-    results = at_once(call)
+    results = at_once(CALLERS, call)
 
     assert results == [None] * CALLERS
     kept = set(Score.objects.values_list("pk", flat=True))

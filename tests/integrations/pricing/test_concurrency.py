@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from itertools import pairwise
 from threading import Barrier
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from core.errors import ApplicationError
 from integrations.models import ModelPrice, PricePeriod, PriceSyncLog
 from integrations.price_services import load_shipped_prices, remove_price, set_price
 from integrations.pricing.sync import sync_prices
+from tests.at_once import at_once
 from tests.factories.core import make_project
 from tests.integrations.pricing.catalog_server import CatalogServer
 from tests.integrations.pricing.catalogs import catalog_b, model_a
@@ -24,23 +22,6 @@ from tests.integrations.pricing.catalogs import catalog_b, model_a
 pytestmark = pytest.mark.django_db(transaction=True)
 
 CALLERS = 6
-
-
-def at_once(call: Callable[[int], Any]) -> list[Any]:
-    """What each caller got: a result, or the code of the error it was refused with."""
-    together = Barrier(CALLERS)
-
-    def run(number: int) -> Any:
-        together.wait()
-        try:
-            return call(number)
-        except ApplicationError as error:
-            return error.code
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(CALLERS) as pool:
-        return list(pool.map(run, range(CALLERS)))
 
 
 def costs(amount: int) -> dict[str, Decimal]:
@@ -59,7 +40,7 @@ def assert_periods_meet() -> None:
 def test_set_price__same_model_at_once__one_row_and_periods_that_meet(of_all: bool) -> None:
     project_id = None if of_all else make_project().pk
     name: dict[str, Any] = {"provider": "openai", "model": "gpt-4o", "project_id": project_id}
-    at_once(lambda number: set_price(**name, costs=costs(number + 1), actor=f"user:{number}"))
+    at_once(CALLERS, lambda number: set_price(**name, costs=costs(number + 1), actor=f"user:{number}"))
     assert PricePeriod.objects.count() == CALLERS
     assert_periods_meet()
 
@@ -74,7 +55,7 @@ def test_set_and_remove_price__at_once__row_and_open_period_agree() -> None:
         else:
             set_price(**name, costs=costs(number + 1))
 
-    at_once(change)
+    at_once(CALLERS, change)
     assert ModelPrice.objects.count() == PricePeriod.objects.filter(valid_until=None).count()
 
 
@@ -101,7 +82,7 @@ def test_sync__at_once__one_runs_and_the_others_are_told(server: CatalogServer) 
                 held.wait(20)
             return error.code
 
-    assert Counter(at_once(run)) == {"success": 1, "sync_running": CALLERS - 1}
+    assert Counter(at_once(CALLERS, run)) == {"success": 1, "sync_running": CALLERS - 1}
     assert PriceSyncLog.objects.count() == 1
     assert ModelPrice.objects.count() == 3
 
@@ -119,7 +100,7 @@ def test_sync__beside_shipped_list_and_prices_by_hand__all_of_them_hold(server: 
             name: dict[str, Any] = {"provider": "openai", "model": f"gpt-{number}"}
             set_price(**name, project_id=None, costs=costs(7), actor="user:x")
 
-    at_once(change)
+    at_once(CALLERS, change)
     assert PriceSyncLog.objects.get().status == "success"
     assert ModelPrice.objects.filter(source="manual").count() == CALLERS - 2
     assert ModelPrice.objects.get(provider="openai", model="gpt-9").input_cost_per_1m == 2
