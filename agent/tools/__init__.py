@@ -1,0 +1,1 @@
+"""What the agent can look up: the platform's own selectors, read-only, each under one scope and within one project."""

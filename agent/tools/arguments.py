@@ -1,0 +1,85 @@
+"""What a model wrote as arguments of a call, checked before any tool sees it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from agent.tools.base import Arguments
+from agent.tools.schema import choices_of, schema_of
+from core.errors import ValidationError
+
+# Far more than any tool takes: what is longer is refused before it is read.
+MAXIMUM_CHARACTERS = 100_000
+
+_PATH = re.compile(r" - at `\$\.?([^`\[]*)[^`]*`$")
+_MISSING = re.compile(r"missing required field `([^`]*)`")
+_UNKNOWN = re.compile(r"contains unknown field `(.*)`", re.DOTALL)
+
+Known = TypeVar("Known", bound=Arguments)
+
+
+def read_arguments(given: str | Mapping[str, Any], known: type[Known]) -> Known:
+    """`given` is JSON text or what it stands for; null is as if left out. Raises ValidationError naming the field."""
+    values = _decoded(given) if isinstance(given, str) else given
+    if not isinstance(values, Mapping):
+        raise ValidationError("The arguments must be a JSON object.", code="invalid_json")
+    chosen = {name: value for name, value in values.items() if value is not None}
+    for name, value in chosen.items():
+        if any(_unstorable(text) for text in _texts((name, value))):
+            raise _refused(_printable(str(name)), "NUL characters and single surrogates are not allowed in text.")
+    try:
+        return msgspec.convert(chosen, known)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise _named(str(error), known) from None
+
+
+def _decoded(text: str) -> Any:
+    if len(text) > MAXIMUM_CHARACTERS:
+        raise ValidationError(f"The arguments have more than {MAXIMUM_CHARACTERS} characters.", code="invalid_json")
+    try:
+        return msgspec.json.decode(text) if text.strip() else {}
+    except (ValueError, RecursionError):  # UnicodeEncodeError of a single surrogate is one too
+        raise ValidationError("The arguments are not valid JSON.", code="invalid_json") from None
+
+
+def _named(message: str, known: type[Arguments]) -> ValidationError:
+    if found := _UNKNOWN.search(message):
+        names = ", ".join(schema_of(known)["properties"]) or "none"
+        return _refused(_printable(found[1]), f"There is no such argument. There are: {names}.")
+    if found := _MISSING.search(message):
+        return _refused(found[1], "This argument is required.", code="missing_field")
+    path = _PATH.search(message)
+    field = path[1] if path else "arguments"
+    problem = message[: path.start()] if path else message
+    if choices := choices_of(known, field):
+        problem = f"Must be one of {', '.join(map(str, choices))}"
+    return _refused(field, f"{problem}.")
+
+
+def _refused(field: str, problem: str, code: str = "invalid_value") -> ValidationError:
+    return ValidationError(f"{field}: {problem}", code=code, details={field: [problem]})
+
+
+def _printable(name: str) -> str:
+    return ascii(name[:80])[1:-1]
+
+
+def _unstorable(text: str) -> bool:
+    return "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, list | tuple):
+            waiting.extend(item)
+        elif isinstance(item, Mapping):
+            waiting.extend(item)
+            waiting.extend(item.values())

@@ -1,0 +1,62 @@
+"""Which tools there are, which of them a set of scopes allows, and the one way to call them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from agent.tools import project
+from agent.tools.arguments import read_arguments
+from agent.tools.base import OUTPUT_CHARACTERS, Tool, ToolContext, ToolOutcome
+from agent.tools.output import render
+from core.errors import ApplicationError, NotFoundError, PermissionDeniedError
+from core.exception_handler import error_body, log_unexpected, translate
+
+logger = logging.getLogger("agent.tools")
+
+ALL: tuple[Tool, ...] = (*project.TOOLS,)
+
+_BY_NAME: Mapping[str, Tool] = {tool.name: tool for tool in ALL}
+_SHOWN_NAME = 80
+_MESSAGE_CHARACTERS = 1_000
+
+
+def offered(scopes: Iterable[str]) -> list[Tool]:
+    """The tools that the scopes allow, in the order of ALL."""
+    allowed = frozenset(scopes)
+    return [tool for tool in ALL if tool.scope in allowed]
+
+
+def call(context: ToolContext, name: str, arguments: str | Mapping[str, Any]) -> ToolOutcome:
+    """Never raises: whatever goes wrong is told to the model, in the envelope of the management API.
+
+    Blocks on SQL and ClickHouse, so it belongs into a thread. Scopes are checked here too: a model, or what a model
+    read, may name a tool that was not offered.
+    """
+    try:
+        tool = _allowed(context, name)
+        return ToolOutcome(render(tool.run(context, read_arguments(arguments, tool.arguments))), is_error=False)
+    except Exception as error:
+        return _failure(error, name)
+
+
+def _allowed(context: ToolContext, name: str) -> Tool:
+    tool = _BY_NAME.get(name)
+    if tool is None:
+        raise NotFoundError(f"There is no tool {name[:_SHOWN_NAME]!a}.", code="unknown_tool")
+    if tool.scope not in context.scopes:
+        raise PermissionDeniedError(f"The tool {name} needs the scope {tool.scope}, which this project does not grant.")
+    return tool
+
+
+def _failure(error: Exception, name: str) -> ToolOutcome:
+    known = translate(error)
+    if known is None:
+        log_unexpected(error, f"tool:{name}" if name in _BY_NAME else "tool")
+        known = ApplicationError("The tool failed unexpectedly.")
+    logger.info("tool.refused tool=%s code=%s", name if name in _BY_NAME else "unknown", known.code)
+    body = error_body(known)
+    body["error"]["message"] = str(body["error"]["message"])[:_MESSAGE_CHARACTERS]
+    content = render(body)
+    return ToolOutcome(content[:OUTPUT_CHARACTERS], is_error=True)
