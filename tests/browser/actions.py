@@ -1,0 +1,35 @@
+"""What tests of many pages do."""
+
+from __future__ import annotations
+
+from playwright.async_api import Page, expect
+
+# Names of what can be filled in or pressed and has no name to say aloud.
+_UNLABELLED = """
+() => [...document.querySelectorAll("main input, main select, main textarea, main button")]
+  .filter((control) => control.type !== "hidden")
+  .filter((control) => !(control.labels?.length || control.ariaLabel || control.textContent.trim()
+    || control.getAttribute("aria-labelledby") || (control.type === "submit" && control.value)))
+  .map((control) => control.outerHTML)
+"""
+
+
+async def sign_in(page: Page, base_url: str, name: str, password: str) -> None:
+    """In the admin, whose session the management API takes as well."""
+    await page.goto(f"{base_url}/admin/login/?next=/admin/")
+    await page.get_by_label("Username:").fill(name)
+    await page.get_by_label("Password:").fill(password)
+    await page.get_by_role("button", name="Log in").click()
+    await expect(page.get_by_role("button", name="Log out")).to_be_visible()
+
+
+async def unlabelled(page: Page) -> list[str]:
+    """Fields and buttons in the page's main part that a screen reader has no name for, as HTML."""
+    found: list[str] = await page.evaluate(_UNLABELLED)
+    return found
+
+
+async def overflows(page: Page) -> bool:
+    """Whether the page is wider than its window."""
+    wider: bool = await page.evaluate("document.documentElement.scrollWidth > window.innerWidth")
+    return wider

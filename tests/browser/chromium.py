@@ -1,0 +1,125 @@
+"""The Chromium that the suite drives: one exact build, unpacked into the virtual environment on its first use.
+
+The npm package holds the program itself (no download of its own, no install script) with the few libraries and the font
+that it needs, so that neither root nor anything of the machine but glibc is asked for. npm is there for the tests of
+the npm SDK already.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+VARIABLE = "CHROMIUM"
+
+_PACKAGE, _VERSION = "@sparticuz/chromium", "153.0.0"
+_SHA512 = "jiGWqSvPMdu4+P9TilYqAR7yEGPEHINx+lCvE/NqNO/EHYzF/x1hUiI5T6ioVIt7dEy7n88byyT0vk+dnsgQwA=="
+_SECONDS = 240
+# Nothing of the machine's own fonts: a page has the same lines everywhere.
+_FONTS = "<fontconfig><dir>{folder}/fonts</dir><cachedir>{folder}/cache</cachedir></fontconfig>"
+_INFLATE = """
+const [from, to] = process.argv.slice(1);
+const { createReadStream, createWriteStream } = require("node:fs");
+const fail = (error) => { if (error) { console.error(error); process.exit(1); } };
+require("node:stream").pipeline(
+  createReadStream(from), require("node:zlib").createBrotliDecompress(), createWriteStream(to), fail);
+"""
+
+
+class BrowserError(RuntimeError):
+    """There is no browser to test with. Says what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """`environment` is what it needs beside that of the suite."""
+
+    path: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def chromium_program() -> Program:
+    """Raises BrowserError."""
+    given = os.environ.get(VARIABLE)
+    if given:
+        found = shutil.which(given)
+        if found is None:
+            raise BrowserError(f"{VARIABLE} is {given!r}, and there is no such program")
+        return Program(Path(found))
+    folder = Path(sys.prefix) / f"chromium-{_VERSION}"
+    if not folder.is_dir():
+        _install(folder)
+    paths = {"LD_LIBRARY_PATH": str(folder / "lib"), "FONTCONFIG_FILE": str(folder / "fonts.xml")}
+    return Program(folder / "chromium", paths)
+
+
+def _install(folder: Path) -> None:
+    machine = platform.system(), platform.machine()
+    if machine != ("Linux", "x86_64"):
+        raise BrowserError(
+            f"{_PACKAGE} has no program for {' '.join(machine)}: install Chromium and name it in {VARIABLE}"
+        )
+    for tool in ("npm", "node"):
+        if shutil.which(tool) is None:
+            raise BrowserError(
+                f"{tool} is missing, by which Chromium {_VERSION} would be fetched:"
+                f" install Node.js, or name a Chromium of your own in {VARIABLE}"
+            )
+    # Several runs may do this at the same time: each unpacks beside the place, and the first to be done moves in.
+    with tempfile.TemporaryDirectory(prefix="chromium-", dir=folder.parent) as name:
+        unpacked = Path(name) / "unpacked"
+        _unpack(_fetched(Path(name)), unpacked)
+        (unpacked / "fonts.xml").write_text(_FONTS.format(folder=folder))
+        try:
+            unpacked.rename(folder)
+        except OSError:
+            if not folder.is_dir():
+                raise
+
+
+def _fetched(folder: Path) -> Path:
+    """The package as the registry has it."""
+    _run("npm", "pack", "--silent", "--pack-destination", str(folder), f"{_PACKAGE}@{_VERSION}")
+    (package,) = folder.glob("*.tgz")
+    digest = hashlib.sha512()
+    with package.open("rb") as opened:
+        while part := opened.read(1 << 20):
+            digest.update(part)
+    if base64.b64encode(digest.digest()).decode() != _SHA512:
+        raise BrowserError(f"{_PACKAGE}@{_VERSION} is not the package that the suite was written for")
+    return package
+
+
+def _unpack(package: Path, folder: Path) -> None:
+    """`chromium`, `lib` and `fonts` in `folder`."""
+    folder.mkdir()
+    packed = package.parent / "package" / "bin"
+    with tarfile.open(package) as archive:
+        archive.extractall(package.parent, filter="data")
+    _inflate(packed / "chromium.br", folder / "chromium")
+    (folder / "chromium").chmod(0o755)
+    for name in ("al2023", "fonts"):
+        inflated = packed / f"{name}.tar"
+        _inflate(packed / f"{name}.tar.br", inflated)
+        with tarfile.open(inflated) as archive:
+            archive.extractall(folder, filter="data")
+
+
+def _inflate(source: Path, target: Path) -> None:
+    _run("node", "-e", _INFLATE, str(source), str(target))
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS)
+    if done.returncode:
+        raise BrowserError(f"{' '.join(command[:2])} failed:\n{done.stderr[-2000:]}")
