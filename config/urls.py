@@ -20,6 +20,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/llm/", include("prompts.urls")),
     path("api/llm/", include("rollouts.urls")),
     path("api/llm/", include("gateway.urls")),
+    path("api/agent/", include("agent.urls")),
 ]
 
 handler400 = "core.views.bad_request"

@@ -1,13 +1,14 @@
-"""What the pipeline reads of the gateway's own tables."""
+"""What the pipeline and the agent read of the gateway's own tables."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from uuid import UUID
 
 import msgspec
 
 from gateway.guardrails.settings import GuardrailSettings
-from gateway.models import GatewaySettings
+from gateway.models import GatewaySettings, all_scopes
 from gateway.snapshot.settings import (
     LimitSettings,
     LogSettings,
@@ -15,6 +16,25 @@ from gateway.snapshot.settings import (
     ReasoningSettings,
     RoutingSettings,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """`model` is what the agent asks for: the project's model for it, else `auto`; empty when it names none."""
+
+    enabled: bool
+    scopes: frozenset[str]
+    model: str
+
+
+def agent_settings(project_id: UUID) -> AgentSettings:
+    """As they are now, not as some worker has them: what was withdrawn is not to be read a second longer."""
+    row = GatewaySettings.objects.for_project(project_id).first()
+    if row is None:
+        return AgentSettings(True, frozenset(all_scopes()), "")
+    return AgentSettings(
+        row.agent_enabled, frozenset(row.agent_scopes), row.agent_model or ("auto" if row.preferred_models else "")
+    )
 
 
 def project_settings(project_id: UUID) -> ProjectSettings:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from config import env
-from config.settings.celery import *  # noqa: F403 - Django settings are one namespace, written in several files
+from config.settings.agent import *  # noqa: F403 - Django settings are one namespace, written in several files
+from config.settings.celery import *  # noqa: F403
 from config.settings.channels import *  # noqa: F403
 from config.settings.clickhouse import *  # noqa: F403
 from config.settings.database import DATABASES as DATABASES

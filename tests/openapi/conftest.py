@@ -10,6 +10,8 @@ from uuid import UUID
 
 import pytest
 
+from agent.models import Message, Role
+from agent.services import create_conversation
 from analytics.clickhouse import client as store_client
 from core.models import Project
 from gateway.models import GatewaySettings
@@ -61,6 +63,8 @@ def populated(db: None, stored_requests: None) -> Populated:
     make_score(project, request_id=REQUEST_ID)
     replace_settings(project_id=project.pk, values={"retry_enabled": False}, actor="test")
     change = GatewaySettings.objects.get(project=project).project.settings_changes.latest("id")
+    conversation = create_conversation(project_id=project.pk, title="described", actor="test")
+    Message.objects.create(conversation=conversation, sequence=1, role=Role.USER, content="a question")
     return Populated(
         headers={"Authorization": f"Bearer {key}", "X-Project-Id": str(project.pk)},
         known={
@@ -73,6 +77,7 @@ def populated(db: None, stored_requests: None) -> Populated:
             "change_id": change.pk,
             "request_id": REQUEST_ID,
             "session_id": "session",
+            "conversation_id": str(conversation.pk),
             "provider": "openai",
             "model": "gpt-4o-mini",
         },

@@ -1,0 +1,28 @@
+"""Reading conversations, of one project at a time."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from agent.errors import NoConversationError
+from agent.models import Conversation, Message
+
+
+def list_conversations(project_id: UUID) -> QuerySet[Conversation]:
+    """The last used first."""
+    return Conversation.objects.for_project(project_id)
+
+
+def get_conversation(project_id: UUID, conversation_id: UUID) -> Conversation:
+    """Raises NoConversationError, also for another project's."""
+    row = Conversation.objects.for_project(project_id).filter(pk=conversation_id).first()
+    if row is None:
+        raise NoConversationError("There is no such conversation.")
+    return row
+
+
+def list_messages(conversation: Conversation) -> QuerySet[Message]:
+    """In the order they were said."""
+    return Message.objects.filter(conversation=conversation).order_by("sequence")

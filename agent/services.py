@@ -1,0 +1,113 @@
+"""What changes conversations."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from agent.errors import ConversationBusyError, NoConversationError, RunLostError
+from agent.leases import take_lease
+from agent.models import (
+    CALL_ID_CHARACTERS,
+    NAME_CHARACTERS,
+    Conversation,
+    Message,
+    MessageState,
+    Role,
+)
+from agent.texts import storable, title_of
+
+
+@dataclass(frozen=True, slots=True)
+class NewMessage:
+    """A turn to be kept; the fields are those of `agent.models.Message`."""
+
+    role: Role
+    content: str = ""
+    tool_calls: list[dict[str, Any]] = field(default_factory=list)
+    tool_call_id: str = ""
+    tool_name: str = ""
+    is_error: bool = False
+    state: MessageState = MessageState.COMPLETE
+    error: str = ""
+    request_id: str = ""
+    page_context: dict[str, Any] | None = None
+    reasoning: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A chat that holds its conversation. `run_id` is its lease."""
+
+    project_id: UUID
+    conversation_id: UUID
+    run_id: UUID
+    is_new: bool
+
+
+def create_conversation(*, project_id: UUID, title: str, actor: str) -> Conversation:
+    return Conversation.objects.create(project_id=project_id, title=title, created_by=actor)
+
+
+def delete_conversation(*, project_id: UUID, conversation_id: UUID) -> None:
+    """With all its messages. A chat that is under way notices and ends. Raises NoConversationError."""
+    deleted, _ = Conversation.objects.for_project(project_id).filter(pk=conversation_id).delete()
+    if not deleted:
+        raise NoConversationError("There is no such conversation.")
+
+
+def begin_run(*, project_id: UUID, conversation_id: UUID | None, said: NewMessage, actor: str) -> Run:
+    """Takes the conversation, a new one without an id, and puts the user's message into it.
+
+    Raises NoConversationError, and ConversationBusyError (409) while another chat answers in it.
+    """
+    run_id = uuid.uuid4()
+    with transaction.atomic():
+        if conversation_id is None:
+            made = create_conversation(project_id=project_id, title="", actor=actor)
+            run = Run(project_id, made.pk, run_id, is_new=True)
+        else:
+            run = Run(project_id, conversation_id, run_id, is_new=False)
+        if not take_lease(project_id, run.conversation_id, run_id):
+            _refuse(project_id, run.conversation_id)
+        Conversation.objects.filter(pk=run.conversation_id, title="").update(title=title_of(said.content))
+        add_message(run, said)
+    return run
+
+
+def add_message(run: Run, said: NewMessage) -> None:
+    """Raises RunLostError when the conversation was deleted, or is another run's by now."""
+    now = timezone.now()
+    with transaction.atomic():
+        # The row stays locked until the message is in: numbers are given in the order they are stored.
+        held = Conversation.objects.filter(pk=run.conversation_id, run_id=run.run_id)
+        if not held.update(last_sequence=F("last_sequence") + 1, updated_at=now):
+            raise RunLostError
+        Message.objects.create(
+            conversation_id=run.conversation_id,
+            sequence=held.values_list("last_sequence", flat=True).get(),
+            role=said.role,
+            content=storable(said.content),
+            tool_calls=storable(said.tool_calls),
+            tool_call_id=storable(said.tool_call_id)[:CALL_ID_CHARACTERS],
+            tool_name=storable(said.tool_name)[:NAME_CHARACTERS],
+            is_error=said.is_error,
+            state=said.state,
+            error=storable(said.error),
+            request_id=said.request_id,
+            page_context=storable(said.page_context),
+            reasoning=storable(said.reasoning),
+            created_at=now,
+        )
+
+
+def _refuse(project_id: UUID, conversation_id: UUID) -> None:
+    if Conversation.objects.for_project(project_id).filter(pk=conversation_id).exists():
+        raise ConversationBusyError("The agent is answering in this conversation; wait until it is done.")
+    raise NoConversationError("There is no such conversation.")

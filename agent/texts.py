@@ -1,0 +1,42 @@
+"""Texts of conversations: titles, and what a database takes. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, TypeVar
+
+_TITLE_CHARACTERS = 80
+# PostgreSQL takes no null character, and nothing takes half of a surrogate pair.
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+T = TypeVar("T")
+
+
+def title_of(message: str) -> str:
+    """The first words of a message, cut between words where there are any."""
+    text = " ".join(storable(message).split())
+    if len(text) <= _TITLE_CHARACTERS:
+        return text
+    cut = text[:_TITLE_CHARACTERS]
+    before, blank, _ = cut.rpartition(" ")
+    return f"{(before if blank else cut).rstrip(' ,;:')}…"
+
+
+def storable(value: T) -> T:
+    """The same JSON without characters and numbers that a database refuses."""
+    cleaned: Any = _cleaned(value)
+    same: T = cleaned
+    return same
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return _UNSTORABLE.sub("\ufffd", value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, list):
+        return [_cleaned(item) for item in value]
+    if isinstance(value, dict):
+        return {_cleaned(name): _cleaned(item) for name, item in value.items()}
+    return value
