@@ -14,11 +14,13 @@ from typing import Any
 
 from clickhouse_driver import Client
 
+from tests.patience import PATIENCE_SECONDS
+from tests.services import START_SECONDS
+
 ROOT = Path(__file__).resolve().parent.parent.parent
-START_SECONDS = 60.0
 
 
-def wait_until(condition: Callable[[], bool], *, seconds: float = 30.0) -> None:
+def wait_until(condition: Callable[[], bool], *, seconds: float = PATIENCE_SECONDS) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -73,7 +75,7 @@ class EngineProcess:
         settings = {"server_side_params": True, **options.pop("settings", {})}
         return Client("127.0.0.1", port=self.port, settings=settings, **options)
 
-    def stop(self, by: signal.Signals = signal.SIGTERM, *, seconds: float = 30.0) -> int:
+    def stop(self, by: signal.Signals = signal.SIGTERM, *, seconds: float = PATIENCE_SECONDS) -> int:
         """Send the signal and return the exit code, negative for the signal that ended it."""
         if self.process.poll() is None:
             self.process.send_signal(by)

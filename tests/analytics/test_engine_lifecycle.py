@@ -10,6 +10,7 @@ import pytest
 from clickhouse_driver.errors import Error, ServerException
 
 from tests.analytics.engine_process import EngineProcess, running_engine, wait_until
+from tests.patience import PATIENCE_SECONDS
 
 ENDLESS = "SELECT count() FROM numbers(1000000000000) WHERE sipHash64(number) = 1"
 KILLS = 3
@@ -68,7 +69,7 @@ def test_stop__queries_running__kills_them_and_exits_with_zero(tmp_path: Path, n
         assert engine.stop(number) == 0, engine.log()
 
         for thread in threads:
-            thread.join(30)
+            thread.join(PATIENCE_SECONDS)
     assert outcomes == ["refused"] * len(statements)
 
 
@@ -76,7 +77,7 @@ def test_stop__idle_clients_connected__does_not_wait_for_them(tmp_path: Path) ->
     with running_engine(tmp_path / "data") as engine, engine.client() as idle:
         idle.execute("SELECT 1")
 
-        assert engine.stop(seconds=20) == 0
+        assert engine.stop() == 0
 
 
 def test_kill__under_writers_several_times__loses_no_acknowledged_row(tmp_path: Path) -> None:
@@ -96,7 +97,7 @@ def test_kill__under_writers_several_times__loses_no_acknowledged_row(tmp_path: 
             wait_until(lambda target=before + 30: len(acknowledged) >= target)  # type: ignore[misc] # binds the value
             assert engine.stop(signal.SIGKILL) == -signal.SIGKILL
             for writer in writers:
-                writer.join(30)
+                writer.join(PATIENCE_SECONDS)
     with running_engine(directory) as engine, engine.client() as client:
         stored = dict(client.execute("SELECT batch, count() FROM kept GROUP BY batch"))
         check = client.execute("CHECK TABLE kept SETTINGS check_query_single_value_result = 1")

@@ -21,6 +21,7 @@ from analytics.queries.counts import Counts, count_requests
 from analytics.spool.writer import SpoolWriter
 from tests.analytics.engine_process import ROOT, EngineProcess, wait_until
 from tests.factories.analytics import make_entry
+from tests.patience import PATIENCE_SECONDS
 
 KILLS = 4
 RECORDS_BETWEEN_KILLS = 400
@@ -92,12 +93,12 @@ def test_records__engine_and_shipper_killed_again_and_again__each_counted_exactl
         target = written + chance.randrange(1, RECORDS_BETWEEN_KILLS)
         for _ in range(20):
             write(RECORDS_BETWEEN_KILLS // 20)
-        wait_until(lambda: stored(project).requests >= target, seconds=60)  # noqa: B023 - called at once
+        wait_until(lambda: stored(project).requests >= target)  # noqa: B023 - called at once
         write(50)
         kill()
     writer.close()
 
-    wait_until(lambda: stored(project).requests >= written, seconds=60)
+    wait_until(lambda: stored(project).requests >= written)
     counts = stored(project)
     assert counts.requests == written
     assert counts.consistent, counts
@@ -111,14 +112,14 @@ def test_ship_records__sigterm_and_drain__end_in_order(place: Place) -> None:
     wait_until(lambda: stored(project).requests == 1)
 
     second = place.start_shipper("--once")
-    assert second.wait(30) == 1
+    assert second.wait(PATIENCE_SECONDS) == 1
     assert b"Another shipper" in (place.directory / "shipper.log").read_bytes()
     place.shipper.terminate()
-    assert place.shipper.wait(10) == 0
+    assert place.shipper.wait(PATIENCE_SECONDS) == 0
 
     for _ in range(3):
         writer.append(make_entry(project_id=str(project)))
-    assert place.start_shipper("--drain").wait(30) == 0
+    assert place.start_shipper("--drain").wait(PATIENCE_SECONDS) == 0
     writer.close()
     assert stored(project).requests == 4
     assert stored(project).consistent

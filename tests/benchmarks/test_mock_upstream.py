@@ -11,6 +11,7 @@ from openai import AsyncOpenAI, OpenAI
 
 from benchmarks import mock_upstream, payloads
 from benchmarks.load import Driver, Plan, percentiles
+from tests.patience import PATIENCE_SECONDS
 
 PACE = 500.0
 
@@ -88,7 +89,7 @@ async def test_driver__fixed_rate__sends_no_more_than_that(mock_port: int) -> No
     result = await Driver(Plan(mock_port, connections=4, seconds=0.5, warmup=0.05, rate=100)).run()
 
     # What was due before the window and answered in it may come on top.
-    assert 0 < result.requests <= 60
+    assert 0 < result.requests <= 100 * result.seconds + 10
     assert result.errors == 0
 
 
@@ -125,7 +126,7 @@ async def test_mock__client_gone_in_a_stream__counts_it_as_aborted(mock_port: in
     writer.close()
     await writer.wait_closed()
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while b'"streams_aborted": 1' not in await asyncio.to_thread(stats, mock_port):
             continue
 

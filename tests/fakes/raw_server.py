@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-DEADLINE_SECONDS = 10.0
+from tests.patience import PATIENCE_SECONDS
 
 
 @dataclass(frozen=True)
@@ -158,6 +158,6 @@ def answering_once(*pieces: bytes) -> Script:
 
 async def eventually(condition: Callable[[], bool]) -> None:
     """Lets the loop run until `condition` holds."""
-    async with asyncio.timeout(DEADLINE_SECONDS):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not condition():  # noqa: ASYNC110 - any condition, nothing that could set an event
             await asyncio.sleep(0.001)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.fakes.upstream import Connection, Received, UpstreamServer
+from tests.patience import PATIENCE_SECONDS
 
 Step = Callable[[Received, Connection], Awaitable[None]]
 
@@ -159,7 +160,7 @@ class Script:
             self.arrival.notify_all()
             return self.steps[min(len(self.received), len(self.steps)) - 1]
 
-    def wait_for(self, count: int, seconds: float = 10.0) -> None:
+    def wait_for(self, count: int, seconds: float = PATIENCE_SECONDS) -> None:
         """Returns when `count` requests have arrived."""
         with self.arrival:
             if not self.arrival.wait_for(lambda: len(self.received) >= count, seconds):

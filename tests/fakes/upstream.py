@@ -18,13 +18,15 @@ from typing import Self
 
 from typing_extensions import override
 
+from tests.patience import PATIENCE_SECONDS
+
 MAX_HEAD_BYTES = 1 << 20
 
 
 @dataclass
 class Received:
-    """A request as it arrived. Header names are lower case; `gone_at` is when the peer hung up before
-    its answer was complete (monotonic seconds)."""
+    """A request as it arrived. Header names are lower case; `gone` is set, with the time (monotonic
+    seconds), when the peer hangs up before its answer is complete."""
 
     method: str
     path: str
@@ -118,13 +120,13 @@ class UpstreamServer:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        if not self._listening.wait(10):
+        if not self._listening.wait(PATIENCE_SECONDS):
             raise RuntimeError("the upstream server did not start")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
+        self._thread.join(PATIENCE_SECONDS)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)

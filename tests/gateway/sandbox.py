@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from tests.live.waiting import wait_for
+from tests.patience import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -30,5 +31,5 @@ class SandboxProcess:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._child.terminate()
-        self._child.wait(10)
+        self._child.wait(PATIENCE_SECONDS)
         self._folder.cleanup()

@@ -27,20 +27,23 @@ from analytics.contracts import RequestRecord, SpoolEntry
 from tests.fakes.scripted import ScriptedServer
 from tests.gateway.spooled import spooled_entries
 from tests.gateway.wire import ENDPOINT, bearer
-from tests.services import start_redis
+from tests.patience import PATIENCE_SECONDS
+from tests.services import START_SECONDS, start_redis
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # A model of provider openai, priced before the first request.
 PRICED_MODEL = "priced-1"
 PROVIDER_SECRET = "sk-canary-provider-0123456789abcdefghijklmnop"
 
-SHORTENED = {
+SETTINGS = {
+    # What a worker knows of a change it was told: it does not look by itself as long as the tests run.
+    "SNAPSHOT_SECONDS": "3600",
     "HEARTBEAT_SECONDS": "0.3",
     "UPSTREAM_CONNECT_SECONDS": "1",
     "UPSTREAM_FIRST_BYTE_SECONDS": "2",
     "UPSTREAM_IDLE_SECONDS": "2",
     "UPSTREAM_TTFT_SECONDS": "4",
-    "GATEWAY_BODY_SECONDS": "1",
+    "GATEWAY_BODY_SECONDS": "3",
 }
 
 T = TypeVar("T")
@@ -73,7 +76,7 @@ class Seeder:
         assert self._child.stdin is not None and self._child.stdout is not None
         self._child.stdin.close()
         self._child.stdout.close()
-        self._child.wait(10)
+        self._child.wait(PATIENCE_SECONDS)
 
 
 class GatewayService:
@@ -87,7 +90,7 @@ class GatewayService:
         self.ports = [free_port() for _ in range(workers)]
         self._settings = settings or {}
         self._children: list[subprocess.Popen[bytes]] = []
-        self.client = httpx2.Client(timeout=30, limits=httpx2.Limits(max_keepalive_connections=100))
+        self.client = httpx2.Client(timeout=2 * PATIENCE_SECONDS, limits=httpx2.Limits(max_keepalive_connections=100))
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -109,7 +112,7 @@ class GatewayService:
             "ALLOW_PRIVATE_UPSTREAMS": "1",
             "DJANGO_SETTINGS_MODULE": "config.settings.base",
             "PYTHONWARNINGS": "default",
-            **SHORTENED,
+            **SETTINGS,
             **self._settings,
         }
         self.manage("migrate", "--verbosity", "0")
@@ -131,7 +134,7 @@ class GatewayService:
             child.terminate()
         for child in self._children:
             try:
-                child.wait(10)
+                child.wait(PATIENCE_SECONDS)
             except subprocess.TimeoutExpired:
                 child.kill()
                 child.wait()
@@ -155,7 +158,8 @@ class GatewayService:
         self._children.append(child)
 
     def wait_until_serving(self, port: int) -> None:
-        self.until(lambda: accepts(port), lambda ready: ready, seconds=30)
+        ready = self.until(lambda: accepts(port), bool, seconds=START_SECONDS)
+        assert ready, self.log.read_text(errors="replace")[-4000:]
 
     def base_url(self, port: int | None = None) -> str:
         return f"http://127.0.0.1:{port or self.ports[0]}"
@@ -195,7 +199,7 @@ class GatewayService:
     def revoke_key(self, key: str) -> None:
         self.seeder.call("revoke_key", key=key)
 
-    def until(self, ask: Callable[[], T], good: Callable[[T], bool], *, seconds: float) -> T:
+    def until(self, ask: Callable[[], T], good: Callable[[T], bool], *, seconds: float = PATIENCE_SECONDS) -> T:
         """Asks until the answer is good, or the time is over; returns the last answer."""
         deadline = time.monotonic() + seconds
         while True:
@@ -204,13 +208,13 @@ class GatewayService:
                 return answer
             time.sleep(0.02)
 
-    def entries(self, request_id: str, *, seconds: float = 3.0) -> list[SpoolEntry]:
+    def entries(self, request_id: str) -> list[SpoolEntry]:
         """What the workers spooled for a request; waits for the first one."""
 
         def found() -> list[SpoolEntry]:
             return [entry for entry in spooled_entries(self.var / "spool") if entry.record.request_id == request_id]
 
-        return self.until(found, bool, seconds=seconds)
+        return self.until(found, bool)
 
 
 @dataclass

@@ -13,13 +13,14 @@ from gateway.snapshot.announcements import CHANNEL, PRICES
 from integrations.models import ModelPrice, ProviderIntegration
 from integrations.price_services import load_shipped_prices
 from tests.factories.core import make_key, make_project
+from tests.patience import PATIENCE_SECONDS
 
 
 @pytest.fixture
 def heard() -> Iterator[redis.client.PubSub]:
     with redis.Redis.from_url(settings.REDIS_URL) as client, client.pubsub(ignore_subscribe_messages=True) as channel:
         channel.subscribe(CHANNEL)
-        channel.get_message(timeout=5)
+        channel.get_message(timeout=PATIENCE_SECONDS)
         yield channel
 
 

@@ -25,7 +25,7 @@ def status_of(gateway: Gateway, key: str, port: int) -> int:
     return gateway.post(body(), key=key, port=port).status_code
 
 
-def text_within_a_second(gateway: Gateway, port: int, wanted: str) -> str:
+def text_of(gateway: Gateway, port: int, wanted: str) -> str:
     def ask() -> str:
         response = gateway.post(body(), port=port)
         if response.status_code != 200:
@@ -33,10 +33,10 @@ def text_within_a_second(gateway: Gateway, port: int, wanted: str) -> str:
         text: str = response.json()["choices"][0]["message"]["content"]
         return text
 
-    return gateway.service.until(ask, lambda text: text == wanted, seconds=1)
+    return gateway.service.until(ask, lambda text: text == wanted)
 
 
-def test_integration__made_changed_disabled_deleted__is_seen_by_every_worker_within_a_second(
+def test_integration__made_changed_disabled_deleted__is_seen_by_every_worker(
     service: GatewayService, empty_project: Gateway, upstream: ScriptedServer
 ) -> None:
     upstream.play("old", play.answer("old"))
@@ -45,24 +45,24 @@ def test_integration__made_changed_disabled_deleted__is_seen_by_every_worker_wit
 
     assert empty_project.manage("POST", "integrations", given).status_code == 201
     for port in service.ports:
-        assert text_within_a_second(empty_project, port, "old") == "old"
+        assert text_of(empty_project, port, "old") == "old"
 
     changed = empty_project.manage("PUT", "integrations/openai", {"base_url": upstream.base_url("new")})
     assert changed.status_code == 200, changed.text
     for port in service.ports:
-        assert text_within_a_second(empty_project, port, "new") == "new"
+        assert text_of(empty_project, port, "new") == "new"
 
     assert empty_project.manage("PUT", "integrations/openai", {"enabled": False}).status_code == 200
     for port in service.ports:
-        assert text_within_a_second(empty_project, port, "404") == "404"
+        assert text_of(empty_project, port, "404") == "404"
 
     assert empty_project.manage("PUT", "integrations/openai", {"enabled": True}).status_code == 200
     for port in service.ports:
-        assert text_within_a_second(empty_project, port, "new") == "new"
+        assert text_of(empty_project, port, "new") == "new"
 
     assert empty_project.manage("DELETE", "integrations/openai").status_code == 204
     for port in service.ports:
-        assert text_within_a_second(empty_project, port, "404") == "404"
+        assert text_of(empty_project, port, "404") == "404"
 
 
 def test_provider_key__rotated__is_what_the_provider_gets(
@@ -71,7 +71,7 @@ def test_provider_key__rotated__is_what_the_provider_gets(
     script = upstream.play("rotated", play.answer("hi"))
     given = {"provider": "openai", "api_key": "sk-first-00000000000000", "base_url": upstream.base_url("rotated")}
     assert empty_project.manage("POST", "integrations", given).status_code == 201
-    assert text_within_a_second(empty_project, service.ports[0], "hi") == "hi"
+    assert text_of(empty_project, service.ports[0], "hi") == "hi"
 
     rotated = empty_project.manage("PUT", "integrations/openai", {"api_key": "sk-second-0000000000000"})
 
@@ -82,7 +82,7 @@ def test_provider_key__rotated__is_what_the_provider_gets(
         empty_project.post(body())
         return script.received[-1].headers["authorization"]
 
-    assert service.until(key_sent, lambda key: "second" in key, seconds=1) == "Bearer sk-second-0000000000000"
+    assert service.until(key_sent, lambda key: "second" in key) == "Bearer sk-second-0000000000000"
 
 
 def test_new_key__of_the_management_api__works_on_every_worker(
@@ -93,23 +93,23 @@ def test_new_key__of_the_management_api__works_on_every_worker(
     assert made.status_code == 201, made.text
     key = made.json()["key"]
     for port in service.ports:
-        answer = service.until(partial(status_of, empty_project, key, port), lambda status: status == 404, seconds=1)
+        answer = service.until(partial(status_of, empty_project, key, port), lambda status: status == 404)
         assert answer == 404
 
 
-def test_routing_settings__changed__are_obeyed_by_every_worker_within_a_second(
+def test_routing_settings__changed__are_obeyed_by_every_worker(
     service: GatewayService, upstream: ScriptedServer
 ) -> None:
     upstream.play("down", play.status(404))
     upstream.play("up", play.answer("up"))
     project = service.new_project(base_urls={"openai": upstream.base_url("down"), "groq": upstream.base_url("up")})
     for port in service.ports:
-        assert text_within_a_second(project, port, "404") == "404"
+        assert text_of(project, port, "404") == "404"
 
     service.set_routing(project.project_id, fallback_order=["groq"])
     for port in service.ports:
-        assert text_within_a_second(project, port, "up") == "up"
+        assert text_of(project, port, "up") == "up"
 
     service.set_routing(project.project_id, fallback_enabled=False)
     for port in service.ports:
-        assert text_within_a_second(project, port, "404") == "404"
+        assert text_of(project, port, "404") == "404"

@@ -127,7 +127,7 @@ def test_schema__of_a_managed_prompt__holds_too(scripted: Scripted) -> None:
     def ask() -> Any:
         return gateway.post(body(prompt_config="person"))
 
-    response = gateway.service.until(ask, lambda answer: answer.status_code == 200, seconds=5)
+    response = gateway.service.until(ask, lambda answer: answer.status_code == 200)
 
     assert response.headers[HEADER] == "true"
 

@@ -25,7 +25,7 @@ def projects(service: GatewayService, upstream: ScriptedServer) -> tuple[Gateway
     return first, second
 
 
-def costs_within_a_second(gateway: Gateway, wanted: str) -> list[str]:
+def costs(gateway: Gateway, wanted: str) -> list[str]:
     """What a request costs, at each worker."""
 
     def ask(port: int) -> str:
@@ -34,7 +34,7 @@ def costs_within_a_second(gateway: Gateway, wanted: str) -> list[str]:
         return gateway.record(response).cost_usd
 
     return [
-        gateway.service.until(lambda: ask(port), lambda cost: cost == wanted, seconds=1)  # noqa: B023 - called here
+        gateway.service.until(lambda: ask(port), lambda cost: cost == wanted)  # noqa: B023 - called here
         for port in gateway.service.ports
     ]
 
@@ -46,26 +46,26 @@ def sync(service: GatewayService, folder: Path, models: dict[str, tuple[float, f
     assert service.manage("sync_pricing", "--catalog-a", str(first), "--catalog-b", str(second)).startswith("success")
 
 
-def test_prices__synced_overridden_removed__every_worker_prices_by_them_within_a_second(
+def test_prices__synced_overridden_removed__every_worker_prices_by_them(
     service: GatewayService, projects: tuple[Gateway, Gateway], tmp_path: Path
 ) -> None:
     mine, other = projects
-    assert costs_within_a_second(mine, "") == ["", ""]
+    assert costs(mine, "") == ["", ""]
 
     sync(service, tmp_path, {MODEL: (1, 10), "gpt-synced-2": (1, 1)})
-    assert costs_within_a_second(mine, "0.0020000000") == ["0.0020000000"] * 2
+    assert costs(mine, "0.0020000000") == ["0.0020000000"] * 2
 
     own = {"input_cost_per_1m": "3", "output_cost_per_1m": "30"}
     assert mine.manage("PUT", f"pricing/openai/{MODEL}", own).status_code == 200
-    assert costs_within_a_second(mine, "0.0060000000") == ["0.0060000000"] * 2
-    assert costs_within_a_second(other, "0.0020000000") == ["0.0020000000"] * 2
+    assert costs(mine, "0.0060000000") == ["0.0060000000"] * 2
+    assert costs(other, "0.0020000000") == ["0.0020000000"] * 2
 
     sync(service, tmp_path, {MODEL: (2, 20), "gpt-synced-2": (1, 1)})
-    assert costs_within_a_second(other, "0.0040000000") == ["0.0040000000"] * 2
-    assert costs_within_a_second(mine, "0.0060000000") == ["0.0060000000"] * 2
+    assert costs(other, "0.0040000000") == ["0.0040000000"] * 2
+    assert costs(mine, "0.0060000000") == ["0.0060000000"] * 2
 
     assert mine.manage("DELETE", f"pricing/openai/{MODEL}").status_code == 204
-    assert costs_within_a_second(mine, "0.0040000000") == ["0.0040000000"] * 2
+    assert costs(mine, "0.0040000000") == ["0.0040000000"] * 2
 
     sync(service, tmp_path, {"gpt-synced-2": (1, 1)})
-    assert costs_within_a_second(mine, "") == ["", ""]
+    assert costs(mine, "") == ["", ""]

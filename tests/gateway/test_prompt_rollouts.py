@@ -1,4 +1,4 @@
-"""A rollout as clients and workers meet it: the share, stickiness, and each transition within a second."""
+"""A rollout as clients and workers meet it: the share, stickiness, and each transition at every worker."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def ask(gateway: Gateway, *, port: int | None = None, stream: bool = False, **he
 
 
 def everywhere(gateway: Gateway, wanted: str, *, user_id: str = "") -> None:
-    """Within a second, every worker gives `version variant` or the warning that is wanted."""
+    """Waits until every worker gives `version variant` or the warning that is wanted."""
     service = gateway.service
 
     def seen(port: int) -> str:
@@ -48,11 +48,11 @@ def everywhere(gateway: Gateway, wanted: str, *, user_id: str = "") -> None:
         return f"{version} {response.headers.get('x-svc-variant', '-')}"
 
     for port in service.ports:
-        got = service.until(lambda at=port: seen(at), lambda answer: answer == wanted, seconds=1)  # type: ignore[misc]
+        got = service.until(lambda at=port: seen(at), lambda answer: answer == wanted)  # type: ignore[misc]
         assert got == wanted, port
 
 
-def test_rollout__whole_life__same_request_and_every_worker_follows_within_a_second(
+def test_rollout__whole_life__same_request_and_every_worker_follows(
     project: tuple[Gateway, Script, Prompt],
 ) -> None:
     gateway, script, prompt = project
@@ -177,7 +177,6 @@ def test_rollout__target_takes_other_variables__one_request_fits_all_times(scrip
         gateway.service.until(
             lambda: gateway.post(sent, headers=headers).headers.get("x-svc-variant", "-"),
             lambda got: got == (headers.get("x-svc-force-variant") or "-"),
-            seconds=1,
         )
         assert gateway.post(sent, headers=headers).status_code == 200
         assert last_sent(script)["messages"][0]["content"] == wanted
@@ -189,9 +188,7 @@ def test_rollout__target_takes_other_variables__one_request_fits_all_times(scrip
     rollout.move("roll_back")
     answered("Dear Ann.")
     prompt.activate(prompt.version_ids[1])
-    gateway.service.until(
-        lambda: gateway.post(sent).headers["x-svc-prompt-version"], lambda number: number == "2", seconds=1
-    )
+    gateway.service.until(lambda: gateway.post(sent).headers["x-svc-prompt-version"], lambda number: number == "2")
     answered("Dear Lee.")
 
 
@@ -219,7 +216,7 @@ def test_prompt__database_and_redis_away__last_good_version_is_served(
         file.unlink()
     (own_service.var / "db.sqlite3").mkdir()
     log = own_service.until(
-        own_service.log.read_text, lambda text: "database.away" in text and "subscription.lost" in text, seconds=10
+        own_service.log.read_text, lambda text: "database.away" in text and "subscription.lost" in text
     )
     assert "database.away" in log
     assert "subscription.lost" in log

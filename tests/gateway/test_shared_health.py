@@ -50,7 +50,7 @@ def test_circuit__opened_by_one_worker__spares_the_target_at_the_other(
     assert ask(gateway, first, "openai/gpt-4o").status_code == 503
 
     # Workers tell each other within half a second.
-    found = pair.until(lambda: latencies(gateway, second)["openai"], lambda row: row["status"] == "down", seconds=5)
+    found = pair.until(lambda: latencies(gateway, second)["openai"], lambda row: row["status"] == "down")
     asked = len(broken.received)
     answered = ask(gateway, second, "openai/gpt-4o", models=["groq/llama-3.3-70b"])
 
@@ -68,7 +68,7 @@ def test_window__filled_by_both_workers__is_one(pair: GatewayService, project: t
 
     for port in pair.ports:
         ask_groq = partial(lambda port: latencies(gateway, port)["groq"], port)
-        found = pair.until(ask_groq, lambda row: row["samples"] >= 8, seconds=3)
+        found = pair.until(ask_groq, lambda row: row["samples"] >= 8)
         assert (found["samples"], found["status"], found["error_rate"]) == (8, "healthy", 0.0)
         assert 0 < found["p50_ms"] <= found["p95_ms"] <= found["p99_ms"]
     assert len(working.received) == 8

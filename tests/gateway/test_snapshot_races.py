@@ -14,6 +14,7 @@ from gateway.snapshot import loader
 from gateway.snapshot.project import PriceTable, ProjectSnapshot
 from gateway.snapshot.settings import ProjectSettings
 from gateway.snapshot.store import SnapshotStore
+from tests.patience import PATIENCE_SECONDS
 
 PROJECT = uuid4()
 KEY = KeyRecord(id=1, project_id=PROJECT, key_hash="hash", scopes=frozenset({"gateway"}), expires_at=None)
@@ -51,7 +52,7 @@ class Database:
     def _linger(self, read: str) -> None:
         if read == self.paused:
             self.has_read.set()
-            self.resume.wait(5)
+            self.resume.wait(PATIENCE_SECONDS)
 
 
 @pytest.fixture

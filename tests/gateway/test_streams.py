@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from tests.fakes import scripted as play
 from tests.gateway.conftest import Scripted
 from tests.gateway.service import Gateway
 from tests.gateway.wire import ENDPOINT, assert_closing_chunk, assert_error, body, read_stream
+from tests.patience import PATIENCE_SECONDS
 
 STREAM = body(stream=True)
 WORD = play.chunk({"content": "word"})
@@ -227,7 +226,7 @@ def test_provider__silent_before_its_head__is_503_timeout(scripted: Scripted, st
     else:
         assert_error(response, 503, "provider_timeout", type="service_unavailable_error")
     assert gateway.record(response).error_code == "provider_timeout"
-    assert script.received[0].gone.wait(2)
+    assert script.received[0].gone.wait(PATIENCE_SECONDS)
 
 
 def test_provider__not_listening__is_503(scripted: Scripted) -> None:
@@ -294,11 +293,8 @@ def test_models__lists_prefixes_in_openai_shape(scripted: Scripted) -> None:
 
 
 def test_first_word__does_not_wait_for_the_last(scripted: Scripted) -> None:
-    gateway, _ = scripted(play.stream(play.ROLE, WORD, 1.0, play.FINISH, play.USAGE_CHUNK, play.DONE))
+    # The last never comes: the provider talks until it is hung up on.
+    gateway, _ = scripted(play.endless())
 
     with gateway.client.stream("POST", ENDPOINT, json=STREAM, headers=gateway.headers) as response:
-        arrivals = [(time.monotonic(), piece) for piece in response.iter_raw()]
-
-    first_word = next(at for at, piece in arrivals if b"word" in piece)
-    end = next(at for at, piece in arrivals if b"[DONE]" in piece)
-    assert end - first_word > 0.5
+        assert any(b"word" in piece for piece in response.iter_raw())

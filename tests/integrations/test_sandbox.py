@@ -18,6 +18,7 @@ from pydantic import BaseModel
 
 from gateway.demo.conversations import OWN_PROMPTS, Conversation, read_conversations
 from integrations.sandbox.server import Sandbox
+from tests.patience import PATIENCE_SECONDS
 from tests.recordings import SHARED_DIR
 
 _HELLO: Any = [{"role": "user", "content": "Hello there, how are you?"}]
@@ -36,8 +37,8 @@ def sandbox_url() -> Iterator[str]:
 
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
-    yield asyncio.run_coroutine_threadsafe(start(), loop).result(10)
-    asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(10)
+    yield asyncio.run_coroutine_threadsafe(start(), loop).result(PATIENCE_SECONDS)
+    asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(PATIENCE_SECONDS)
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
     loop.close()
@@ -45,7 +46,7 @@ def sandbox_url() -> Iterator[str]:
 
 @pytest.fixture
 def client(sandbox_url: str) -> Iterator[OpenAI]:
-    with OpenAI(base_url=sandbox_url, api_key="none", max_retries=0, timeout=10) as client:
+    with OpenAI(base_url=sandbox_url, api_key="none", max_retries=0, timeout=PATIENCE_SECONDS) as client:
         yield client
 
 
@@ -353,7 +354,7 @@ def test_models__listed__with_every_behaviour(client: OpenAI) -> None:
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b'{"messages": []}', b'{"messages": "x"}', b'{"messages": [1]}'])
 def test_malformed__body__is_a_400(sandbox_url: str, body: bytes) -> None:
-    response = requests.post(f"{sandbox_url}/chat/completions", data=body, timeout=10)
+    response = requests.post(f"{sandbox_url}/chat/completions", data=body, timeout=PATIENCE_SECONDS)
 
     assert response.status_code == 400
     assert response.json()["error"]["type"] == "invalid_request_error"

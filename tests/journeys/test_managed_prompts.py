@@ -16,6 +16,7 @@ from tests.journeys.rows import read_rows
 from tests.journeys.traffic import Project, new_project
 from tests.live.service import LiveService
 from tests.live.waiting import wait_for
+from tests.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.live
 
@@ -90,7 +91,7 @@ def test_rollout__calls_of_many_users__log_and_arithmetic_agree_with_what_client
     project = new_project(journey_service, "managed prompts")
     # A connection each, so that all workers are met.
     limits = httpx2.Limits(max_keepalive_connections=0)
-    with httpx2.Client(base_url=journey_service.base_url, timeout=20, limits=limits) as client:
+    with httpx2.Client(base_url=journey_service.base_url, timeout=PATIENCE_SECONDS, limits=limits) as client:
         api = Api(client, project)
         rollout = rolled_out(api)
         wait_for(lambda: all("x-svc-variant" in api.ask().headers for _ in range(10)), what="the rollout everywhere")

@@ -13,6 +13,7 @@ from typing import Self
 import httpx2
 
 from tests.live.service import ROOT, LiveService, minimal_environment
+from tests.patience import PATIENCE_SECONDS
 
 CLIENTS = 4
 
@@ -54,7 +55,7 @@ class Traffic:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._stop.set()
         for thread in self._threads:
-            thread.join(60)
+            thread.join(2 * PATIENCE_SECONDS)
 
     def wait_for_more(self, count: int, *, seconds: float = 30.0) -> None:
         """Returns when `count` further answers have arrived."""
@@ -64,7 +65,7 @@ class Traffic:
                 raise AssertionError(f"fewer than {count} answers in {seconds} s")
 
     def _run(self, number: int) -> None:
-        with httpx2.Client(base_url=self.service.base_url, timeout=20) as client:
+        with httpx2.Client(base_url=self.service.base_url, timeout=PATIENCE_SECONDS) as client:
             turn = 0
             while not self._stop.is_set():
                 turn += 1

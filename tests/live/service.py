@@ -16,11 +16,11 @@ import requests
 from openai import OpenAI
 
 from tests.live.waiting import wait_for
+from tests.services import START_SECONDS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ROLES = ("redis", "engine", "sandbox", "web-1", "web-2", "shipper", "celery")
 
-_START_SECONDS = 90.0
 _STOP_SECONDS = 60.0
 
 
@@ -108,7 +108,7 @@ class LiveService:
                 raise AssertionError(f"serve ended with {self.process.returncode}:\n{self.log}")
             return self._printed(r"Serving (\S+) .*\n") or None
 
-        return wait_for(serving, seconds=_START_SECONDS, what="serve to print its address")
+        return wait_for(serving, seconds=START_SECONDS, what="serve to print its address")
 
     def _printed(self, pattern: str) -> str:
         found = re.search(pattern, self.output)

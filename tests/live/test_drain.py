@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from tests.live.conftest import StartService
 from tests.live.service import LiveService
 from tests.live.waiting import wait_for
+from tests.patience import PATIENCE_SECONDS
 
 # The sandbox's `slow` model sends a word every tenth of a second.
 _PROMPT = " ".join(f"word{number}" for number in range(30))
@@ -35,7 +36,7 @@ def test_stop__during_a_stream__stream_ends_whole_and_is_recorded(start_service:
 def _refuses_connections(service: LiveService) -> bool:
     address = urlsplit(service.base_url)
     try:
-        socket.create_connection((str(address.hostname), int(address.port or 0)), timeout=5).close()
+        socket.create_connection((str(address.hostname), int(address.port or 0)), timeout=PATIENCE_SECONDS).close()
     except ConnectionRefusedError:
         return True
     return False

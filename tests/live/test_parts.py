@@ -16,6 +16,7 @@ from openai import OpenAI
 from tests.live.conftest import StartService
 from tests.live.service import ROOT, LiveService, minimal_environment
 from tests.live.waiting import wait_for
+from tests.patience import PATIENCE_SECONDS
 
 
 @contextmanager
@@ -28,7 +29,7 @@ def _running(var_dir: Path, *command: str) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=PATIENCE_SECONDS)
 
 
 def _free_port() -> int:
@@ -39,7 +40,7 @@ def _free_port() -> int:
 
 def _is_up(port: int) -> bool:
     try:
-        return requests.get(f"http://127.0.0.1:{port}/healthz", timeout=5).status_code == 200
+        return requests.get(f"http://127.0.0.1:{port}/healthz", timeout=PATIENCE_SECONDS).status_code == 200
     except requests.ConnectionError:
         return False
 

@@ -6,12 +6,14 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from tests.patience import PATIENCE_SECONDS
+
 T = TypeVar("T")
 
 _PAUSE_SECONDS = 0.05
 
 
-def wait_for(ask: Callable[[], T | None], *, seconds: float = 30.0, what: str = "") -> T:
+def wait_for(ask: Callable[[], T | None], *, seconds: float = PATIENCE_SECONDS, what: str = "") -> T:
     """The first answer that is neither None nor False."""
     deadline = time.monotonic() + seconds
     while True:

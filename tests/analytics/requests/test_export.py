@@ -29,6 +29,7 @@ from core.models import Project
 from tests.analytics.requests.conftest import entry
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project
+from tests.patience import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -210,7 +211,7 @@ async def test_export__client_leaves_in_the_midst_of_a_question__its_thread_ends
 
     def lines() -> Iterator[bytes]:
         asked.set()
-        answered.wait(30)
+        answered.wait(PATIENCE_SECONDS)
         yield b"late\n"
 
     worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="leaving")

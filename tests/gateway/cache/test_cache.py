@@ -28,9 +28,7 @@ def client_of(gateway: Gateway) -> redis.Redis:
 def wait_until_kept(gateway: Gateway, count: int = 1) -> None:
     with client_of(gateway) as client:
         found = gateway.service.until(
-            lambda: len(list(client.scan_iter(match=prefix(gateway.project_id) + "*"))),
-            lambda kept: kept >= count,
-            seconds=5,
+            lambda: len(list(client.scan_iter(match=prefix(gateway.project_id) + "*"))), lambda kept: kept >= count
         )
     assert found == count
 
@@ -83,7 +81,7 @@ def test_hit__under_limits__counts_as_a_request_and_gives_its_reservation_back(s
         requests, tokens = (int(response.headers.get(name, -1)) for name in names)
         return requests, tokens
 
-    gateway.service.until(lambda: used(gateway.post(body(seed=1))), lambda found: found != (-1, -1), seconds=5)
+    gateway.service.until(lambda: used(gateway.post(body(seed=1))), lambda found: found != (-1, -1))
     gateway.post(body(), headers=ASK)
     wait_until_kept(gateway)
     before = used(gateway.post(body(), headers=ASK))
@@ -107,7 +105,7 @@ def test_request__that_does_not_ask__is_not_cached(scripted: Scripted, header: s
 def test_project_with_a_ttl__caches_what_does_not_refuse(scripted: Scripted) -> None:
     gateway, _ = scripted(play.answer())
     gateway.service.set_routing(gateway.project_id, cache_ttl_seconds=60)
-    gateway.service.until(lambda: status_of(gateway.post(body(seed=1)))[1], lambda found: found != "skip", seconds=5)
+    gateway.service.until(lambda: status_of(gateway.post(body(seed=1)))[1], lambda found: found != "skip")
     gateway.post(body())
     wait_until_kept(gateway, 2)
 
@@ -194,7 +192,7 @@ def test_answer__that_nobody_could_judge__is_not_kept(scripted: Scripted) -> Non
     # The project names no judge.
     gateway.service.set_routing(gateway.project_id, guardrails=guardrails)
     gateway.service.until(
-        lambda: gateway.record(gateway.post(body(seed=1))).attributes, lambda found: VERDICTS in found, seconds=5
+        lambda: gateway.record(gateway.post(body(seed=1))).attributes, lambda found: VERDICTS in found
     )
     assert [status_of(gateway.post(body(), headers=ASK)) for _ in range(3)] == [(200, "miss")] * 3
 
@@ -221,7 +219,7 @@ def test_managed_prompt__of_another_version__is_another_request(scripted: Script
     versions = [{"system_prompt": "Be kind."}, {"system_prompt": "Be brief."}]
     made = seeder.call("make_prompt", project_id=gateway.project_id, name="p", versions=versions)
     wanted = body(prompt_config="p")
-    gateway.service.until(lambda: gateway.post(wanted).status_code, lambda code: code == 200, seconds=5)
+    gateway.service.until(lambda: gateway.post(wanted).status_code, lambda code: code == 200)
     gateway.post(wanted, headers=ASK)
     wait_until_kept(gateway)
     assert status_of(gateway.post(wanted, headers=ASK)) == (200, "hit")
@@ -230,7 +228,7 @@ def test_managed_prompt__of_another_version__is_another_request(scripted: Script
     seeder.call("activate_prompt", project_id=gateway.project_id, **ids)
 
     found = gateway.service.until(
-        lambda: gateway.post(wanted, headers=ASK), lambda answer: status_of(answer)[1] == "miss", seconds=5
+        lambda: gateway.post(wanted, headers=ASK), lambda answer: status_of(answer)[1] == "miss"
     )
     assert found.headers["x-svc-prompt-version"] == "2"
     assert b"Be brief." in script.received[-1].body
@@ -253,7 +251,6 @@ def test_kept_answer__older_than_asked_for__is_not_given(scripted: Scripted) -> 
     found = gateway.service.until(
         lambda: gateway.post(body(), headers={"cache-control": "max-age=1"}),
         lambda answer: status_of(answer)[1] == "miss",
-        seconds=5,
     )
     assert status_of(found) == (200, "miss")
 
@@ -299,6 +296,6 @@ def test_redis_paused__requests_are_answered_and_one_line_says_so(scripted: Scri
     assert answers == [(200, "skip")] * 5
     assert gateway.service.log.read_text().count("gateway.cache redis.away") == before + 1
     back = gateway.service.until(
-        lambda: gateway.post(body(), headers=ASK), lambda answer: status_of(answer)[1] == "hit", seconds=10
+        lambda: gateway.post(body(), headers=ASK), lambda answer: status_of(answer)[1] == "hit"
     )
     assert status_of(back) == (200, "hit")

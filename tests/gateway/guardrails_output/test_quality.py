@@ -49,7 +49,7 @@ def judgements(project: Gateway, response: Any, count: int) -> list[RequestRecor
         records = [entry.record for entry in spooled_entries(project.service.var / "spool")]
         return [record for record in records if record.attributes.get(JUDGED) == request_id]
 
-    return project.service.until(found, lambda records: len(records) >= count, seconds=5)
+    return project.service.until(found, lambda records: len(records) >= count)
 
 
 def scores(project: Gateway, request_id: str) -> list[dict[str, Any]]:
@@ -149,9 +149,7 @@ def test_an_answer_passes_when_the_judge_fails(routed: Routed) -> None:
 def test_an_answer_passes_when_there_is_no_judge(routed: Routed) -> None:
     project, _ = judged(routed, grades(20))
     project.service.set_routing(project.project_id, judge_model="")
-    response = project.service.until(
-        lambda: project.post(body(**MODELS)), lambda one: bool(verdicts(project, one)), seconds=5
-    )
+    response = project.service.until(lambda: project.post(body(**MODELS)), lambda one: bool(verdicts(project, one)))
     assert response.status_code == 200
 
 
@@ -164,6 +162,6 @@ def test_nobody_waits_in_monitor(routed: Routed, stream: bool) -> None:
     (judgement,) = judgements(project, response, 1)
     assert judgement.source == "judge"
     request_id = response.headers["x-request-id"]
-    (score,) = project.service.until(lambda: scores(project, request_id), bool, seconds=5)
+    (score,) = project.service.until(lambda: scores(project, request_id), bool)
     assert (score["score_name"], score["score_value"]) == ("guardrail.low_quality", 20.0)
     assert score["evaluator_type"] == "guardrail"

@@ -40,7 +40,7 @@ def until_known(gateway: Gateway, known: Any, **sent: Any) -> httpx2.Response:
         return gateway.post(body(**sent), port=port)
 
     for port in gateway.service.ports:
-        found: httpx2.Response = gateway.service.until(partial(ask, port), known, seconds=5)
+        found: httpx2.Response = gateway.service.until(partial(ask, port), known)
         assert known(found), found.headers
     return found
 
@@ -88,9 +88,7 @@ def test_tokens__more_than_the_minute_has__are_429_and_count_nothing(scripted: S
     assert "x-ratelimit-limit-requests" not in served.headers
     # Each answer used so many; until it is settled more is reserved.
     used = USAGE["total_tokens"]
-    before = gateway.service.until(
-        lambda: counted(gateway, served, tokens_key), lambda tokens: tokens % used == 0, seconds=5
-    )
+    before = gateway.service.until(lambda: counted(gateway, served, tokens_key), lambda tokens: tokens % used == 0)
 
     never = gateway.post(body(max_tokens=1001))
 
@@ -115,7 +113,7 @@ def test_tokens__are_what_was_used_after_the_answer(scripted: Scripted) -> None:
         with client_of(gateway) as client:
             return sum(int(client.get(tokens_key(gateway.project_id, minute)) or 0) for minute in minutes)
 
-    found = gateway.service.until(total, lambda value: value % 18 == 0, seconds=3)
+    found = gateway.service.until(total, lambda value: value % 18 == 0)
     assert found % 18 == 0
     assert found >= 5 * 18
 
@@ -151,7 +149,7 @@ def test_budget__used_up__is_429_and_reserves_nothing(
             base, after, reserved = client.hmget(kept.spend, "base", "after", "reserved")
         return int(base or 0) + int(after or 0), int(reserved or 0)
 
-    assert gateway.service.until(figure, lambda found: found == (served * COST, 0), seconds=3) == (served * COST, 0)
+    assert gateway.service.until(figure, lambda found: found == (served * COST, 0)) == (served * COST, 0)
     assert served * COST <= 20_000_000
     if scope == "session":
         assert gateway.post(body(**PRICED), headers={"x-svc-session-id": "another"}).status_code == 200
@@ -164,7 +162,7 @@ def test_month__without_hard_stop__warns_and_serves(scripted: Scripted) -> None:
     def warned(found: httpx2.Response) -> bool:
         return "budget is used up" in found.headers.get("x-svc-warning", "")
 
-    found = gateway.service.until(lambda: gateway.post(body(**PRICED)), warned, seconds=5)
+    found = gateway.service.until(lambda: gateway.post(body(**PRICED)), warned)
 
     assert found.status_code == 200
     assert warned(found)
@@ -199,8 +197,8 @@ def test_stream__that_was_admitted__is_never_cut(scripted: Scripted) -> None:
     received = len(gateway.upstream.received)
     thread.start()
     # Or the next one might be the one that is admitted.
-    gateway.service.until(lambda: len(gateway.upstream.received), lambda count: count > received, seconds=5)
-    gateway.service.until(lambda: gateway.post(body(**PRICED)).status_code, lambda code: code == 429, seconds=3)
+    gateway.service.until(lambda: len(gateway.upstream.received), lambda count: count > received)
+    gateway.service.until(lambda: gateway.post(body(**PRICED)).status_code, lambda code: code == 429)
     gateway.service.set_routing(gateway.project_id, monthly_budget_usd="0", rate_limit_rpm=1)
     thread.join()
     assert found[0].status_code == 200

@@ -19,6 +19,7 @@ from gateway.limits.keys import Scope, month_of
 from gateway.limits.limiter import Limiter
 from gateway.snapshot.settings import LimitSettings
 from tests.gateway.limits.conftest import OwnRedis
+from tests.patience import PATIENCE_SECONDS
 
 PROJECT = "018f0000-0000-7000-8000-000000000002"
 DOLLAR = 10**10
@@ -51,8 +52,8 @@ class Worker:
         return Scope(PROJECT, month=month_of(self.arrived_us))
 
 
-async def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
-    async with asyncio.timeout(seconds):
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not condition():  # noqa: ASYNC110 - of another process
             await asyncio.sleep(0.01)
 
@@ -261,7 +262,7 @@ async def test_redis_back__what_happened_meanwhile__is_asked_of_the_log(fragile_
         one.limiter.settle(under_way, 0, DOLLAR)
         # The request log says 3 dollars of 3 requests; a Redis that lost all gets them from there, one that did not
         # counts none of them twice, and a reservation that a paused one made for nobody lapses.
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not await _raised(one, 3 * DOLLAR):  # noqa: ASYNC110 - of another process
                 await asyncio.sleep(0.05)
         assert spent(fragile_redis, one.month) == (3 * DOLLAR, 0)

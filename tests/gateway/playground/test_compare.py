@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from tests.gateway.conftest import Routed, Scripted
 from tests.gateway.playground.calls import MESSAGES, compare, results
 from tests.gateway.playground.conftest import COMPARE_SECONDS
 from tests.gateway.service import PRICED_MODEL
+from tests.patience import PATIENCE_SECONDS
 
 PRICED = f"openai/{PRICED_MODEL}"
 COST = 0.000078
@@ -27,12 +27,9 @@ def test_compare__one_down_one_slow_three_good__three_results_and_two_errors(rou
         together=[hang],
     )
     models = ["openai/gpt-4o", "groq/llama-3.3-70b-versatile", "deepseek/deepseek-chat", "xai/grok-4", "together/m"]
-    started = time.monotonic()
     response = compare(gateway, *models, session_id="side-by-side")
-    took = time.monotonic() - started
     found = results(response)
     assert list(found) == models
-    assert took < COMPARE_SECONDS + 5, took
     assert [result["response"] and result["response"]["content"] for result in found.values()] == [
         "one",
         "two",
@@ -50,7 +47,7 @@ def test_compare__one_down_one_slow_three_good__three_results_and_two_errors(rou
     assert response.json()["fastest"] == models[1]
     late = found[models[4]]
     assert late["latency_ms"] >= COMPARE_SECONDS * 500
-    assert scripts["together"].received[0].gone.wait(2)
+    assert scripts["together"].received[0].gone.wait(PATIENCE_SECONDS)
     for result in found.values():
         record = gateway.record(result["request_id"])
         assert (record.source, record.session_id) == ("playground", "side-by-side")
@@ -60,9 +57,7 @@ def test_compare__one_down_one_slow_three_good__three_results_and_two_errors(rou
 def test_compare__priced_models__says_which_is_cheapest(routed: Routed, scripted: Scripted) -> None:
     gateway, _ = routed({"retry_enabled": False}, openai=[answer()], groq=[answer()], xai=[status(500)])
     gateway.service.seeder.call("set_price", provider="groq", model="cheap-1", input="1", output="1")
-    gateway.service.until(
-        lambda: results(compare(gateway, "groq/cheap-1")), lambda r: r["groq/cheap-1"]["cost_usd"], seconds=5
-    )
+    gateway.service.until(lambda: results(compare(gateway, "groq/cheap-1")), lambda r: r["groq/cheap-1"]["cost_usd"])
     response = compare(gateway, PRICED, "groq/cheap-1", "openai/unpriced-1", "xai/grok-4").json()
     assert response["cheapest"] == "groq/cheap-1"
     cheap = 18 / 1_000_000
@@ -110,8 +105,9 @@ def test_compare__all_fail__is_200_with_their_errors(routed: Routed) -> None:
 def test_compare__several_models__are_asked_at_the_same_time(routed: Routed) -> None:
     gateway, scripts = routed({}, openai=[hang], groq=[hang], xai=[hang])
     compare(gateway, "openai/gpt-4o", "groq/llama-3.3-70b-versatile", "xai/grok-4")
-    arrivals = [script.received[0].arrived_at for script in scripts.values()]
-    assert max(arrivals) - min(arrivals) < COMPARE_SECONDS
+    received = [script.received[0] for script in scripts.values()]
+    assert all(request.gone.wait(PATIENCE_SECONDS) for request in received)
+    assert max(request.arrived_at for request in received) < min(request.gone_at or 0 for request in received)
 
 
 @pytest.mark.parametrize(
@@ -137,5 +133,5 @@ def test_compare__limit_leaves_room_for_some__the_others_are_refused(routed: Rou
         return sorted(result["error"]["code"] if result["error"] else "" for result in found.values())
 
     # The minute may turn while the five are admitted, and settings take a moment to arrive.
-    found = gateway.service.until(codes, lambda found: "requests_per_minute" in found, seconds=5)
+    found = gateway.service.until(codes, lambda found: "requests_per_minute" in found)
     assert found.count("requests_per_minute") >= 1

@@ -34,7 +34,6 @@ def until_judged(gateway: Gateway, **fields: Any) -> dict[str, Any]:
     response: httpx2.Response = gateway.service.until(
         lambda: ask(gateway, auto_evaluate=True, **fields),
         lambda found: found.status_code != 200 or found.json()["evaluation"]["judge_model"] == JUDGE,
-        seconds=5,
     )
     assert response.status_code == 200, response.text
     found: dict[str, Any] = response.json()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 from typing import Any
 
-import httpx2
 import pytest
 
 from tests.fakes.scripted import answer, hang, raw, status
@@ -13,6 +13,7 @@ from tests.gateway.conftest import Routed, Scripted
 from tests.gateway.playground.calls import MESSAGES, ask
 from tests.gateway.service import PRICED_MODEL
 from tests.gateway.wire import UUID
+from tests.patience import PATIENCE_SECONDS
 
 PRICED = f"openai/{PRICED_MODEL}"
 COST = 0.000078  # 11 prompt and 7 completion tokens at 2 and 8 dollars a million
@@ -119,7 +120,6 @@ def test_playground__prompt_config__is_rendered(scripted: Scripted) -> None:
     response = gateway.service.until(
         lambda: ask(gateway, prompt_config="greeter", prompt_variables={"name": "Ann"}),
         lambda found: found.status_code == 200,
-        seconds=5,
     )
     assert response.json()["prompt_version"] == 1
     assert json.loads(script.received[-1].body)["messages"][0] == {"role": "system", "content": "You greet Ann."}
@@ -135,7 +135,7 @@ def test_playground__missing_variable__is_422(scripted: Scripted) -> None:
         versions=[{"system_prompt": "You greet {{ name }}.", "variables": [wanted]}],
     )
     response = gateway.service.until(
-        lambda: ask(gateway, prompt_config="greeter"), lambda found: found.status_code != 404, seconds=5
+        lambda: ask(gateway, prompt_config="greeter"), lambda found: found.status_code != 404
     )
     assert response.status_code == 422
     assert response.json()["error"]["code"] == "missing_variable"
@@ -144,7 +144,7 @@ def test_playground__missing_variable__is_422(scripted: Scripted) -> None:
 def test_playground__limits__refuse_it_as_any_request(scripted: Scripted) -> None:
     gateway, _ = scripted(answer())
     gateway.service.set_routing(gateway.project_id, rate_limit_enabled=True, rate_limit_rpm=1)
-    response = gateway.service.until(lambda: ask(gateway), lambda found: found.status_code == 429, seconds=5)
+    response = gateway.service.until(lambda: ask(gateway), lambda found: found.status_code == 429)
     assert response.json()["error"]["code"] == "requests_per_minute"
     assert response.headers["x-ratelimit-limit-requests"] == "1"
     assert int(response.headers["retry-after"]) <= 60
@@ -154,7 +154,7 @@ def test_playground__guardrails__refuse_it_as_any_request(scripted: Scripted) ->
     gateway, _ = scripted(answer())
     guardrails = {"trust_mode": "enforce", "blocked_input_topics": ["capital of France"]}
     gateway.service.set_routing(gateway.project_id, guardrails=guardrails)
-    response = gateway.service.until(lambda: ask(gateway), lambda found: found.status_code == 400, seconds=5)
+    response = gateway.service.until(lambda: ask(gateway), lambda found: found.status_code == 400)
     assert response.json()["error"]["type"] == "guardrail_error"
 
 
@@ -239,9 +239,13 @@ def test_playground__key_without_scope__is_refused(scripted: Scripted) -> None:
 
 def test_playground__client_leaves__hangs_up_upstream_and_records_it(scripted: Scripted) -> None:
     gateway, script = scripted(hang)
-    url = f"{gateway.service.base_url()}/api/llm/playground"
-    headers = {"authorization": f"Bearer {gateway.key}", "x-project-id": gateway.project_id}
-    with pytest.raises(httpx2.ReadTimeout):
-        gateway.client.post(url, json={"model": "openai/gpt-4o", "messages": MESSAGES}, headers=headers, timeout=1.0)
-    (received,) = script.received
-    assert received.gone.wait(3)
+    content = json.dumps({"model": "openai/gpt-4o", "messages": MESSAGES}).encode()
+    head = (
+        f"POST /api/llm/playground HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {gateway.key}\r\n"
+        f"x-project-id: {gateway.project_id}\r\ncontent-type: application/json\r\n"
+        f"content-length: {len(content)}\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=PATIENCE_SECONDS) as connection:
+        connection.sendall(head.encode() + content)
+        script.wait_for(1)
+    assert script.received[0].gone.wait(PATIENCE_SECONDS)

@@ -20,7 +20,6 @@ from tests.integrations.health.workers import following, new_target, until, work
 from tests.services import Service, start_redis
 
 # Noticing takes a second, coming back up to six.
-LONG = 20.0
 
 
 class Redis:
@@ -75,7 +74,7 @@ async def test_redis_hangs__requests__go_on_from_memory_and_are_told_later(
         server.send(signal.SIGSTOP)
         a.note_success(warm, 100.0)
         break_circuit(a, broken)
-        await until(lambda: not a.shared, seconds=LONG)
+        await until(lambda: not a.shared)
         a.note_success(warm, 100.0)
         assert a.health_of(warm).samples == 3
         assert a.health_of(broken).circuit is CircuitState.OPEN
@@ -85,9 +84,9 @@ async def test_redis_hangs__requests__go_on_from_memory_and_are_told_later(
         assert not await a.claim_probe(broken)
 
         server.send(signal.SIGCONT)
-        await until(lambda: a.shared and b.shared, seconds=LONG)
-        await until(lambda: a.health_of(warm) == b.health_of(warm) and b.health_of(warm).samples == 3, seconds=LONG)
-        await until(lambda: b.health_of(broken).circuit is not CircuitState.CLOSED, seconds=LONG)
+        await until(lambda: a.shared and b.shared)
+        await until(lambda: a.health_of(warm) == b.health_of(warm) and b.health_of(warm).samples == 3)
+        await until(lambda: b.health_of(broken).circuit is not CircuitState.CLOSED)
     lines = [line for line in caplog.messages if line.startswith("redis.")]
     # b had nothing to say, and may not have noticed.
     assert lines.count("redis.away error=TimeoutError") == lines.count("redis.back")
@@ -108,7 +107,7 @@ async def test_redis_hangs__claim_of_a_probe__does_not_wait_for_it(server: Redis
         assert not a.shared
 
         server.send(signal.SIGCONT)
-        await until(lambda: a.shared, seconds=LONG)
+        await until(lambda: a.shared)
 
 
 async def test_redis_dies__and_a_new_empty_one_comes__workers_find_each_other_again(
@@ -122,13 +121,13 @@ async def test_redis_dies__and_a_new_empty_one_comes__workers_find_each_other_ag
         await until(lambda: b.health_of(target).samples == 1)
 
         server.stop()
-        await until(lambda: not a.shared and not b.shared, seconds=LONG)
+        await until(lambda: not a.shared and not b.shared)
         for _ in range(10):
             a.note_success(target, 100.0)
         server.start()
-        await until(lambda: a.shared and b.shared, seconds=LONG)
+        await until(lambda: a.shared and b.shared)
 
-        await until(lambda: b.health_of(target).samples >= 10, seconds=LONG)
+        await until(lambda: b.health_of(target).samples >= 10)
     lines = [line.partition(" ")[0] for line in caplog.messages if line.startswith("redis.")]
     assert sorted(lines) == ["redis.away", "redis.away", "redis.back", "redis.back"]
 
@@ -139,10 +138,10 @@ async def test_redis_hangs__worker_with_nothing_to_say__notices_all_the_same(
     monkeypatch.setattr(store, "QUIET_SECONDS", 0.1)
     async with workers(server.url, 1) as (a,):
         server.send(signal.SIGSTOP)
-        await until(lambda: not a.shared, seconds=LONG)
+        await until(lambda: not a.shared)
 
         server.send(signal.SIGCONT)
-        await until(lambda: a.shared, seconds=LONG)
+        await until(lambda: a.shared)
 
 
 async def test_subscription__silent_but_alive__stays(
@@ -169,9 +168,9 @@ async def test_subscription__cut__is_noticed_and_what_was_missed_is_read(
         await until(lambda: b.health_of(target).samples == 1)
         await other.client_kill_filter(_type="pubsub")
         a.note_success(target, 100.0)
-        await until(lambda: caplog.messages.count("redis.back") == 2, seconds=LONG)
+        await until(lambda: caplog.messages.count("redis.back") == 2)
 
-        await until(lambda: b.health_of(target).samples == 2, seconds=LONG)
+        await until(lambda: b.health_of(target).samples == 2)
 
 
 async def test_redis__away_from_the_start__works_from_memory_and_says_so_once(

@@ -18,7 +18,6 @@ from integrations.providers.errors import FailureKind
 from tests.integrations.health.workers import connected, following, new_target, until, workers
 
 # Half a second is promised; a machine that runs other tests too may stretch it.
-SOON = 5.0
 
 
 def break_circuit(monitor: HealthMonitor, target: Target, times: int = 5) -> None:
@@ -41,10 +40,10 @@ async def test_window__noted_by_several_workers__is_the_same_for_all() -> None:
             else:
                 worker.note_success(target, chance.uniform(50, 5000))
             if chance.random() < 0.05:
-                await until(lambda: not made[0].unshared, seconds=SOON)
+                await until(lambda: not made[0].unshared)
         # Every failure and every sample arrives exactly once: the figures of all are those of one that saw all.
-        await until(lambda: len({worker.health_of(target) for worker in made}) == 1, seconds=SOON)
-        await until(lambda: made[0].health_of(target).samples > 250, seconds=SOON)
+        await until(lambda: len({worker.health_of(target) for worker in made}) == 1)
+        await until(lambda: made[0].health_of(target).samples > 250)
         first = made[0].health_of(target)
         assert first.samples == round(300 * (1 - first.error_share))
 
@@ -53,10 +52,10 @@ async def test_circuit__opened_and_closed_by_one__is_so_for_the_others() -> None
     target = new_target()
     async with workers(settings.REDIS_URL, 2) as (a, b):
         break_circuit(a, target)
-        await until(lambda: circuit(b, target) is not CircuitState.CLOSED, seconds=SOON)
+        await until(lambda: circuit(b, target) is not CircuitState.CLOSED)
 
         b.note_success(target, 0.0)
-        await until(lambda: circuit(a, target) is CircuitState.CLOSED, seconds=SOON)
+        await until(lambda: circuit(a, target) is CircuitState.CLOSED)
 
 
 async def test_circuit__failures_spread_over_workers__add_up() -> None:
@@ -65,7 +64,7 @@ async def test_circuit__failures_spread_over_workers__add_up() -> None:
         for worker, times in zip(made, (2, 2, 1), strict=True):
             break_circuit(worker, target, times)
 
-        await until(lambda: all(circuit(worker, target) is not CircuitState.CLOSED for worker in made), seconds=SOON)
+        await until(lambda: all(circuit(worker, target) is not CircuitState.CLOSED for worker in made))
 
 
 async def test_circuit__long_retry_after__rests_for_all() -> None:
@@ -73,7 +72,7 @@ async def test_circuit__long_retry_after__rests_for_all() -> None:
     async with workers(settings.REDIS_URL, 2) as (a, b):
         a.note_failure(target, FailureKind.RATE_LIMITED, 10.0, retry_after=120.0)
 
-        await until(lambda: circuit(b, target) is CircuitState.OPEN, seconds=SOON)
+        await until(lambda: circuit(b, target) is CircuitState.OPEN)
 
 
 async def test_worker__started_later__learns_what_it_is_asked_for() -> None:
@@ -82,12 +81,12 @@ async def test_worker__started_later__learns_what_it_is_asked_for() -> None:
         for _ in range(20):
             a.note_success(warm, 100.0)
         break_circuit(a, broken)
-        await until(lambda: not a.unshared, seconds=SOON)
+        await until(lambda: not a.unshared)
 
         async with workers(settings.REDIS_URL, 1) as (b,):
             assert b.health_of(warm) == UNKNOWN
-            await until(lambda: b.health_of(warm) == a.health_of(warm), seconds=SOON)
-            await until(lambda: circuit(b, broken) is not CircuitState.CLOSED, seconds=SOON)
+            await until(lambda: b.health_of(warm) == a.health_of(warm))
+            await until(lambda: circuit(b, broken) is not CircuitState.CLOSED)
 
 
 async def test_worker__started_after_a_circuit_closed__does_not_open_it_for_old_failures() -> None:
@@ -95,11 +94,11 @@ async def test_worker__started_after_a_circuit_closed__does_not_open_it_for_old_
     async with workers(settings.REDIS_URL, 2) as (a, b):
         break_circuit(a, target)
         a.note_success(target, 0.0)
-        await until(lambda: circuit(b, target) is CircuitState.CLOSED and not a.unshared, seconds=SOON)
+        await until(lambda: circuit(b, target) is CircuitState.CLOSED and not a.unshared)
 
         async with workers(settings.REDIS_URL, 1) as (c,):
             c.note_failure(target, FailureKind.UNAVAILABLE, 10.0)
-            await until(lambda: c.health_of(target).error_share == pytest.approx(6 / 7), seconds=SOON)
+            await until(lambda: c.health_of(target).error_share == pytest.approx(6 / 7))
             assert circuit(c, target) is CircuitState.CLOSED
 
 
@@ -108,31 +107,31 @@ async def test_worker__that_ends__leaves_its_last_words() -> None:
     async with workers(settings.REDIS_URL, 1) as (a,):
         async with workers(settings.REDIS_URL, 1) as (b,):
             b.note_success(target, 100.0)
-        await until(lambda: a.health_of(target).samples == 1, seconds=SOON)
+        await until(lambda: a.health_of(target).samples == 1)
 
 
 async def test_probe__over_all_workers__is_one() -> None:
     target = new_target()
     async with workers(settings.REDIS_URL, 4) as made:
         break_circuit(made[0], target)
-        await until(lambda: all(circuit(w, target) is CircuitState.HALF_OPEN for w in made), seconds=20)
+        await until(lambda: all(circuit(w, target) is CircuitState.HALF_OPEN for w in made))
 
         claims = await asyncio.gather(*(worker.claim_probe(target) for worker in made * 5))
         assert sorted(claims) == [False] * 19 + [True]
 
         prober = made[claims.index(True) % 4]
         prober.note_failure(target, FailureKind.UNAVAILABLE, 0.0)
-        await until(lambda: all(circuit(w, target) is CircuitState.OPEN for w in made), seconds=SOON)
+        await until(lambda: all(circuit(w, target) is CircuitState.OPEN for w in made))
 
 
 async def test_probe__refused_for_its_own_fault__passes_to_any_worker() -> None:
     target = new_target()
     async with workers(settings.REDIS_URL, 2) as (a, b):
         break_circuit(a, target)
-        await until(lambda: circuit(b, target) is CircuitState.HALF_OPEN, seconds=20)
+        await until(lambda: circuit(b, target) is CircuitState.HALF_OPEN)
         assert await a.claim_probe(target)
         a.note_failure(target, FailureKind.REJECTED, 10.0)
-        await until(lambda: not a.unshared, seconds=SOON)
+        await until(lambda: not a.unshared)
 
         assert await b.claim_probe(target)
 
@@ -143,7 +142,7 @@ async def test_follow__message_of_another_release__is_passed_over(caplog: pytest
         await other.publish(CHANNEL, b"\xc1 not ours")
         a.note_success(target, 100.0)
 
-        await until(lambda: b.health_of(target).samples == 1, seconds=SOON)
+        await until(lambda: b.health_of(target).samples == 1)
     assert sum("message.unreadable" in line for line in caplog.messages) == 2
 
 
@@ -151,8 +150,8 @@ async def test_redis__idle_workers__say_nothing() -> None:
     target = new_target()
     async with workers(settings.REDIS_URL, 2) as made, redis.asyncio.Redis.from_url(settings.REDIS_URL) as other:
         made[0].note_success(target, 100.0)
-        await until(lambda: made[1].health_of(target).samples == 1, seconds=SOON)
-        await until(lambda: not any(worker.unshared for worker in made), seconds=SOON)
+        await until(lambda: made[1].health_of(target).samples == 1)
+        await until(lambda: not any(worker.unshared for worker in made))
 
         before = (await other.info("stats"))["total_commands_processed"]
         # Four times what passes between two messages of a busy worker.
@@ -174,7 +173,7 @@ async def test_redis__busy_worker__writes_a_few_times_a_second() -> None:
             await asyncio.sleep(0)
         took = loop.time() - started
         writes = await published(other) - before
-        await until(lambda: b.health_of(target).samples == noted, seconds=SOON)
+        await until(lambda: b.health_of(target).samples == noted)
     assert writes <= took / INTERVAL_SECONDS + 2
 
 
@@ -188,8 +187,8 @@ async def test_redis__everything_written__expires() -> None:
     async with workers(settings.REDIS_URL, 2) as (a, b), redis.asyncio.Redis.from_url(settings.REDIS_URL) as other:
         break_circuit(a, target)
         a.note_success(target, 100.0)
-        await until(lambda: circuit(b, target) is not CircuitState.CLOSED and not a.unshared, seconds=SOON)
-        await until(lambda: circuit(b, target) is CircuitState.HALF_OPEN, seconds=20)
+        await until(lambda: circuit(b, target) is not CircuitState.CLOSED and not a.unshared)
+        await until(lambda: circuit(b, target) is CircuitState.HALF_OPEN)
         await b.claim_probe(target)
 
         keys = [key async for key in other.scan_iter(f"{{health:{target.integration_id}}}:*")]
@@ -206,8 +205,8 @@ async def test_redis__names_that_clients_make_up__are_bounded_in_a_slice() -> No
         for i in range(1000):
             monitor.note_failure(Target(integration, "provider", f"made-up-{i}"), FailureKind.NOT_FOUND, 10.0)
             if i % 50 == 0:
-                await until(lambda: not monitor.unshared, seconds=SOON)
-        await until(lambda: not monitor.unshared, seconds=SOON)
+                await until(lambda: not monitor.unshared)
+        await until(lambda: not monitor.unshared)
 
         keys = [key async for key in other.scan_iter(f"{{health:{integration}}}:*", count=1000)]
     # Two slices, when the test ran across a border, and the list of the models.
@@ -219,7 +218,7 @@ async def test_redis__counts__are_hashes_per_target_and_slice() -> None:
     async with workers(settings.REDIS_URL, 2) as (a, b), redis.asyncio.Redis.from_url(settings.REDIS_URL) as other:
         a.note_success(target, 100.0)
         noted_at = a.clock()
-        await until(lambda: b.health_of(target).samples == 1, seconds=SOON)
+        await until(lambda: b.health_of(target).samples == 1)
 
         found = await other.hgetall(slice_key(target.integration_id, target.model, slice_of(noted_at)))
     assert sorted(found.values()) == [b"1", b"1"]

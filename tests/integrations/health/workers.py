@@ -10,6 +10,7 @@ from itertools import count
 
 from integrations.health.monitor import HealthMonitor
 from integrations.health.targets import Target
+from tests.patience import PATIENCE_SECONDS
 
 # Above what the databases of tests give out, and each used once: the suite's Redis remembers.
 _ids = count(1_000_000)
@@ -43,7 +44,7 @@ async def connected(*monitors: HealthMonitor) -> None:
     await until(lambda: all(monitor.shared for monitor in monitors))
 
 
-async def until(condition: Callable[[], bool], *, seconds: float = 10.0) -> float:
+async def until(condition: Callable[[], bool], *, seconds: float = PATIENCE_SECONDS) -> float:
     """Waits for the condition; how many seconds it took. Fails when it takes longer than `seconds`."""
     started = time.monotonic()
     while not condition():

@@ -18,6 +18,7 @@ from tests.at_once import at_once
 from tests.factories.core import make_project
 from tests.integrations.pricing.catalog_server import CatalogServer
 from tests.integrations.pricing.catalogs import catalog_b, model_a
+from tests.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -67,7 +68,7 @@ def test_sync__at_once__one_runs_and_the_others_are_told(server: CatalogServer) 
 
     def slow(request: Any) -> None:
         # Goes on when all others have been refused.
-        held.wait(20)
+        held.wait(PATIENCE_SECONDS)
         serve(request)
 
     server.pages["/a"] = slow
@@ -79,7 +80,7 @@ def test_sync__at_once__one_runs_and_the_others_are_told(server: CatalogServer) 
         except ApplicationError as error:
             refused.append(error.code)
             if len(refused) == CALLERS - 1:
-                held.wait(20)
+                held.wait(PATIENCE_SECONDS)
             return error.code
 
     assert Counter(at_once(CALLERS, run)) == {"success": 1, "sync_running": CALLERS - 1}

@@ -12,6 +12,7 @@ from integrations.providers.errors import FailureKind, ProviderError
 from integrations.transport.base import Timeouts, Transport
 from tests.fakes.raw_server import Peer, RawServer, Script, answer, answering, eventually, raw_server
 from tests.integrations.transport.requests import LIMIT, PATIENT, fetch, post
+from tests.patience import PATIENCE_SECONDS
 
 SHORT = 0.05
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n"
@@ -90,13 +91,13 @@ async def test_body__still_coming_when_its_time_is_over__times_out(transport: Tr
 async def test_body__longer_than_the_idle_timeout_but_never_silent__is_whole(transport: Transport) -> None:
     async def script(peer: Peer) -> None:
         await peer.read_request()
-        await peer.send(b"HTTP/1.1 200 OK\r\ncontent-length: 40\r\n\r\n")
-        for _ in range(40):
+        await peer.send(b"HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n")
+        for _ in range(12):
             await peer.send(b"x")
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.15)
 
     async with raw_server(script) as server:
-        assert await fetch(transport, server.url, timeouts=Timeouts(10, 10, 0.5)) == b"x" * 40
+        assert await fetch(transport, server.url, timeouts=Timeouts(10, 10, 1.5)) == b"x" * 12
 
 
 async def test_read__cancelled_and_repeated__loses_nothing(transport: Transport) -> None:
@@ -121,7 +122,7 @@ async def test_read__cancelled_again_and_again__still_times_out(transport: Trans
     async with raw_server(_silent_after(HEAD)) as server:
         response = await transport.send(post(server.url), Timeouts(10, 10, 0.2))
         with pytest.raises(ProviderError) as caught:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 while True:
                     with contextlib.suppress(TimeoutError):
                         await asyncio.wait_for(anext(response.chunks()), SHORT)
@@ -136,7 +137,7 @@ async def test_send__cancelled__hangs_up_at_once(transport: Transport) -> None:
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
             await sending
-        await asyncio.wait_for(server.peers[0].gone.wait(), 1)
+        await asyncio.wait_for(server.peers[0].gone.wait(), PATIENCE_SECONDS)
 
 
 async def test_stream__closed_while_it_runs__hangs_up_at_once(transport: Transport) -> None:
@@ -144,11 +145,11 @@ async def test_stream__closed_while_it_runs__hangs_up_at_once(transport: Transpo
         response = await transport.send(post(server.url), PATIENT)
         assert await anext(response.chunks()) == b"hello"
         response.close()
-        await asyncio.wait_for(server.peers[0].gone.wait(), 1)
+        await asyncio.wait_for(server.peers[0].gone.wait(), PATIENCE_SECONDS)
 
 
 async def test_connection__after_many_phases__keeps_serving(transport: Transport) -> None:
     async with raw_server(answering(answer())) as server:
-        for first_byte in (10, 0.5, 5, 1, 10):
-            assert await fetch(transport, server.url, timeouts=Timeouts(10, first_byte, 0.5)) == b"hello"
+        for first_byte in (10, 3, 5, 4, 10):
+            assert await fetch(transport, server.url, timeouts=Timeouts(10, first_byte, 3)) == b"hello"
         assert server.connections == 1
