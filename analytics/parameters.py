@@ -9,6 +9,8 @@ from typing import Any
 from rest_framework import serializers
 from typing_extensions import override
 
+from analytics.queries.session_pages import SessionFilter
+
 _DATE_ONLY = re.compile(r"\d{4}-\d{2}-\d{2}")
 # A "+00:00" that the client did not percent-encode.
 _LOST_PLUS = re.compile(r"(T.*) (\d{2}:?\d{2})$")
@@ -62,3 +64,13 @@ class SessionParameters(RangeParameters):
         if (len(value) - len(value.rstrip("\\"))) % 2:
             raise serializers.ValidationError("Must not end in a single backslash.")
         return value
+
+    def wanted(self) -> SessionFilter:
+        self.is_valid(raise_exception=True)
+        values = self.validated_data
+        return SessionFilter(
+            user_id=values.get("user_id", ""),
+            name_pattern=values.get("name_pattern", ""),
+            start=values.get("start_date"),
+            end=values.get("end_date"),
+        )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
+from typing import Any
 
 from rest_framework.request import Request
 
@@ -24,15 +26,20 @@ class TimeRange:
 
 
 def parse_range(request: Request, *, longest: timedelta | None = None) -> TimeRange:
-    """`start_date` and `end_date` of the query; today and the 29 days before where it says nothing.
+    """`start_date` and `end_date` of the query: see `time_range`."""
+    return time_range(request.query_params.dict(), datetime.now(UTC), longest=longest)
+
+
+def time_range(values: Mapping[str, Any], now: datetime, *, longest: timedelta | None = None) -> TimeRange:
+    """`start_date` and `end_date` of `values`; today and the 29 days before where they say nothing.
 
     Of more than `longest` the last part, or the first when only `start_date` is given. Raises DRF's ValidationError.
     """
-    given = RangeParameters(data=request.query_params.dict())
+    given = RangeParameters(data=dict(values))
     given.is_valid(raise_exception=True)
     start, end = given.validated_data.get("start_date"), given.validated_data.get("end_date")
     if end is None:
-        end = _last_instant(max(datetime.now(UTC), start) if start else datetime.now(UTC))
+        end = _last_instant(max(now, start) if start else now)
         if start and longest:
             end = min(end, start + longest - _TICK)
     if start is None:

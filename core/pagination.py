@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db.models import QuerySet
@@ -35,6 +35,18 @@ class Page:
     limit: int
     offset: int
 
+    def of(self, rows: Sequence[Item]) -> Sequence[Item]:
+        return rows[self.offset : self.offset + self.limit]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One page of a list: `count` rows in all, those of the page as the wire shows them, and what is said besides."""
+
+    count: int
+    results: Sequence[dict[str, Any]]
+    more: Mapping[str, Any] = field(default_factory=dict)
+
 
 def parse_page(request: Request, default: int = DEFAULT_LIMIT, maximum: int = MAXIMUM_LIMIT) -> Page:
     """`limit` and `offset` of the query. Raises ValidationError that names the bad one: nothing is ignored or cut."""
@@ -54,6 +66,11 @@ def page_response(request: Request, page: Page, count: int, results: Sequence[An
             "results": results,
         }
     )
+
+
+def listing_response(request: Request, page: Page, listing: Listing) -> Response:
+    body = page_response(request, page, listing.count, listing.results).data
+    return Response({**body, **listing.more})
 
 
 class LimitOffset(BasePagination):

@@ -11,7 +11,7 @@ from rest_framework import serializers
 from analytics.models import EVALUATOR_CHARACTERS, SCORE_NAME_CHARACTERS, ScoreType
 from analytics.parameters import RangeParameters
 from analytics.queries.feedback import FeedbackDay
-from analytics.queries.scores import GROUPINGS, ScoreFigures
+from analytics.queries.scores import GROUPINGS, ScoreFigures, ScoreFilter
 
 _DEFAULT_RANGE = timedelta(days=30)
 
@@ -29,6 +29,19 @@ class ScoreMetricsParameters(ScoreRangeParameters):
     score_name = serializers.CharField(required=False, allow_blank=True, max_length=SCORE_NAME_CHARACTERS)
     score_type = serializers.ChoiceField(required=False, allow_blank=True, choices=ScoreType.choices)
     evaluator_type = serializers.CharField(required=False, allow_blank=True, max_length=EVALUATOR_CHARACTERS)
+
+    def wanted(self) -> tuple[ScoreFilter, str]:
+        """What to look at, and by what to group it."""
+        self.is_valid(raise_exception=True)
+        values, (start, end) = self.validated_data, self.between()
+        wanted = ScoreFilter(
+            start,
+            end,
+            score_name=values.get("score_name", ""),
+            score_type=values.get("score_type", ""),
+            evaluator_type=values.get("evaluator_type", ""),
+        )
+        return wanted, values["group_by"]
 
 
 def score_figures_entry(figures: ScoreFigures, group_by: str) -> dict[str, Any]:

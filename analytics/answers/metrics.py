@@ -1,0 +1,91 @@
+"""Figures about a project."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from analytics.queries.failures import list_failures
+from analytics.queries.model_costs import list_model_costs
+from analytics.queries.models import list_models
+from analytics.queries.overview import get_overview
+from analytics.queries.usage import Interval, list_usage
+from analytics.queries.users import list_users
+from analytics.ranges import DEFAULT_DAYS, TimeRange
+from analytics.serializers import metrics
+from core.pagination import Listing, Page
+from integrations.health.reader import project_health
+from integrations.health.window import WINDOW_SECONDS
+
+# The longest range that an overview speaks of.
+OVERVIEW = timedelta(days=DEFAULT_DAYS)
+
+# Up to which length a range is shown by minutes, and by hours.
+_BY_MINUTES, _BY_HOURS = timedelta(hours=3), timedelta(days=7)
+
+
+def overview(project_id: UUID, wanted: TimeRange) -> dict[str, Any]:
+    figures = metrics.overview(get_overview(project_id, wanted.start, wanted.end))
+    return {"start_date": wanted.start, "end_date": wanted.end, **figures}
+
+
+def users(project_id: UUID, wanted: TimeRange, page: Page) -> Listing:
+    found = list_users(project_id, wanted.start, wanted.end, limit=page.limit, offset=page.offset)
+    unnamed = metrics.user(found.unnamed) if found.unnamed else None
+    return _listing(wanted, found.count, [metrics.user(row) for row in found.page], without_user_id=unnamed)
+
+
+def models(project_id: UUID, wanted: TimeRange, page: Page) -> Listing:
+    count, rows = list_models(project_id, wanted.start, wanted.end, limit=page.limit, offset=page.offset)
+    return _listing(wanted, count, [metrics.model(row) for row in rows])
+
+
+def daily_costs(project_id: UUID, wanted: TimeRange, page: Page) -> Listing:
+    count, rows = list_usage(
+        project_id,
+        wanted.start,
+        wanted.end,
+        Interval.DAY,
+        limit=page.limit,
+        offset=page.offset,
+        percentiles=False,
+    )
+    return _listing(wanted, count, [metrics.day_cost(row) for row in rows])
+
+
+def model_costs(project_id: UUID, wanted: TimeRange, page: Page) -> Listing:
+    rows = list_model_costs(project_id, wanted.start, wanted.end)
+    total = float(sum(row.cost_usd for row in rows))
+    return _listing(wanted, len(rows), page.of(metrics.model_costs(rows)), total_cost_usd=total)
+
+
+def usage(project_id: UUID, wanted: TimeRange, page: Page, interval: Interval | None = None) -> Listing:
+    """By the interval that suits the range when none is named."""
+    chosen = interval or _interval(wanted)
+    count, rows = list_usage(project_id, wanted.start, wanted.end, chosen, limit=page.limit, offset=page.offset)
+    return _listing(wanted, count, [metrics.usage(row) for row in rows], interval=str(chosen))
+
+
+def errors(project_id: UUID, wanted: TimeRange, page: Page) -> Listing:
+    rows = list_failures(project_id, wanted.start, wanted.end)
+    total = sum(row.requests for row in rows)
+    return _listing(wanted, len(rows), page.of(metrics.failures(rows)), total_errors=total)
+
+
+def provider_latencies(project_id: UUID) -> dict[str, Any]:
+    providers = [metrics.provider_latency(row) for row in project_health(project_id)]
+    return {"window_seconds": WINDOW_SECONDS, "generated_at": datetime.now(UTC), "providers": providers}
+
+
+def _interval(wanted: TimeRange) -> Interval:
+    length = wanted.end - wanted.start
+    if length <= _BY_MINUTES:
+        return Interval.MINUTE
+    return Interval.HOUR if length <= _BY_HOURS else Interval.DAY
+
+
+def _listing(wanted: TimeRange, count: int, results: Sequence[dict[str, Any]], **more: Any) -> Listing:
+    """Which also says which range it speaks of."""
+    return Listing(count, results, {"start_date": wanted.start, "end_date": wanted.end, **more})

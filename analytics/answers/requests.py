@@ -1,0 +1,31 @@
+"""The request log, and one request with all that is kept of it."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from analytics.queries.requests import RequestFilter, get_payload, get_request, list_requests
+from analytics.selectors import list_scores_of
+from analytics.serializers.requests import request_detail, request_entry
+from analytics.serializers.scores import ScoreSerializer
+from core.errors import NotFoundError
+from core.pagination import Listing, Page
+
+# The rest is under `scores/request/`.
+_MOST_SCORES = 100
+
+
+def requests(project_id: UUID, wanted: RequestFilter, page: Page) -> Listing:
+    count, rows = list_requests(project_id, wanted, limit=page.limit, offset=page.offset)
+    return Listing(count, [request_entry(row) for row in rows])
+
+
+def request(project_id: UUID, request_id: UUID) -> dict[str, Any]:
+    """Raises NotFoundError."""
+    row = get_request(project_id, request_id)
+    if row is None:
+        raise NotFoundError("There is no such request in this project.", code="request_not_found")
+    detail = request_detail(row, get_payload(project_id, row))
+    scores = list_scores_of(project_id, str(request_id))[:_MOST_SCORES]
+    return {**detail, "scores": ScoreSerializer(scores, many=True).data}

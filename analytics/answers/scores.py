@@ -1,0 +1,22 @@
+"""Figures about scores and feedback."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from analytics.queries.feedback import feedback_days
+from analytics.queries.scores import ScoreFilter, score_figures
+from analytics.serializers.score_metrics import feedback_day_entry, score_figures_entry
+from core.pagination import Listing, Page
+
+
+def score_metrics(project_id: UUID, wanted: ScoreFilter, group_by: str, page: Page) -> Listing:
+    count, figures = score_figures(project_id, wanted, group_by, limit=page.limit, offset=page.offset)
+    results = [score_figures_entry(item, group_by) for item in figures]
+    return Listing(count, results, {"start_date": wanted.start, "end_date": wanted.end, "group_by": group_by})
+
+
+def feedback_metrics(project_id: UUID, start: datetime, end: datetime, page: Page) -> Listing:
+    count, days = feedback_days(project_id, start, end, limit=page.limit, offset=page.offset)
+    return Listing(count, [feedback_day_entry(day) for day in days], {"start_date": start, "end_date": end})

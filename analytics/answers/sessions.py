@@ -1,0 +1,51 @@
+"""Sessions, the requests in them, and what else is known about them."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from analytics import selectors
+from analytics.queries.session_pages import SessionFilter
+from analytics.queries.session_requests import list_session_requests
+from analytics.queries.sessions import get_session, list_sessions
+from analytics.queries.telemetry import session_logs, session_spans
+from analytics.serializers.feedback import feedback_entry
+from analytics.serializers.requests import request_entry
+from analytics.serializers.sessions import session_detail, session_entry
+from analytics.serializers.telemetry import log_entry, span_entry
+from core.errors import NotFoundError
+from core.pagination import MAXIMUM_LIMIT, Listing, Page
+
+
+def sessions(project_id: UUID, wanted: SessionFilter, page: Page) -> Listing:
+    count, rows = list_sessions(project_id, wanted, limit=page.limit, offset=page.offset)
+    scores = selectors.feedback_scores(project_id, [row.session_id for row in rows])
+    return Listing(count, [session_entry(row, scores.get(row.session_id)) for row in rows])
+
+
+def session(project_id: UUID, session_id: str) -> dict[str, Any]:
+    """Raises NotFoundError."""
+    row = get_session(project_id, session_id)
+    if row is None:
+        raise NotFoundError("There is no such session in this project.", code="session_not_found")
+    score = selectors.feedback_scores(project_id, [session_id]).get(session_id)
+    feedback = selectors.list_feedback(project_id, session_id)[:MAXIMUM_LIMIT]
+    return session_detail(row, score, [feedback_entry(item) for item in feedback])
+
+
+def session_requests(project_id: UUID, session_id: str, page: Page) -> Listing | None:
+    """None when there is no such session."""
+    found = list_session_requests(project_id, session_id, limit=page.limit, offset=page.offset)
+    if found is None:
+        return None
+    count, rows = found
+    return Listing(count, [request_entry(row) for row in rows])
+
+
+def spans(project_id: UUID, session_id: str) -> list[dict[str, Any]]:
+    return [span_entry(row) for row in session_spans(project_id, session_id)]
+
+
+def logs(project_id: UUID, session_id: str) -> list[dict[str, Any]]:
+    return [log_entry(row) for row in session_logs(project_id, session_id)]
