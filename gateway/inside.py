@@ -27,6 +27,7 @@ from gateway.pipeline.run import serve
 from gateway.reply import Message, Reply
 from gateway.runtime import Runtime, serving_runtime
 from gateway.snapshot.project import ProjectSnapshot
+from prompts.selectors import PromptVersionRecord
 
 logger = logging.getLogger("gateway.inside")
 T = TypeVar("T")
@@ -46,13 +47,15 @@ _lingering: set[asyncio.Task[None]] = set()
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks. `key_id` 0: no API key is behind it. `attributes` are the record's."""
+    """Who asks. `key_id` 0: no API key is behind it. `attributes` are the record's. `version` is served of the prompt
+    config that the request names, whichever is active."""
 
     source: str
     key_id: int = 0
     session_id: str = ""
     user_id: str = ""
     attributes: dict[str, str] = field(default_factory=dict)
+    version: PromptVersionRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,7 @@ class InsideRequest:
             headers,
             source=caller.source,
             attributes=dict(caller.attributes),
+            pinned=caller.version,
         )
         self._client = _InsideClient(body)
         self._ended_at = 0.0

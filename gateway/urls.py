@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from gateway.playground.views import CompareView, PlaygroundView
+from gateway.playground.views import CompareView, ModelsView, PlaygroundView
 from gateway.views import CacheView, RestoreSettingsView, SettingsHistoryView, SettingsView, UsageView
 
 urlpatterns = [
@@ -15,4 +15,5 @@ urlpatterns = [
     path("cache", CacheView.as_view()),
     path("playground", PlaygroundView.as_view()),
     path("playground/compare", CompareView.as_view()),
+    path("playground/models", ModelsView.as_view()),
 ]

@@ -81,7 +81,8 @@ class VariableError(ApplicationError):
 
     def __init__(self, variable: str, problem: str) -> None:
         quoted = repr(variable[:_QUOTED_CHARACTERS])
-        super().__init__(f"Variable {quoted} {problem}")
+        details = {f"prompt_variables.{variable[:_QUOTED_CHARACTERS]}": [problem[:1].upper() + problem[1:]]}
+        super().__init__(f"Variable {quoted} {problem}", details=details)
         self.variable = variable
 
 

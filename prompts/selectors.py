@@ -69,6 +69,17 @@ def version_records(version_ids: Collection[UUID]) -> dict[UUID, PromptVersionRe
     return found
 
 
+def numbered_version(project_id: UUID, config_name: str, number: int) -> PromptVersionRecord:
+    """Any version of a config, active or not. Raises ConfigNotFoundError and VersionNotFoundError."""
+    config = PromptConfig.objects.for_project(project_id).filter(name=config_name).first()
+    if config is None:
+        raise ConfigNotFoundError
+    version_id = config.versions.filter(number=number).values_list("id", flat=True).first()
+    if version_id is None:
+        raise VersionNotFoundError
+    return version_records({version_id})[version_id]
+
+
 def list_configs(project_id: UUID) -> QuerySet[PromptConfig]:
     """By name, each with its active version and, as `version_count`, the number of its versions."""
     configs = PromptConfig.objects.for_project(project_id).select_related("active_version")

@@ -19,6 +19,7 @@ from gateway.wire import ChatCompletionRequest, LazyFields
 from integrations.health.targets import Target
 from integrations.pricing.cost import Cost, Price, known_cost
 from integrations.providers.base import Adapter, Credentials, Media, Usage
+from prompts.selectors import PromptVersionRecord
 
 
 # Structs and no dataclasses: a frozen dataclass costs five times as much to make.
@@ -96,6 +97,7 @@ class Account:
     fallback_used: bool = False
     retries: int = 0
     warnings: tuple[str, ...] = ()  # of the attempt
+    pinned: PromptVersionRecord | None = None  # the version to serve, whichever is active or rolled out
     prompt: PromptUse = _NO_PROMPT
     prompt_warnings: tuple[str, ...] = ()
     injected_bytes: int = 0

@@ -40,11 +40,15 @@ def with_prompt(context: RequestContext, account: Account) -> RequestContext:
         raise PromptConfigNotFoundError(f"The project has no prompt config named {name[:_QUOTED_CHARACTERS]!r}")
     if _has_system_message(request):
         return _skipped(context, account, prompt, "the request has a system message")
-    if prompt.rollout is not None and prompt.rollout.paused:
+    if account.pinned is not None:
+        version = account.pinned
+        account.prompt = PromptUse(prompt.config_id, prompt.name, version.number)
+    elif prompt.rollout is not None and prompt.rollout.paused:
         return _skipped(context, account, prompt, "its rollout is paused")
-    if prompt.active is None:
+    elif prompt.active is None:
         return _skipped(context, account, prompt, "it has no version yet")
-    version = version_for(prompt, prompt.active, context, account)
+    else:
+        version = version_for(prompt, prompt.active, context, account)
     changed = rebuilt(context, version, _system_message(prompt, version, variables_of(context)))
     account.injected_bytes = len(changed.body) - len(context.body)
     return changed

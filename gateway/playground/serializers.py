@@ -12,7 +12,9 @@ from gateway.wire import nested_too_deeply
 
 MOST_MODELS = 5
 _MODEL_CHARACTERS = 512
+_SEARCH_CHARACTERS = 200
 _SESSION_CHARACTERS = 1024
+_LAST_VERSION = 2**31 - 1
 
 
 def _number(help_text: str, lowest: float, highest: float) -> NumberField:
@@ -51,6 +53,13 @@ class _ChatSerializer(StrictSerializer):
     models = _json("At most 5 models to fall back to.")
     provider = _json("order, only, ignore, allow_fallbacks, sort.")
     prompt_config = TextField(required=False, allow_null=True, help_text="The name of a prompt config.")
+    prompt_version = IntegerField(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=_LAST_VERSION,
+        help_text="The number of the version of prompt_config to try, whichever is active or rolled out.",
+    )
     prompt_variables = _json("Values for the variables of the prompt, by name.")
     session_id = TextField(
         required=False,
@@ -77,6 +86,16 @@ class CompareSerializer(_ChatSerializer):
         min_length=1,
         max_length=MOST_MODELS,
         help_text="Up to 5 different models.",
+    )
+
+
+class ModelParameters(serializers.Serializer[Any]):
+    search = serializers.CharField(
+        required=False,
+        default="",
+        allow_blank=True,
+        max_length=_SEARCH_CHARACTERS,
+        help_text="Words that have to stand in the name, in any letter case.",
     )
 
 

@@ -24,6 +24,7 @@ from gateway.playground.comparison import Contender
 from gateway.playground.results import Result, error_of, message_of
 from gateway.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
+from prompts.selectors import PromptVersionRecord
 
 logger = logging.getLogger("gateway.playground")
 
@@ -47,6 +48,7 @@ class Run:
     bodies: Mapping[str, bytes]
     evaluate: bool
     seconds: float
+    version: PromptVersionRecord | None = None
 
     @property
     def key_id(self) -> int:
@@ -55,7 +57,7 @@ class Run:
 
     @property
     def caller(self) -> Caller:
-        return Caller(SOURCE, self.key_id, self.session_id, attributes={ACTOR: self.actor})
+        return Caller(SOURCE, self.key_id, self.session_id, attributes={ACTOR: self.actor}, version=self.version)
 
 
 async def run_all(runtime: Runtime, run: Run) -> list[Result]:

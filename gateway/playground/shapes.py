@@ -59,6 +59,16 @@ class ComparedCost(TypedDict):
     times_cheapest: float | None
 
 
+class PlaygroundModel(TypedDict):
+    """`model` is the name to ask for; `provider` is null for `auto`. Prices in US dollars per million tokens."""
+
+    model: str
+    provider: str | None
+    preferred: bool
+    input_cost_per_1m: str | None
+    output_cost_per_1m: str | None
+
+
 class PlaygroundComparison(TypedDict):
     results: list[PlaygroundResult]
     fastest: str | None

@@ -15,15 +15,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.arrival import arrived_at
-from core.openapi import operation
+from core.openapi import PAGE, operation
+from core.pagination import LimitOffset
 from core.views import ProjectAPIView
 from gateway.inside import is_served, on_loop
+from gateway.playground.catalog import list_models
 from gateway.playground.chat import chat_body
 from gateway.playground.comparison import compared
 from gateway.playground.errors import PlaygroundError
-from gateway.playground.serializers import CompareSerializer, PlaygroundSerializer, validated
+from gateway.playground.prompts import wanted_version
+from gateway.playground.serializers import CompareSerializer, ModelParameters, PlaygroundSerializer, validated
 from gateway.playground.services import Run, contender_of, run_all, stream_one, streamed_whole
-from gateway.playground.shapes import PlaygroundComparison, PlaygroundResult
+from gateway.playground.shapes import PlaygroundComparison, PlaygroundModel, PlaygroundResult
 from gateway.runtime import serving_runtime
 
 
@@ -37,6 +40,7 @@ class _PlaygroundView(ProjectAPIView):
             bodies=bodies,
             evaluate=given["auto_evaluate"],
             seconds=seconds,
+            version=wanted_version(self.project_id, given),
         )
 
 
@@ -78,6 +82,18 @@ class CompareView(_PlaygroundView):
         results = on_loop(partial(run_all, run=self.run_of(given, bodies, _left(request, settings.COMPARE_SECONDS))))
         figures = compared([contender_of(result) for result in results])
         return Response({"results": [result.shown() for result in results], **figures})
+
+
+class ModelsView(ProjectAPIView):
+    @operation("listPlaygroundModels", "List models to try", query=[PAGE, ModelParameters], page=PlaygroundModel)
+    def get(self, request: Request) -> Response:
+        """Models of the project's enabled providers whose price is known, preferred ones first. Others can be tried
+        as well: a provider may serve what no price list has."""
+        wanted = ModelParameters(data=request.query_params)
+        wanted.is_valid(raise_exception=True)
+        paginator = LimitOffset()
+        models = list_models(self.project_id, wanted.validated_data["search"])
+        return paginator.get_paginated_response(paginator.paginate_queryset(models, request, self))
 
 
 def _left(request: Request, seconds: float) -> float:

@@ -1,0 +1,27 @@
+"""The version of a prompt that a call of the playground names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from core.errors import ValidationError
+from prompts.selectors import PromptVersionRecord, numbered_version
+
+_SYSTEM = ("system", "developer")
+
+
+def wanted_version(project_id: UUID, given: Mapping[str, Any]) -> PromptVersionRecord | None:
+    """None when `prompt_version` is left out. The variables are checked here already, so that each can be told by its
+    field. Raises ValidationError, ConfigNotFoundError, VersionNotFoundError, VariableError."""
+    number, name = given.get("prompt_version"), given.get("prompt_config")
+    if number is None:
+        return None
+    if not name:
+        problem = "Names a version of prompt_config, which is missing."
+        raise ValidationError(f"prompt_version: {problem}", details={"prompt_version": [problem]})
+    version = numbered_version(project_id, name, number)
+    if not any(message.get("role") in _SYSTEM for message in given["messages"]):
+        version.template.render(given.get("prompt_variables") or {})
+    return version
