@@ -38,7 +38,7 @@ async def models(scope: Scope, receive: Receive, send: Send) -> None:
     except ApplicationError as error:
         await reply.error(error)
         return
-    await reply.json(models_list(snapshot))
+    await reply.json(models_list(snapshot.credentials))
 
 
 async def unknown_path(scope: Scope, receive: Receive, send: Send) -> None:

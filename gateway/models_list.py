@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
-from gateway.snapshot.project import ProjectSnapshot
 from integrations.registry import supported_prefixes
 
 
-def models_list(snapshot: ProjectSnapshot) -> dict[str, Any]:
-    """`{"object": "list", "data": [{id, object, created, owned_by, enabled}]}`; `enabled` for this project."""
+def models_list(providers: Container[str]) -> dict[str, Any]:
+    """`{"object": "list", "data": [{id, object, created, owned_by, enabled}]}`; `enabled` by one of `providers`."""
     return {
         "object": "list",
         "data": [
@@ -18,7 +18,7 @@ def models_list(snapshot: ProjectSnapshot) -> dict[str, Any]:
                 "object": "model",
                 "created": 0,
                 "owned_by": prefix.owned_by,
-                "enabled": any(provider in snapshot.credentials for provider in prefix.providers),
+                "enabled": any(provider in providers for provider in prefix.providers),
             }
             for prefix in supported_prefixes()
         ],

@@ -29,9 +29,11 @@ from gateway.models import (
     MAX_THINKING_TOKENS,
     MAX_TRIES,
     MODEL_CHARACTERS,
+    GatewaySettings,
     SettingsChange,
     validate_providers,
 )
+from gateway.services import whole_guardrails
 from gateway.snapshot.settings import DEFAULT_RETENTION_DAYS
 
 
@@ -188,6 +190,11 @@ class SettingsSerializer(StrictSerializer):
         if len(set(value)) != len(value):
             raise serializers.ValidationError("A scope stands there twice.")
         return value
+
+
+def settings_body(row: GatewaySettings) -> dict[str, Any]:
+    """The whole object, also of a row that was never saved."""
+    return {**SettingsSerializer(row).data, "guardrails": whole_guardrails(row.guardrails)}
 
 
 class SettingsChangeSerializer(serializers.ModelSerializer[SettingsChange]):

@@ -10,13 +10,14 @@ from typing import Any
 from uuid import UUID
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
+from analytics.queries.spend import project_spend
 from analytics.queries.usage import Interval, list_usage
 from gateway.limits.figures import Figures, Rates, Spend
 from gateway.limits.keys import month_limits
 from gateway.models import GatewaySettings
 from gateway.services import current_settings
 
-_DAY = timedelta(days=1)
+_DAY, RECENT = timedelta(days=1), timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,13 @@ def forecast(spent: Decimal, now: datetime) -> Decimal:
     start, end = month_limits(now.strftime("%Y-%m"))
     elapsed = max(now - start, _DAY)
     return max(spent, spent * Decimal((end - start) / elapsed))
+
+
+def recent_forecast(project_id: UUID, spent: Decimal, now: datetime) -> Decimal:
+    """The month's spend at its end when from now on it goes on as in the last seven days. Raises as `usage_of` does."""
+    since = (now - RECENT).replace(minute=0, second=0, microsecond=0)
+    _, end = month_limits(now.strftime("%Y-%m"))
+    return spent + project_spend(project_id, since, now) * Decimal((end - now) / (now - since))
 
 
 def _minute(figures: Figures, settings: GatewaySettings, now: _Now) -> dict[str, Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import redis
 from django.conf import settings
 from rest_framework import status
@@ -15,9 +13,9 @@ from core.openapi import PAGE, operation
 from core.pagination import LimitOffset
 from core.views import ProjectAPIView
 from gateway.cache.store import empty
-from gateway.models import GatewaySettings, SettingsChange
-from gateway.serializers import SettingsChangeSerializer, SettingsSerializer, UsageParameters
-from gateway.services import current_settings, replace_settings, restore_settings, whole_guardrails
+from gateway.models import SettingsChange
+from gateway.serializers import SettingsChangeSerializer, SettingsSerializer, UsageParameters, settings_body
+from gateway.services import current_settings, replace_settings, restore_settings
 from gateway.shapes import Usage
 from gateway.usage import usage_of
 
@@ -26,14 +24,14 @@ class SettingsView(ProjectAPIView):
     @operation("getSettings", "The gateway's settings", answer=SettingsSerializer)
     def get(self, request: Request) -> Response:
         """The defaults for a project that never set any."""
-        return Response(_shown(current_settings(self.project_id)))
+        return Response(settings_body(current_settings(self.project_id)))
 
     @operation("putSettings", "Replace the settings", body=SettingsSerializer, answer=SettingsSerializer)
     def put(self, request: Request) -> Response:
         given = SettingsSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         row = replace_settings(project_id=self.project_id, values=given.validated_data, actor=self.actor)
-        return Response(_shown(row))
+        return Response(settings_body(row))
 
 
 class SettingsHistoryView(ProjectAPIView):
@@ -50,7 +48,7 @@ class RestoreSettingsView(ProjectAPIView):
     def post(self, request: Request, change_id: int) -> Response:
         """Gives the fields of one change what they had before it."""
         row = restore_settings(project_id=self.project_id, change_id=change_id, actor=self.actor)
-        return Response(_shown(row))
+        return Response(settings_body(row))
 
 
 class UsageView(ProjectAPIView):
@@ -72,8 +70,3 @@ class CacheView(ProjectAPIView):
         except redis.RedisError:
             raise ServiceUnavailableError("The cache does not answer.", code="cache_unavailable") from None
         return Response(status=status.HTTP_204_NO_CONTENT)
-
-
-def _shown(row: GatewaySettings) -> dict[str, Any]:
-    shown = SettingsSerializer(row).data
-    return {**shown, "guardrails": whole_guardrails(row.guardrails)}

@@ -15,7 +15,7 @@ from typing_extensions import override
 from core.openapi import PAGE, operation
 from core.views import ProjectAPIView
 from prompts import selectors, services, shapes
-from prompts.diff import diff_contents
+from prompts.details import version_detail, version_diff
 from prompts.filters import ActivationFilter, ConfigFilter, VersionFilter
 from prompts.models import PromptActivation, PromptConfig, PromptVersion
 from prompts.serializers import (
@@ -27,12 +27,9 @@ from prompts.serializers import (
     NewVersionSerializer,
     ReasonSerializer,
     VersionSerializer,
-    diff_body,
     import_body,
-    usage_body,
 )
 from prompts.transfer import export_prompts, import_prompts
-from prompts.usage import version_usage
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -151,9 +148,7 @@ class VersionViewSet(VersionViews, ProjectAPIView):
         errors=[404],
     )
     def retrieve(self, request: Request, config_id: UUID, version_id: UUID) -> Response:
-        version = selectors.get_version(self.project_id, config_id, version_id)
-        usage = version_usage(self.project_id, config_id, version.number)
-        return Response({**VersionSerializer(version).data, "usage": usage_body(usage)})
+        return Response(version_detail(self.project_id, config_id, version_id))
 
     @operation(
         "activatePromptVersion",
@@ -172,10 +167,7 @@ class VersionViewSet(VersionViews, ProjectAPIView):
     @operation("diffPromptVersions", "What differs between two versions", answer=shapes.PromptDiff, errors=[404])
     def diff(self, request: Request, config_id: UUID, version_id: UUID, other_id: UUID) -> Response:
         """From the first version in the path to the second."""
-        before = selectors.get_version(self.project_id, config_id, version_id)
-        after = selectors.get_version(self.project_id, config_id, other_id)
-        found = diff_contents(selectors.version_content(before), selectors.version_content(after))
-        return Response(diff_body(before, after, found))
+        return Response(version_diff(self.project_id, config_id, version_id, other_id))
 
     def _shown(self, config_id: UUID, version_id: UUID) -> Any:
         return VersionSerializer(selectors.get_version(self.project_id, config_id, version_id)).data

@@ -79,6 +79,11 @@ def list_users(project_id: UUID, start: datetime, end: datetime, *, limit: int, 
     return Users(count, page, rows.get(""))
 
 
+def get_user(project_id: UUID, user_id: str, start: datetime, end: datetime) -> UserRow | None:
+    """None without any request of the user in the range."""
+    return _rows(project_id, start, end, [user_id]).get(user_id)
+
+
 def _rows(project_id: UUID, start: datetime, end: datetime, names: Sequence[str]) -> dict[str, UserRow]:
     wanted = "t.user_id IN {names:Array(String)}"
     source, params = union([USER_DAYS], start, end, keys=_KEYS, figures=(*_SUMS, "session_set"), where=wanted)
