@@ -110,7 +110,9 @@ def _start() -> Runtime:
             lease_seconds=settings.LIMITS_LEASE_SECONDS,
             on_doubt=seeder.doubt,
         ),
-        cache=ResponseCache(settings.REDIS_URL, most_bytes=settings.CACHE_ANSWER_BYTES),
+        cache=ResponseCache(
+            settings.REDIS_URL, most_bytes=settings.CACHE_ANSWER_BYTES, patience=settings.CACHE_REDIS_SECONDS
+        ),
         patience=Patience.from_settings(),
         answer_bytes=settings.UPSTREAM_RESPONSE_BYTES,
         loop=asyncio.get_running_loop(),

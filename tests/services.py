@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -107,12 +108,12 @@ def start_postgresql(folder: Path) -> tuple[Service, str]:
 def start_redis(folder: Path) -> tuple[Service, str]:
     """A server on a Unix socket in `folder`, kept in memory only: the address for REDIS_URL."""
     folder.mkdir()
-    socket = folder / "redis.sock"
+    address = folder / "redis.sock"
     program = shutil.which("redis-server") or _bundled_redis()
-    options = ["--port", "0", "--unixsocket", str(socket), "--save", "", "--appendonly", "no"]
+    options = ["--port", "0", "--unixsocket", str(address), "--save", "", "--appendonly", "no"]
     service = Service("redis", [program, *options], folder=folder, version=_version(program))
-    service.wait_until(socket.is_socket)
-    return service, f"unix://{socket}"
+    service.wait_until(lambda: _listens(address))
+    return service, f"unix://{address}"
 
 
 def start_clickhouse(folder: Path, manage: Path, url_file: Path) -> Service:
@@ -142,6 +143,12 @@ def _reachable(program: Path, user: str) -> bool:
         )
     except PermissionError:
         return False
+
+
+def _listens(address: Path) -> bool:
+    """The file of a Unix socket is there before anybody listens."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(str(address)) == 0
 
 
 def _version(program: str) -> str:

@@ -44,6 +44,8 @@ LIMITS_LEASE_SECONDS = env.number("LIMITS_LEASE_SECONDS", 60.0, minimum=0.3, max
 LIMITS_SETTLE_SECONDS = env.number("LIMITS_SETTLE_SECONDS", 600.0, minimum=0.1, maximum=86_400)
 
 CACHE_ANSWER_BYTES = env.integer("CACHE_ANSWER_BYTES", 1024 * 1024, minimum=1024)
+# A request waits so long for a look into the cache before it goes on without.
+CACHE_REDIS_SECONDS = env.number("CACHE_REDIS_SECONDS", 0.05, minimum=0.001, maximum=60)
 
 # How long the playground waits for one answer, for each of several that are compared, and for a judge's grades.
 PLAYGROUND_SECONDS = env.number("PLAYGROUND_SECONDS", 300.0, minimum=0.1, maximum=3600)

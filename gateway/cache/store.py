@@ -14,7 +14,6 @@ from gateway.cache.key import prefix
 
 logger = logging.getLogger("gateway.cache")
 
-_PATIENCE_SECONDS = 0.05
 _REST_SECONDS = 1.0
 # More at once wait for their turn: a crowd is no reason to take Redis for away.
 _CONNECTIONS = 32
@@ -41,11 +40,12 @@ _encode = msgspec.msgpack.Encoder().encode
 class ResponseCache:
     """One a worker. Belongs to one event loop."""
 
-    def __init__(self, url: str, *, most_bytes: int) -> None:
-        """Answers of more than `most_bytes` are not kept."""
+    def __init__(self, url: str, *, most_bytes: int, patience: float) -> None:
+        """Answers of more than `most_bytes` are not kept. `patience`: seconds until Redis counts as away."""
         self._redis = redis.asyncio.Redis.from_url(
-            url, socket_timeout=_PATIENCE_SECONDS, socket_connect_timeout=_PATIENCE_SECONDS, retry=None
+            url, socket_timeout=patience, socket_connect_timeout=patience, retry=None
         )
+        self._patience = patience
         self._turns = asyncio.Semaphore(_CONNECTIONS)
         self._most_bytes = most_bytes
         self._rests_until = 0.0
@@ -66,7 +66,7 @@ class ResponseCache:
             if self.is_away:
                 return None
             try:
-                async with asyncio.timeout(_PATIENCE_SECONDS):
+                async with asyncio.timeout(self._patience):
                     kept = await self._redis.get(key)
             except _AWAY as error:
                 self._note_away(error)

@@ -6,8 +6,10 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
+import redis
 
-from gateway.cache.store import CachedAnswer, ResponseCache
+from gateway.cache.store import _CONNECTIONS, CachedAnswer, ResponseCache
+from tests.patience import PATIENCE_SECONDS
 from tests.services import start_redis
 
 CROWD = 600
@@ -21,7 +23,7 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 async def test_crowd__waits_its_turn_and_redis_is_not_taken_for_away(redis_url: str) -> None:
-    cache = ResponseCache(redis_url, most_bytes=1000)
+    cache = ResponseCache(redis_url, most_bytes=1000, patience=PATIENCE_SECONDS)
     now = 2_000_000_000.0
     for number in range(100):
         cache.put(f"svc:cache:crowd:{number}", CachedAnswer("p", "m", "stop", now, b"%d" % number), 60)
@@ -30,4 +32,7 @@ async def test_crowd__waits_its_turn_and_redis_is_not_taken_for_away(redis_url: 
     found = await asyncio.gather(*(cache.get(f"svc:cache:crowd:{n % 100}", max_age=60) for n in range(CROWD)))
 
     assert [answer.content for answer in found if answer is not None] == [b"%d" % (n % 100) for n in range(CROWD)]
+    with redis.Redis.from_url(redis_url) as client:
+        # Its own connection, and that of the test's server start, stand beside those of the crowd.
+        assert client.info("stats")["total_connections_received"] <= _CONNECTIONS + 2
     await cache.close()
