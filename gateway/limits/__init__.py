@@ -1,5 +1,6 @@
 """Rate limits and budgets: one atomic admission over all limits of a project, exact settlement (design, section 5).
 
-`scripts/` holds what Redis runs, `connection` the way there, `store` the questions, `local` what holds while Redis is
-away, `seeding` how spend gets back into a Redis that was lost.
+`scripts/` holds what Redis runs, `connection` and `channel` the way there, `terms` what requests have in common,
+`limiter` the questions, `local` what holds while Redis is away, `seeding` how spend gets back into a Redis that was
+lost.
 """

@@ -12,19 +12,23 @@ from functools import lru_cache
 
 from typing_extensions import override
 
-_MINUTE_US = 60_000_000
+from gateway.limits.scripts import packed
+
+MINUTE_US = 60_000_000
 _HOUR_US = 3_600_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """`session_id` empty: the project's month that begins with `month` (YYYY-MM). `spend` and `held` are its keys."""
+    """`session_id` empty: the project's month that begins with `month` (YYYY-MM). `spend` and `held` are its keys,
+    `packed` both of them as commands hold them."""
 
     project: str
     month: str = ""
     session_id: str = ""
     spend: str = field(init=False, compare=False, repr=False)
     held: str = field(init=False, compare=False, repr=False)
+    packed: bytes = field(init=False, compare=False, repr=False)
     _hash: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -36,6 +40,7 @@ class Scope:
             prefix = f"svc:limits:{{{self.project}}}:session:{digest}"
         object.__setattr__(self, "spend", f"{prefix}:spend")
         object.__setattr__(self, "held", f"{prefix}:held")
+        object.__setattr__(self, "packed", packed(self.spend, self.held))
         object.__setattr__(self, "_hash", hash((self.project, self.month, self.session_id)))
 
     @override
@@ -70,12 +75,12 @@ def month_limits(month: str) -> tuple[datetime, datetime]:
 
 
 def minute_of(arrived_us: int) -> int:
-    return arrived_us // _MINUTE_US
+    return arrived_us // MINUTE_US
 
 
 def seconds_left(arrived_us: int) -> int:
     """Of the minute in which a request arrived, rounded up."""
-    return -(-(_MINUTE_US - arrived_us % _MINUTE_US) // 1_000_000)
+    return -(-(MINUTE_US - arrived_us % MINUTE_US) // 1_000_000)
 
 
 def requests_key(project: str, minute: int) -> str:

@@ -10,13 +10,15 @@ from time import time_ns
 from typing import Any
 
 import redis
+from typing_extensions import override
 
 from gateway.limits import scripts
-from gateway.limits.claims import Admission, Claim, Held, Standing
-from gateway.limits.connection import RedisAwayError, ScriptConnection
-from gateway.limits.keys import Scope, requests_key, tokens_key
-from gateway.limits.local import LastKnown, LocalLimits
-from gateway.limits.terms import terms_of
+from gateway.limits.channel import Awaited, Question, RedisAwayError
+from gateway.limits.claims import Admission, Claim, Held
+from gateway.limits.connection import ScriptConnection
+from gateway.limits.keys import MINUTE_US, Scope, session_scope, tokens_key
+from gateway.limits.local import Known, LastKnown, LocalLimits
+from gateway.limits.terms import ADMISSION_WORDS, SETTLEMENT_WORDS, Terms
 from gateway.snapshot.settings import LimitSettings
 
 logger = logging.getLogger("gateway.limits")
@@ -24,8 +26,71 @@ logger = logging.getLogger("gateway.limits")
 # Until Redis counts as away. A false alarm costs more than one slow answer: budgets then hold for each worker alone.
 _PATIENCE_SECONDS = 0.25
 _ASK_ALONE_MS = 1000
+_REMEMBERED_PROJECTS = 4096
 
 OnDoubt = Callable[[Scope, int], None]
+
+
+class _Asked(Awaited):
+    """An admission. What its answer says of the scopes is learnt in the order of the answers, whoever waits."""
+
+    __slots__ = ("_held", "_limiter", "month", "session")
+
+    def __init__(self, limiter: Limiter, held: Held) -> None:
+        known_of, claim = limiter._known.of, held.claim
+        self._limiter = limiter
+        self._held = held
+        self.month = known_of(held.month) if held.month is not None else None
+        self.session = known_of(held.session) if held.session is not None else None
+        tail = held.terms.admission(
+            held.session,
+            held.name,
+            claim.tokens,
+            claim.cost,
+            time_ns() // 1000,
+            self.month.spent if self.month is not None else 0,
+            self.session.spent if self.session is not None else 0,
+        )
+        super().__init__(scripts.ADMIT, ADMISSION_WORDS, tail, limiter._loop)
+
+    @override
+    def answered(self, answer: Any) -> None:
+        held, learn = self._held, self._limiter._learn
+        if held.month is not None and self.month is not None:
+            learn(held.month, self.month, answer[3])
+        if held.session is not None and self.session is not None:
+            learn(held.session, self.session, answer[4])
+        if self.answer.done():
+            self._limiter._release(held, answer)
+        else:
+            self.answer.set_result(answer)
+
+
+class _Settled(Question):
+    """A settlement, for which nobody waits."""
+
+    __slots__ = ("_cost", "_held", "_limiter", "_tokens")
+
+    def __init__(self, limiter: Limiter, held: Held, tokens: int, cost: int) -> None:
+        claim, extra = held.claim, 0
+        if held.terms.counts_tokens:
+            extra = tokens - claim.tokens if held.name else tokens
+        own = (held.name, extra, cost, claim.arrived_us, time_ns() // 1000)
+        super().__init__(scripts.SETTLE, SETTLEMENT_WORDS, held.terms.settlement(held.session, *own))
+        self._limiter = limiter
+        self._held = held
+        self._tokens = tokens
+        self._cost = cost
+
+    @override
+    def answered(self, answer: Any) -> None:
+        self._limiter._counted(self._held, self._cost, answer)
+
+    @override
+    def failed(self, error: RedisAwayError | redis.ResponseError) -> None:
+        if isinstance(error, redis.ResponseError):
+            self._limiter._note_refusal(error)
+        self._limiter._settle_alone(self._held, self._tokens, self._cost)
 
 
 class Limiter:
@@ -39,10 +104,12 @@ class Limiter:
         self._on_doubt = on_doubt
         self._held: dict[str, Held] = {}
         self._refusing = False
+        self._terms: dict[str, Terms] = {}
+        self._loop = asyncio.get_running_loop()
         # What happened to these while Redis was away stands in the request log only.
         self._uncounted: dict[Scope, None] = {}
         self._redis = ScriptConnection(url, patience=_PATIENCE_SECONDS, on_return=self._returned)
-        self._renewal = asyncio.get_running_loop().create_task(self._renew(), name="gateway.limits.renew")
+        self._renewal = self._loop.create_task(self._renew(), name="gateway.limits.renew")
 
     @property
     def is_connected(self) -> bool:
@@ -56,86 +123,70 @@ class Limiter:
 
     async def admit(self, limits: LimitSettings, claim: Claim) -> Admission:
         """Whether the claim fits into every limit of its project; if so it is counted in all, else in none."""
-        held = Held(
-            claim,
-            f"{claim.request_id}|{claim.cost}|{claim.arrived_us}",
-            limits.tokens_per_minute is not None,
-            claim.month_scope(limits),
-            claim.session_scope(limits),
-        )
+        terms = self._terms_of(limits, claim)
+        session = session_scope(claim.project, claim.session_id) if terms.counts_session and claim.session_id else None
+        held = Held(claim, f"{claim.request_id}|{claim.cost}|{claim.arrived_us}", terms, session)
+        asked = _Asked(self, held)
         try:
-            asked = self._redis.run(
-                scripts.ADMIT, _keys(held), self._arguments(limits, held), partial(self._release, held)
-            )
+            self._redis.ask(asked)
+            refused_by, requests, tokens, *_ = await asked.answer
         except RedisAwayError:
-            return self._local.admit(limits, claim)
-        try:
-            answer = await asked
-        except RedisAwayError:
-            return self._local.admit(limits, claim)
+            return self._local.admit(held)
         except redis.RedisError as error:
             self._note_refusal(error)
-            return self._local.admit(limits, claim)
+            return self._local.admit(held)
         except asyncio.CancelledError:
-            if asked.done() and not asked.cancelled() and asked.exception() is None:
-                self._release(held, asked.result())
+            if asked.answer.done() and not asked.answer.cancelled() and asked.answer.exception() is None:
+                self._release(held, asked.answer.result())
             raise
         self._refusing = False
-        refused_by, requests, tokens, *standings = answer
-        for scope, standing in zip((held.month, held.session), standings, strict=True):
-            self._learn(scope, standing)
         if refused_by:
             return Admission(refused_by.decode(), requests, tokens, None)
         self._held[held.name] = held
-        return Admission("", requests, tokens, held, self._known.get(held.month))
+        return Admission(
+            "", requests, tokens, held, asked.month is not None and asked.month.spent >= terms.month_budget
+        )
 
     def settle(self, held: Held, tokens: int, cost: int) -> None:
         """Puts what a request used (tokens, units of cost) in the place of what it had reserved. Does not wait."""
         self._held.pop(held.name, None)
         if not held.name:
             self._local.settle(held, tokens, cost)
-        scopes = held.scopes()
-        if not scopes and not held.counts_tokens:
+        terms = held.terms
+        if terms.month is None and held.session is None and not terms.counts_tokens:
             return
-        extra = 0
-        if held.counts_tokens:
-            extra = tokens - held.claim.tokens if held.name else tokens
-        now_us = time_ns() // 1000
-        flags = [int(held.month is not None), int(held.session is not None)]
         try:
-            answer = self._redis.run(
-                scripts.SETTLE, _keys(held)[1:], [held.name, extra, cost, held.claim.arrived_us, now_us, *flags]
-            )
+            self._redis.ask(_Settled(self, held, tokens, cost))
         except RedisAwayError:
             self._settle_alone(held, tokens, cost)
-        else:
-            answer.add_done_callback(partial(self._settled, held, tokens, cost))
 
     async def since(self, scope: Scope) -> tuple[int | None, bool]:
         """Up to which time, in microseconds, the request log is to be asked about a scope, None when it is not (another
         worker is at it, or nothing is in doubt); and whether it is in doubt. Raises RedisAwayError."""
         arguments = [time_ns() // 1000, _ASK_ALONE_MS]
         since, standing = await self._redis.run(scripts.SINCE, [scope.spend, scope.held], arguments)
-        self._learn(scope, standing, tell=False)
-        return (int(since) if since else None), read_standing(standing).unsure
+        self._learn(scope, self._known.of(scope), standing, tell=False)
+        _, _, unsure, _ = standing
+        return (int(since) if since else None), bool(unsure)
 
     async def raise_to(self, scope: Scope, since_us: int, spent: int, *, final: bool) -> bool:
         """Tells Redis what the request log holds of requests before `since_us`. False when it is too early or too late
         for that. Raises RedisAwayError."""
         arguments = [since_us, spent, int(final), time_ns() // 1000]
         done, standing = await self._redis.run(scripts.RAISE, [scope.spend, scope.held], arguments)
-        self._learn(scope, standing, tell=False)
+        self._learn(scope, self._known.of(scope), standing, tell=False)
         return bool(done)
 
-    def _settled(self, held: Held, tokens: int, cost: int, answer: asyncio.Future[Any]) -> None:
-        error = None if answer.cancelled() else answer.exception()
-        if answer.cancelled() or error is not None:
-            if isinstance(error, redis.RedisError):
-                self._note_refusal(error)
-            self._settle_alone(held, tokens, cost)
-            return
-        for scope, standing in zip((held.month, held.session), answer.result(), strict=True):
-            self._learn(scope, standing)
+    def _counted(self, held: Held, cost: int, answer: Any) -> None:
+        """`answer` is the standing of month and session when the settlement has put one of them in doubt, else 0."""
+        for scope, standing in zip((held.terms.month, held.session), answer or ((), ()), strict=True):
+            if scope is None:
+                continue
+            known = self._known.of(scope)
+            if standing:
+                self._learn(scope, known, standing)
+            else:
+                known.spent += cost
 
     def _release(self, held: Held, answer: Sequence[Any]) -> None:
         """It was admitted, and nobody is there any more to use what it reserved."""
@@ -154,34 +205,30 @@ class Limiter:
         for scope in held.scopes():
             self._uncounted[scope] = None
 
-    def _learn(self, scope: Scope | None, standing: Sequence[Any], *, tell: bool = True) -> None:
-        if scope is None or not standing:
+    def _learn(self, scope: Scope, known: Known, standing: Sequence[Any], *, tell: bool = True) -> None:
+        if not standing:
             return
-        base, after, _, unsure, since_us = standing
+        base, after, unsure, since = standing
         spent = int(base) + int(after)
+        if not unsure:
+            known.spent = spent
+            known.doubted = b""
+            return
         # A Redis that was lost knows less than this worker does.
-        self._known.learn(scope, max(spent, self._known.get(scope)) if unsure else spent)
-        if unsure and tell:
-            self._on_doubt(scope, int(since_us))
+        known.spent = max(spent, known.spent)
+        if tell and known.doubted != since:
+            known.doubted = since
+            self._on_doubt(scope, int(since))
 
-    def _arguments(self, limits: LimitSettings, held: Held) -> list[bytes | str | int]:
-        claim, terms = held.claim, terms_of(limits)
-        return [
-            held.name,
-            terms.requests,
-            terms.tokens,
-            claim.tokens,
-            terms.month,
-            terms.hard_stop,
-            terms.session if held.session is not None else "",
-            claim.cost,
-            time_ns() // 1000,
-            self._lease_ms,
-            self._known.get(held.month),
-            self._known.get(held.session),
-            self._redis.run_id,
-            limits.set_at_us,
-        ]
+    def _terms_of(self, limits: LimitSettings, claim: Claim) -> Terms:
+        found = self._terms.get(claim.project)
+        minute, run_id = claim.arrived_us // MINUTE_US, self._redis.run_id
+        if found is None or found.minute != minute or found.limits is not limits or found.run_id != run_id:
+            if len(self._terms) >= _REMEMBERED_PROJECTS:
+                self._terms.clear()
+            found = Terms(limits, claim.project, minute, lease_ms=self._lease_ms, run_id=run_id)
+            self._terms[claim.project] = found
+        return found
 
     def _returned(self) -> None:
         self._local.forget()
@@ -190,7 +237,7 @@ class Limiter:
         for scope in uncounted:
             is_month = int(bool(scope.month))
             keys = [tokens_key(scope.project, 0), scope.spend, scope.held, scope.spend, scope.held]
-            answer = self._redis.run(scripts.SETTLE, keys, ["", 0, 0, 0, now_us, is_month, 1 - is_month])
+            answer = self._redis.run(scripts.SETTLE, keys, [is_month, 1 - is_month, "", 0, 0, 0, now_us])
             answer.add_done_callback(partial(self._doubted, scope))
 
     def _doubted(self, scope: Scope, answer: asyncio.Future[Any]) -> None:
@@ -198,7 +245,7 @@ class Limiter:
             self._uncounted[scope] = None
         else:
             month, session = answer.result()
-            self._learn(scope, month or session)
+            self._learn(scope, self._known.of(scope), month or session)
 
     async def _renew(self) -> None:
         """Most requests end long before their reservation does."""
@@ -214,22 +261,7 @@ class Limiter:
                     answer.add_done_callback(_note_renewal)
 
 
-def read_standing(answer: Sequence[Any]) -> Standing:
-    """base, after, reserved, unsure, since, as the scripts return them."""
-    base, after, reserved, unsure, since = answer
-    return Standing(int(base) + int(after), int(reserved), bool(unsure), int(since))
-
-
 def _note_renewal(answer: asyncio.Future[Any]) -> None:
     error = None if answer.cancelled() else answer.exception()
     if error is not None and not isinstance(error, RedisAwayError):
         logger.error("renewal.failed error=%s", error)
-
-
-def _keys(held: Held) -> list[str]:
-    claim = held.claim
-    keys = [requests_key(claim.project, claim.minute), tokens_key(claim.project, claim.minute)]
-    for scope in (held.month, held.session):
-        # A key that the script does not touch still has to lie on the same node.
-        keys += [scope.spend, scope.held] if scope is not None else [keys[0], keys[0]]
-    return keys

@@ -16,24 +16,32 @@ if TYPE_CHECKING:
 _REMEMBERED_SCOPES = 20_000
 
 
-class LastKnown:
-    """Spends in units, of the scopes that were asked about most recently."""
+class Known:
+    """Of one scope: its spend in units, and since when it is in doubt, as Redis says it; empty for what is certain."""
+
+    __slots__ = ("doubted", "spent")
 
     def __init__(self) -> None:
-        self._spent: OrderedDict[Scope, int] = OrderedDict()
+        self.spent = 0
+        self.doubted = b""
 
-    def get(self, scope: Scope | None) -> int:
-        return 0 if scope is None else self._spent.get(scope, 0)
 
-    def learn(self, scope: Scope, spent: int) -> None:
-        known = self._spent
-        known[scope] = spent
-        known.move_to_end(scope)
-        if len(known) > _REMEMBERED_SCOPES:
-            known.popitem(last=False)
+class LastKnown:
+    """Of the scopes that were asked about most recently."""
 
-    def add(self, scope: Scope, amount: int) -> None:
-        self.learn(scope, self.get(scope) + amount)
+    def __init__(self) -> None:
+        self._by_key: OrderedDict[str, Known] = OrderedDict()
+
+    def of(self, scope: Scope) -> Known:
+        by_key = self._by_key
+        found = by_key.get(scope.spend)
+        if found is None:
+            found = by_key[scope.spend] = Known()
+            if len(by_key) > _REMEMBERED_SCOPES:
+                by_key.popitem(last=False)
+        else:
+            by_key.move_to_end(scope.spend)
+        return found
 
 
 class _Minute:
@@ -53,22 +61,24 @@ class LocalLimits:
         self._workers = workers
         self._minutes: dict[str, _Minute] = {}
 
-    def admit(self, limits: LimitSettings, claim: Claim) -> Admission:
+    def admit(self, held: Held) -> Admission:
+        """What is to be held, if Redis had been there; its name goes when it is admitted."""
+        claim, limits = held.claim, held.terms.limits
         minute = self._minute(claim)
-        month, session = claim.month_scope(limits), claim.session_scope(limits)
         refused = self._refused_by_rate(limits, claim, minute)
-        if not refused and limits.hard_stop and self._is_spent(month, limits.monthly_budget_usd, claim.cost):
+        if not refused and limits.hard_stop and self._is_spent(held.month, limits.monthly_budget_usd, claim.cost):
             refused = "month"
-        if not refused and self._is_spent(session, limits.session_budget_usd, claim.cost):
+        if not refused and self._is_spent(held.session, limits.session_budget_usd, claim.cost):
             refused = "session"
         if refused:
             return Admission(refused, minute.requests, minute.tokens, None)
         minute.requests += 1
         minute.tokens += claim.tokens
-        held = Held(claim, "", limits.tokens_per_minute is not None, month, session)
+        held.name = ""
         for scope in held.scopes():
-            self._known.add(scope, claim.cost)
-        return Admission("", minute.requests, minute.tokens, held, self._known.get(month))
+            self._known.of(scope).spent += claim.cost
+        spent = held.month is not None and self._known.of(held.month).spent >= held.terms.month_budget
+        return Admission("", minute.requests, minute.tokens, held, spent)
 
     def settle(self, held: Held, tokens: int, cost: int) -> None:
         """What Redis admitted (`held.name`) before it went away stands in no figure of this worker yet."""
@@ -76,7 +86,7 @@ class LocalLimits:
         if not held.name and minute is not None and minute.number == held.claim.minute:
             minute.tokens += tokens - held.claim.tokens
         for scope in held.scopes():
-            self._known.add(scope, cost if held.name else cost - held.claim.cost)
+            self._known.of(scope).spent += cost if held.name else cost - held.claim.cost
 
     def forget(self) -> None:
         """Redis is back and counts again."""
@@ -101,4 +111,4 @@ class LocalLimits:
         return -(-limit // self._workers)
 
     def _is_spent(self, scope: Scope | None, budget: Decimal | None, cost: int) -> bool:
-        return scope is not None and budget is not None and self._known.get(scope) + cost > to_units(budget)
+        return scope is not None and budget is not None and self._known.of(scope).spent + cost > to_units(budget)

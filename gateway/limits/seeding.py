@@ -17,7 +17,7 @@ from redis import RedisError
 
 from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError
 from analytics.queries.spend import project_spend, session_spends
-from gateway.limits.connection import RedisAwayError
+from gateway.limits.channel import RedisAwayError
 from gateway.limits.keys import Scope, month_limits
 from gateway.limits.limiter import Limiter
 from gateway.limits.units import to_units

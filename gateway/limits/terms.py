@@ -1,45 +1,74 @@
-"""A project's limits as the scripts take them: text, '' for a limit that does not exist."""
+"""What the requests of a project have in common for a minute, packed once for the scripts that admit and settle them:
+packing all of it for each request would take longer than what Redis does with it."""
 
 from __future__ import annotations
 
 from decimal import Decimal
 
-import msgspec
-
+from gateway.limits.keys import MINUTE_US, Scope, month_of, month_scope, requests_key, tokens_key
+from gateway.limits.scripts import Argument, packed
 from gateway.limits.units import to_units
 from gateway.snapshot.settings import LimitSettings
 
-
-class Terms(msgspec.Struct, frozen=True):
-    requests: str
-    tokens: str
-    month: str
-    session: str
-    hard_stop: int
+# Of `admission` and `settlement`: the number of keys, the keys, the arguments.
+ADMISSION_WORDS = 1 + 6 + 14
+SETTLEMENT_WORDS = 1 + 5 + 7
 
 
-_REMEMBERED = 4096
-# By identity: a hash of the amounts costs more than the rest of an admission's arguments.
-_known: dict[int, tuple[LimitSettings, Terms]] = {}
+class Terms:
+    """`month` is None without a budget of the month, which is `month_budget` units."""
 
-
-def terms_of(limits: LimitSettings) -> Terms:
-    found = _known.get(id(limits))
-    if found is None or found[0] is not limits:
-        if len(_known) >= _REMEMBERED:
-            _known.clear()
-        found = _known[id(limits)] = (limits, _terms(limits))
-    return found[1]
-
-
-def _terms(limits: LimitSettings) -> Terms:
-    return Terms(
-        requests=_number(limits.requests_per_minute),
-        tokens=_number(limits.tokens_per_minute),
-        month=_money(limits.monthly_budget_usd),
-        session=_money(limits.session_budget_usd),
-        hard_stop=int(limits.hard_stop),
+    __slots__ = (
+        "_admission",
+        "_limits",
+        "_limits_without_session",
+        "_nowhere",
+        "_settlement",
+        "counts_session",
+        "counts_tokens",
+        "limits",
+        "minute",
+        "month",
+        "month_budget",
+        "run_id",
     )
+
+    def __init__(self, limits: LimitSettings, project: str, minute: int, *, lease_ms: int, run_id: str) -> None:
+        """`run_id`: which start of Redis is asked."""
+        self.limits = limits
+        self.minute = minute
+        self.run_id = run_id
+        self.counts_tokens = limits.tokens_per_minute is not None
+        self.counts_session = limits.session_budget_usd is not None
+        budget = limits.monthly_budget_usd
+        self.month = None if budget is None else month_scope(project, month_of(minute * MINUTE_US))
+        self.month_budget = 0 if budget is None else to_units(budget)
+        requests, tokens = requests_key(project, minute), tokens_key(project, minute)
+        # A key that the script does not touch still has to lie on the same node.
+        self._nowhere = packed(requests, requests)
+        month = self._nowhere if self.month is None else self.month.packed
+        self._admission = packed(6, requests, tokens) + month
+        self._settlement = packed(5, tokens) + month
+        rates = (_number(limits.requests_per_minute), _number(limits.tokens_per_minute))
+        to_month = (_money(budget), int(limits.hard_stop))
+        rest = (lease_ms, run_id, limits.set_at_us)
+        self._limits = packed(*rates, *to_month, _money(limits.session_budget_usd), *rest)
+        self._limits_without_session = packed(*rates, *to_month, "", *rest)
+
+    def admission(self, session: Scope | None, *own: Argument) -> bytes:
+        """ADMISSION_WORDS for admit.lua; `own` are its arguments from the reservation on."""
+        if session is None:
+            return b"".join((self._admission, self._nowhere, self._limits_without_session, packed(*own)))
+        return b"".join((self._admission, session.packed, self._limits, packed(*own)))
+
+    def settlement(self, session: Scope | None, *own: Argument) -> bytes:
+        """SETTLEMENT_WORDS for settle.lua; `own` are its arguments from the reservation on."""
+        keys = self._nowhere if session is None else session.packed
+        counted = _COUNTED[self.month is not None, session is not None]
+        return b"".join((self._settlement, keys, counted, packed(*own)))
+
+
+_COUNTED = {(month, session): packed(int(month), int(session)) for month in (False, True) for session in (False, True)}
 
 
 def _number(limit: int | None) -> str:

@@ -40,19 +40,14 @@ async def admit(runtime: Runtime, context: RequestContext, account: Account, att
     account.rate_headers = _rate_headers(limits, claim, admission)
     if admission.refused_by:
         raise _refusal(limits, claim, admission, account.rate_headers)
-    if admission.held is not None and limits.monthly_budget_usd is not None:
-        _warn(limits, admission.month_spent, account)
+    if admission.month_is_spent:
+        account.prompt_warnings = (*account.prompt_warnings, _OVER_BUDGET)
 
 
 def settle(limiter: Limiter, held: Held, record: RequestRecord) -> None:
     """Counts what the record says in the place of what was reserved; a cost that is not known as none."""
     cost = to_units(Decimal(record.cost_usd)) if record.cost_usd else 0
     limiter.settle(held, record.prompt_tokens + record.completion_tokens, cost)
-
-
-def _warn(limits: LimitSettings, spent: int, account: Account) -> None:
-    if limits.monthly_budget_usd is not None and spent >= to_units(limits.monthly_budget_usd):
-        account.prompt_warnings = (*account.prompt_warnings, _OVER_BUDGET)
 
 
 def _rate_headers(limits: LimitSettings, claim: Claim, admission: Admission) -> HeaderList:

@@ -3,22 +3,45 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import hiredis
+
+Argument = bytes | str | int
+
 _FOLDER = Path(__file__).parent
+# Its stub knows tuples of one member only.
+_pack: Callable[[tuple[Argument, ...]], bytes] = hiredis.pack_command  # type: ignore[assignment]
+
+
+def packed(*words: Argument) -> bytes:
+    """As they stand in a command, without its first line, which says how many they are."""
+    command = _pack(words)
+    return command[command.index(b"\n") + 1 :]
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
     text: bytes
-    sha: bytes
+    _named: bytes
+    _full: bytes
+
+    def by_name(self, words: int, tail: bytes) -> bytes:
+        """The command that runs it. `tail`: so many packed words, the number of keys, the keys and the arguments."""
+        return b"*%d\r\n%b%b" % (words + 2, self._named, tail)
+
+    def in_full(self, words: int, tail: bytes) -> bytes:
+        """The same for a server that does not know it yet."""
+        return b"*%d\r\n%b%b" % (words + 2, self._full, tail)
 
 
 def _load(name: str) -> Script:
     text = (_FOLDER / "spend.lua").read_bytes() + (_FOLDER / f"{name}.lua").read_bytes()
     # What Redis calls it (EVALSHA), not a signature.
-    return Script(text, hashlib.sha1(text, usedforsecurity=False).hexdigest().encode())
+    sha = hashlib.sha1(text, usedforsecurity=False).hexdigest()
+    return Script(text, packed("EVALSHA", sha), packed("EVAL", text))
 
 
 ADMIT = _load("admit")

@@ -32,9 +32,14 @@ local function doubt(spend, now, lost)
     redis.call('HSET', spend, 'after', '0', 'since', text_of(since), 'unsure', '1')
 end
 
+-- The same for all of a script.
+local clock
 local function clock_ms()
-    local time = redis.call('TIME')
-    return time[1] * 1000 + math.floor(time[2] / 1000)
+    if not clock then
+        local time = redis.call('TIME')
+        clock = time[1] * 1000 + math.floor(time[2] / 1000)
+    end
+    return clock
 end
 
 -- Of a reservation `<request>|<amount>|<arrival>`.
@@ -45,7 +50,7 @@ local function unreserve(spend, name)
     if amount ~= '0' then redis.call('HINCRBY', spend, 'reserved', '-' .. amount) end
 end
 
--- Reservations whose worker has not said for long that it still needs them.
+-- Reservations whose worker has not said for long that it still needs them. Returns whether there were any.
 local function lapse(spend, held, now_us)
     local late = redis.call('ZRANGEBYSCORE', held, '-inf', clock_ms(), 'LIMIT', 0, 100)
     local latest = 0
@@ -55,10 +60,17 @@ local function lapse(spend, held, now_us)
         latest = math.max(latest, arrival(name))
     end
     if #late > 0 then doubt(spend, now_us, latest) end
+    return #late > 0
 end
 
--- base, after, reserved, unsure, since
-local function standing(spend)
-    local found = redis.call('HMGET', spend, 'base', 'after', 'reserved', 'unsure', 'since')
-    return {whole(found[1]), whole(found[2]), whole(found[3]), found[4] and 1 or 0, whole(found[5])}
+-- Of a scope's hash: 1 base, 2 after, 3 unsure, 4 since, 5 reserved, 6 run, 7 set.
+local function look(spend)
+    return redis.call('HMGET', spend, 'base', 'after', 'unsure', 'since', 'reserved', 'run', 'set')
 end
+
+-- What a worker is told of it: base, after, unsure, since.
+local function told(found)
+    return {whole(found[1]), whole(found[2]), found[3] and 1 or 0, whole(found[4])}
+end
+
+local function standing(spend) return told(look(spend)) end

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from gateway.limits.channel import Channel
 from gateway.limits.claims import Admission, Claim
 from gateway.limits.keys import Scope, month_of
 from gateway.limits.limiter import Limiter
@@ -221,7 +222,7 @@ async def test_redis_away__once_noticed__nobody_waits_for_it(
         await one.ask()
         assert not one.limiter.is_connected
         waits: list[Any] = []
-        monkeypatch.setattr(one.limiter._redis, "_send", lambda *asked: waits.append(asked))
+        monkeypatch.setattr(Channel, "send", lambda *asked: waits.append(asked))
         for _ in range(50):
             await one.ask()
         assert waits == []

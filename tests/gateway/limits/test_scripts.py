@@ -59,13 +59,12 @@ def admit(
     run: str = "run-1",
     set_at: int = 0,
 ) -> Any:
-    limits = (terms.requests, terms.tokens, tokens, terms.month, terms.hard, terms.session)
-    rest = (cost, now or at, LEASE_MS, known, known, run, set_at)
-    return own.run(scripts.ADMIT, KEYS, f"{name}|{cost}|{at}", *limits, *rest)
+    limits = (terms.requests, terms.tokens, terms.month, terms.hard, terms.session, LEASE_MS, run, set_at)
+    return own.run(scripts.ADMIT, KEYS, *limits, f"{name}|{cost}|{at}", tokens, cost, now or at, known, known)
 
 
 def settle(own: OwnRedis, name: str, *, tokens: int = 0, cost: int = 0, at: int = NOW, now: int = NOW) -> Any:
-    return own.run(scripts.SETTLE, KEYS[1:], name, tokens, cost, at, now, 1, 1)
+    return own.run(scripts.SETTLE, KEYS[1:], 1, 1, name, tokens, cost, at, now)
 
 
 def raise_to(own: OwnRedis, scope: Scope, since: int, spent: int, *, final: int = 0) -> Any:
@@ -142,7 +141,7 @@ class Limits(RuleBasedStateMachine):
         flags = [int(self.terms.month != ""), int(self.terms.session != "")]
         extra = tokens - reserved if self.terms.tokens != "" else 0
         at = int(name.rpartition("|")[2])
-        self.own.run(scripts.SETTLE, KEYS[1:], name, extra, cost, at, NOW + 1000, *flags)
+        self.own.run(scripts.SETTLE, KEYS[1:], *flags, name, extra, cost, at, NOW + 1000)
         self.model.tokens += tokens - reserved
         self.model.month += cost
         self.model.session += cost
@@ -188,7 +187,28 @@ def test_admission__says_what_is_used(own_redis: OwnRedis) -> None:
     terms = Terms(requests=10, tokens=1000, month=100, session=50)
     admit(own_redis, terms, "a", tokens=10, cost=6)
     answer = admit(own_redis, terms, "b", tokens=20, cost=7)
-    assert answer == [b"", 2, 30, [b"0", b"0", b"13", 1, str(NOW).encode()], [b"0", b"0", b"13", 1, str(NOW).encode()]]
+    assert answer == [b"", 2, 30, [b"0", b"0", 1, str(NOW).encode()], [b"0", b"0", 1, str(NOW).encode()]]
+    assert spent(own_redis, MONTH) == spent(own_redis, SESSION) == (0, 13)
+
+
+def test_settlement__of_what_was_reserved__needs_no_answer(own_redis: OwnRedis) -> None:
+    admit(own_redis, Terms(month=100, session=50), "a", cost=6)
+    assert settle(own_redis, f"a|6|{NOW}", cost=4) == 0
+    assert spent(own_redis, MONTH) == spent(own_redis, SESSION) == (4, 0)
+
+
+def test_settlement__that_one_scope_does_not_know__tells_of_that_one(own_redis: OwnRedis) -> None:
+    admit(own_redis, Terms(month=100), "a", cost=6)
+    assert settle(own_redis, f"a|6|{NOW}", cost=4, now=NOW + 7) == [[], [b"0", b"0", 1, str(NOW + 7).encode()]]
+    assert (spent(own_redis, MONTH), spent(own_redis, SESSION)) == ((4, 0), (0, 0))
+
+
+def test_counters_of_a_minute__do_not_outlive_it_for_long(own_redis: OwnRedis) -> None:
+    for name in "abc":
+        admit(own_redis, Terms(requests=10, tokens=100), name, tokens=0 if name == "a" else 5)
+    assert own_redis.client.mget(KEYS[0], KEYS[1]) == [b"3", b"10"]
+    assert 0 < own_redis.client.ttl(KEYS[0]) <= 120
+    assert 0 < own_redis.client.ttl(KEYS[1]) <= 7200
 
 
 def test_month__that_only_warns__admits_and_counts(own_redis: OwnRedis) -> None:
@@ -240,7 +260,7 @@ def test_raise__compares_numbers_and_not_texts(own_redis: OwnRedis) -> None:
 
 def test_raise__final__ends_the_doubt(own_redis: OwnRedis) -> None:
     since = begin(own_redis)
-    assert raise_to(own_redis, MONTH, since, 40, final=1) == [1, [b"40", b"3", b"0", 0, str(since).encode()]]
+    assert raise_to(own_redis, MONTH, since, 40, final=1) == [1, [b"40", b"3", 0, str(since).encode()]]
 
 
 def test_raise__while_an_earlier_request_is_under_way__waits(own_redis: OwnRedis) -> None:
@@ -267,7 +287,7 @@ def test_settlement__without_its_reservation__is_left_to_the_log(own_redis: OwnR
     begin(own_redis)
     month, session = settle(own_redis, f"unknown|5|{NOW + 1}", cost=50, at=NOW + 1, now=NOW + 9)
     since = str(NOW + 9).encode()
-    assert (month, session) == ([b"3", b"0", b"0", 1, since], [b"0", b"0", b"0", 1, since])
+    assert (month, session) == ([b"3", b"0", 1, since], [b"0", b"0", 1, since])
 
 
 def test_reservation__nobody_renews__lapses_and_leaves_a_doubt(own_redis: OwnRedis) -> None:
@@ -278,7 +298,8 @@ def test_reservation__nobody_renews__lapses_and_leaves_a_doubt(own_redis: OwnRed
 
     answer = admit(own_redis, Terms(month=1000), "next", cost=2, at=NOW + 2)
 
-    assert answer[3][:4] == [b"3", b"0", b"2", 1]
+    assert answer[3][:3] == [b"3", b"0", 1]
+    assert spent(own_redis, MONTH) == (3, 2)
     assert own_redis.client.zrange(MONTH.held, 0, -1) == [f"next|2|{NOW + 2}".encode()]
 
 
@@ -334,7 +355,8 @@ def test_doubt__never_leaves_a_later_request_in_what_the_log_is_asked_about(own_
 
     answer = admit(own_redis, Terms(month=1000), "slow", cost=1, at=NOW + 3, now=NOW + 4)
 
-    assert answer[3] == [b"10", b"0", b"1", 1, str(NOW + 601).encode()]
+    assert answer[3] == [b"10", b"0", 1, str(NOW + 601).encode()]
+    assert spent(own_redis, MONTH) == (10, 1)
     settle(own_redis, f"slow|1|{NOW + 3}", cost=2, at=NOW + 3)
     raise_to(own_redis, MONTH, NOW + 601, 3 + 7 + 5 + 2, final=1)
     assert spent(own_redis, MONTH) == (17, 0)
@@ -362,14 +384,14 @@ def test_since__asked_by_two_workers__is_told_to_one(own_redis: OwnRedis) -> Non
     since = begin(own_redis)
     first, second = (own_redis.run(scripts.SINCE, [MONTH.spend, MONTH.held], NOW, 60_000) for _ in range(2))
     assert (first[0], second[0]) == (str(since).encode(), b"")
-    assert second[1][3] == 1
+    assert second[1][2] == 1
 
 
 def test_since__of_what_is_certain__is_nothing(own_redis: OwnRedis) -> None:
     since = begin(own_redis)
     raise_to(own_redis, MONTH, since, 0, final=1)
     found = own_redis.run(scripts.SINCE, [MONTH.spend, MONTH.held], NOW, 0)
-    assert found == [b"", [b"0", b"3", b"0", 0, str(since).encode()]]
+    assert found == [b"", [b"0", b"3", 0, str(since).encode()]]
 
 
 def test_keys__of_one_project__lie_on_one_node_of_a_cluster() -> None:

@@ -1,0 +1,149 @@
+"""One connection to Redis on which many callers ask: what is asked in one turn of the loop goes out in one write, and
+answers are read where they arrive, without a task or a stream between."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import hiredis
+import redis
+from typing_extensions import override
+
+from gateway.limits.scripts import Script
+
+# A loop that is late by so much is what kept the answer waiting, and for no longer than so long.
+_LATE_SECONDS = 0.01
+_LONGEST_SECONDS = 1.0
+_MORE = object()
+
+
+class RedisAwayError(Exception):
+    """Redis does not answer in time, or there is no connection."""
+
+
+class Question:
+    """A script to be run. `tail` is what follows its name, packed: the number of its keys, its keys and its arguments,
+    so many `words`. Either `answered` or `failed` is called, once, in the order in which questions were sent."""
+
+    __slots__ = ("script", "sent_at", "tail", "words")
+
+    def __init__(self, script: Script, words: int, tail: bytes) -> None:
+        self.script = script
+        self.words = words
+        self.tail = tail
+        self.sent_at = 0.0
+
+    def answered(self, answer: Any) -> None:
+        raise NotImplementedError
+
+    def failed(self, error: RedisAwayError | redis.ResponseError) -> None:
+        raise NotImplementedError
+
+
+class Awaited(Question):
+    """`answer` is what the script will have returned; it fails with RedisAwayError, or with redis.ResponseError when
+    the script itself does."""
+
+    __slots__ = ("answer",)
+
+    def __init__(self, script: Script, words: int, tail: bytes, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(script, words, tail)
+        self.answer: asyncio.Future[Any] = loop.create_future()
+
+    @override
+    def answered(self, answer: Any) -> None:
+        if not self.answer.done():
+            self.answer.set_result(answer)
+
+    @override
+    def failed(self, error: RedisAwayError | redis.ResponseError) -> None:
+        if not self.answer.done():
+            self.answer.set_exception(error)
+            self.answer.exception()  # nobody may be waiting any more
+
+
+class Channel(asyncio.Protocol):
+    """Takes over a transport whose server has answered so far. `on_lost` is told once why there will be no answer any
+    more; everything that waits has failed by then."""
+
+    def __init__(self, transport: asyncio.Transport, *, patience: float, on_lost: Callable[[str], None]) -> None:
+        """`patience`: seconds to wait for an answer before Redis counts as away."""
+        self._transport = transport
+        self._patience = patience
+        self._on_lost = on_lost
+        self._loop = asyncio.get_running_loop()
+        self._reader = hiredis.Reader(replyError=redis.ResponseError, notEnoughData=_MORE)
+        self._waiting: deque[Question] = deque()
+        self._outbox: list[bytes] = []
+        self._watch: asyncio.TimerHandle | None = None
+        self._lost = False
+        transport.set_protocol(self)
+
+    def send(self, question: Question) -> None:
+        question.sent_at = self._loop.time()
+        self._write(question, question.script.by_name(question.words, question.tail))
+        if self._watch is None:
+            self._watch = self._loop.call_later(self._patience, self._look)
+
+    def lose(self, reason: str) -> None:
+        if self._lost:
+            return
+        self._lost = True
+        if self._watch is not None:
+            self._watch.cancel()
+        self._transport.abort()
+        self._on_lost(reason)
+        while self._waiting:
+            self._waiting.popleft().failed(RedisAwayError())
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        if self._lost:
+            return  # it came too late: nobody waits for it any more
+        self._reader.feed(data)
+        while (answer := self._reader.gets()) is not _MORE:
+            question = self._waiting.popleft()
+            if isinstance(answer, redis.ResponseError):
+                self._failed(question, answer)
+            else:
+                question.answered(answer)
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.lose("it closed the connection" if exc is None else type(exc).__name__)
+
+    def _write(self, question: Question, command: bytes) -> None:
+        self._waiting.append(question)
+        if not self._outbox:
+            self._loop.call_soon(self._flush)
+        self._outbox.append(command)
+
+    def _flush(self) -> None:
+        outbox, self._outbox = self._outbox, []
+        if not self._lost:
+            self._transport.write(b"".join(outbox))
+
+    def _failed(self, question: Question, error: redis.ResponseError) -> None:
+        if str(error).startswith("NOSCRIPT"):
+            self._write(question, question.script.in_full(question.words, question.tail))
+        else:
+            question.failed(error)
+
+    def _look(self) -> None:
+        """One timer for all: it looks at the command that waits the longest."""
+        watch, self._watch = self._watch, None
+        if not self._waiting:
+            return
+        now = self._loop.time()
+        sent_at = self._waiting[0].sent_at
+        left = sent_at + self._patience - now
+        late = 0.0 if watch is None else now - watch.when()
+        if left > 0:
+            self._watch = self._loop.call_later(left, self._look)
+        elif late > _LATE_SECONDS and now - sent_at < _LONGEST_SECONDS:
+            self._watch = self._loop.call_later(self._patience, self._look)
+        else:
+            self.lose("it does not answer")
