@@ -9,6 +9,9 @@ from django.db.models import QuerySet
 from agent.errors import NoConversationError
 from agent.models import Conversation, Message
 
+# More than a model is ever sent: `agent.transcript` takes what fits.
+_RECENT = 500
+
 
 def list_conversations(project_id: UUID) -> QuerySet[Conversation]:
     """The last used first."""
@@ -21,6 +24,11 @@ def get_conversation(project_id: UUID, conversation_id: UUID) -> Conversation:
     if row is None:
         raise NoConversationError("There is no such conversation.")
     return row
+
+
+def recent_messages(conversation_id: UUID) -> list[Message]:
+    """In the order they were said; of a very long conversation the latest."""
+    return list(Message.objects.filter(conversation_id=conversation_id).order_by("-sequence")[:_RECENT])[::-1]
 
 
 def list_messages(conversation: Conversation) -> QuerySet[Message]:

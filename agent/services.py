@@ -81,7 +81,7 @@ def begin_run(*, project_id: UUID, conversation_id: UUID | None, said: NewMessag
     return run
 
 
-def add_message(run: Run, said: NewMessage) -> None:
+def add_message(run: Run, said: NewMessage) -> Message:
     """Raises RunLostError when the conversation was deleted, or is another run's by now."""
     now = timezone.now()
     with transaction.atomic():
@@ -89,7 +89,7 @@ def add_message(run: Run, said: NewMessage) -> None:
         held = Conversation.objects.filter(pk=run.conversation_id, run_id=run.run_id)
         if not held.update(last_sequence=F("last_sequence") + 1, updated_at=now):
             raise RunLostError
-        Message.objects.create(
+        return Message.objects.create(
             conversation_id=run.conversation_id,
             sequence=held.values_list("last_sequence", flat=True).get(),
             role=said.role,

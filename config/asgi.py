@@ -1,4 +1,4 @@
-"""The ASGI application: Channels routes the gateway past Django, Django serves the rest."""
+"""The ASGI application: Channels routes the gateway and the agent's chats past Django, Django serves the rest."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ django_application = get_asgi_application()
 # Models can be imported only after the line above.
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 
+from agent.routing import http_urlpatterns as agent_urlpatterns  # noqa: E402
+from agent.running import with_last_words  # noqa: E402
 from core.arrival import with_arrival  # noqa: E402
 from gateway.lifespan import lifespan  # noqa: E402
 from gateway.routing import http_urlpatterns, route  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
-        "http": URLRouter([*http_urlpatterns, route(r"", with_arrival(django_application))]),
-        "lifespan": lifespan,
+        "http": URLRouter([*http_urlpatterns, *agent_urlpatterns, route(r"", with_arrival(django_application))]),
+        "lifespan": with_last_words(lifespan),
     }
 )

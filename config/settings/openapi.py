@@ -36,6 +36,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "POSTPROCESSING_HOOKS": [
         "analytics.openapi.add_exports",
         "gateway.openapi.add_gateway",
+        "agent.openapi.add_agent",
         "core.openapi.shapes.add_shapes",
         "gateway.openapi.add_bounds",
         "core.openapi.document.finish",

@@ -10,11 +10,17 @@ from typing import Any
 from django.core.management import call_command
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from agent.routing import http_urlpatterns as agent_urlpatterns
 from core.openapi.views import document
 from gateway.routing import http_urlpatterns
 
 _METHODS = {"get", "post", "put", "patch", "delete"}
 _OWN = {"/api/schema/", "/api/docs/", "/api/redoc/"}
+_OF_CHANNELS = {
+    "api/gateway/v1/chat/completions": "post",
+    "api/gateway/v1/models": "get",
+    "api/agent/chat": "post",
+}
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 
 
@@ -28,11 +34,10 @@ def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
 def served() -> set[tuple[str, str]]:
     """Every path under `/api/` with its methods, from Django's and Channels' routes."""
     found = {pair for pair in _served(get_resolver().url_patterns, "/") if pair[0].startswith("/api/")}
-    methods = {"chat/completions": "post", "models": "get"}
-    for pattern in http_urlpatterns:
+    for pattern in (*http_urlpatterns, *agent_urlpatterns):
         path = re.sub(r"[\^$]|/\?", "", str(pattern.pattern))
-        if path.startswith("api/gateway/v1/"):
-            found.add((f"/{path}", methods[path.removeprefix("api/gateway/v1/")]))
+        if path.startswith(("api/gateway/v1/", "api/agent/")):
+            found.add((f"/{path}", _OF_CHANNELS[path]))
     return {(path, method) for path, method in found if path not in _OWN}
 
 

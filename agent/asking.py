@@ -1,0 +1,64 @@
+"""One answer of the model, through the gateway's pipeline: its text as it comes, then all that it said."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+import msgspec
+
+from agent.deltas import Frames, Said
+from agent.limits import OUTPUT_CHARACTERS
+from gateway.inside import Caller, InsideRequest
+from gateway.runtime import Runtime
+from gateway.snapshot.project import ProjectSnapshot
+
+SOURCE = "agent"
+"""Of the agent's requests in the request log."""
+ACTOR = "actor"
+"""The attribute of their records that says who asked the agent: `key:<id>` or `user:<name>`."""
+
+_NO_ANSWER = "The model gave no answer."
+_TOO_LONG = f"The answer was stopped: it grew beyond {OUTPUT_CHARACTERS} characters."
+
+
+class ModelFailedError(Exception):
+    """The text is for the user."""
+
+
+def caller(*, actor: str, conversation_id: Any) -> Caller:
+    kind, _, number = actor.partition(":")
+    key_id = int(number) if kind == "key" and number.isdecimal() else 0
+    return Caller(SOURCE, key_id, session_id=str(conversation_id), attributes={ACTOR: actor})
+
+
+class Asking:
+    """`said` grows while `texts()` runs and holds what there was when it is broken off."""
+
+    def __init__(
+        self, runtime: Runtime, snapshot: ProjectSnapshot, who: Caller, body: dict[str, Any], seconds: float
+    ) -> None:
+        encoded = msgspec.json.encode({**body, "stream": True})
+        self._request = InsideRequest(runtime, snapshot, who, encoded, seconds)
+        self.said = Said()
+
+    @property
+    def request_id(self) -> str:
+        return self._request.request_id
+
+    async def texts(self, room: int) -> AsyncGenerator[str]:
+        """Raises ModelFailedError when there is no answer, it broke off, or it takes more than `room` characters."""
+        frames = Frames()
+        async with aclosing(self._request.parts()) as parts:
+            async for part in parts:
+                new = "".join([self.said.add(chunk) for chunk in frames.feed(part)])
+                if new:
+                    yield new
+                if self.said.size > room:
+                    raise ModelFailedError(_TOO_LONG)
+        answer = self._request.answer()
+        if answer.error is not None:
+            raise ModelFailedError(answer.error.message)
+        if not self.said.text and not self.said.calls:
+            raise ModelFailedError(_NO_ANSWER)

@@ -1,0 +1,145 @@
+"""POST /api/agent/chat: a Channels consumer that answers with server-sent events.
+
+Failures before the first event are JSON with a status, as of every management call; later ones the event `error`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from typing import Any
+
+from channels.generic.http import AsyncHttpConsumer
+from django.conf import settings
+from rest_framework.exceptions import MethodNotAllowed
+from typing_extensions import override
+
+from agent.admission import Asked, begin_chat, read_call
+from agent.events import AnyEvent, ErrorEvent
+from agent.leases import release_lease
+from agent.loop import Chat, ChatLoop
+from agent.running import running
+from agent.threads import in_thread, to_the_end
+from core.errors import ApplicationError
+from core.exception_handler import error_response, log_unexpected, translate
+from core.parsers import BodyTooLarge
+from gateway import sse
+from gateway.errors import RequestTimeoutError
+from gateway.pipeline.heartbeat import Heartbeat
+from gateway.pipeline.parse import ClientGoneError, Receive
+from gateway.pipeline.watch import ClientWatch
+from gateway.reply import HeaderList, Reply, Send
+from gateway.runtime import Runtime, current_runtime
+
+_RESTARTING = "The service is restarting and stopped the agent; ask again."
+
+
+class ChatConsumer(AsyncHttpConsumer):  # type: ignore[misc]  # Channels has no types
+    @override
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        """Channels' own listens to the channel layer, which nobody speaks to here, and hears of a client that left only
+        when the answer is complete."""
+        self.scope, self.base_send = scope, send
+        runtime = current_runtime()
+        self._reply = Reply(self.send, uuid.uuid4().hex)
+        self._watch = ClientWatch(receive, runtime.loop, settings.GATEWAY_BODY_SECONDS)
+        with running():
+            try:
+                await self._serve(runtime, receive)
+            except ClientGoneError:
+                return
+            except asyncio.CancelledError:
+                await self._broken_off()
+            finally:
+                self._watch.stop()
+
+    async def _serve(self, runtime: Runtime, receive: Receive) -> None:
+        try:
+            chat = await self._begun(runtime, receive)
+        except ClientGoneError:
+            raise
+        except Exception as error:
+            await self._refuse(error)
+            return
+        await self._stream(runtime, chat)
+
+    async def _begun(self, runtime: Runtime, receive: Receive) -> Chat:
+        if self.scope["method"] != "POST":
+            raise MethodNotAllowed(self.scope["method"])
+        body = await _read(receive)
+        self._watch.body_arrived()
+        asked = await in_thread(read_call, self.scope, body)
+        # Read before anything is sent or kept, so that its failure is a status.
+        await runtime.snapshots.project(asked.project_id)
+        return await _begin(asked)
+
+    async def _stream(self, runtime: Runtime, chat: Chat) -> None:
+        async def beat() -> None:
+            await self._reply.part(sse.HEARTBEAT)
+
+        async def emit(event: AnyEvent) -> None:
+            if event.last:
+                heartbeat.stop()
+                await self._reply.end(event.framed())
+                return
+            heartbeat.touch()
+            await self._reply.part(event.framed())
+
+        heartbeat = Heartbeat(beat, runtime.loop)
+        try:
+            await self._reply.start_stream([])
+            await ChatLoop(runtime, chat, emit).run()
+        finally:
+            heartbeat.stop()
+
+    async def _broken_off(self) -> None:
+        """By a client that left, one whose body never came, or a worker that stops."""
+        watch, reply = self._watch, self._reply
+        watch.absorb()
+        if watch.late:
+            await self._refuse(RequestTimeoutError("The request body did not arrive in time"))
+        elif not watch.disconnected and reply.started:
+            await reply.end(ErrorEvent(_RESTARTING).framed())
+        elif not watch.disconnected:
+            raise asyncio.CancelledError
+
+    async def _refuse(self, error: Exception) -> None:
+        known = translate(error)
+        if known is None:
+            log_unexpected(error, self._reply.request_id)
+            known = ApplicationError("The service failed unexpectedly.")
+        answer = error_response(known)
+        headers: HeaderList = [(name.lower().encode(), value.encode()) for name, value in answer.headers.items()]
+        if self.scope["method"] != "POST":
+            headers.append((b"allow", b"POST"))
+        if answer.status_code in (408, 413):
+            headers.append((b"connection", b"close"))
+        await self._reply.whole(answer.status_code, json.dumps(answer.data).encode(), headers)
+
+
+async def _begin(asked: Asked) -> Chat:
+    """A client that leaves at this very moment must not leave its conversation closed."""
+    begun: list[Chat] = []
+    try:
+        await to_the_end(lambda: begun.append(begin_chat(asked)))
+    except asyncio.CancelledError:
+        for chat in begun:
+            await to_the_end(release_lease, chat.run.conversation_id, chat.run.run_id)
+        raise
+    return begun[0]
+
+
+async def _read(receive: Receive) -> bytes:
+    parts: list[bytes] = []
+    size, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise ClientGoneError
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > settings.MANAGEMENT_BODY_BYTES:
+            raise BodyTooLarge(f"The body is larger than {settings.MANAGEMENT_BODY_BYTES} bytes.")
+        more = message.get("more_body", False)
+    return b"".join(parts)

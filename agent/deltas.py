@@ -1,0 +1,124 @@
+"""A streamed answer of a model put together to one message. Pure."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+# What a provider may want back beside text and calls.
+_TEXTS = ("reasoning_content", "reasoning")
+_JOINED = frozenset({"text", "summary", "data"})
+
+
+@dataclass(slots=True)
+class Said:
+    """What a model has said so far. `size` counts the characters of all of it, `total_tokens` is the provider's."""
+
+    text: str = ""
+    reasoning: dict[str, Any] = field(default_factory=dict)
+    total_tokens: int = 0
+    size: int = 0
+    _calls: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    def add(self, chunk: Mapping[str, Any]) -> str:
+        """Takes a chunk in; returns the text for the user that it brought."""
+        usage = chunk.get("usage")
+        if isinstance(usage, Mapping) and isinstance(usage.get("total_tokens"), int):
+            self.total_tokens = usage["total_tokens"]
+        return "".join(self._add_delta(delta) for delta in _deltas(chunk))
+
+    def _add_delta(self, delta: Mapping[str, Any]) -> str:
+        new = "".join(delta[name] for name in ("content", "refusal") if isinstance(delta.get(name), str))
+        self.text += new
+        self.size += len(new)
+        for name in _TEXTS:
+            if isinstance(delta.get(name), str):
+                self.reasoning[name] = self.reasoning.get(name, "") + delta[name]
+                self.size += len(delta[name])
+        for fragment in _objects(delta.get("tool_calls")):
+            self._add_call(fragment)
+        for detail in _objects(delta.get("reasoning_details")):
+            self._add_detail(detail)
+        return new
+
+    def _add_call(self, fragment: Mapping[str, Any]) -> None:
+        index = fragment.get("index")
+        place = index if isinstance(index, int) else len(self._calls)
+        call = self._calls.setdefault(place, {"function": {"name": "", "arguments": ""}})
+        for name, value in fragment.items():
+            if name == "function" and isinstance(value, Mapping):
+                for part in ("name", "arguments"):
+                    if isinstance(value.get(part), str):
+                        call["function"][part] += value[part]
+                        self.size += len(value[part])
+            elif name not in ("index", "function") and value is not None:
+                call[name] = value
+
+    def _add_detail(self, detail: Mapping[str, Any]) -> None:
+        """Fragments of one block share index and type: texts are joined, what comes once is set."""
+        details = self.reasoning.setdefault("reasoning_details", [])
+        known = details[-1] if details else None
+        if known is None or (known.get("index"), known.get("type")) != (detail.get("index"), detail.get("type")):
+            known = {}
+            details.append(known)
+        for name, value in detail.items():
+            if name in _JOINED and isinstance(value, str):
+                known[name] = (known.get(name) or "") + value
+                self.size += len(value)
+            elif value is not None or name not in known:
+                known[name] = value
+
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        """In order, each with an id of its own: providers have been seen to leave it out or give it twice."""
+        found, taken = [], set[str]()
+        for place in sorted(self._calls):
+            call = {**self._calls[place], "type": "function"}
+            if not isinstance(call.get("id"), str) or not call["id"] or call["id"] in taken:
+                call["id"] = f"call_{uuid.uuid4().hex}"
+            taken.add(call["id"])
+            found.append(call)
+        return found
+
+
+class Frames:
+    """Chunks from the bytes of a gateway stream, however they are cut."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> Iterator[dict[str, Any]]:
+        *whole, self._rest = (self._rest + data).split(b"\n\n")
+        for event in whole:
+            if event.startswith(b"data: {"):
+                try:
+                    yield _decode(event[6:])
+                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                    # One that cannot be read is not what is being waited for.
+                    continue
+
+
+def read_arguments(call: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A call's arguments; None when they are no JSON object."""
+    try:
+        found = json.loads(call["function"]["arguments"] or "{}")
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _deltas(chunk: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for choice in _objects(chunk.get("choices")):
+        if choice.get("index", 0) == 0 and isinstance(choice.get("delta"), Mapping):
+            yield choice["delta"]
+
+
+def _objects(value: Any) -> list[Mapping[str, Any]]:
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []

@@ -1,0 +1,51 @@
+"""The six events of a chat's stream (specification, Agent chat stream), and nothing else."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+from uuid import UUID
+
+import msgspec
+
+from gateway import sse
+
+
+class Event(msgspec.Struct, frozen=True, tag_field="type"):
+    """Encoded as one `data:` line; `type` is its name."""
+
+    last: ClassVar[bool] = False
+
+    def framed(self) -> bytes:
+        return sse.frame(msgspec.json.encode(self))
+
+
+class ConversationCreated(Event, frozen=True, tag="conversation_created"):
+    conversation_id: UUID
+
+
+class TextDelta(Event, frozen=True, tag="text_delta"):
+    content: str
+
+
+class ToolStart(Event, frozen=True, tag="tool_start"):
+    call_id: str
+    name: str
+
+
+class ToolResult(Event, frozen=True, tag="tool_result"):
+    """`content` is JSON text, of a failure `{"error": {type, code, message}}`."""
+
+    call_id: str
+    content: str
+
+
+class Done(Event, frozen=True, tag="done"):
+    last: ClassVar[bool] = True
+
+
+class ErrorEvent(Event, frozen=True, tag="error"):
+    content: str
+    last: ClassVar[bool] = True
+
+
+AnyEvent = ConversationCreated | TextDelta | ToolStart | ToolResult | Done | ErrorEvent

@@ -1,0 +1,60 @@
+"""Keeps the lease of a chat for as long as it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from types import TracebackType
+from typing import Self
+
+from django.conf import settings
+from django.db import Error as DatabaseError
+from django.db import InterfaceError
+
+from agent.errors import RunLostError
+from agent.leases import renew_lease
+from agent.services import Run
+from agent.threads import in_thread
+
+logger = logging.getLogger("agent.chat")
+
+
+class HeldLease:
+    """A context that is broken off with RunLostError when the conversation is not the run's any more."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._lost = False
+
+    async def __aenter__(self) -> Self:
+        owner = asyncio.current_task()
+        if owner is None:
+            raise RuntimeError("a lease is held by a task")
+        self._owner, self._cancelling = owner, owner.cancelling()
+        self._task = asyncio.create_task(self._keep())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        self._task.cancel()
+        # As asyncio.timeout does: only a cancellation of one's own becomes something else.
+        if self._lost and self._owner.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
+            raise RunLostError from error
+
+    async def _keep(self) -> None:
+        sure_until = time.monotonic() + settings.AGENT_LEASE_SECONDS
+        while not self._lost:
+            await asyncio.sleep(settings.AGENT_LEASE_SECONDS / 3)
+            asked_at = time.monotonic()
+            try:
+                held = await in_thread(renew_lease, self._run.conversation_id, self._run.run_id)
+            except (DatabaseError, InterfaceError):
+                # Nobody else can take it either while the database is away.
+                logger.warning("lease.not_renewed conversation_id=%s", self._run.conversation_id)
+                held = asked_at < sure_until
+            else:
+                sure_until = asked_at + settings.AGENT_LEASE_SECONDS
+            self._lost = not held
+        self._owner.cancel()

@@ -1,0 +1,282 @@
+"""The agent's loop: the model is asked, calls tools, and is asked again until it answers (design, section 5, Agent).
+
+Everything is stored as it happens, so that a chat which breaks off at any moment can be gone on with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+
+from agent.asking import Asking, ModelFailedError, caller
+from agent.errors import RunLostError
+from agent.events import AnyEvent, ConversationCreated, Done, ErrorEvent, TextDelta, ToolResult, ToolStart
+from agent.fence import Fence
+from agent.holding import HeldLease
+from agent.instructions import Situation, instructions
+from agent.leases import release_lease
+from agent.limits import (
+    CALLS_PER_STEP,
+    CONTEXT_CHARACTERS,
+    OUTPUT_CHARACTERS,
+    PARALLEL_CALLS,
+    RUN_TOKENS,
+    STEPS,
+)
+from agent.models import Message, MessageState, Role
+from agent.scopes import granted_scopes, require_agent
+from agent.services import NewMessage, Run, add_message
+from agent.threads import in_thread, in_tool_thread, to_the_end
+from agent.tools.base import ToolContext, ToolOutcome
+from agent.tools.output import render
+from agent.tools.registry import ALL, call, offered
+from agent.transcript import transcript
+from core.exception_handler import log_unexpected, translate
+from gateway.runtime import Runtime
+
+logger = logging.getLogger("agent.chat")
+
+Emit = Callable[[AnyEvent], Awaitable[None]]
+
+_KNOWN = frozenset(tool.name for tool in ALL)
+_LOST = "The conversation was deleted, or is going on elsewhere."
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """A user's message that is to be answered. `rows` are the conversation's messages, its own the last of them."""
+
+    run: Run
+    rows: Sequence[Message]
+    project: str
+    model: str
+    actor: str
+    caller_scopes: frozenset[str]
+    now: datetime
+
+
+@dataclass(slots=True)
+class _Used:
+    tokens: int = 0
+    characters: int = 0
+
+
+@dataclass(slots=True)
+class ChatLoop:
+    runtime: Runtime
+    chat: Chat
+    emit: Emit
+    _rows: list[Message] = field(init=False)
+    _fence: Fence = field(default_factory=Fence)
+    _used: _Used = field(default_factory=_Used)
+    _asking: Asking | None = None
+
+    def __post_init__(self) -> None:
+        self._rows = list(self.chat.rows)
+
+    async def run(self) -> None:
+        """Ends with `done` or `error`, unless it is cancelled: then what was said so far is kept, and nothing sent."""
+        chat = self.chat.run
+        started = time.monotonic()
+        outcome = "cancelled"
+        try:
+            if chat.is_new:
+                await self.emit(ConversationCreated(chat.conversation_id))
+            problem = await self._answered()
+            outcome = "failed" if problem else "done"
+            await self.emit(ErrorEvent(problem) if problem else Done())
+        except asyncio.CancelledError:
+            await self._keep_rest(MessageState.CANCELLED, "")
+            raise
+        finally:
+            await to_the_end(release_lease, chat.conversation_id, chat.run_id)
+            logger.info(
+                "chat.ended conversation_id=%s outcome=%s steps=%d tokens=%d seconds=%.1f",
+                chat.conversation_id,
+                outcome,
+                sum(row.role == Role.ASSISTANT for row in self._rows[len(self.chat.rows) :]),
+                self._used.tokens,
+                time.monotonic() - started,
+            )
+
+    async def _answered(self) -> str:
+        """What went wrong, for the user; empty when nothing did."""
+        try:
+            async with asyncio.timeout(settings.AGENT_RUN_SECONDS), HeldLease(self.chat.run):
+                await self._converse()
+        except TimeoutError:
+            problem = f"The agent was stopped: it took longer than {settings.AGENT_RUN_SECONDS:g} seconds."
+        except RunLostError:
+            return _LOST
+        except ModelFailedError as error:
+            problem = str(error)
+        except Exception as error:
+            problem = self._told(error)
+        else:
+            return ""
+        await self._keep_rest(MessageState.FAILED, problem)
+        return problem
+
+    def _told(self, error: Exception) -> str:
+        known = translate(error)
+        if known is not None:
+            return known.message
+        log_unexpected(error, f"conversation:{self.chat.run.conversation_id}")
+        return "The agent failed; the failure is logged."
+
+    async def _converse(self) -> None:
+        for step in range(STEPS + 1):
+            closing = step == STEPS or self._used.tokens > RUN_TOKENS
+            calls = await self._ask(closing=closing)
+            if not calls or closing:
+                return
+            await self._call_tools(calls)
+
+    async def _ask(self, *, closing: bool) -> list[dict[str, Any]]:
+        """One answer of the model, streamed and stored; the calls that it wants."""
+        scopes = await self._scopes()
+        snapshot = await self.runtime.snapshots.project(self.chat.run.project_id)
+        self._asking = asking = Asking(
+            self.runtime,
+            snapshot,
+            caller(actor=self.chat.actor, conversation_id=self.chat.run.conversation_id),
+            self._body(scopes, closing=closing),
+            settings.AGENT_STEP_SECONDS,
+        )
+        async with aclosing(asking.texts(OUTPUT_CHARACTERS - self._used.characters)) as texts:
+            async for text in texts:
+                await self.emit(TextDelta(text))
+        said, calls = asking.said, asking.said.calls
+        self._used.tokens += said.total_tokens
+        self._used.characters += said.size
+        if closing:
+            if calls and not said.text:
+                raise ModelFailedError("The model still wanted to call tools when it had to answer.")
+            calls = []
+        await self._keep(
+            NewMessage(
+                Role.ASSISTANT,
+                content=said.text,
+                tool_calls=calls,
+                reasoning=said.reasoning or None,
+                request_id=asking.request_id,
+            )
+        )
+        self._asking = None
+        return calls
+
+    def _body(self, scopes: frozenset[str], *, closing: bool) -> dict[str, Any]:
+        situation = Situation(self.chat.project, str(self.chat.run.project_id), scopes, self.chat.now)
+        system = instructions(situation, self._fence, closing=closing)
+        messages = transcript(self._rows, self._fence, CONTEXT_CHARACTERS)
+        body: dict[str, Any] = {
+            "model": self.chat.model,
+            "messages": [{"role": "system", "content": system}, *messages],
+        }
+        tools = [
+            {
+                "type": "function",
+                "function": {"name": tool.name, "description": tool.description, "parameters": tool.schema},
+            }
+            for tool in offered(scopes)
+        ]
+        if tools:
+            body["tools"] = tools
+            if closing:
+                # Not without tools: some providers refuse a history of calls then.
+                body["tool_choice"] = "none"
+        return body
+
+    async def _scopes(self) -> frozenset[str]:
+        """Asked before every step: what is withdrawn while the agent works is not read any more."""
+        found = await in_thread(require_agent, self.chat.run.project_id)
+        return granted_scopes(found, self.chat.caller_scopes)
+
+    async def _call_tools(self, calls: list[dict[str, Any]]) -> None:
+        """All at once as far as there is room; each result is told and stored as soon as it is there."""
+        context = ToolContext(self.chat.run.project_id, await self._scopes(), self.chat.now)
+        for made in calls:
+            await self.emit(ToolStart(made["id"], made["function"]["name"]))
+        room = asyncio.Semaphore(PARALLEL_CALLS)
+        tasks = [
+            asyncio.create_task(_result(context, made, room if place < CALLS_PER_STEP else None))
+            for place, made in enumerate(calls)
+        ]
+        try:
+            for task in asyncio.as_completed(tasks):
+                await self._tell(*await task)
+        finally:
+            for one in tasks:
+                one.cancel()
+
+    async def _tell(self, made: dict[str, Any], outcome: ToolOutcome, seconds: float) -> None:
+        name = made["function"]["name"]
+        told = NewMessage(
+            Role.TOOL, content=outcome.content, tool_call_id=made["id"], tool_name=name, is_error=outcome.is_error
+        )
+        await self._keep(told)
+        logger.info(
+            "tool.called conversation_id=%s tool=%s is_error=%s seconds=%.2f",
+            self.chat.run.conversation_id,
+            name if name in _KNOWN else "unknown",
+            outcome.is_error,
+            seconds,
+        )
+        await self.emit(ToolResult(made["id"], outcome.content))
+
+    async def _keep(self, said: NewMessage) -> None:
+        self._rows.append(await to_the_end(add_message, self.chat.run, said))
+
+    async def _keep_rest(self, state: MessageState, problem: str) -> None:
+        """What the model had said when it was broken off. Its calls are not kept: they may be half of what it meant."""
+        asking, self._asking = self._asking, None
+        text = asking.said.text if asking is not None else ""
+        if not text and not problem:
+            return
+        said = NewMessage(
+            Role.ASSISTANT,
+            content=text,
+            state=state,
+            error=problem,
+            request_id=asking.request_id if asking is not None else "",
+        )
+        try:
+            await self._keep(said)
+        except RunLostError:
+            logger.info("chat.lost conversation_id=%s", self.chat.run.conversation_id)
+        except Exception:
+            logger.exception("message.lost conversation_id=%s", self.chat.run.conversation_id)
+
+
+async def _result(
+    context: ToolContext, made: dict[str, Any], room: asyncio.Semaphore | None
+) -> tuple[dict[str, Any], ToolOutcome, float]:
+    """The call, what it gave and how many seconds that took. Without `room` it is one too many."""
+    if room is None:
+        message = f"At most {CALLS_PER_STEP} tools can be called at once; ask again for the others."
+        return made, _refused("too_many_calls", message), 0.0
+    async with room:
+        started = time.monotonic()
+        outcome = await _outcome(context, made["function"]["name"], made["function"]["arguments"])
+        return made, outcome, time.monotonic() - started
+
+
+async def _outcome(context: ToolContext, name: str, arguments: str) -> ToolOutcome:
+    try:
+        async with asyncio.timeout(settings.AGENT_TOOL_SECONDS):
+            return await in_tool_thread(call, context, name, arguments)
+    except TimeoutError:
+        return _refused("tool_timeout", f"The tool gave no result within {settings.AGENT_TOOL_SECONDS:g} seconds.")
+
+
+def _refused(code: str, message: str) -> ToolOutcome:
+    error = {"type": "api_error", "code": code, "message": message}
+    return ToolOutcome(render({"error": error}), is_error=True)

@@ -1,0 +1,42 @@
+"""The chats of this worker, so that it waits for their last words before it closes what they need."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+Application = Callable[[Any, Any, Any], Awaitable[None]]
+
+# The server has cancelled them by then; what is left is a message to store and an event to send.
+_LAST_WORDS_SECONDS = 3.0
+
+_tasks: set[asyncio.Task[Any]] = set()
+
+
+@contextmanager
+def running() -> Iterator[None]:
+    task = asyncio.current_task()
+    if task is None:
+        raise RuntimeError("a chat runs in a task")
+    _tasks.add(task)
+    try:
+        yield
+    finally:
+        _tasks.discard(task)
+
+
+def with_last_words(lifespan: Application) -> Application:
+    """The ASGI lifespan, shut down once the chats have ended."""
+
+    async def waiting(scope: Any, receive: Any, send: Any) -> None:
+        async def received() -> Any:
+            message = await receive()
+            if message["type"] == "lifespan.shutdown" and _tasks:
+                await asyncio.wait(set(_tasks), timeout=_LAST_WORDS_SECONDS)
+            return message
+
+        await lifespan(scope, received, send)
+
+    return waiting

@@ -1,0 +1,140 @@
+"""Stored messages as a model gets them: every call with its result, data fenced, no more than fits.
+
+Any conversation can be told, also one that broke off in the middle. Pure: takes rows, asks no database.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent.deltas import read_arguments
+from agent.fence import Fence
+from agent.models import CALL_ID_CHARACTERS, Message, Role
+
+Told = dict[str, Any]
+
+INTERRUPTED = json.dumps(
+    {
+        "error": {
+            "type": "api_error",
+            "code": "interrupted",
+            "message": "The call was interrupted before it gave a result.",
+        }
+    }
+)
+LEFT_OUT = json.dumps({"left_out": "This result is no longer shown, to save room. Call the tool again if you need it."})
+# What OpenAI takes as the name of a function; a model may have made up another one.
+_NO_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+_NAME_CHARACTERS = 64
+
+
+@dataclass(slots=True)
+class Unit:
+    """What only stands together: a user's words; an answer with the results of its calls, in their order."""
+
+    message: Told
+    results: list[Told] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+
+    @property
+    def is_user(self) -> bool:
+        return bool(self.message["role"] == Role.USER)
+
+    @property
+    def size(self) -> int:
+        return size_of(self.message) + sum(size_of(result) for result in self.results)
+
+    def told(self) -> list[Told]:
+        return [self.message, *self.results]
+
+
+def transcript(rows: Sequence[Message], fence: Fence, characters: int) -> list[Told]:
+    """The messages for the model, at most `characters` of them unless the newest user's words alone are more."""
+    units = trimmed(units_of(rows, fence), fence, characters)
+    return [message for unit in units for message in unit.told()]
+
+
+def units_of(rows: Sequence[Message], fence: Fence) -> list[Unit]:
+    """In order. Results without a call and answers without a word are left out; calls without a result get one."""
+    units: list[Unit] = []
+    given: dict[str, Message] = {}
+    for row in reversed(rows):
+        if row.role == Role.TOOL:
+            given[row.tool_call_id] = row
+        elif row.role == Role.USER:
+            units.append(Unit(_user(row, fence)))
+            given = {}
+        else:
+            if row.content or row.tool_calls:
+                units.append(_answer(row, given, fence))
+            given = {}
+    units.reverse()
+    return units
+
+
+def trimmed(units: Sequence[Unit], fence: Fence, characters: int) -> list[Unit]:
+    """Without what does not fit: first results of earlier questions, the oldest first, then whole turns, then the same
+    within the newest question. Its user's words always stay, and a user's words stand first."""
+    newest = max((place for place, unit in enumerate(units) if unit.is_user), default=0)
+    earlier, current = list(units[:newest]), list(units[newest:])
+    over = sum(unit.size for unit in units) - characters
+    over -= _shorten(earlier, fence, over)
+    while earlier and (over > 0 or not earlier[0].is_user):
+        over -= earlier.pop(0).size
+    over -= _shorten(current, fence, over)
+    while over > 0 and len(current) > 2:
+        over -= current.pop(1).size
+    return earlier + current
+
+
+def _shorten(units: Iterable[Unit], fence: Fence, over: int) -> int:
+    """Takes results out, the oldest first, until `over` characters are saved; returns how many were."""
+    saved = 0
+    for unit in units:
+        for result, source in zip(unit.results, unit.sources, strict=True):
+            if saved >= over:
+                return saved
+            short = fence.around(source, LEFT_OUT)
+            if len(short) < len(result["content"]):
+                saved += len(result["content"]) - len(short)
+                result["content"] = short
+    return saved
+
+
+def size_of(message: Told) -> int:
+    """Characters, as good as."""
+    calls = sum(len(call["function"]["arguments"]) + 100 for call in message.get("tool_calls") or ())
+    reasoning = len(json.dumps(message["reasoning_details"])) if "reasoning_details" in message else 0
+    return len(message["content"] or "") + len(message.get("reasoning_content") or "") + reasoning + calls
+
+
+def _user(row: Message, fence: Fence) -> Told:
+    content = row.content
+    if row.page_context:
+        shown = json.dumps(row.page_context, ensure_ascii=False)
+        content = f"{content}\n\nThe page that I look at:\n{fence.around('page', shown)}"
+    return {"role": "user", "content": content}
+
+
+def _answer(row: Message, given: dict[str, Message], fence: Fence) -> Unit:
+    message: Told = {"role": "assistant", "content": row.content or None, **(row.reasoning or {})}
+    if row.tool_calls:
+        message["tool_calls"] = [_call(call) for call in row.tool_calls]
+    unit = Unit(message)
+    for call in message.get("tool_calls", ()):
+        result, source = given.get(call["id"][:CALL_ID_CHARACTERS]), f"tool:{call['function']['name']}"
+        content = fence.around(source, result.content if result is not None else INTERRUPTED)
+        unit.results.append({"role": "tool", "tool_call_id": call["id"], "content": content})
+        unit.sources.append(source)
+    return unit
+
+
+def _call(call: dict[str, Any]) -> dict[str, Any]:
+    """As it was made, but for what a provider would refuse to read again."""
+    name = _NO_NAME.sub("_", call["function"]["name"])[:_NAME_CHARACTERS] or "unnamed"
+    arguments = call["function"]["arguments"] if read_arguments(call) is not None else ""
+    return {**call, "function": {"name": name, "arguments": arguments or "{}"}}

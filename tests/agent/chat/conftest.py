@@ -1,0 +1,49 @@
+"""Chats over HTTP, with two workers; each test's project has a model of its own that follows its script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.agent.chat.playing import MODEL
+from tests.fakes.scripted import Script, Step
+from tests.gateway.conftest import scripted as scripted
+from tests.gateway.conftest import upstream as upstream
+from tests.gateway.service import PROVIDER_SECRET, Gateway, GatewayService
+
+LEASE_SECONDS = 2.0
+TOOL_SECONDS = 20.0
+RUN_SECONDS = 40.0
+
+Played = Callable[..., tuple[Gateway, Script]]
+
+
+@pytest.fixture(scope="session")
+def service() -> Iterator[GatewayService]:
+    settings = {
+        "AGENT_LEASE_SECONDS": str(LEASE_SECONDS),
+        "AGENT_TOOL_SECONDS": str(TOOL_SECONDS),
+        "AGENT_RUN_SECONDS": str(RUN_SECONDS),
+        "UPSTREAM_FIRST_BYTE_SECONDS": "20",
+        "UPSTREAM_IDLE_SECONDS": "20",
+        "UPSTREAM_TTFT_SECONDS": "20",
+    }
+    with GatewayService(settings=settings) as running:
+        yield running
+        log = running.log.read_text(errors="replace")
+        assert PROVIDER_SECRET not in log
+        assert "Traceback" not in log, log[-4000:]
+
+
+@pytest.fixture
+def played(scripted: Callable[..., tuple[Gateway, Script]], service: GatewayService) -> Played:
+    """A project whose agent's model follows the steps, without retries, and what that model received."""
+
+    def make(*steps: Step, **settings: Any) -> tuple[Gateway, Script]:
+        gateway, script = scripted(*steps)
+        service.set_routing(gateway.project_id, **{"agent_model": MODEL, "retry_enabled": False, **settings})
+        return gateway, script
+
+    return make
