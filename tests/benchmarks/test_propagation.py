@@ -1,0 +1,13 @@
+"""The table of how long changes took."""
+
+from __future__ import annotations
+
+from benchmarks.propagation import table
+
+
+def test_table__changes_seen_and_not__figures_of_the_seen() -> None:
+    found = [float(value) for value in range(1, 101)]
+
+    lines = table({"settings": [*found, None], "keys": [None]}).splitlines()
+
+    assert lines[2:] == ["| settings | 101 | 50 | 95 | 100 | 1 |", "| keys | 1 | - | - | - | 1 |"]
