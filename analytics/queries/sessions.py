@@ -13,8 +13,11 @@ from analytics.queries.session_pages import SessionFilter, find_page
 
 
 @dataclass(frozen=True)
-class SessionRow:
-    """Sums over all requests of a session, whatever part of it a filter found. `users` are those that are named."""
+class SessionSummary:
+    """What a list says: sums over all requests of a session, whatever part of it a filter found.
+
+    `users` are those that are named.
+    """
 
     session_hash: int
     session_id: str
@@ -23,55 +26,63 @@ class SessionRow:
     ended_at: datetime
     request_count: int
     error_count: int
-    cancelled_count: int
     unpriced_count: int
     prompt_tokens: int
     completion_tokens: int
+    cost_usd: Decimal
+
+
+@dataclass(frozen=True)
+class SessionRow(SessionSummary):
+    """And what is said of one session only: lists leave out what they do not show, which is a third of their work."""
+
+    cancelled_count: int
     cache_read_tokens: int
     cache_write_tokens: int
-    cost_usd: Decimal
     latency_sum_ms: int
     models: list[str]
     providers: list[str]
 
 
 # A session has a row per day and user, and more while parts are unmerged, so every figure is an aggregate.
-_SUMS = """
-SELECT
+_SUMMARY = """
     s.session_hash AS session_hash, s.session_id AS session_id,
     arraySort(groupUniqArrayIf(s.user_id, s.user_id != '')) AS users,
     min(s.started_at) AS started_at, max(s.ended_at) AS ended_at,
-    sum(s.requests) AS request_count, sum(s.errors) AS error_count, sum(s.cancelled) AS cancelled_count,
-    sum(s.unpriced) AS unpriced_count,
-    sum(s.prompt_tokens) AS prompt_tokens, sum(s.completion_tokens) AS completion_tokens,
-    sum(s.cache_read_tokens) AS cache_read_tokens, sum(s.cache_write_tokens) AS cache_write_tokens,
-    sum(s.cost_usd) AS cost_usd, sum(s.latency_sum_ms) AS latency_sum_ms,
-    arraySort(groupUniqArrayArray(s.models)) AS models, arraySort(groupUniqArrayArray(s.providers)) AS providers
-FROM session_days AS s
-WHERE s.project_id = {project:UUID}
+    sum(s.requests) AS request_count, sum(s.errors) AS error_count, sum(s.unpriced) AS unpriced_count,
+    sum(s.prompt_tokens) AS prompt_tokens, sum(s.completion_tokens) AS completion_tokens, sum(s.cost_usd) AS cost_usd
 """
-_BY_SESSION = " GROUP BY s.session_hash, s.session_id"
+_REST = """
+    sum(s.cancelled) AS cancelled_count,
+    sum(s.cache_read_tokens) AS cache_read_tokens, sum(s.cache_write_tokens) AS cache_write_tokens,
+    sum(s.latency_sum_ms) AS latency_sum_ms,
+    arraySort(groupUniqArrayArray(s.models)) AS models, arraySort(groupUniqArrayArray(s.providers)) AS providers
+"""
+_OF_PROJECT = "FROM session_days AS s WHERE s.project_id = {project:UUID}"
+_BY_SESSION = "GROUP BY s.session_hash, s.session_id"
 
 
-def list_sessions(project_id: UUID, wanted: SessionFilter, *, limit: int, offset: int) -> tuple[int, list[SessionRow]]:
+def list_sessions(
+    project_id: UUID, wanted: SessionFilter, *, limit: int, offset: int
+) -> tuple[int, list[SessionSummary]]:
     """How many sessions there are, and one page of them, the latest active first."""
     page = find_page(project_id, wanted, limit=limit, offset=offset)
     return page.count, _sums(project_id, page.hashes)
 
 
 def get_session(project_id: UUID, session_id: str) -> SessionRow | None:
-    this = " AND s.session_hash = cityHash64({session:String}) AND s.session_id = {session:String}"
-    sql = f"{_SUMS}{this}{_BY_SESSION}"
+    this = "s.session_hash = cityHash64({session:String}) AND s.session_id = {session:String}"
+    sql = f"SELECT {_SUMMARY}, {_REST} {_OF_PROJECT} AND {this} {_BY_SESSION}"
     rows = client.query(sql, {"project": project_id, "session": session_id}, row=SessionRow, name="sessions.get")
     return rows[0] if rows else None
 
 
-def _sums(project_id: UUID, hashes: Sequence[int]) -> list[SessionRow]:
+def _sums(project_id: UUID, hashes: Sequence[int]) -> list[SessionSummary]:
     """The sessions of these hashes, in this order."""
     if not hashes:
         return []
-    sql = f"{_SUMS} AND s.session_hash IN {{hashes:Array(UInt64)}}{_BY_SESSION}"
+    sql = f"SELECT {_SUMMARY} {_OF_PROJECT} AND s.session_hash IN {{hashes:Array(UInt64)}} {_BY_SESSION}"
     params = {"project": project_id, "hashes": hashes}
-    rows = client.query(sql, params, row=SessionRow, name="sessions.list")
+    rows = client.query(sql, params, row=SessionSummary, name="sessions.list")
     place = {session_hash: number for number, session_hash in enumerate(hashes)}
     return sorted(rows, key=lambda row: (place[row.session_hash], row.session_id))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from analytics.queries.sessions import SessionRow
+from analytics.queries.sessions import SessionRow, SessionSummary
 
 
-def session_entry(row: SessionRow, feedback_score: float | None) -> dict[str, Any]:
+def session_entry(row: SessionSummary, feedback_score: float | None) -> dict[str, Any]:
     """`feedback_score` is the mean of the scores, None without any; `user_id` the first of the users by name."""
     return {
         "session_id": row.session_id,
