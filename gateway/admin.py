@@ -11,6 +11,7 @@ from typing_extensions import override
 from gateway.alerts import admin as alerts_admin  # noqa: F401 - registers itself
 from gateway.forms import GUARDRAIL_FIELDS, GatewaySettingsForm
 from gateway.models import GatewaySettings, SettingsChange
+from gateway.playground import admin as playground_admin  # noqa: F401 - registers itself
 from gateway.services import save_settings
 
 if TYPE_CHECKING:

@@ -208,3 +208,18 @@ class SettingsChange(models.Model):
     @override
     def __str__(self) -> str:
         return f"{', '.join(self.changes)} by {self.actor}"
+
+
+class Playground(models.Model):
+    """The playground's page as the admin lists it. There is no such table: `gateway.playground.admin` shows it."""
+
+    class Meta:
+        managed = False
+        default_permissions = ()
+        permissions = [("use_playground", "Can use the playground")]
+        verbose_name = "playground"
+        verbose_name_plural = "playground"
+
+    @override
+    def __str__(self) -> str:
+        return "playground"

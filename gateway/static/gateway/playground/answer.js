@@ -1,0 +1,146 @@
+// One model's answer: a column that fills while the answer arrives.
+
+import { ApiError } from "./api.js";
+import { byId, element, fromTemplate, partOf, tell } from "./elements.js";
+
+export class Answer {
+  // `result` is the API's once there is one; `refused` the ApiError of a request that was not taken.
+  result = null;
+  refused = null;
+  #abort = new AbortController();
+  #firstAt = 0;
+
+  constructor(model) {
+    this.model = model;
+    this.column = fromTemplate("answer-column");
+    this.part = (name) => partOf(this.column, name);
+    this.part("model").textContent = model;
+    this.part("text").ariaLabel = `Answer of ${model}`;
+    this.column.ariaLabel = model;
+    const stop = this.part("stop");
+    stop.ariaLabel = `Stop ${model}`;
+    stop.addEventListener("click", () => this.stop());
+    byId("results").append(this.column);
+  }
+
+  get succeeded() {
+    return this.result !== null && this.result.error === null;
+  }
+
+  stop() {
+    this.#abort.abort();
+  }
+
+  async run(api, body) {
+    const startedAt = performance.now();
+    this.#say("waiting");
+    try {
+      for await (const event of api.stream("playground", { ...body, model: this.model, stream: true }, this.#abort.signal)) {
+        this.#take(event, startedAt);
+      }
+      this.#end();
+    } catch (error) {
+      this.#fail(error);
+    }
+    this.part("stop").hidden = true;
+    return this;
+  }
+
+  // fastest, cheapest
+  mark(names) {
+    this.part("marks").replaceChildren(...names.map((name) => element("span", {}, name)));
+  }
+
+  #take({ event, data }, startedAt) {
+    if (event === "result") {
+      this.result = JSON.parse(data);
+      return;
+    }
+    if (data === "[DONE]") {
+      this.#say("finishing");
+      return;
+    }
+    const { delta } = JSON.parse(data).choices?.[0] ?? {};
+    const reasoning = delta?.reasoning_content ?? delta?.reasoning;
+    if (!delta?.content && !reasoning) return;
+    if (!this.#firstAt) {
+      this.#firstAt = performance.now();
+      this.#say("answering");
+      this.#figures({ "First token": milliseconds(this.#firstAt - startedAt) });
+    }
+    // As text: a model may write anything.
+    if (delta.content) this.part("text").append(delta.content);
+    if (reasoning) {
+      this.part("reasoning").hidden = false;
+      this.part("reasoning").querySelector("pre").append(reasoning);
+    }
+  }
+
+  #end() {
+    const result = this.result;
+    if (!result) {
+      this.#tellFailure("The connection ended before the answer did.");
+      return;
+    }
+    const { content, tool_calls: calls } = result.response ?? {};
+    if (typeof content === "string") this.part("text").textContent = content;
+    tell(this.part("calls"), calls ? JSON.stringify(calls, null, 2) : "");
+    tell(this.part("warning"), result.warning ?? "");
+    this.#say(result.error ? "failed" : "done");
+    tell(this.part("problem"), result.error ? `${result.error.code}: ${result.error.message}` : "");
+    this.#figures(figuresOf(result));
+    this.#judged(result);
+  }
+
+  #judged({ scores, evaluation }) {
+    const figures = this.part("figures");
+    for (const [name, score] of Object.entries(scores ?? {})) {
+      figures.append(element("dt", {}, name), element("dd", { title: evaluation?.reasons?.[name] ?? "" }, String(score)));
+    }
+    if (evaluation?.error) figures.append(element("dt", {}, "Judge"), element("dd", {}, evaluation.error.message));
+  }
+
+  #fail(error) {
+    if (error.name === "AbortError") {
+      this.#say("stopped");
+      return;
+    }
+    this.refused = error instanceof ApiError ? error : null;
+    this.#tellFailure(this.refused ? `${error.code}: ${error.message}` : "The service could not be reached.");
+  }
+
+  #tellFailure(text) {
+    this.#say("failed");
+    tell(this.part("problem"), text);
+  }
+
+  #say(state) {
+    this.column.dataset.state = state;
+    this.part("state").textContent = state;
+  }
+
+  #figures(figures) {
+    const rows = Object.entries(figures).filter(([, value]) => value !== null);
+    this.part("figures").replaceChildren(
+      ...rows.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]),
+    );
+  }
+}
+
+function figuresOf(result) {
+  const { usage, latency_ms: latency, ttft_ms: first, cost_usd: cost } = result;
+  return {
+    Latency: milliseconds(latency),
+    "First token": first === null ? null : milliseconds(first),
+    Tokens: usage && `${usage.prompt_tokens} + ${usage.completion_tokens}${usage.estimated ? ", estimated" : ""}`,
+    Cost: cost === null ? (usage && "unknown") : `$${dollars(cost)}`,
+    Finish: result.finish_reason,
+    Served: result.provider && `${result.provider}, ${result.model_used}${result.fallback_used ? ", fallback" : ""}`,
+    Prompt: result.prompt_version === null ? null : `version ${result.prompt_version}`,
+    Request: result.request_id,
+  };
+}
+
+const milliseconds = (value) => `${Math.round(value)} ms`;
+
+const dollars = (value) => value.toLocaleString("en", { maximumFractionDigits: 10, useGrouping: false });

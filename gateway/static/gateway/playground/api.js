@@ -1,0 +1,68 @@
+// The management API, as the one who is signed in to the admin.
+
+export class ApiError extends Error {
+  // `details` has messages by field.
+  constructor(status, { code = "", message = `The service answered ${status}.`, details = {} } = {}) {
+    super(message);
+    Object.assign(this, { status, code, details });
+  }
+}
+
+export class Api {
+  constructor(token) {
+    this.token = token;
+    this.project = "";
+  }
+
+  // The answer's JSON.
+  async get(path, query = {}, signal = undefined) {
+    const response = await this.#ask(`${path}?${new URLSearchParams(query)}`, { signal });
+    return response.json();
+  }
+
+  // The events of a stream, as `{event, data}`.
+  async *stream(path, body, signal) {
+    const headers = { "Content-Type": "application/json", "X-CSRFToken": this.token };
+    const response = await this.#ask(path, { method: "POST", body: JSON.stringify(body), headers, signal });
+    yield* events(response.body);
+  }
+
+  async #ask(path, { headers = {}, ...options }) {
+    const response = await fetch(`/api/llm/${path}`, {
+      ...options,
+      headers: { ...headers, "X-Project-Id": this.project },
+      credentials: "same-origin",
+      cache: "no-store",
+    });
+    if (response.ok) return response;
+    throw new ApiError(response.status, await response.json().then((body) => body.error, () => undefined));
+  }
+}
+
+// Server-sent events of a body, whichever way its bytes were cut.
+async function* events(body) {
+  let rest = "";
+  for await (const part of parts(body)) {
+    const blocks = (rest + part).split("\n\n");
+    rest = blocks.pop();
+    for (const block of blocks) {
+      const found = { event: "message", data: [] };
+      for (const line of block.split("\n")) {
+        const [, name, value] = /^(event|data): ?(.*)$/.exec(line) ?? [];
+        if (name === "event") found.event = value;
+        if (name === "data") found.data.push(value);
+      }
+      if (found.data.length) yield { event: found.event, data: found.data.join("\n") };
+    }
+  }
+}
+
+// No `for await` over the body itself: not every browser has it.
+async function* parts(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  try {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value;
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}

@@ -1,0 +1,56 @@
+// Where a refused field is told: beside the field where there is one, else below the form.
+
+import { byId, element, tell } from "./elements.js";
+
+export class FieldProblem extends Error {
+  constructor(field, message) {
+    super(message);
+    this.field = field;
+  }
+}
+
+const PLACES = [
+  [/^prompt_variables\.(.+)$/, (name) => fieldProblem(document.querySelector(`[data-variable="${CSS.escape(name)}"]`))],
+  [/^messages/, () => byId("messages-problem")],
+  [/^(?:model|models|compare_models)$/, () => byId("models-problem")],
+  [/^(?:prompt_config|prompt_version|prompt_variables)$/, () => byId("prompt_config-problem")],
+  [/^(.+)$/, (name) => fieldProblem(document.querySelector(`#playground [name="${CSS.escape(name)}"]`))],
+];
+
+export function clearProblems() {
+  for (const place of document.querySelectorAll("#playground .problem")) tell(place, "");
+  for (const field of document.querySelectorAll("#playground [aria-invalid]")) field.removeAttribute("aria-invalid");
+}
+
+// `details` has messages by field. Returns whether each of them had a place.
+export function tellProblems(details) {
+  const places = Object.entries(details).map(([name, texts]) => tellProblem(name, texts.join(" ")));
+  return places.length > 0 && places.every(Boolean);
+}
+
+export function tellProblem(name, text) {
+  for (const [pattern, find] of PLACES) {
+    const found = pattern.exec(name);
+    const place = found && find(found[1]);
+    if (place) {
+      tell(place, text);
+      return true;
+    }
+  }
+  tell(byId("general-problem"), `${name}: ${text}`);
+  return false;
+}
+
+function fieldProblem(field) {
+  if (!field) return null;
+  const id = `${field.id}-problem`;
+  let place = byId(id);
+  if (!place) {
+    place = element("span", { className: "problem", id });
+    place.setAttribute("role", "alert");
+    field.after(place);
+    field.setAttribute("aria-describedby", id);
+  }
+  field.setAttribute("aria-invalid", "true");
+  return place;
+}

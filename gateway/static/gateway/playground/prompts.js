@@ -1,0 +1,128 @@
+// A version of a managed prompt, and a field for each of its variables by its type.
+
+import { byId, element, option, tell } from "./elements.js";
+import { FieldProblem } from "./problems.js";
+
+const MOST = 1000;
+
+export class Prompts {
+  #configs = [];
+  #versions = [];
+  // What was typed stays for the next version that has a variable of the name.
+  #values = {};
+
+  constructor(api, changed) {
+    this.api = api;
+    this.changed = changed;
+    this.config = byId("config");
+    this.version = byId("version");
+    this.config.addEventListener("change", () => this.#pickConfig("").then(changed));
+    this.version.addEventListener("change", () => {
+      this.#showVersion();
+      changed();
+    });
+    byId("variables").addEventListener("input", () => {
+      this.#values = { ...this.#values, ...this.#typed() };
+      changed();
+    });
+  }
+
+  // What is stored: ids and texts.
+  get state() {
+    return { config: this.config.value, version: this.version.value, values: this.#values };
+  }
+
+  // The configs of the project, and of them the one that was chosen before.
+  async load({ config = "", version = "", values = {} } = {}) {
+    const { project } = this.api;
+    this.#values = values;
+    const { results } = await this.api.get("prompts/configs", { limit: MOST });
+    // The project may have been left meanwhile.
+    if (project !== this.api.project) return;
+    this.#configs = results;
+    const options = results.map(({ id, name }) => option(id, name, id === config));
+    this.config.replaceChildren(option("", "None, messages only"), ...options);
+    await this.#pickConfig(version);
+  }
+
+  // What the request says of the prompt. Throws FieldProblem for a value that is not of its type.
+  get request() {
+    const config = this.#configs.find(({ id }) => id === this.config.value);
+    const version = this.#version;
+    if (!config || !version) return {};
+    const typed = this.#typed();
+    const values = {};
+    for (const { name, type } of version.variables) {
+      if (typed[name] !== "") values[name] = valueOf(name, type, typed[name]);
+    }
+    return { prompt_config: config.name, prompt_version: version.version_number, prompt_variables: values };
+  }
+
+  get suggestedModel() {
+    return this.#version?.model ?? "";
+  }
+
+  get #version() {
+    return this.#versions.find(({ id }) => id === this.version.value);
+  }
+
+  async #pickConfig(version) {
+    const id = this.config.value;
+    this.#versions = [];
+    if (id) {
+      const { results } = await this.api.get(`prompts/configs/${id}/versions`, { limit: MOST });
+      if (id !== this.config.value) return;
+      this.#versions = results;
+    }
+    const wanted = this.#versions.find((row) => row.id === version) ?? this.#versions.find((row) => row.is_active);
+    this.version.replaceChildren(...this.#versions.map((row) => {
+      const active = row.is_active ? ", active" : "";
+      return option(row.id, `${row.version_number}${active}`, row === wanted);
+    }));
+    byId("version-field").hidden = !id;
+    this.#showVersion();
+  }
+
+  #showVersion() {
+    const version = this.#version;
+    byId("prompt-text").hidden = !version;
+    tell(byId("prompt-text").querySelector("pre"), version?.system_prompt ?? "");
+    tell(byId("prompt_config-problem"), "");
+    const fields = (version?.variables ?? []).map((variable, index) => this.#field(variable, `variable-${index}`));
+    byId("variables").replaceChildren(...fields);
+    byId("variables").hidden = fields.length === 0;
+    for (const name of ["temperature", "max_tokens"]) {
+      const own = version?.[name];
+      byId(name).placeholder = own === null || own === undefined ? "not sent" : `${own}, of the prompt`;
+    }
+  }
+
+  #field({ name, type, required }, id) {
+    const label = element("label", { htmlFor: id }, `${name} (${type}${required ? ", required" : ""})`);
+    const input = CONTROLS[type]?.() ?? element("textarea", { rows: 2 });
+    input.id = id;
+    input.dataset.variable = name;
+    input.value = this.#values[name] ?? "";
+    return element("p", { className: "field" }, label, input);
+  }
+
+  #typed() {
+    const fields = byId("variables").querySelectorAll("[data-variable]");
+    return Object.fromEntries([...fields].map((field) => [field.dataset.variable, field.value]));
+  }
+}
+
+const CONTROLS = {
+  number: () => element("input", { inputMode: "decimal" }),
+  boolean: () => element("select", {}, option("", "not given"), option("true", "true"), option("false", "false")),
+};
+
+function valueOf(name, type, text) {
+  if (type === "string") return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    const wanted = type === "number" || type === "boolean" ? `a ${type}` : `JSON of type ${type}`;
+    throw new FieldProblem(`prompt_variables.${name}`, `Has to be ${wanted}.`);
+  }
+}

@@ -1,0 +1,167 @@
+"""The playground's page as its operator uses it, a project with scripted models, and accounts with and without it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import requests
+from playwright.async_api import Locator, Page, expect
+
+from tests.browser.actions import sign_in
+from tests.fakes.scripted import DONE, FINISH, ROLE, USAGE_CHUNK, Script, ScriptedServer, Step, chunk
+from tests.fakes.upstream import Connection, Received
+from tests.live.prompts import Team
+from tests.live.waiting import wait_for
+from tests.patience import PATIENCE_SECONDS
+
+PATH = "/admin/gateway/playground/"
+
+_ACCOUNT = """
+from django.contrib.auth.models import Permission, User
+user = User.objects.create_user("{name}", password="{password}", is_staff=True)
+user.user_permissions.set(Permission.objects.filter(codename__in={permissions}))
+"""
+_PROVIDER = """
+from gateway.models import GatewaySettings
+from integrations.credentials import store_secret
+from integrations.models import ModelPrice, ProviderIntegration
+row = ProviderIntegration(project_id="{project_id}", provider="openai", base_url="{base_url}")
+store_secret(row, "sk-scripted")
+row.save()
+settings = GatewaySettings.objects.get(project_id="{project_id}")
+settings.retry_enabled, settings.judge_model = False, "openai/judge"
+settings.save()
+for model, cost in (("good", "2"), ("better", "1")):
+    ModelPrice.objects.create(project_id="{project_id}", provider="openai", model=model, source="manual",
+                              input_cost_per_1m=cost, output_cost_per_1m=cost)
+"""
+
+
+@dataclass
+class Account:
+    name: str = field(default_factory=lambda: f"operator-{uuid.uuid4().hex[:8]}")
+    password: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+
+@dataclass
+class Stage:
+    """A project whose provider openai is scripted. `user` may use the playground and see requests."""
+
+    team: Team
+    upstream: ScriptedServer
+    user: Account
+
+    @property
+    def url(self) -> str:
+        return self.team.service.base_url + PATH
+
+    def play(self, **steps: Step) -> Script:
+        """What each model does from now on."""
+
+        async def step(request: Received, connection: Connection) -> None:
+            await steps[json.loads(request.body)["model"]](request, connection)
+
+        return self.upstream.play("models", step)
+
+    def manage(self, path: str, **parameters: Any) -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {self.team.api_key}", "X-Project-Id": self.team.project_id}
+        url = f"{self.team.service.base_url}/api/llm/{path}"
+        response = requests.get(url, headers=headers, params=parameters, timeout=30)
+        assert response.status_code == 200, response.text
+        found: dict[str, Any] = response.json()
+        return found
+
+    def kept_requests(self, session_id: str, count: int) -> list[dict[str, Any]]:
+        """Those listed under a session, once there are so many."""
+
+        def listed() -> list[dict[str, Any]] | None:
+            found: list[dict[str, Any]] = self.manage("requests", session_id=session_id)["results"]
+            return found if len(found) >= count else None
+
+        return wait_for(listed, what=f"{count} requests of {session_id}")
+
+
+def make_stage(team: Team, upstream: ScriptedServer) -> Stage:
+    values = {"project_id": team.project_id, "base_url": upstream.base_url("models")}
+    team.command("shell", "--verbosity", "0", "-c", _PROVIDER.format(**values))
+    return Stage(team, upstream, make_account(team, ["use_playground", "view_requests"]))
+
+
+def make_account(team: Team, permissions: list[str]) -> Account:
+    """A member of staff with nothing but these permissions."""
+    account = Account()
+    values = {"name": account.name, "password": account.password, "permissions": permissions}
+    team.command("shell", "--verbosity", "0", "-c", _ACCOUNT.format(**values))
+    return account
+
+
+class PlaygroundPage:
+    def __init__(self, page: Page, stage: Stage) -> None:
+        self.page = page
+        self.stage = stage
+        self.run_button = page.get_by_role("button", name="Run")
+        self.status = page.get_by_role("status")
+        self.chosen = page.get_by_role("list", name="Chosen models").locator("span")
+
+    async def sign_in(self) -> None:
+        await sign_in(self.page, self.stage.team.service.base_url, self.stage.user.name, self.stage.user.password)
+
+    async def open(self) -> None:
+        await self.page.goto(self.stage.url)
+        await self.ready()
+        await self.page.get_by_label("Project", exact=True).select_option(self.stage.team.project_id)
+
+    async def ready(self) -> None:
+        await expect(self.page.locator("#playground[data-ready]")).to_be_visible()
+
+    async def ask(self, text: str, *models: str) -> None:
+        """Fills in the first message and chooses models, by their whole names."""
+        await self.page.get_by_label("Text of message 1").fill(text)
+        await self.choose(*models)
+
+    async def choose(self, *models: str) -> None:
+        for model in models:
+            field = self.page.get_by_role("combobox", name="Add a model")
+            await field.fill(model)
+            await field.press("Enter")
+
+    async def run(self) -> None:
+        await self.run_button.click()
+
+    async def done(self, text: str) -> None:
+        """Waits for the end of a run, and for what the page says about it."""
+        await expect(self.status).to_contain_text(text)
+        await expect(self.run_button).to_be_enabled()
+
+    def answer(self, model: str) -> Locator:
+        return self.page.get_by_role("article", name=model, exact=True)
+
+    def text(self, model: str) -> Locator:
+        return self.page.get_by_label(f"Answer of {model}", exact=True)
+
+    async def figures(self, model: str) -> dict[str, str]:
+        """What the column says beside the answer."""
+        column = self.answer(model)
+        names, values = await column.locator("dt").all_inner_texts(), await column.locator("dd").all_inner_texts()
+        return dict(zip(names, values, strict=True))
+
+
+def gated(before: Iterable[str], gate: threading.Event, after: Iterable[str]) -> Step:
+    """A stream that goes on when the test opens the gate."""
+
+    async def step(request: Received, connection: Connection) -> None:
+        await connection.start_stream()
+        for event in [ROLE, *(chunk({"content": word}) for word in before)]:
+            await connection.send_chunk(event)
+        assert await asyncio.to_thread(gate.wait, PATIENCE_SECONDS)
+        for event in [*(chunk({"content": word}) for word in after), FINISH, USAGE_CHUNK, DONE]:
+            await connection.send_chunk(event)
+        await connection.end_stream()
+
+    return step
