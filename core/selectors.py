@@ -14,3 +14,7 @@ def find_project(named: str) -> Project | None:
     except ValueError:
         by_id = None
     return by_id or Project.objects.filter(name=named).first()
+
+
+def get_project(project_id: UUID) -> Project | None:
+    return Project.objects.filter(pk=project_id).first()

@@ -11,8 +11,8 @@ from rest_framework.utils.encoders import JSONEncoder
 from agent.tools.base import OUTPUT_CHARACTERS
 
 # How long a text and a list within a record may be: the first pair with which a result fits is taken.
-_DETAIL = ((4_000, 100), (2_000, 40), (1_000, 20), (400, 12), (160, 8), (80, 4))
-_LISTED = _DETAIL[2:]
+_DETAIL = ((20_000, 100), (8_000, 100), (4_000, 60), (2_000, 40), (1_000, 20), (400, 12), (160, 8), (80, 4))
+_LISTED = _DETAIL[4:]
 _MOST_KEYS = 100
 _DEEPEST = 16
 

@@ -1,22 +1,73 @@
-"""project:read: facts about the project itself."""
+"""project:read: the project itself, how its gateway is set, and which providers it uses. No secrets."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from agent.tools.base import NoArguments, Tool, ToolContext
+from agent.tools.pages import PageArguments, listed, page_of
 from core.errors import NotFoundError
-from core.models import Project
+from core.keys import project_keys
+from core.pagination import Listing
+from core.selectors import get_project
+from gateway.serializers import settings_body
+from gateway.services import current_settings
+from integrations.models import ProviderIntegration
+from integrations.selectors import enabled_credentials, project_integrations
+from integrations.serializers import OPTIONS, IntegrationSerializer
 
 SCOPE = "project:read"
 
+_BUDGETS = ("monthly_budget_usd", "session_budget_usd", "budget_hard_stop", "rate_limit_rpm", "rate_limit_tpm")
+# What of an integration is neither a credential nor the tail of one.
+_INTEGRATION = ("provider", "enabled", "usable", "last_test", "created_at", "updated_at", *OPTIONS)
 
-def _get_project(context: ToolContext, arguments: NoArguments) -> Mapping[str, Any]:
-    row = Project.objects.filter(pk=context.project_id).first()
-    if row is None:
+
+def _get_project(context: ToolContext, arguments: NoArguments) -> dict[str, Any]:
+    project = get_project(context.project_id)
+    if project is None:
         raise NotFoundError("There is no such project.", code="project_not_found")
-    return {"id": row.pk, "name": row.name, "created_at": row.created_at}
+    settings = settings_body(current_settings(context.project_id))
+    keys = project_keys(context.project_id)
+    return {
+        "id": project.pk,
+        "name": project.name,
+        "created_at": project.created_at,
+        "enabled_providers": sorted({item.provider for item in enabled_credentials(context.project_id)}),
+        "api_key_count": len(keys),
+        "expired_api_key_count": sum(key.expired(context.now) for key in keys),
+        "budgets": {name: settings[name] for name in _BUDGETS},
+        "preferred_models": settings["preferred_models"],
+        "agent_scopes": settings["agent_scopes"],
+    }
+
+
+def _get_settings(context: ToolContext, arguments: NoArguments) -> dict[str, Any]:
+    found = settings_body(current_settings(context.project_id))
+    return {**found, "alert_webhook_url": _place(found["alert_webhook_url"])}
+
+
+def _list_integrations(context: ToolContext, arguments: PageArguments) -> dict[str, Any]:
+    rows, page = project_integrations(context.project_id), page_of(arguments)
+    shown = [_integration(row) for row in rows[page.offset : page.offset + page.limit]]
+    return listed(Listing(rows.count(), shown), page)
+
+
+def _integration(row: ProviderIntegration) -> dict[str, Any]:
+    shown = IntegrationSerializer(row).data
+    return {**{name: shown[name] for name in _INTEGRATION if name in shown}, "base_url": _place(row.base_url)}
+
+
+def _place(url: str) -> str:
+    """Scheme and host: the rest of an address often is a credential."""
+    if not url:
+        return ""
+    try:
+        parts = urlsplit(url)
+        return f"{parts.scheme}://{parts.hostname or ''}/…"
+    except ValueError:
+        return "…"
 
 
 TOOLS: tuple[Tool, ...] = (
@@ -24,8 +75,33 @@ TOOLS: tuple[Tool, ...] = (
         name="get_project",
         scope=SCOPE,
         title="Project",
-        description="The project this conversation is about: its id, name and when it was created.",
+        description=(
+            "The project this conversation is about: name, when it was made, enabled providers, number of API keys,"
+            " budgets and limits that are set (null: not set), preferred models and what the agent may read."
+        ),
         arguments=NoArguments,
         run=_get_project,
+    ),
+    Tool(
+        name="get_gateway_settings",
+        scope=SCOPE,
+        title="Gateway settings",
+        description=(
+            "All settings of the project's gateway: retries, fallback, limits, budgets, guardrails, cache, logging and"
+            " the agent. Addresses are shortened to their host."
+        ),
+        arguments=NoArguments,
+        run=_get_settings,
+    ),
+    Tool(
+        name="list_integrations",
+        scope=SCOPE,
+        title="Provider integrations",
+        description=(
+            "The providers the project has set up: whether each is enabled and usable, region and other options, and"
+            " what its last test found. Never a credential."
+        ),
+        arguments=PageArguments,
+        run=_list_integrations,
     ),
 )

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agent.tools import project
+from agent.tools import billing, llm, observability, project
 from agent.tools.arguments import read_arguments
 from agent.tools.base import OUTPUT_CHARACTERS, Tool, ToolContext, ToolOutcome
 from agent.tools.output import render
@@ -15,7 +15,7 @@ from core.exception_handler import error_body, log_unexpected, translate
 
 logger = logging.getLogger("agent.tools")
 
-ALL: tuple[Tool, ...] = (*project.TOOLS,)
+ALL: tuple[Tool, ...] = (*project.TOOLS, *llm.TOOLS, *observability.TOOLS, *billing.TOOLS)
 
 _BY_NAME: Mapping[str, Tool] = {tool.name: tool for tool in ALL}
 _SHOWN_NAME = 80

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -11,18 +12,17 @@ _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number"}
 
 
 @cache
-def _components(arguments: type[msgspec.Struct]) -> dict[str, Any]:
-    schema = msgspec.json.schema(arguments)
-    found: dict[str, Any] = schema["$defs"][arguments.__name__]
-    return found
+def _described(arguments: type[msgspec.Struct]) -> dict[str, Any]:
+    return msgspec.json.schema(arguments)
 
 
 def schema_of(arguments: type[msgspec.Struct]) -> dict[str, Any]:
-    """Of an object without references: nothing is nested, and null stands for leaving a field out."""
-    found = _components(arguments)
+    """Of an object without references: enumerations stand where they are used, null for leaving a field out."""
+    definitions = _described(arguments)["$defs"]
+    found = definitions[arguments.__name__]
     return {
         "type": "object",
-        "properties": {name: _plain(field) for name, field in found["properties"].items()},
+        "properties": {name: _plain(field, definitions) for name, field in found["properties"].items()},
         "required": list(found["required"]),
         "additionalProperties": False,
     }
@@ -34,15 +34,16 @@ def choices_of(arguments: type[msgspec.Struct], field: str) -> list[Any]:
     return found
 
 
-def _plain(field: dict[str, Any]) -> dict[str, Any]:
-    options = [option for option in field.get("anyOf", []) if option.get("type") != "null"]
-    chosen = dict(options[0]) if len(options) == 1 else dict(field)
-    if "enum" in chosen and "type" not in chosen:
-        chosen["type"] = _TYPES[type(chosen["enum"][0])]
+def _plain(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    plain = {name: value for name, value in field.items() if name not in ("anyOf", "$ref", "default", "title")}
+    for option in field.get("anyOf", []):
+        if option.get("type") != "null":
+            plain |= _plain(option, definitions)
+    if "$ref" in field:
+        plain = {**_plain(definitions[field["$ref"].rpartition("/")[2]], definitions), **plain}
+    if "enum" in plain:
+        plain.setdefault("type", _TYPES[type(plain["enum"][0])])
     # An empty default says no more than that the field can be left out.
-    default = field.get("default")
-    if default not in (None, "", []):
-        chosen["default"] = default
-    else:
-        chosen.pop("default", None)
-    return chosen
+    if field.get("default") not in (None, "", []):
+        plain["default"] = field["default"]
+    return plain

@@ -7,8 +7,10 @@ from uuid import UUID
 
 from analytics.queries.feedback import feedback_days
 from analytics.queries.scores import ScoreFilter, score_figures
+from analytics.queries.session_requests import list_session_requests
 from analytics.serializers.score_metrics import feedback_day_entry, score_figures_entry
-from core.pagination import Listing, Page
+from core.errors import NotFoundError
+from core.pagination import MAXIMUM_LIMIT, Listing, Page
 
 
 def score_metrics(project_id: UUID, wanted: ScoreFilter, group_by: str, page: Page) -> Listing:
@@ -20,3 +22,11 @@ def score_metrics(project_id: UUID, wanted: ScoreFilter, group_by: str, page: Pa
 def feedback_metrics(project_id: UUID, start: datetime, end: datetime, page: Page) -> Listing:
     count, days = feedback_days(project_id, start, end, limit=page.limit, offset=page.offset)
     return Listing(count, [feedback_day_entry(day) for day in days], {"start_date": start, "end_date": end})
+
+
+def session_request_ids(project_id: UUID, session_id: str) -> list[str]:
+    """Of the session's first MAXIMUM_LIMIT requests, to look for their scores. Raises NotFoundError."""
+    found = list_session_requests(project_id, session_id, limit=MAXIMUM_LIMIT, offset=0)
+    if found is None:
+        raise NotFoundError("There is no such session in this project.", code="session_not_found")
+    return [str(row.request_id) for row in found[1]]

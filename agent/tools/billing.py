@@ -1,0 +1,153 @@
+"""billing:read: what was spent, on what, and what is left."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from agent.tools.base import Arguments, NoArguments, Tool, ToolContext
+from agent.tools.fields import ID_CHARACTERS, SessionId
+from agent.tools.pages import PagedRangeArguments, RangeArguments, listed, page_of
+from agent.tools.ranges import wanted_range
+from analytics.answers import metrics
+from analytics.queries.users import get_user
+from analytics.serializers.metrics import user as user_figures
+from core.errors import NotFoundError, ServiceUnavailableError
+from gateway.services import current_settings
+from gateway.usage import recent_forecast, usage_of
+
+SCOPE = "billing:read"
+
+_PLACES = 10
+_USER_FIELDS = (
+    "user_id", "request_count", "session_count", "prompt_tokens", "completion_tokens", "cache_read_tokens",
+    "cache_write_tokens", "total_tokens", "total_cost_usd", "unpriced_request_count", "models_used", "first_seen",
+    "last_seen",
+)  # fmt: skip
+
+
+class SessionSpend(Arguments, kw_only=True, frozen=True):
+    session_id: SessionId
+
+
+class UserSpend(RangeArguments, kw_only=True, frozen=True):
+    user_id: Annotated[str, Meta(min_length=1, max_length=ID_CHARACTERS, description="Id of an end user, exactly.")]
+
+
+def _daily_costs(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
+    wanted, page = wanted_range(context, arguments), page_of(arguments)
+    found = listed(metrics.daily_costs(context.project_id, wanted, page), page)
+    # A sum that a model need not make itself, over the whole range and not the page.
+    total = metrics.model_costs(context.project_id, wanted, page).more["total_cost_usd"]
+    return {**found, "total_cost_usd": total}
+
+
+def _model_costs(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
+    wanted, page = wanted_range(context, arguments), page_of(arguments)
+    return listed(metrics.model_costs(context.project_id, wanted, page), page)
+
+
+def _budget_status(context: ToolContext, arguments: NoArguments) -> dict[str, Any]:
+    found = usage_of(context.project_id, "", context.now)
+    settings = current_settings(context.project_id)
+    spent = found["month"]["spent_usd"]
+    return {
+        **found,
+        "budget_alert_enabled": settings.budget_alert_enabled,
+        "session_budget_usd": None if settings.session_budget_usd is None else float(settings.session_budget_usd),
+        "forecasts": [
+            {
+                "method": "linear on the days of this month so far; the first day counts as a whole one",
+                "forecast_usd": found["month"]["forecast_usd"],
+            },
+            {
+                "method": "spent so far, and for the rest of the month the average of the last 7 days",
+                "forecast_usd": _recent_forecast(context, Decimal(str(spent))),
+            },
+        ],
+    }
+
+
+def _recent_forecast(context: ToolContext, spent: Decimal) -> float | None:
+    """None while the request log does not answer: the other figures may be known without it."""
+    try:
+        return round(float(recent_forecast(context.project_id, spent, context.now)), _PLACES)
+    except ServiceUnavailableError:
+        return None
+
+
+def _session_spend(context: ToolContext, arguments: SessionSpend) -> dict[str, Any]:
+    found: dict[str, Any] = usage_of(context.project_id, arguments.session_id, context.now)["session"]
+    return found
+
+
+def _user_spend(context: ToolContext, arguments: UserSpend) -> dict[str, Any]:
+    wanted = wanted_range(context, arguments)
+    row = get_user(context.project_id, arguments.user_id, wanted.start, wanted.end)
+    if row is None:
+        raise NotFoundError("This user made no request in the range.", code="user_not_found")
+    figures = user_figures(row)
+    return {
+        "start_date": wanted.start,
+        "end_date": wanted.end,
+        **{name: figures[name] for name in _USER_FIELDS},
+    }
+
+
+TOOLS: tuple[Tool, ...] = (
+    Tool(
+        name="list_daily_costs",
+        scope=SCOPE,
+        title="Cost per day",
+        description=(
+            "Cost, requests and tokens per UTC day, the latest first, and total_cost_usd of the whole range. By default"
+            " of the last 30 days; period=this_week for the week so far."
+        ),
+        arguments=PagedRangeArguments,
+        run=_daily_costs,
+    ),
+    Tool(
+        name="list_model_costs",
+        scope=SCOPE,
+        title="Cost per model",
+        description=(
+            "Cost per model, the dearest first, with its percentage of all spend, requests and tokens, and"
+            " total_cost_usd of all models. By default of the last 30 days."
+        ),
+        arguments=PagedRangeArguments,
+        run=_model_costs,
+    ),
+    Tool(
+        name="get_budget_status",
+        scope=SCOPE,
+        title="Budgets",
+        description=(
+            "Budgets and rate limits as they stand now: spent, reserved and remaining of the month's budget, requests"
+            " and tokens used of this minute's limits, the budget of a session, and two forecasts of the spend at the"
+            " end of the month, each saying what it assumes. A budget or limit that is null is not set."
+        ),
+        arguments=NoArguments,
+        run=_budget_status,
+    ),
+    Tool(
+        name="get_session_spend",
+        scope=SCOPE,
+        title="Spend of a session",
+        description="What one session has spent, has reserved, and has left of the budget of a session.",
+        arguments=SessionSpend,
+        run=_session_spend,
+    ),
+    Tool(
+        name="get_user_spend",
+        scope=SCOPE,
+        title="Spend of a user",
+        description=(
+            "What one end user cost in a range of time, by default the last 30 days: cost, requests, sessions, tokens"
+            " and models used. list_user_metrics has the dearest users."
+        ),
+        arguments=UserSpend,
+        run=_user_spend,
+    ),
+)

@@ -1,0 +1,105 @@
+"""Which models can be asked, and what they cost."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from agent.tools.base import Arguments, Tool, ToolContext
+from agent.tools.llm.scope import SCOPE
+from agent.tools.pages import PageArguments, chosen, filtered, listed, listed_rows, page_of
+from core.errors import NotFoundError
+from core.pagination import Listing
+from gateway.models_list import models_list
+from integrations.errors import PriceNotFoundError
+from integrations.models import PriceSource
+from integrations.pricing.entries import MODEL_LENGTH
+from integrations.pricing.filters import PriceFilter
+from integrations.pricing.selectors import applied_price, project_prices
+from integrations.pricing.serializers import PriceSerializer
+from integrations.registry import is_known
+from integrations.selectors import enabled_credentials
+
+_PROVIDER_CHARACTERS = 50
+
+
+class ListModels(PageArguments, kw_only=True, frozen=True):
+    enabled_only: Annotated[bool, Meta(description="Whether to leave out what no enabled provider serves.")] = True
+
+
+class ListPrices(PageArguments, kw_only=True, frozen=True):
+    search: Annotated[str, Meta(max_length=200, description="Only with this text in model or provider.")] = ""
+    provider: Annotated[
+        str, Meta(max_length=_PROVIDER_CHARACTERS, description="Only of this provider, e.g. anthropic.")
+    ] = ""
+    source: Annotated[
+        PriceSource | None, Meta(description="Only from this catalog, or only those set by hand (manual).")
+    ] = None
+
+
+class OnePrice(Arguments, kw_only=True, frozen=True):
+    provider: Annotated[str, Meta(min_length=1, max_length=_PROVIDER_CHARACTERS, description="E.g. openai.")]
+    model: Annotated[str, Meta(min_length=1, max_length=MODEL_LENGTH, description="Name of the model.")]
+
+
+def _list_models(context: ToolContext, arguments: ListModels) -> dict[str, Any]:
+    providers = {credentials.provider for credentials in enabled_credentials(context.project_id)}
+    found = [entry for entry in models_list(providers)["data"] if entry["enabled"] or not arguments.enabled_only]
+    page = page_of(arguments)
+    return listed(Listing(len(found), page.of(found)), page)
+
+
+def _list_prices(context: ToolContext, arguments: ListPrices) -> dict[str, Any]:
+    prices = project_prices(context.project_id)
+    if arguments.provider:
+        if not is_known(arguments.provider):
+            raise NotFoundError("There is no such provider.", code="provider_not_found")
+        prices = prices.filter(provider=arguments.provider)
+    rows = filtered(PriceFilter, chosen(arguments, ["search", "source"]), prices)
+    return listed_rows(rows, PriceSerializer, page_of(arguments))
+
+
+def _get_price(context: ToolContext, arguments: OnePrice) -> dict[str, Any]:
+    known = is_known(arguments.provider)
+    row = applied_price(context.project_id, arguments.provider, arguments.model) if known else None
+    if row is None:
+        raise PriceNotFoundError("No price of this model is known.")
+    return dict(PriceSerializer(row).data)
+
+
+TOOLS: tuple[Tool, ...] = (
+    Tool(
+        name="list_models",
+        scope=SCOPE,
+        title="Models",
+        description=(
+            "The prefixes of model names that the gateway routes, with the provider each belongs to and whether the"
+            " project has it enabled. What models were really used: list_model_metrics."
+        ),
+        arguments=ListModels,
+        run=_list_models,
+    ),
+    Tool(
+        name="list_prices",
+        scope=SCOPE,
+        title="Prices",
+        description=(
+            "Prices of models in US dollars per 1,000,000 tokens: input, output, cache read and cache write, as decimal"
+            " text; by provider and model. A price set by hand for the project replaces the catalogs' one."
+        ),
+        arguments=ListPrices,
+        run=_list_prices,
+    ),
+    Tool(
+        name="get_price",
+        scope=SCOPE,
+        title="Price of a model",
+        description=(
+            "The price that requests for one model are counted by, in US dollars per 1,000,000 tokens; a name with a"
+            " date may be priced by the entry without it."
+        ),
+        arguments=OnePrice,
+        run=_get_price,
+    ),
+)

@@ -1,0 +1,162 @@
+"""The request log: listed, searched, and one request with its bodies."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from msgspec import Meta
+
+from agent.tools.base import Arguments, Tool, ToolContext
+from agent.tools.fields import ID_CHARACTERS, OfModel, OfProvider, OfSession, OfUser, RequestId
+from agent.tools.llm.scope import SCOPE
+from agent.tools.pages import DEFAULT_LIMIT, Limit, PagedRangeArguments, RangeArguments, chosen, listed, page_of
+from agent.tools.ranges import wanted_dates
+from analytics.answers import requests as answers
+from analytics.contracts import Outcome
+from analytics.queries.search import search
+from analytics.request_parameters import MAXIMUM_QUERY, RequestParameters, SearchBody
+from analytics.serializers.search import search_results
+
+_MOST_32 = 2**32 - 1
+_MOST_USD = 99_999_999
+_PLACES = 10
+
+_Milliseconds = Annotated[int, Meta(ge=0, le=_MOST_32)]
+_Dollars = Annotated[float, Meta(ge=0, le=_MOST_USD)]
+_NAMES = (
+    "outcome", "status_code", "session_id", "user_id", "model", "requested_model", "provider", "error_type",
+    "error_code", "source", "prompt_config_id", "prompt_version", "rollout_id", "variant", "min_latency_ms",
+    "max_latency_ms", "min_cost_usd", "max_cost_usd",
+)  # fmt: skip
+
+
+class ListRequests(PagedRangeArguments, kw_only=True, frozen=True):
+    outcome: Annotated[
+        Outcome | None,
+        Meta(description="error for failed requests; interrupted: the worker died; cancelled: the client left."),
+    ] = None
+    status_code: Annotated[
+        Annotated[int, Meta(ge=0, le=999)] | None, Meta(description="Only with this HTTP status.")
+    ] = None
+    session_id: OfSession = ""
+    user_id: OfUser = ""
+    model: OfModel = ""
+    requested_model: Annotated[
+        str, Meta(max_length=ID_CHARACTERS, description="Only where the client asked for this model, e.g. auto.")
+    ] = ""
+    provider: OfProvider = ""
+    error_type: Annotated[str, Meta(max_length=ID_CHARACTERS, description="Only errors of this type.")] = ""
+    error_code: Annotated[
+        str, Meta(max_length=ID_CHARACTERS, description="Only errors of this code, e.g. provider_timeout.")
+    ] = ""
+    source: Annotated[
+        str, Meta(max_length=ID_CHARACTERS, description="Only made by this part: gateway, playground, judge, agent.")
+    ] = ""
+    prompt_config_id: Annotated[UUID | None, Meta(description="Only served with this prompt config.")] = None
+    prompt_version: Annotated[
+        Annotated[int, Meta(ge=0, le=_MOST_32)] | None, Meta(description="Only with this version number of the prompt.")
+    ] = None
+    rollout_id: Annotated[UUID | None, Meta(description="Only of this rollout.")] = None
+    variant: Annotated[
+        str, Meta(max_length=ID_CHARACTERS, description="Only of this arm of a rollout: target or baseline.")
+    ] = ""
+    min_latency_ms: Annotated[_Milliseconds | None, Meta(description="Only slower ones, e.g. 5000.")] = None
+    max_latency_ms: Annotated[_Milliseconds | None, Meta(description="Only faster ones.")] = None
+    min_cost_usd: Annotated[_Dollars | None, Meta(description="Only dearer ones, in US dollars.")] = None
+    max_cost_usd: Annotated[_Dollars | None, Meta(description="Only cheaper ones, in US dollars.")] = None
+
+
+class OneRequest(Arguments, kw_only=True, frozen=True):
+    request_id: RequestId
+    include_bodies: Annotated[
+        bool, Meta(description="Whether to return the whole request and response as they went over the wire.")
+    ] = True
+
+
+class SearchRequests(RangeArguments, kw_only=True, frozen=True):
+    query: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=MAXIMUM_QUERY,
+            description=(
+                'Words, and phrases in double quotes, that must all occur: refund "order number". Letter case does not'
+                " matter."
+            ),
+        ),
+    ]
+    limit: Limit = DEFAULT_LIMIT
+    model: OfModel = ""
+    user_id: OfUser = ""
+    session_id: OfSession = ""
+
+
+def _list_requests(context: ToolContext, arguments: ListRequests) -> dict[str, Any]:
+    values = {name: _plain(value) for name, value in chosen(arguments, _NAMES).items()}
+    page = page_of(arguments)
+    wanted = RequestParameters(data={**values, **wanted_dates(context, arguments)}).wanted()
+    return listed(answers.requests(context.project_id, wanted, page), page)
+
+
+def _plain(value: Any) -> str:
+    return f"{value:.{_PLACES}f}" if isinstance(value, float) else str(value)
+
+
+def _get_request(context: ToolContext, arguments: OneRequest) -> dict[str, Any]:
+    found = answers.request(context.project_id, arguments.request_id)
+    if arguments.include_bodies:
+        return found
+    return {name: value for name, value in found.items() if name not in ("request", "response")}
+
+
+def _search_requests(context: ToolContext, arguments: SearchRequests) -> dict[str, Any]:
+    dates = wanted_dates(context, arguments)
+    values = {
+        **chosen(arguments, ["query", "limit", "model", "user_id", "session_id"]),
+        **{name.replace("_date", "_time"): text for name, text in dates.items()},
+    }
+    wanted, limit = SearchBody(data=values).wanted()
+    found = search_results(search(context.project_id, wanted, limit=limit))
+    if not found["has_more"]:
+        return found
+    oldest = found["results"][-1]["created_at"]
+    return {**found, "older": f"The same again with end_date before {oldest.isoformat()} finds older ones."}
+
+
+TOOLS: tuple[Tool, ...] = (
+    Tool(
+        name="list_requests",
+        scope=SCOPE,
+        title="Requests",
+        description=(
+            "List model requests, the newest first, narrowed by any of the filters. For failures give outcome=error,"
+            " for slow requests min_latency_ms, for dear ones min_cost_usd. Each has outcome, error, model, tokens,"
+            " cost, latency, attempts and the beginning of prompt and completion."
+        ),
+        arguments=ListRequests,
+        run=_list_requests,
+    ),
+    Tool(
+        name="get_request",
+        scope=SCOPE,
+        title="Request",
+        description=(
+            "One request in full: messages sent and answer received (long ones cut), error, attempts at providers,"
+            " verdicts of guardrails, and its scores."
+        ),
+        arguments=OneRequest,
+        run=_get_request,
+    ),
+    Tool(
+        name="search_requests",
+        scope=SCOPE,
+        title="Search",
+        description=(
+            "Find requests by text in prompts and completions, the newest first, with the text around the match. Use it"
+            " to find the session or user that said something: each result names both."
+        ),
+        arguments=SearchRequests,
+        run=_search_requests,
+    ),
+)

@@ -1,0 +1,90 @@
+"""Rollouts, and how their target does against their baseline."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from msgspec import Meta
+
+from agent.tools.base import Arguments, Tool, ToolContext
+from agent.tools.llm.scope import SCOPE
+from agent.tools.pages import PageArguments, chosen, filtered, listed_rows, page_of
+from rollouts.filters import RolloutFilter
+from rollouts.metrics import compare
+from rollouts.models import Mode
+from rollouts.selectors import get_rollout, list_rollouts
+from rollouts.serializers import RolloutDetailSerializer, RolloutSerializer, comparison
+from rollouts.states import Status
+
+# What a transition rested on, in short: all figures of one are a page by themselves.
+_FIGURES = ("status", "decision", "reason", "explanation")
+
+
+class ListRollouts(PageArguments, kw_only=True, frozen=True):
+    config_id: Annotated[UUID | None, Meta(description="Only of this prompt config.")] = None
+    status: Annotated[Status | None, Meta(description="Only in this state.")] = None
+    mode: Annotated[Mode | None, Meta(description="Only those moved by people, or only by the automatic verdict.")] = (
+        None
+    )
+
+
+class OneRollout(Arguments, kw_only=True, frozen=True):
+    rollout_id: Annotated[UUID, Meta(description="Id of the rollout, as list_rollouts tells it.")]
+
+
+def _list_rollouts(context: ToolContext, arguments: ListRollouts) -> dict[str, Any]:
+    values = chosen(arguments, ["config_id", "status", "mode"])
+    return listed_rows(
+        filtered(RolloutFilter, values, list_rollouts(context.project_id)), RolloutSerializer, page_of(arguments)
+    )
+
+
+def _get_rollout(context: ToolContext, arguments: OneRollout) -> dict[str, Any]:
+    found = RolloutDetailSerializer(get_rollout(context.project_id, arguments.rollout_id)).data
+    return {**found, "transitions": [_short(transition) for transition in found["transitions"]]}
+
+
+def _short(transition: dict[str, Any]) -> dict[str, Any]:
+    figures = transition["figures"] or {}
+    return {**transition, "figures": {name: figures[name] for name in _FIGURES if name in figures}}
+
+
+def _get_metrics(context: ToolContext, arguments: OneRollout) -> dict[str, Any]:
+    rollout = get_rollout(context.project_id, arguments.rollout_id)
+    return comparison(rollout, compare(rollout))
+
+
+TOOLS: tuple[Tool, ...] = (
+    Tool(
+        name="list_rollouts",
+        scope=SCOPE,
+        title="Rollouts",
+        description=(
+            "List rollouts (staged A/B tests of a prompt version against the one before), the newest first, with state,"
+            " stage, share of traffic and the latest verdict in short. Give status=running for those going on."
+        ),
+        arguments=ListRollouts,
+        run=_list_rollouts,
+    ),
+    Tool(
+        name="get_rollout",
+        scope=SCOPE,
+        title="Rollout",
+        description="One rollout with its stages and everything that happened to it: who moved it, when and why.",
+        arguments=OneRollout,
+        run=_get_rollout,
+    ),
+    Tool(
+        name="get_rollout_metrics",
+        scope=SCOPE,
+        title="Rollout metrics",
+        description=(
+            "Target against baseline: requests, error rate, latency, cost, the verdict per metric with its explanation,"
+            " overall_status (passing, failing, inconclusive) and the decision (promote, roll_back, wait). Ask this"
+            " before saying whether a rollout is safe to promote."
+        ),
+        arguments=OneRollout,
+        run=_get_metrics,
+    ),
+)

@@ -1,0 +1,129 @@
+"""Scores of requests, feedback on sessions, and figures about both."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from agent.tools.base import Tool, ToolContext
+from agent.tools.fields import OfSession, SessionId
+from agent.tools.llm.scope import SCOPE
+from agent.tools.pages import (
+    PageArguments,
+    PagedRangeArguments,
+    chosen,
+    filtered,
+    listed,
+    listed_rows,
+    page_of,
+)
+from agent.tools.ranges import wanted_dates, wanted_range
+from analytics import selectors
+from analytics.answers import scores as answers
+from analytics.filters import ScoreFilter
+from analytics.models import EVALUATOR_CHARACTERS, REQUEST_ID_CHARACTERS, SCORE_NAME_CHARACTERS, ScoreType
+from analytics.serializers.feedback import FeedbackSerializer
+from analytics.serializers.score_metrics import ScoreMetricsParameters
+from analytics.serializers.scores import ScoreSerializer
+
+_NAMES = ("score_name", "score_type", "evaluator_type")
+
+_Name = Annotated[str, Meta(max_length=SCORE_NAME_CHARACTERS, description="Only scores of this name, e.g. relevance.")]
+_Kind = Annotated[ScoreType | None, Meta(description="Only scores of this type.")]
+_Evaluator = Annotated[
+    str,
+    Meta(max_length=EVALUATOR_CHARACTERS, description="Only by this kind of evaluator: human, llm_judge, code, user."),
+]
+
+
+class ListScores(PagedRangeArguments, kw_only=True, frozen=True):
+    request_id: Annotated[str, Meta(max_length=REQUEST_ID_CHARACTERS, description="Only of this request.")] = ""
+    session_id: OfSession = ""
+    score_name: _Name = ""
+    score_type: _Kind = None
+    evaluator_type: _Evaluator = ""
+
+
+class ScoreMetrics(PagedRangeArguments, kw_only=True, frozen=True):
+    group_by: Annotated[
+        Literal["none", "model", "prompt_version", "variant", "evaluator_type"],
+        Meta(description="What to compare: models, prompt versions, arms of rollouts or kinds of evaluators."),
+    ] = "none"
+    score_name: _Name = ""
+    score_type: _Kind = None
+    evaluator_type: _Evaluator = ""
+
+
+class SessionFeedback(PageArguments, kw_only=True, frozen=True):
+    session_id: SessionId
+
+
+def _list_scores(context: ToolContext, arguments: ListScores) -> dict[str, Any]:
+    values = {**chosen(arguments, (*_NAMES, "request_id")), **wanted_dates(context, arguments)}
+    rows = filtered(ScoreFilter, values, selectors.list_scores(context.project_id))
+    if arguments.session_id:
+        rows = rows.filter(request_id__in=answers.session_request_ids(context.project_id, arguments.session_id))
+    return listed_rows(rows, ScoreSerializer, page_of(arguments))
+
+
+def _get_score_metrics(context: ToolContext, arguments: ScoreMetrics) -> dict[str, Any]:
+    values = {**chosen(arguments, (*_NAMES, "group_by")), **wanted_dates(context, arguments)}
+    wanted, group_by = ScoreMetricsParameters(data=values).wanted()
+    page = page_of(arguments)
+    return listed(answers.score_metrics(context.project_id, wanted, group_by, page), page)
+
+
+def _list_session_feedback(context: ToolContext, arguments: SessionFeedback) -> dict[str, Any]:
+    rows = selectors.list_feedback(context.project_id, arguments.session_id)
+    return listed_rows(rows, FeedbackSerializer, page_of(arguments))
+
+
+def _get_feedback_metrics(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
+    wanted, page = wanted_range(context, arguments), page_of(arguments)
+    return listed(answers.feedback_metrics(context.project_id, wanted.start, wanted.end, page), page)
+
+
+TOOLS: tuple[Tool, ...] = (
+    Tool(
+        name="list_scores",
+        scope=SCOPE,
+        title="Scores",
+        description=(
+            "List evaluation scores, the latest first: name, value, type, reason and who gave them. Give request_id for"
+            " those of one request, session_id for those of a session."
+        ),
+        arguments=ListScores,
+        run=_list_scores,
+    ),
+    Tool(
+        name="get_score_metrics",
+        scope=SCOPE,
+        title="Score metrics",
+        description=(
+            "Count, mean, minimum, maximum and distribution of each score in a range of time, by default the last 30"
+            " days; with group_by also per model, prompt version, rollout arm or evaluator."
+        ),
+        arguments=ScoreMetrics,
+        run=_get_score_metrics,
+    ),
+    Tool(
+        name="list_session_feedback",
+        scope=SCOPE,
+        title="Feedback on a session",
+        description="What people said about one session: a score of 1 to 5, a text or both; the latest first.",
+        arguments=SessionFeedback,
+        run=_list_session_feedback,
+    ),
+    Tool(
+        name="get_feedback_metrics",
+        scope=SCOPE,
+        title="Feedback metrics",
+        description=(
+            "Feedback on sessions per UTC day, the earliest first: how many, mean score, how often each score. By"
+            " default of the last 30 days."
+        ),
+        arguments=PagedRangeArguments,
+        run=_get_feedback_metrics,
+    ),
+)

@@ -1,0 +1,64 @@
+"""Which time does a call speak of? Every way of saying it becomes the two dates that the management API takes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, time, timedelta
+
+from agent.tools.base import ToolContext
+from agent.tools.pages import RangeArguments
+from analytics.ranges import TimeRange, time_range
+from core.errors import ValidationError
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY, _TICK = timedelta(days=1), timedelta(microseconds=1)
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_WHOLE_DAYS = "dw"
+
+
+def wanted_range(context: ToolContext, arguments: RangeArguments, *, longest: timedelta | None = None) -> TimeRange:
+    """The last 30 days when nothing is said; of more than `longest` the last part."""
+    return time_range(wanted_dates(context, arguments), context.now, longest=longest)
+
+
+def wanted_dates(context: ToolContext, arguments: RangeArguments) -> dict[str, str]:
+    """`start_date` and `end_date`, as far as they are said. Raises ValidationError for times said twice."""
+    dates = {"start_date": arguments.start_date, "end_date": arguments.end_date}
+    given = {name: text for name, text in dates.items() if text}
+    said = [name for name in ("last", "period") if getattr(arguments, name) is not None]
+    if len(said) > 1 or (said and given):
+        problem = "Give dates, last or period, and only one of them."
+        raise ValidationError(f"{said[0]}: {problem}", details={said[0]: [problem]})
+    if arguments.last is not None:
+        start, stop = _last(arguments.last, context.now)
+    elif arguments.period is not None:
+        start, stop = _period(arguments.period, _midnight(context.now))
+        # The days to come would be there with zeros.
+        stop = min(stop, _midnight(context.now) + _DAY)
+    else:
+        return given
+    return {"start_date": max(start, _EPOCH).isoformat(), "end_date": (stop - _TICK).isoformat()}
+
+
+def _last(text: str, now: datetime) -> tuple[datetime, datetime]:
+    length = timedelta(**{_UNITS[text[-1]]: int(text[:-1])})
+    if text[-1] not in _WHOLE_DAYS:
+        return now - length, now + _TICK
+    tomorrow = _midnight(now) + _DAY
+    return tomorrow - length, tomorrow
+
+
+def _period(name: str, today: datetime) -> tuple[datetime, datetime]:
+    if name in ("today", "yesterday"):
+        start = today if name == "today" else today - _DAY
+        return start, start + _DAY
+    if name in ("this_week", "last_week"):
+        monday = today - timedelta(days=today.weekday() + (0 if name == "this_week" else 7))
+        return monday, monday + timedelta(days=7)
+    first = today.replace(day=1)
+    if name == "last_month":
+        return (first - _DAY).replace(day=1), first
+    return first, (first + timedelta(days=31)).replace(day=1)
+
+
+def _midnight(moment: datetime) -> datetime:
+    return datetime.combine(moment.astimezone(UTC).date(), time.min, tzinfo=UTC)

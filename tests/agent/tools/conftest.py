@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.agent.tools.world import World, make_world
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Path:
+    directory = tmp_path / "spool"
+    directory.mkdir()
+    return directory
+
+
+@pytest.fixture
+def world(db: None, clickhouse: None, spool: Path) -> World:
+    return make_world(spool, "umber")
+
+
+@pytest.fixture
+def stranger(db: None, clickhouse: None, spool: Path) -> World:
+    """Another project, alike."""
+    return make_world(spool, "zaffre")

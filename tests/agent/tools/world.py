@@ -1,0 +1,195 @@
+"""A project in which every tool finds something, told apart from any other by its marker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue
+from opentelemetry.proto.trace.v1.trace_pb2 import Status as SpanStatus
+from rest_framework.test import APIClient
+
+from agent.tools import registry
+from agent.tools.base import ToolContext, ToolOutcome
+from analytics.contracts import Outcome, SpoolEntry
+from analytics.copying.run import copy_due
+from analytics.services import record_feedback
+from core.models import Project
+from gateway.models import AGENT_SCOPES, GatewaySettings
+from integrations.models import ProviderIntegration
+from integrations.price_services import set_price
+from integrations.services import IntegrationChange, add_integration
+from prompts.models import PromptConfig
+from rollouts.models import Rollout
+from tests.analytics.telemetry.sending import Sender, log, span
+from tests.factories.analytics import make_entry, store
+from tests.factories.core import make_key, make_project
+from tests.factories.prompts import make_config, make_version
+from tests.factories.rollouts import make_rollout
+from tests.factories.scores import make_score
+
+SESSIONS = 3
+PER_SESSION = 4
+
+
+@dataclass(frozen=True)
+class World:
+    """`secret` is a provider's key; nothing may show it, the project's own tools included."""
+
+    marker: str
+    project: Project
+    now: datetime
+    config: PromptConfig
+    rollout: Rollout
+    request_ids: list[str]
+    api: APIClient
+    secret: str
+
+    @property
+    def session_id(self) -> str:
+        return f"{self.marker}-session-0"
+
+    @property
+    def model(self) -> str:
+        return f"{self.marker}-model"
+
+    @property
+    def version_ids(self) -> list[UUID]:
+        return list(self.config.versions.order_by("number").values_list("pk", flat=True))
+
+    @property
+    def context(self) -> ToolContext:
+        return ToolContext(self.project.pk, frozenset(AGENT_SCOPES), self.now)
+
+    def call(self, name: str, arguments: str | Mapping[str, Any] = "") -> ToolOutcome:
+        return registry.call(self.context, name, arguments)
+
+    def ask(self, name: str, **arguments: Any) -> Any:
+        """The result of a call that has to succeed."""
+        outcome = self.call(name, json.dumps(arguments))
+        assert not outcome.is_error, outcome.content
+        return json.loads(outcome.content)
+
+    def get(self, path: str, **query: Any) -> Any:
+        """The same of the management API."""
+        answer = self.api.get(path, query)
+        assert answer.status_code == 200, answer.content
+        return answer.json()
+
+    @property
+    def names(self) -> list[str]:
+        """All that arguments can name of this project: ids, and what people called things."""
+        found = [self.project.pk, self.config.pk, self.rollout.pk, *self.version_ids, *self.request_ids]
+        texts = [self.project.name, self.config.name, self.rollout.name, self.session_id, self.model]
+        texts += [f"{self.marker}-user", f"{self.marker}-score", f"{self.marker}_code", f"{self.marker}-requested"]
+        return [*map(str, found), *texts]
+
+
+def make_world(spool: Path, marker: str) -> World:
+    now = datetime.now(UTC)
+    project = make_project(f"{marker}-project")
+    secret = f"sk-{marker}-secret-0123456789"
+    _configure(project, marker, secret)
+    config = make_config(project, f"{marker}-config")
+    for number in (1, 2, 3):
+        make_version(config, f"You are {marker}.\nAnswer in {number} words.", commit_message=f"{marker} {number}")
+    config.refresh_from_db()
+    rollout = make_rollout(config, started=True, name=f"{marker}-rollout")
+    entries = [_entry(project, marker, now, number, config, rollout) for number in range(SESSIONS * PER_SESSION)]
+    store(spool, *entries)
+    request_ids = [entry.record.request_id for entry in entries]
+    _judge(project, marker, request_ids)
+    _trace(project, marker)
+    return World(marker, project, now, config, rollout, request_ids, _client(project), secret)
+
+
+def _configure(project: Project, marker: str, secret: str) -> None:
+    GatewaySettings.objects.create(
+        project=project,
+        monthly_budget_usd=Decimal(100),
+        session_budget_usd=Decimal(5),
+        preferred_models=[f"{marker}-model"],
+        alert_webhook_url=f"https://hooks.example/{secret}",
+        guardrails={"trust_mode": "monitor", "blocked_input_topics": [f"{marker} topic"]},
+    )
+    change = IntegrationChange(
+        secret=secret, secret_extra={"access_key_id": secret}, options={"api_version": f"{marker}-version"}
+    )
+    add_integration(project_id=project.pk, provider="openai", change=change)
+    ProviderIntegration.objects.filter(project=project).update(base_url=f"https://{marker}.example/v1?key={secret}")
+    costs = {"input_cost_per_1m": Decimal(1), "output_cost_per_1m": Decimal("2.5")}
+    set_price(project_id=project.pk, provider="openai", model=f"{marker}-model", costs=costs, actor="test")
+
+
+def _entry(
+    project: Project, marker: str, now: datetime, number: int, config: PromptConfig, rollout: Rollout
+) -> SpoolEntry:
+    failed = number % 4 == 1
+    at = now - timedelta(hours=number * 9)
+    values: dict[str, Any] = {
+        "project_id": str(project.pk),
+        "ts": int(at.timestamp() * 1_000_000),
+        "session_id": f"{marker}-session-{number // PER_SESSION}",
+        "user_id": f"{marker}-user",
+        "model": f"{marker}-model" if number % 3 else f"{marker}-other-model",
+        "requested_model": f"{marker}-requested",
+        "cost_usd": f"{Decimal(number + 1) / 7:.10f}",
+        "latency_ms": 100 * (number + 1),
+        "ttft_ms": 30,
+        "prompt_config_id": str(config.pk),
+        "prompt_version": 1 + number % 2,
+        "prompt_name": config.name,
+        "attributes": {"guardrails": json.dumps([{"rule": f"{marker} rule"}])},
+        # After the rollout's start, so that it counts them.
+        **({"rollout_id": str(rollout.pk), "variant": "target", "alloc_unit": number + 1} if not number else {}),
+    }
+    if failed:
+        values |= {
+            "outcome": Outcome.ERROR,
+            "status_code": 503,
+            "error_type": "service_unavailable_error",
+            "error_code": f"{marker}_code",
+            "error_message": f"{marker} did not answer",
+        }
+    request = {"messages": [{"role": "user", "content": f"{marker} asks number {number} about refunds"}]}
+    response = {"choices": [{"message": {"role": "assistant", "content": f"{marker} answers {number}"}}]}
+    return make_entry(json.dumps(request).encode(), json.dumps(response).encode(), **values)
+
+
+def _judge(project: Project, marker: str, request_ids: list[str]) -> None:
+    for number, request_id in enumerate(request_ids[:3]):
+        make_score(
+            project,
+            request_id=request_id,
+            score_name=f"{marker}-score",
+            score_value=60.0 + number,
+            reason=f"{marker} said so",
+            evaluator_type="human",
+        )
+    record_feedback(
+        project_id=project.pk, session_id=f"{marker}-session-0", score=4, text=f"{marker} was good", actor="test"
+    )
+    copy_due()
+
+
+def _trace(project: Project, marker: str) -> None:
+    sender = Sender(make_key(project, scopes=["gateway"])[1])
+    attributes = {"gen_ai.session_id": f"{marker}-session-0", "shop.note": f"{marker} attribute"}
+    broken = SpanStatus(code=SpanStatus.STATUS_CODE_ERROR, message=f"{marker} broke")
+    sender.traces(span(1, attributes, name=f"{marker} span"), span(2, attributes, status=broken))
+    failed = log(2, attributes, severity_text="ERROR", body=AnyValue(string_value=f"{marker} failed"))
+    sender.logs(log(1, attributes, body=AnyValue(string_value=f"{marker} line")), failed)
+
+
+def _client(project: Project) -> APIClient:
+    client = APIClient()
+    client.credentials(
+        HTTP_AUTHORIZATION=f"Bearer {make_key(project, ['manage'])[1]}", HTTP_X_PROJECT_ID=str(project.pk)
+    )
+    return client
