@@ -90,18 +90,23 @@ def test_migrate__new_store__same_tables_as_an_upgraded_one(empty_store: None, m
     layout = _layout()
 
     assert layout["payloads"] == "toMonday(drop_date)"
+    assert _has_small_granules("requests_hourly")
+    assert _has_small_granules("requests_daily")
     client.execute("DROP TABLE schema_migrations SYNC")
     migrator.migrate()
     assert _layout() == layout
 
 
+@pytest.mark.parametrize(
+    ("name", "copy"), [("_payloads_by_week", "payloads_by_week"), ("_small_granules_of_figures", "ly_small")]
+)
 def test_migrate__broken_off_after_any_statement__goes_on_to_the_same_end(
-    first_release: None, spool: Path, monkeypatch: pytest.MonkeyPatch
+    first_release: None, spool: Path, monkeypatch: pytest.MonkeyPatch, name: str, copy: str
 ) -> None:
     project = uuid.uuid4()
     _fill(spool, project, 40)
     before = _everything(project)
-    earlier, [migration] = _until("_payloads_by_week")
+    earlier, [migration] = _until(name)
     with monkeypatch.context() as patched:
         patched.setattr(migrator, "load_migrations", lambda: earlier)
         migrator.migrate()
@@ -113,7 +118,7 @@ def test_migrate__broken_off_after_any_statement__goes_on_to_the_same_end(
 
         def fail_after(sql: str, *arguments: Any, **options: Any) -> list[tuple[Any, ...]]:
             nonlocal left
-            if "payloads_by_week" in sql or "ingest_closed" in sql:
+            if copy in sql or "ingest_closed" in sql:
                 left -= 1
                 if left < 0:
                     raise AnalyticsQueryError("broken off", server_code=0, reason="by the test")
@@ -128,9 +133,11 @@ def test_migrate__broken_off_after_any_statement__goes_on_to_the_same_end(
     migrator.migrate()
 
     assert _everything(project) == before
+    assert _differences(project) == []
     assert _layout()["payloads"] == "toMonday(drop_date)"
     _fill(spool, project, 5)
     assert count_requests(project).requests == 45
+    assert _differences(project) == []
 
 
 def test_shipper__batch_with_rows_of_many_days__is_taken(clickhouse: None, spool: Path) -> None:
@@ -254,6 +261,12 @@ def _differences(project: uuid.UUID) -> list[Any]:
     """Of every rollup from its requests, as if all days were over."""
     the_day_after_tomorrow = datetime.now(UTC) + timedelta(days=2)
     return list(reconcile([project], now=the_day_after_tomorrow, dry_run=True).differences)
+
+
+def _has_small_granules(table: str) -> bool:
+    sql = "SELECT engine_full FROM system.tables WHERE database = currentDatabase() AND name = {table:String}"
+    [(engine,)] = client.execute(sql, {"table": table})
+    return "index_granularity = 256" in engine
 
 
 def _layout() -> dict[str, str]:
