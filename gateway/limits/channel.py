@@ -25,15 +25,14 @@ class RedisAwayError(Exception):
 
 
 class Question:
-    """A script to be run. `tail` is what follows its name, packed: the number of its keys, its keys and its arguments,
-    so many `words`. Either `answered` or `failed` is called, once, in the order in which questions were sent."""
+    """A script to be run by `command`. Either `answered` or `failed` is called, once, in the order in which questions
+    were sent."""
 
-    __slots__ = ("script", "sent_at", "tail", "words")
+    __slots__ = ("command", "script", "sent_at")
 
-    def __init__(self, script: Script, words: int, tail: bytes) -> None:
+    def __init__(self, script: Script, command: bytes) -> None:
         self.script = script
-        self.words = words
-        self.tail = tail
+        self.command = command
         self.sent_at = 0.0
 
     def answered(self, answer: Any) -> None:
@@ -49,8 +48,8 @@ class Awaited(Question):
 
     __slots__ = ("answer",)
 
-    def __init__(self, script: Script, words: int, tail: bytes, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(script, words, tail)
+    def __init__(self, script: Script, command: bytes, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(script, command)
         self.answer: asyncio.Future[Any] = loop.create_future()
 
     @override
@@ -84,7 +83,7 @@ class Channel(asyncio.Protocol):
 
     def send(self, question: Question) -> None:
         question.sent_at = self._loop.time()
-        self._write(question, question.script.by_name(question.words, question.tail))
+        self._write(question, question.command)
         if self._watch is None:
             self._watch = self._loop.call_later(self._patience, self._look)
 
@@ -128,7 +127,7 @@ class Channel(asyncio.Protocol):
 
     def _failed(self, question: Question, error: redis.ResponseError) -> None:
         if str(error).startswith("NOSCRIPT"):
-            self._write(question, question.script.in_full(question.words, question.tail))
+            self._write(question, question.script.in_full(question.command))
         else:
             question.failed(error)
 

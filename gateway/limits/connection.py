@@ -64,7 +64,7 @@ class ScriptConnection:
         """What the script will have returned. The future fails with RedisAwayError, or with redis.ResponseError when
         the script itself does. Raises RedisAwayError at once while there is no connection."""
         words = (len(keys), *keys, *arguments)
-        question = Awaited(script, len(words), packed(*words), self._loop)
+        question = Awaited(script, script.begun(len(words)) + packed(words), self._loop)
         self.ask(question)
         return question.answer
 

@@ -19,7 +19,6 @@ _FILE_TOKENS = 1_500
 _DOCUMENT_CHARACTERS_PER_TOKEN = 40
 # Bodies below this size hold no file worth counting apart.
 _SMALL_BYTES = 16 * 1024
-_MILLION = Decimal(1_000_000)
 _NOTHING = Decimal(0)
 
 
@@ -53,7 +52,7 @@ def cost_units(prices: Iterable[Price | None], prompt: int, completion: int) -> 
     most = max(
         (price.input * prompt + price.output * completion for price in prices if price is not None), default=_NOTHING
     )
-    return to_units(most / _MILLION)
+    return to_units(most.scaleb(-6))
 
 
 def prices_of(context: RequestContext, attempts: list[Attempt]) -> Iterable[Price | None]:

@@ -40,7 +40,7 @@ class Scope:
             prefix = f"svc:limits:{{{self.project}}}:session:{digest}"
         object.__setattr__(self, "spend", f"{prefix}:spend")
         object.__setattr__(self, "held", f"{prefix}:held")
-        object.__setattr__(self, "packed", packed(self.spend, self.held))
+        object.__setattr__(self, "packed", packed((self.spend, self.held)))
         object.__setattr__(self, "_hash", hash((self.project, self.month, self.session_id)))
 
     @override

@@ -18,7 +18,7 @@ from gateway.limits.claims import Admission, Claim, Held
 from gateway.limits.connection import ScriptConnection
 from gateway.limits.keys import MINUTE_US, Scope, session_scope, tokens_key
 from gateway.limits.local import Known, LastKnown, LocalLimits
-from gateway.limits.terms import ADMISSION_WORDS, SETTLEMENT_WORDS, Terms
+from gateway.limits.terms import Terms
 from gateway.snapshot.settings import LimitSettings
 
 logger = logging.getLogger("gateway.limits")
@@ -27,6 +27,7 @@ logger = logging.getLogger("gateway.limits")
 _PATIENCE_SECONDS = 0.25
 _ASK_ALONE_MS = 1000
 _REMEMBERED_PROJECTS = 4096
+_NOTHING_DOUBTED: tuple[Sequence[Any], Sequence[Any]] = ((), ())
 
 OnDoubt = Callable[[Scope, int], None]
 
@@ -37,29 +38,24 @@ class _Asked(Awaited):
     __slots__ = ("_held", "_limiter", "month", "session")
 
     def __init__(self, limiter: Limiter, held: Held) -> None:
-        known_of, claim = limiter._known.of, held.claim
+        known_of, claim, month, session = limiter._known.of, held.claim, held.terms.month, held.session
         self._limiter = limiter
         self._held = held
-        self.month = known_of(held.month) if held.month is not None else None
-        self.session = known_of(held.session) if held.session is not None else None
-        tail = held.terms.admission(
-            held.session,
-            held.name,
-            claim.tokens,
-            claim.cost,
-            time_ns() // 1000,
-            self.month.spent if self.month is not None else 0,
-            self.session.spent if self.session is not None else 0,
-        )
-        super().__init__(scripts.ADMIT, ADMISSION_WORDS, tail, limiter._loop)
+        self.month = known_of(month) if month is not None else None
+        self.session = known_of(session) if session is not None else None
+        month_spent = self.month.spent if self.month is not None else 0
+        session_spent = self.session.spent if self.session is not None else 0
+        own = (held.name, claim.tokens, claim.cost, time_ns() // 1000, month_spent, session_spent)
+        super().__init__(scripts.ADMIT, held.terms.admission(session, own), limiter._loop)
 
     @override
     def answered(self, answer: Any) -> None:
         held, learn = self._held, self._limiter._learn
-        if held.month is not None and self.month is not None:
-            learn(held.month, self.month, answer[3])
-        if held.session is not None and self.session is not None:
-            learn(held.session, self.session, answer[4])
+        _, _, _, month, session = answer
+        if month and self.month is not None:
+            learn(held.terms.month, self.month, month)
+        if session and self.session is not None:
+            learn(held.session, self.session, session)
         if self.answer.done():
             self._limiter._release(held, answer)
         else:
@@ -76,7 +72,7 @@ class _Settled(Question):
         if held.terms.counts_tokens:
             extra = tokens - claim.tokens if held.name else tokens
         own = (held.name, extra, cost, claim.arrived_us, time_ns() // 1000)
-        super().__init__(scripts.SETTLE, SETTLEMENT_WORDS, held.terms.settlement(held.session, *own))
+        super().__init__(scripts.SETTLE, held.terms.settlement(held.session, own))
         self._limiter = limiter
         self._held = held
         self._tokens = tokens
@@ -179,7 +175,8 @@ class Limiter:
 
     def _counted(self, held: Held, cost: int, answer: Any) -> None:
         """`answer` is the standing of month and session when the settlement has put one of them in doubt, else 0."""
-        for scope, standing in zip((held.terms.month, held.session), answer or ((), ()), strict=True):
+        month, session = answer or _NOTHING_DOUBTED
+        for scope, standing in ((held.terms.month, month), (held.session, session)):
             if scope is None:
                 continue
             known = self._known.of(scope)
@@ -205,9 +202,7 @@ class Limiter:
         for scope in held.scopes():
             self._uncounted[scope] = None
 
-    def _learn(self, scope: Scope, known: Known, standing: Sequence[Any], *, tell: bool = True) -> None:
-        if not standing:
-            return
+    def _learn(self, scope: Scope | None, known: Known, standing: Sequence[Any], *, tell: bool = True) -> None:
         base, after, unsure, since = standing
         spent = int(base) + int(after)
         if not unsure:
@@ -216,7 +211,7 @@ class Limiter:
             return
         # A Redis that was lost knows less than this worker does.
         known.spent = max(spent, known.spent)
-        if tell and known.doubted != since:
+        if tell and scope is not None and known.doubted != since:
             known.doubted = since
             self._on_doubt(scope, int(since))
 

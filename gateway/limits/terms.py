@@ -6,13 +6,13 @@ from __future__ import annotations
 from decimal import Decimal
 
 from gateway.limits.keys import MINUTE_US, Scope, month_of, month_scope, requests_key, tokens_key
-from gateway.limits.scripts import Argument, packed
+from gateway.limits.scripts import ADMIT, SETTLE, Argument, packed
 from gateway.limits.units import to_units
 from gateway.snapshot.settings import LimitSettings
 
-# Of `admission` and `settlement`: the number of keys, the keys, the arguments.
-ADMISSION_WORDS = 1 + 6 + 14
-SETTLEMENT_WORDS = 1 + 5 + 7
+# The number of keys, the keys, the arguments.
+_ADMISSION = ADMIT.begun(1 + 6 + 14)
+_SETTLEMENT = SETTLE.begun(1 + 5 + 7)
 
 
 class Terms:
@@ -45,30 +45,31 @@ class Terms:
         self.month_budget = 0 if budget is None else to_units(budget)
         requests, tokens = requests_key(project, minute), tokens_key(project, minute)
         # A key that the script does not touch still has to lie on the same node.
-        self._nowhere = packed(requests, requests)
+        self._nowhere = packed((requests, requests))
         month = self._nowhere if self.month is None else self.month.packed
-        self._admission = packed(6, requests, tokens) + month
-        self._settlement = packed(5, tokens) + month
+        self._admission = _ADMISSION + packed((6, requests, tokens)) + month
+        self._settlement = _SETTLEMENT + packed((5, tokens)) + month
         rates = (_number(limits.requests_per_minute), _number(limits.tokens_per_minute))
         to_month = (_money(budget), int(limits.hard_stop))
         rest = (lease_ms, run_id, limits.set_at_us)
-        self._limits = packed(*rates, *to_month, _money(limits.session_budget_usd), *rest)
-        self._limits_without_session = packed(*rates, *to_month, "", *rest)
+        self._limits = packed((*rates, *to_month, _money(limits.session_budget_usd), *rest))
+        self._limits_without_session = packed((*rates, *to_month, "", *rest))
 
-    def admission(self, session: Scope | None, *own: Argument) -> bytes:
-        """ADMISSION_WORDS for admit.lua; `own` are its arguments from the reservation on."""
+    def admission(self, session: Scope | None, own: tuple[Argument, ...]) -> bytes:
+        """The command that runs admit.lua; `own` are its arguments from the reservation on."""
         if session is None:
-            return b"".join((self._admission, self._nowhere, self._limits_without_session, packed(*own)))
-        return b"".join((self._admission, session.packed, self._limits, packed(*own)))
+            return b"".join((self._admission, self._nowhere, self._limits_without_session, packed(own)))
+        return b"".join((self._admission, session.packed, self._limits, packed(own)))
 
-    def settlement(self, session: Scope | None, *own: Argument) -> bytes:
-        """SETTLEMENT_WORDS for settle.lua; `own` are its arguments from the reservation on."""
+    def settlement(self, session: Scope | None, own: tuple[Argument, ...]) -> bytes:
+        """The command that runs settle.lua; `own` are its arguments from the reservation on."""
         keys = self._nowhere if session is None else session.packed
         counted = _COUNTED[self.month is not None, session is not None]
-        return b"".join((self._settlement, keys, counted, packed(*own)))
+        return b"".join((self._settlement, keys, counted, packed(own)))
 
 
-_COUNTED = {(month, session): packed(int(month), int(session)) for month in (False, True) for session in (False, True)}
+_BOTH = (False, True)
+_COUNTED = {(month, session): packed((int(month), int(session))) for month in _BOTH for session in _BOTH}
 
 
 def _number(limit: int | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 
 PLACES = 10
 MOST_UNITS = 2**63 - 1
@@ -10,9 +10,8 @@ MOST_UNITS = 2**63 - 1
 
 def to_units(amount: Decimal) -> int:
     """Rounded up, so that a reservation never covers less than its estimate. At most what 64 bits hold."""
-    scaled = amount.scaleb(PLACES)
-    whole = int(scaled)
-    return min(whole + (scaled > whole), MOST_UNITS)
+    units = int(amount.scaleb(PLACES).to_integral_value(ROUND_CEILING))
+    return units if units < MOST_UNITS else MOST_UNITS
 
 
 def from_units(units: int) -> Decimal:

@@ -52,17 +52,19 @@ def settle(limiter: Limiter, held: Held, record: RequestRecord) -> None:
 
 def _rate_headers(limits: LimitSettings, claim: Claim, admission: Admission) -> HeaderList:
     """OpenAI's names: https://platform.openai.com/docs/guides/rate-limits#rate-limits-in-headers."""
-    found: HeaderList = []
     reset = b"%ds" % seconds_left(claim.arrived_us)
-    for limit, used, (limit_name, remaining_name, reset_name) in (
-        (limits.requests_per_minute, admission.requests, headers.RATE_LIMIT_REQUESTS),
-        (limits.tokens_per_minute, admission.tokens, headers.RATE_LIMIT_TOKENS),
-    ):
-        if limit is not None and used is not None:
-            found.append((limit_name, b"%d" % limit))
-            found.append((remaining_name, b"%d" % max(limit - used, 0)))
-            found.append((reset_name, reset))
+    found: HeaderList = []
+    if limits.requests_per_minute is not None and admission.requests is not None:
+        found += _rate(headers.RATE_LIMIT_REQUESTS, limits.requests_per_minute, admission.requests, reset)
+    if limits.tokens_per_minute is not None and admission.tokens is not None:
+        found += _rate(headers.RATE_LIMIT_TOKENS, limits.tokens_per_minute, admission.tokens, reset)
     return found
+
+
+def _rate(names: tuple[bytes, ...], limit: int, used: int, reset: bytes) -> HeaderList:
+    limit_name, remaining_name, reset_name = names
+    left = limit - used if limit > used else 0
+    return [(limit_name, b"%d" % limit), (remaining_name, b"%d" % left), (reset_name, reset)]
 
 
 def _refusal(

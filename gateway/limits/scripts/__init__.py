@@ -16,7 +16,7 @@ _FOLDER = Path(__file__).parent
 _pack: Callable[[tuple[Argument, ...]], bytes] = hiredis.pack_command  # type: ignore[assignment]
 
 
-def packed(*words: Argument) -> bytes:
+def packed(words: tuple[Argument, ...]) -> bytes:
     """As they stand in a command, without its first line, which says how many they are."""
     command = _pack(words)
     return command[command.index(b"\n") + 1 :]
@@ -28,20 +28,20 @@ class Script:
     _named: bytes
     _full: bytes
 
-    def by_name(self, words: int, tail: bytes) -> bytes:
-        """The command that runs it. `tail`: so many packed words, the number of keys, the keys and the arguments."""
-        return b"*%d\r\n%b%b" % (words + 2, self._named, tail)
+    def begun(self, words: int) -> bytes:
+        """How the command that runs it begins: so many packed words follow (the number of keys, keys, arguments)."""
+        return b"*%d\r\n%b" % (words + 2, self._named)
 
-    def in_full(self, words: int, tail: bytes) -> bytes:
-        """The same for a server that does not know it yet."""
-        return b"*%d\r\n%b%b" % (words + 2, self._full, tail)
+    def in_full(self, command: bytes) -> bytes:
+        """The command for a server that does not know the script yet."""
+        return command.replace(self._named, self._full, 1)
 
 
 def _load(name: str) -> Script:
     text = (_FOLDER / "spend.lua").read_bytes() + (_FOLDER / f"{name}.lua").read_bytes()
     # What Redis calls it (EVALSHA), not a signature.
     sha = hashlib.sha1(text, usedforsecurity=False).hexdigest()
-    return Script(text, packed("EVALSHA", sha), packed("EVAL", text))
+    return Script(text, packed(("EVALSHA", sha)), packed(("EVAL", text)))
 
 
 ADMIT = _load("admit")
