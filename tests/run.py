@@ -1,63 +1,112 @@
-"""`python -m tests.run`: the whole suite in three parts side by side, each with servers of its own.
+"""`python -m tests.run`: the whole suite in units, four side by side, each with servers of its own.
 
-Most tests wait: for time-outs, for a minute to close, for a process to start. Which parts there are is a matter of time
-alone; together they are the suite, and a test that is in none of them or in two fails the run. Arguments are passed on
-to one plain pytest instead.
+Most tests wait: for time-outs, for a minute to close, for a process to start. Which units there are, and in which order,
+is a matter of time alone; a folder that is in none is a unit of its own. Arguments are passed on to one plain pytest.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections import deque
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 ROOT = Path(__file__).resolve().parent
-PARTS: tuple[tuple[str, ...], ...] = (
+LANES = 4
+# Longest first, what has not been timed before all of them. A folder that stands here is left out of the one around it.
+UNITS: tuple[tuple[str, ...], ...] = (
+    ("live",),
+    ("analytics",),
     ("gateway",),
-    ("live", "journeys", "rollouts", "prompts", "core", "config", "benchmarks"),
+    ("integrations",),
+    ("journeys",),
+    ("gateway/limits",),
+    ("integrations/adapters",),
+    ("openapi",),
+    ("analytics/metrics", "analytics/requests", "analytics/scores", "analytics/telemetry", "analytics/traffic"),
+    ("gateway/guardrails", "gateway/guardrails_output", "gateway/playground", "gateway/cache"),
+    ("rollouts", "prompts", "core", "config", "benchmarks"),
 )
 
 
-def parts() -> list[list[str]]:
-    """Folders and files of each part; the last one is whatever the others leave."""
-    named = {name for part in PARTS for name in part}
-    missing = [name for name in sorted(named) if not (ROOT / name).is_dir()]
-    if missing:
-        raise SystemExit(f"tests/run.py names what is not there: {', '.join(missing)}")
-    rest = sorted(
-        path.name
-        for path in ROOT.iterdir()
-        if ((path.is_dir() and any(path.rglob("test_*.py"))) or path.name.startswith("test_"))
-        and path.name not in named
-    )
-    return [*(list(part) for part in PARTS), rest]
+@dataclass(frozen=True)
+class Unit:
+    """Paths below tests/ that run in one pytest, and those below them that do not."""
+
+    paths: tuple[str, ...]
+    without: tuple[str, ...] = ()
+
+    @property
+    def arguments(self) -> list[str]:
+        return [
+            *(f"tests/{path}" for path in self.paths),
+            *(f"--ignore=tests/{path}" for path in self.without),
+        ]
+
+
+def units(root: Path = ROOT, named: tuple[tuple[str, ...], ...] = UNITS) -> list[Unit]:
+    """Every test of `root` in exactly one of them. Raises SystemExit when a name is not there or stands there twice."""
+    names = [name for unit in named for name in unit]
+    wrong = sorted({name for name in names if not (root / name).is_dir() or names.count(name) > 1})
+    if wrong:
+        raise SystemExit(f"tests/run.py names what is not there, or twice: {', '.join(wrong)}")
+    rest = sorted(path.name for path in root.iterdir() if _holds_tests(path) and path.name not in names)
+    return [_unit((name,), names) for name in rest] + [_unit(unit, names) for unit in named]
 
 
 def main() -> int:
     if sys.argv[1:]:
         return subprocess.call([sys.executable, "-m", "pytest", *sys.argv[1:]])
     started = time.monotonic()
-    running = [(part, *_start(part)) for part in parts()]
-    failed = 0
-    for part, child, printed in running:
-        failed = child.wait() or failed
+    waiting = deque(units())
+    codes: list[int] = []
+
+    def lane() -> None:
+        while waiting:
+            try:
+                unit = waiting.popleft()
+            except IndexError:  # another lane was faster
+                return
+            codes.append(_run(unit, started))
+
+    lanes = [threading.Thread(target=lane) for _ in range(LANES)]
+    for thread in lanes:
+        thread.start()
+    for thread in lanes:
+        thread.join()
+    return max(codes, key=abs)
+
+
+def _run(unit: Unit, started: float) -> int:
+    """The exit code of its pytest, whose words are printed when it has ended."""
+    began = time.monotonic()
+    # A file and no pipe: nobody reads while it runs.
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as printed:
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *unit.arguments]
+        child = subprocess.Popen(command, stdout=printed, stderr=subprocess.STDOUT, cwd=ROOT.parent)
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        now = time.monotonic()
         printed.seek(0)
-        seconds = time.monotonic() - started
         sys.stdout.write(
-            f"\n===== {' '.join(part)}: exit {child.returncode}, done at {seconds:.0f} s\n{printed.read()}"
+            f"\n===== {' '.join(unit.paths)}: exit {child.returncode} after {now - began:.0f} s, "
+            f"{used.ru_utime + used.ru_stime:.0f} s of CPU, at {now - started:.0f} s\n{printed.read()}"
         )
         sys.stdout.flush()
-    return failed
+    return child.returncode
 
 
-def _start(part: list[str]) -> tuple[subprocess.Popen[bytes], IO[str]]:
-    # A file and no pipe: nobody reads while another part is waited for.
-    printed = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - read at the end
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *(f"tests/{name}" for name in part)]
-    return subprocess.Popen(command, stdout=printed, stderr=subprocess.STDOUT, cwd=ROOT.parent), printed
+def _unit(paths: tuple[str, ...], names: list[str]) -> Unit:
+    return Unit(paths, tuple(name for name in names if any(name.startswith(f"{path}/") for path in paths)))
+
+
+def _holds_tests(path: Path) -> bool:
+    return any(path.rglob("test_*.py")) if path.is_dir() else path.match("test_*.py")
 
 
 if __name__ == "__main__":
