@@ -1,27 +1,26 @@
 """The one place that speaks to ClickHouse, a server and the embedded engine alike.
 
-One driver client per thread: a client is one connection and one running query. Values reach a query as server-side
-parameters (`{name:Type}`) only; nothing is formatted into SQL.
+Connections are lent by `connections`, one for one query at a time. Values reach a query as server-side parameters
+(`{name:Type}`) only; nothing is formatted into SQL.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 import re
 import struct
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from clickhouse_driver import Client
 from clickhouse_driver import errors as driver_errors
 from django.conf import settings
 
 from analytics.clickhouse.address import resolve_url
+from analytics.clickhouse.connections import connections, new_client
 from analytics.clickhouse.parameters import bind
 from analytics.clickhouse.server_errors import translate
 from analytics.errors import AnalyticsQueryError, AnalyticsUnavailableError
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("analytics.clickhouse")
 
-_CONNECT_SECONDS = 5
 _READ_MARGIN_SECONDS = 10
 _STATEMENT_SECONDS = 600
 _UNLIMITED_SECONDS = 86400.0
@@ -49,25 +47,6 @@ _CONNECTION_ERRORS = (
     EOFError,
     OSError,
 )
-
-
-class _ThreadClients(threading.local):
-    """This thread's clients by read timeout in seconds. Usually there is one."""
-
-    def __init__(self) -> None:
-        self.by_timeout: dict[float, Client] = {}
-
-
-_clients = _ThreadClients()
-
-
-def _forget_clients() -> None:
-    global _clients
-    _clients = _ThreadClients()
-
-
-# A forked worker must neither share its parent's connections nor shut them down.
-os.register_at_fork(after_in_child=_forget_clients)
 
 
 def query(
@@ -152,7 +131,7 @@ def create_database() -> None:
     database = url.path.strip("/")
     if not _NAME.match(database):
         raise ValueError(f"{database!r} is not a plain name")
-    server = _new_client(urlunsplit(url._replace(path="/default")), _STATEMENT_SECONDS)
+    server = new_client(urlunsplit(url._replace(path="/default")), _STATEMENT_SECONDS)
     statement = f"CREATE DATABASE IF NOT EXISTS {database}"
     try:
         _attempt(lambda: server.execute(statement), "create_database")
@@ -161,10 +140,8 @@ def create_database() -> None:
 
 
 def close() -> None:
-    """Close this thread's connections."""
-    clients, _clients.by_timeout = _clients.by_timeout, {}
-    for client in clients.values():
-        client.disconnect()
+    """Close this process's connections; those in use when they come back."""
+    connections().close()
 
 
 def _limits() -> dict[str, Any]:
@@ -180,38 +157,24 @@ def _seconds(query_settings: Mapping[str, Any]) -> float:
     return limit + _READ_MARGIN_SECONDS if limit else _UNLIMITED_SECONDS
 
 
-def _client(seconds: float) -> Client:
-    client = _clients.by_timeout.get(seconds)
-    if client is None:
-        client = _clients.by_timeout[seconds] = _new_client(resolve_url(), seconds)
-    return client
-
-
-def _new_client(url: str, seconds: float) -> Client:
-    # The driver takes options in the address only, when there is an address. What an operator wrote there wins.
-    parts = urlsplit(url)
-    options = {"connect_timeout": _CONNECT_SECONDS, "server_side_params": "1", **dict(parse_qsl(parts.query))}
-    return Client.from_url(urlunsplit(parts._replace(query=urlencode({**options, "send_receive_timeout": seconds}))))
-
-
 def _run(call: Callable[[Client], Any], *, name: str, seconds: float, retry: bool) -> Any:
-    """Call with this thread's client; once more with a new one when the connection was lost.
+    """Call with a connection; once more with a new one when the connection was lost."""
 
-    An engine that was restarted listens on another port, so the address is resolved again.
-    """
+    def ask() -> Any:
+        # An engine that was started again listens on another port.
+        with connections().lent(resolve_url(), seconds) as client:
+            return call(client)
+
     try:
-        return _attempt(lambda: call(_client(seconds)), name)
+        return _attempt(ask, name)
     except AnalyticsUnavailableError as error:
         cause = error.__cause__
+        # What happened to this one has happened to those that rest as well.
         close()
         if not (_never_sent(cause) or (retry and _lost(cause))):
             raise
         logger.info("connection.retried query=%s", name)
-    try:
-        return _attempt(lambda: call(_client(seconds)), name)
-    except AnalyticsUnavailableError:
-        close()
-        raise
+    return _attempt(ask, name)
 
 
 def _never_sent(cause: BaseException | None) -> bool:

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from django.http import StreamingHttpResponse
 from rest_framework.request import Request
 
-from analytics.clickhouse import client
 from analytics.export_lines import export_lines
 from analytics.request_parameters import ExportParameters
 from core.openapi import operation
@@ -46,7 +45,7 @@ class RequestsExportView(ProjectAPIView):
 async def streamed(first: bytes, lines: Iterator[bytes], worker: ThreadPoolExecutor) -> AsyncGenerator[bytes]:
     """`first` and the rest of `lines`, each asked for when the client has taken the one before.
 
-    They are made by `worker`, whose one thread has the connection to the store. A client that leaves ends it.
+    They are made by `worker`, one thread of its own. A client that leaves ends it.
     """
     loop, piece = asyncio.get_running_loop(), first
     try:
@@ -59,5 +58,4 @@ async def streamed(first: bytes, lines: Iterator[bytes], worker: ThreadPoolExecu
 
 def _dismiss(worker: ThreadPoolExecutor) -> None:
     """Not waited for: it may be in the middle of a question."""
-    worker.submit(client.close)
     worker.shutdown(wait=False)

@@ -215,7 +215,6 @@ def test_connection__each_thread__has_its_own(announced: None) -> None:
     def work(number: int) -> None:
         for _ in range(20):
             answers.extend(row.count == number for row in ask(number))
-        client.close()
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
     for thread in threads:
