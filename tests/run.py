@@ -1,6 +1,6 @@
 """`python -m tests.run`: the whole suite in units, four side by side, each with servers of its own.
 
-Most tests wait: for time-outs, for a minute to close, for a process to start. Which units there are, and in which order,
+Most tests wait: for time-outs, for a minute to close, for a process to start. Which units there are and in which order
 is a matter of time alone; a folder that is in none is a unit of its own. Arguments are passed on to one plain pytest.
 """
 
