@@ -108,6 +108,7 @@ def _start() -> Runtime:
             settings.REDIS_URL,
             workers=settings.WEB_WORKERS,
             lease_seconds=settings.LIMITS_LEASE_SECONDS,
+            patience=settings.LIMITS_REDIS_SECONDS,
             on_doubt=seeder.doubt,
         ),
         cache=ResponseCache(

@@ -23,8 +23,6 @@ from gateway.snapshot.settings import LimitSettings
 
 logger = logging.getLogger("gateway.limits")
 
-# Until Redis counts as away. A false alarm costs more than one slow answer: budgets then hold for each worker alone.
-_PATIENCE_SECONDS = 0.25
 _ASK_ALONE_MS = 1000
 _REMEMBERED_PROJECTS = 4096
 _NOTHING_DOUBTED: tuple[Sequence[Any], Sequence[Any]] = ((), ())
@@ -91,9 +89,9 @@ class _Settled(Question):
 
 class Limiter:
     """One a worker. `on_doubt` is told of each scope whose spend has to be looked up in the request log, and up to
-    which time, in microseconds."""
+    which time, in microseconds. `patience`: seconds until Redis counts as away."""
 
-    def __init__(self, url: str, *, workers: int, lease_seconds: float, on_doubt: OnDoubt) -> None:
+    def __init__(self, url: str, *, workers: int, lease_seconds: float, patience: float, on_doubt: OnDoubt) -> None:
         self._known = LastKnown()
         self._local = LocalLimits(self._known, workers)
         self._lease_ms = int(lease_seconds * 1000)
@@ -104,7 +102,7 @@ class Limiter:
         self._loop = asyncio.get_running_loop()
         # What happened to these while Redis was away stands in the request log only.
         self._uncounted: dict[Scope, None] = {}
-        self._redis = ScriptConnection(url, patience=_PATIENCE_SECONDS, on_return=self._returned)
+        self._redis = ScriptConnection(url, patience=patience, on_return=self._returned)
         self._renewal = self._loop.create_task(self._renew(), name="gateway.limits.renew")
 
     @property

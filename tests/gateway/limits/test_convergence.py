@@ -26,7 +26,7 @@ from tests.patience import PATIENCE_SECONDS
 PROJECT = "018f0000-0000-7000-8000-000000000003"
 LIMITS = LimitSettings(monthly_budget_usd=Decimal(90_000_000), session_budget_usd=Decimal(90_000_000), hard_stop=True)
 SESSION = "s"
-LEASE_SECONDS, SETTLE_SECONDS, LOG_SECONDS = 0.6, 1.5, 0.7
+LEASE_SECONDS, SETTLE_SECONDS, LOG_SECONDS, REDIS_SECONDS = 0.6, 1.5, 0.7, 0.25
 MOST_UNITS = 2**50
 # Beyond it doubles round.
 EXACT_UNITS = 2**53
@@ -56,7 +56,9 @@ class Log:
 class Worker:
     def __init__(self, own: OwnRedis) -> None:
         self.seeder = Seeder(SETTLE_SECONDS)
-        self.limiter = Limiter(own.url, workers=2, lease_seconds=LEASE_SECONDS, on_doubt=self.seeder.doubt)
+        self.limiter = Limiter(
+            own.url, workers=2, lease_seconds=LEASE_SECONDS, patience=REDIS_SECONDS, on_doubt=self.seeder.doubt
+        )
         self.seeding = asyncio.get_running_loop().create_task(self.seeder.run(self.limiter))
 
     async def die(self) -> None:
