@@ -10,13 +10,15 @@ from analytics import selectors, services
 from analytics.models import SESSION_ID_CHARACTERS
 from analytics.paths import require_id
 from analytics.serializers.feedback import FeedbackSerializer, NewFeedbackSerializer
+from analytics.views.deletion import SessionPathDeletion
 from core.openapi import PAGE, operation
 from core.pagination import LimitOffset
-from core.views import ProjectAPIView
 
 
-class SessionFeedbackView(ProjectAPIView):
+class SessionFeedbackView(SessionPathDeletion):
     """Of any session id: feedback may come before the session's first request is stored."""
+
+    path_end = "feedback"
 
     @operation("listSessionFeedback", "Feedback on a session", query=[PAGE], page=FeedbackSerializer, errors=[404])
     def get(self, request: Request, session_id: str) -> Response:

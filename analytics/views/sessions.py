@@ -8,7 +8,7 @@ from rest_framework.response import Response
 from analytics.answers import sessions as answers
 from analytics.parameters import SessionParameters
 from analytics.shapes import RequestEntry, SessionDetail, SessionEntry
-from analytics.views.deletion import SessionDeletion
+from analytics.views.deletion import SessionDeletion, SessionPathDeletion
 from core.openapi import PAGE, operation
 from core.pagination import listing_response, parse_page
 from core.views import ProjectAPIView
@@ -29,7 +29,9 @@ class SessionView(SessionDeletion):
         return Response(answers.session(self.project_id, session_id))
 
 
-class SessionRequestsView(ProjectAPIView):
+class SessionRequestsView(SessionPathDeletion):
+    path_end = "requests"
+
     @operation("listSessionRequests", "Requests of a session", query=[PAGE], page=RequestEntry, errors=[404])
     def get(self, request: Request, session_id: str) -> Response:
         """In the order they were made."""
@@ -37,5 +39,5 @@ class SessionRequestsView(ProjectAPIView):
         found = answers.session_requests(self.project_id, session_id, page)
         if found is None:
             # An id may end like this path.
-            return Response(answers.session(self.project_id, f"{session_id}/requests"))
+            return Response(answers.session(self.project_id, f"{session_id}/{self.path_end}"))
         return listing_response(request, page, found)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from core.openapi.operations import JSON, PAGE, operation, page_parameters
+from core.openapi.operations import JSON, PAGE, operation, page_parameters, unlisted
 
-__all__ = ["JSON", "PAGE", "operation", "page_parameters"]
+__all__ = ["JSON", "PAGE", "operation", "page_parameters", "unlisted"]

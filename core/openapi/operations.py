@@ -80,6 +80,13 @@ def operation(
     return decorate
 
 
+def unlisted(handler: Handler) -> Handler:
+    """For a call that is another one under a path that looks like this one's: the document has the other."""
+    handler.is_unlisted = True  # type: ignore[attr-defined]
+    decorate: Callable[[Handler], Handler] = extend_schema(exclude=True)
+    return decorate(handler)
+
+
 def _is_serializer(shape: Shape) -> bool:
     return isinstance(shape, serializers.BaseSerializer) or (
         isinstance(shape, type) and issubclass(shape, serializers.BaseSerializer)

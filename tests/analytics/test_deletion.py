@@ -83,6 +83,20 @@ def test_session__deleted__is_shown_nowhere(api: APIClient, stored: list[SpoolEn
     assert api.delete(path_of(SESSION)).status_code == 404
 
 
+@pytest.mark.parametrize("end", ["requests", "feedback"])
+def test_session__whose_id_ends_like_a_path__is_deleted(
+    api: APIClient, project: Project, spool: Path, end: str
+) -> None:
+    store(spool, entry(project, 3, session_id=f"batch/{end}"), entry(project, 2, session_id="batch"))
+
+    assert api.delete(path_of(f"batch/{end}")).status_code == 204
+
+    assert [row["session_id"] for row in api.get("/api/llm/sessions").json()["results"]] == ["batch"]
+    assert api.get(path_of("batch")).json()["request_count"] == 1
+    assert api.delete(path_of(f"batch/{end}")).status_code == 404
+    assert api.delete(path_of(f"{'x' * 1024}/{end}")).status_code == 400
+
+
 def test_session__deleted__leaves_no_trace_in_any_table(
     api: APIClient, project: Project, stored: list[SpoolEntry]
 ) -> None:

@@ -56,7 +56,8 @@ def _methods(pattern: URLPattern) -> set[str]:
     if hasattr(callback, "actions"):
         return set(callback.actions) & _METHODS
     if hasattr(callback, "cls"):
-        return {method for method in _METHODS if hasattr(callback.cls, method)}
+        handlers = {method: getattr(callback.cls, method) for method in _METHODS if hasattr(callback.cls, method)}
+        return {method for method, handler in handlers.items() if not getattr(handler, "is_unlisted", False)}
     return {"post"}  # an OTLP view
 
 
