@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import socket
 import subprocess
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 import psutil
 
 _POLL_SECONDS = 0.1
+_KILLED_SECONDS = 20.0
 
 
 def free_port() -> int:
@@ -41,14 +41,50 @@ def start(
         )
 
 
-def stop(process: subprocess.Popen[bytes], *, seconds: float = 20.0) -> None:
-    """Asks the process to end, then ends its whole group."""
+def stop(process: subprocess.Popen[bytes], *, seconds: float = 60.0) -> None:
+    """Asks the process to end, then ends all that it has started, what has a group of its own included, and waits for
+    that: what still runs would write into a folder that is about to be removed."""
+    below = _with_groups(tree(process.pid))
     process.terminate()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(seconds)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+    finally:
+        below |= _with_groups(tree(process.pid))
+        for one in below:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.kill()
+        _wait_gone(below)
+        process.wait()
+
+
+def _wait_gone(killed: Iterable[psutil.Process]) -> None:
+    deadline = time.monotonic() + _KILLED_SECONDS
+    while any(not is_gone(one) for one in killed) and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+
+
+def is_gone(process: psutil.Process) -> bool:
+    """Or only waits for its parent to take note."""
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def _with_groups(processes: Iterable[psutil.Process]) -> set[psutil.Process]:
+    """With whatever shares a group with one of them: it may have been left by its own parent."""
+    found = set(processes)
+    groups = set()
+    for one in found:
+        with contextlib.suppress(ProcessLookupError):
+            groups.add(os.getpgid(one.pid))
+    groups.discard(os.getpgid(0))
+    for other in psutil.process_iter():
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if os.getpgid(other.pid) in groups:
+                found.add(other)
+    return found
 
 
 def wait_ready(process: subprocess.Popen[bytes], url: str, *, log: Path, seconds: float = 120.0) -> None:
