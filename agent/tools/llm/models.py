@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -13,7 +13,6 @@ from core.errors import NotFoundError
 from core.pagination import Listing
 from gateway.models_list import models_list
 from integrations.errors import PriceNotFoundError
-from integrations.models import PriceSource
 from integrations.pricing.entries import MODEL_LENGTH
 from integrations.pricing.filters import PriceFilter
 from integrations.pricing.selectors import applied_price, project_prices
@@ -34,7 +33,8 @@ class ListPrices(PageArguments, kw_only=True, frozen=True):
         str, Meta(max_length=_PROVIDER_CHARACTERS, description="Only of this provider, e.g. anthropic.")
     ] = ""
     source: Annotated[
-        PriceSource | None, Meta(description="Only from this catalog, or only those set by hand (manual).")
+        Literal["catalog_a", "catalog_b", "manual"] | None,
+        Meta(description="Only from this catalog, or only those set by hand (manual)."),
     ] = None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from msgspec import Meta
@@ -16,7 +16,7 @@ from prompts import selectors
 from prompts.details import version_detail, version_diff
 from prompts.errors import ConfigNotFoundError, VersionNotFoundError
 from prompts.filters import ActivationFilter, ConfigFilter, VersionFilter
-from prompts.models import NAME_CHARACTERS, PromptActivation, PromptConfig
+from prompts.models import NAME_CHARACTERS, PromptConfig
 from prompts.serializers import ActivationSerializer, ConfigSerializer, VersionSerializer
 
 _SEARCH_CHARACTERS = 200
@@ -67,7 +67,9 @@ class TwoVersions(Arguments, kw_only=True, frozen=True):
 
 class ListActivations(PageArguments, kw_only=True, frozen=True):
     config: _Config
-    kind: Annotated[PromptActivation.Kind | None, Meta(description="Only moves of this kind.")] = None
+    kind: Annotated[
+        Literal["created", "activated", "undone", "rollout"] | None, Meta(description="Only moves of this kind.")
+    ] = None
 
 
 def _list_configs(context: ToolContext, arguments: ListConfigs) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from msgspec import Meta
@@ -12,7 +12,6 @@ from agent.tools.llm.scope import SCOPE
 from agent.tools.pages import PageArguments, chosen, filtered, listed_rows, page_of
 from rollouts.filters import RolloutFilter
 from rollouts.metrics import compare
-from rollouts.models import Mode
 from rollouts.selectors import get_rollout, list_rollouts
 from rollouts.serializers import RolloutDetailSerializer, RolloutSerializer, comparison
 from rollouts.states import Status
@@ -24,9 +23,10 @@ _FIGURES = ("status", "decision", "reason", "explanation")
 class ListRollouts(PageArguments, kw_only=True, frozen=True):
     config_id: Annotated[UUID | None, Meta(description="Only of this prompt config.")] = None
     status: Annotated[Status | None, Meta(description="Only in this state.")] = None
-    mode: Annotated[Mode | None, Meta(description="Only those moved by people, or only by the automatic verdict.")] = (
-        None
-    )
+    mode: Annotated[
+        Literal["auto", "manual"] | None,
+        Meta(description="Only those moved by people, or only by the automatic verdict."),
+    ] = None
 
 
 class OneRollout(Arguments, kw_only=True, frozen=True):

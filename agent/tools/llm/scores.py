@@ -22,7 +22,7 @@ from agent.tools.ranges import wanted_dates, wanted_range
 from analytics import selectors
 from analytics.answers import scores as answers
 from analytics.filters import ScoreFilter
-from analytics.models import EVALUATOR_CHARACTERS, REQUEST_ID_CHARACTERS, SCORE_NAME_CHARACTERS, ScoreType
+from analytics.models import EVALUATOR_CHARACTERS, REQUEST_ID_CHARACTERS, SCORE_NAME_CHARACTERS
 from analytics.serializers.feedback import FeedbackSerializer
 from analytics.serializers.score_metrics import ScoreMetricsParameters
 from analytics.serializers.scores import ScoreSerializer
@@ -30,7 +30,7 @@ from analytics.serializers.scores import ScoreSerializer
 _NAMES = ("score_name", "score_type", "evaluator_type")
 
 _Name = Annotated[str, Meta(max_length=SCORE_NAME_CHARACTERS, description="Only scores of this name, e.g. relevance.")]
-_Kind = Annotated[ScoreType | None, Meta(description="Only scores of this type.")]
+_Kind = Annotated[Literal["number", "boolean", "category"] | None, Meta(description="Only scores of this type.")]
 _Evaluator = Annotated[
     str,
     Meta(max_length=EVALUATOR_CHARACTERS, description="Only by this kind of evaluator: human, llm_judge, code, user."),
@@ -68,7 +68,9 @@ def _list_scores(context: ToolContext, arguments: ListScores) -> dict[str, Any]:
 
 
 def _get_score_metrics(context: ToolContext, arguments: ScoreMetrics) -> dict[str, Any]:
-    values = {**chosen(arguments, (*_NAMES, "group_by")), **wanted_dates(context, arguments)}
+    between = wanted_range(context, arguments)
+    dates = {"start_date": between.start.isoformat(), "end_date": between.end.isoformat()}
+    values = {**chosen(arguments, (*_NAMES, "group_by")), **dates}
     wanted, group_by = ScoreMetricsParameters(data=values).wanted()
     page = page_of(arguments)
     return listed(answers.score_metrics(context.project_id, wanted, group_by, page), page)

@@ -1,0 +1,98 @@
+"""No argument of any tool reaches another project."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from agent.tools import registry
+from agent.tools.base import Tool
+from tests.agent.tools.calls import calls
+from tests.agent.tools.world import World, make_world
+
+# Texts that say how, not what.
+_MANNER = {"start_date", "end_date", "last", "period"}
+# What these tell of a project has no name in it.
+_NAMELESS = {
+    "get_feedback_metrics", "list_models", "list_usage_metrics", "get_provider_latency", "list_daily_costs",
+    "get_budget_status",
+}  # fmt: skip
+# What a call says of the moment it was made.
+_OF_THE_MOMENT = {"generated_at", "resets_in_seconds", "start"}
+
+
+def test_every_tool__names_of_another_project__nothing_of_it_comes_back(world: World, stranger: World) -> None:
+    """Every text and id of every tool, filled with everything that the other project's owner could name."""
+    tried = 0
+    for tool in registry.ALL:
+        for arguments in _attempts(tool, stranger):
+            content = world.call(tool.name, arguments).content
+            assert not _told(content, arguments, stranger), f"{tool.name} {arguments}: {content}"
+            tried += 1
+    assert tried > 10 * len(registry.ALL)
+
+
+def test_every_tool__asked_by_the_other_project_itself__would_tell(stranger: World) -> None:
+    """The control: what the test above looks for is there to be found."""
+    for tool in registry.ALL:
+        arguments = calls(stranger)[tool.name]
+        outcome = stranger.call(tool.name, arguments)
+        assert not outcome.is_error, outcome.content
+        assert bool(_told(outcome.content, {}, stranger)) == (tool.name not in _NAMELESS), tool.name
+
+
+def test_every_tool__another_project_appears__answers_as_before(world: World, spool: Path) -> None:
+    before = {name: _lasting(world.ask(name, **arguments)) for name, arguments in calls(world).items()}
+    make_world(spool, "zaffre")
+
+    assert {name: _lasting(world.ask(name, **arguments)) for name, arguments in calls(world).items()} == before
+
+
+def test_every_tool__project_named_in_arguments__refused(world: World, stranger: World) -> None:
+    for tool in registry.ALL:
+        for name in ("project_id", "project", "X-Project-Id"):
+            outcome = world.call(tool.name, {**calls(world)[tool.name], name: str(stranger.project.pk)})
+            assert outcome.is_error
+            assert json.loads(outcome.content)["error"]["message"].startswith(f"{name}: ")
+
+
+def test_every_tool__own_project__never_a_credential(world: World) -> None:
+    for tool in registry.ALL:
+        content = world.call(tool.name, calls(world)[tool.name]).content
+        assert world.secret not in content
+        assert world.secret[-4:] not in content
+
+
+def _attempts(tool: Tool, stranger: World) -> Iterator[dict[str, Any]]:
+    right = calls(stranger)[tool.name]
+    yield right
+    for name, field in tool.schema["properties"].items():
+        if field["type"] != "string" or "enum" in field or name in _MANNER:
+            continue
+        for value in [*stranger.names, stranger.marker, f"%{stranger.marker}%", "%", "1"]:
+            if field.get("format") != "uuid" or _is_uuid(value):
+                yield {**right, name: value}
+
+
+def _told(content: str, arguments: dict[str, Any], stranger: World) -> set[str]:
+    """What of the stranger's is in the content, besides the words of the call itself."""
+    for said in sorted(map(str, arguments.values()), key=len, reverse=True):
+        if len(said) > len("%%"):
+            content = content.replace(said, "")
+    return {name for name in [*stranger.names, stranger.marker] if name in content}
+
+
+def _lasting(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _lasting(item) for name, item in value.items() if name not in _OF_THE_MOMENT}
+    return [_lasting(item) for item in value] if isinstance(value, list) else value
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        return bool(UUID(text))
+    except ValueError:
+        return False
