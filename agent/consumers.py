@@ -110,7 +110,11 @@ class ChatConsumer(AsyncHttpConsumer):  # type: ignore[misc]  # Channels has no 
             log_unexpected(error, self._reply.request_id)
             known = ApplicationError("The service failed unexpectedly.")
         answer = error_response(known)
-        headers: HeaderList = [(name.lower().encode(), value.encode()) for name, value in answer.headers.items()]
+        headers: HeaderList = [
+            (name.lower().encode(), value.encode())
+            for name, value in answer.headers.items()
+            if name.lower() != "content-type"
+        ]
         if self.scope["method"] != "POST":
             headers.append((b"allow", b"POST"))
         if answer.status_code in (408, 413):

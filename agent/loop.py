@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from django.conf import settings
@@ -35,7 +36,7 @@ from agent.models import Message, MessageState, Role
 from agent.scopes import granted_scopes, require_agent
 from agent.services import NewMessage, Run, add_message
 from agent.threads import in_thread, in_tool_thread, to_the_end
-from agent.tools.base import ToolContext, ToolOutcome
+from agent.tools.base import Tool, ToolContext, ToolOutcome
 from agent.tools.output import render
 from agent.tools.registry import ALL, call, offered
 from agent.transcript import transcript
@@ -181,13 +182,7 @@ class ChatLoop:
             "model": self.chat.model,
             "messages": [{"role": "system", "content": system}, *messages],
         }
-        tools = [
-            {
-                "type": "function",
-                "function": {"name": tool.name, "description": tool.description, "parameters": tool.schema},
-            }
-            for tool in offered(scopes)
-        ]
+        tools = [_described(tool) for tool in offered(scopes)]
         if tools:
             body["tools"] = tools
             if closing:
@@ -254,6 +249,12 @@ class ChatLoop:
             logger.info("chat.lost conversation_id=%s", self.chat.run.conversation_id)
         except Exception:
             logger.exception("message.lost conversation_id=%s", self.chat.run.conversation_id)
+
+
+@cache
+def _described(tool: Tool) -> dict[str, Any]:
+    described = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
+    return {"type": "function", "function": described}
 
 
 async def _result(

@@ -128,10 +128,17 @@ class PageContextSerializer(StrictSerializer):
     )
 
 
+def not_blank(text: str) -> None:
+    if not text.strip():
+        raise serializers.ValidationError("This field may not be blank.")
+
+
 class ChatSerializer(StrictSerializer):
     project_id = serializers.UUIDField(required=False, help_text="The project; the one of X-Project-Id.")
     conversation_id = IdField(
         required=False, allow_null=True, default=None, help_text="Left out: a new conversation begins."
     )
-    message = TextField(max_length=MESSAGE_CHARACTERS, trim_whitespace=False, help_text="What the user says.")
+    message = TextField(
+        max_length=MESSAGE_CHARACTERS, trim_whitespace=False, validators=[not_blank], help_text="What the user says."
+    )
     page_context = PageContextSerializer(required=False, allow_null=True, default=None)

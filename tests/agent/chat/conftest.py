@@ -35,6 +35,7 @@ def service() -> Iterator[GatewayService]:
         log = running.log.read_text(errors="replace")
         assert PROVIDER_SECRET not in log
         assert "Traceback" not in log, log[-4000:]
+        assert "request.failed" not in log, log[log.index("request.failed") :][:4000]
 
 
 @pytest.fixture
