@@ -28,11 +28,12 @@ from tests.gateway.service import ROOT, Gateway, GatewayService
 from tests.gateway.wire import ENDPOINT, bearer
 from tests.services import start_clickhouse, start_redis
 
-LEASE_SECONDS, SETTLE_SECONDS = 2.0, 6.0
+LEASE_SECONDS, SETTLE_SECONDS = 5.0, 12.0
 SHORTENED = {
     "LIMITS_LEASE_SECONDS": str(LEASE_SECONDS),
+    "LIMITS_REDIS_SECONDS": "2",
     "LIMITS_SETTLE_SECONDS": str(SETTLE_SECONDS),
-    "UPSTREAM_FIRST_BYTE_SECONDS": "1",
+    "UPSTREAM_FIRST_BYTE_SECONDS": "2",
     "GATEWAY_BODY_SECONDS": "20",
 }
 

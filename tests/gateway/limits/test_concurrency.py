@@ -20,13 +20,13 @@ from tests.gateway.service import PRICED_MODEL, Gateway
 from tests.gateway.spooled import spooled_entries
 from tests.gateway.wire import body
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
 MODEL = f"openai/{PRICED_MODEL}"
 MAX_TOKENS = 500
 # 8 dollars a million.
 LARGEST_UNITS = MAX_TOKENS * 80_000
-SECONDS_TO_SETTLE = 60
+SECONDS_TO_SETTLE = 120
 
 
 @pytest.fixture(scope="module")
