@@ -30,7 +30,8 @@ def list_models(project_id: UUID, search: str) -> list[PlaygroundModel]:
 def _priced(project_id: UUID, providers: set[str]) -> list[PlaygroundModel]:
     # What embeds or ranks has a price for input only.
     answering = ~Q(output_cost_per_1m=None) & ~Q(output_cost_per_1m=0, input_cost_per_1m__gt=0)
-    rows = project_prices(project_id).filter(answering, provider__in=providers)
+    # A name that ends so is a price for all of a provider's models.
+    rows = project_prices(project_id).filter(answering, provider__in=providers).exclude(model__endswith="*")
     fields = rows.values_list("provider", "model", "input_cost_per_1m", "output_cost_per_1m")
     return [_model(f"{provider}/{model}", provider, paid, earned) for provider, model, paid, earned in fields]
 

@@ -267,6 +267,30 @@ async def test_page__refused_fields__are_told_beside_them(
     await expect(page.get_by_label("Temperature")).not_to_have_attribute("aria-invalid", "true")
 
 
+async def test_page__session_is_over__says_so_and_can_be_run_again(
+    playground: PlaygroundPage, problems: Problems
+) -> None:
+    problems.expect("status of 401")
+    await playground.ask("Where?", GOOD)
+    await playground.page.get_by_label("Keep as a session").check()
+    await playground.page.context.clear_cookies()
+    await playground.run()
+    await playground.done("0 of 1 answered")
+    await expect(playground.answer(GOOD)).to_contain_text("missing_api_key")
+    # Nothing was asked that a session could list.
+    await expect(playground.status).not_to_contain_text("kept")
+
+
+async def test_page__service_goes_away__says_so(playground: PlaygroundPage, stage: Stage, problems: Problems) -> None:
+    problems.expect("ERR_CONNECTION_REFUSED")
+    await playground.ask("Where?", GOOD)
+    refuse = "connectionrefused"
+    await playground.page.context.route("**/api/llm/playground", lambda route: route.abort(refuse))
+    await playground.run()
+    await playground.done("0 of 1 answered")
+    await expect(playground.answer(GOOD)).to_contain_text("The connection to the service broke.")
+
+
 async def test_page__judge__scores_are_shown(playground: PlaygroundPage, stage: Stage) -> None:
     stage.play(good=answer("Paris"), judge=answer(json.dumps(GRADES)))
     await playground.ask("Where?", GOOD)

@@ -23,6 +23,7 @@ def project() -> Project:
     ProviderIntegration.objects.create(project=made, provider="openai", enabled=True)
     ProviderIntegration.objects.create(project=made, provider="mistral", enabled=False)
     prices = [("openai", "gpt-4o", "2.50", "10"), ("openai", "embed", "0.1", "0"), ("openai", "gpt-free", "0", "0")]
+    prices.append(("openai", "*", "1", "1"))
     for provider, model, paid, earned in [*prices, ("mistral", "large", "2", "6")]:
         ModelPrice.objects.create(provider=provider, model=model, input_cost_per_1m=paid, output_cost_per_1m=earned)
     return made

@@ -105,8 +105,9 @@ export class Answer {
       this.#say("stopped");
       return;
     }
-    this.refused = error instanceof ApiError ? error : null;
-    this.#tellFailure(this.refused ? `${error.code}: ${error.message}` : "The service could not be reached.");
+    if (!(error instanceof ApiError)) throw error;
+    this.refused = error.status ? error : null;
+    this.#tellFailure(`${error.code}: ${error.message}`);
   }
 
   #tellFailure(text) {

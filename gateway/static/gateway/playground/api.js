@@ -1,7 +1,7 @@
 // The management API, as the one who is signed in to the admin.
 
 export class ApiError extends Error {
-  // `details` has messages by field.
+  // `details` has messages by field; `status` is 0 when there was no answer, or not the whole of it.
   constructor(status, { code = "", message = `The service answered ${status}.`, details = {} } = {}) {
     super(message);
     Object.assign(this, { status, code, details });
@@ -33,7 +33,7 @@ export class Api {
       headers: { ...headers, "X-Project-Id": this.project },
       credentials: "same-origin",
       cache: "no-store",
-    });
+    }).catch(unreachable);
     if (response.ok) return response;
     throw new ApiError(response.status, await response.json().then((body) => body.error, () => undefined));
   }
@@ -61,8 +61,14 @@ async function* events(body) {
 async function* parts(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   try {
-    for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value;
+    const next = () => reader.read().catch(unreachable);
+    for (let read = await next(); !read.done; read = await next()) yield read.value;
   } finally {
     reader.cancel().catch(() => {});
   }
+}
+
+function unreachable(error) {
+  if (error.name === "AbortError") throw error;
+  throw new ApiError(0, { code: "unreachable", message: "The connection to the service broke." });
 }

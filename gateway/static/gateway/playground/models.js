@@ -1,5 +1,6 @@
 // The models to ask: found by part of their name, or written out.
 
+import { ApiError } from "./api.js";
 import { byId, element, tell } from "./elements.js";
 
 const SHOWN = 30;
@@ -85,7 +86,9 @@ export class Models {
       const { results } = await this.api.get("playground/models", query, this.#asked.signal);
       this.#offer(results);
     } catch (error) {
-      if (error.name !== "AbortError") tell(byId("models-problem"), error.message);
+      if (error.name === "AbortError") return;
+      if (!(error instanceof ApiError)) throw error;
+      tell(byId("models-problem"), error.message);
     }
   }
 

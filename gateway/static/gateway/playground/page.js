@@ -80,11 +80,7 @@ class Page {
 
   async #loadPrompts(state) {
     this.api.project = byId("project").value;
-    try {
-      await this.prompts.load(state);
-    } catch (error) {
-      tell(byId("prompt_config-problem"), error.message);
-    }
+    await this.prompts.load(state);
   }
 
   #showSession() {
@@ -101,7 +97,8 @@ class Page {
   }
 
   #keep() {
-    this.kept.write(this.#state);
+    // Before all of it is shown, the form holds less than what is kept.
+    if (this.form.dataset.ready) this.kept.write(this.#state);
   }
 
   // The request but for its model, or null when a field cannot be sent: then it is told.
@@ -109,7 +106,7 @@ class Page {
     const body = { messages: this.messages.value, auto_evaluate: byId("auto_evaluate").checked };
     for (const field of this.parameters.filter(({ value }) => value.trim() !== "")) {
       const value = field.dataset.kind === "number" ? Number(field.value) : field.value;
-      if (Number.isNaN(value)) {
+      if (field.dataset.kind === "number" && !Number.isFinite(value)) {
         tellProblem(field.name, "Has to be a number.");
         return null;
       }

@@ -1,5 +1,6 @@
 // A version of a managed prompt, and a field for each of its variables by its type.
 
+import { ApiError } from "./api.js";
 import { byId, element, option, tell } from "./elements.js";
 import { FieldProblem } from "./problems.js";
 
@@ -16,7 +17,7 @@ export class Prompts {
     this.changed = changed;
     this.config = byId("config");
     this.version = byId("version");
-    this.config.addEventListener("change", () => this.#pickConfig("").then(changed));
+    this.config.addEventListener("change", () => this.#told(this.#pickConfig("")).then(changed));
     this.version.addEventListener("change", () => {
       this.#showVersion();
       changed();
@@ -33,9 +34,17 @@ export class Prompts {
   }
 
   // The configs of the project, and of them the one that was chosen before.
-  async load({ config = "", version = "", values = {} } = {}) {
+  async load(state = {}) {
+    await this.#told(this.#load(state));
+  }
+
+  async #load({ config = "", version = "", values = {} }) {
     const { project } = this.api;
     this.#values = values;
+    // Until those of the project are there, nothing of another can be picked.
+    this.config.disabled = true;
+    this.config.replaceChildren();
+    await this.#pickConfig("");
     const { results } = await this.api.get("prompts/configs", { limit: MOST });
     // The project may have been left meanwhile.
     if (project !== this.api.project) return;
@@ -43,6 +52,7 @@ export class Prompts {
     const options = results.map(({ id, name }) => option(id, name, id === config));
     this.config.replaceChildren(option("", "None, messages only"), ...options);
     await this.#pickConfig(version);
+    this.config.disabled = false;
   }
 
   // What the request says of the prompt. Throws FieldProblem for a value that is not of its type.
@@ -64,6 +74,15 @@ export class Prompts {
 
   get #version() {
     return this.#versions.find(({ id }) => id === this.version.value);
+  }
+
+  async #told(work) {
+    try {
+      await work;
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      tell(byId("prompt_config-problem"), error.message);
+    }
   }
 
   async #pickConfig(version) {
