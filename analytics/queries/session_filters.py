@@ -1,0 +1,95 @@
+"""Which rows of `session_days`, named `s`, tell that a session matches a filter?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+from uuid import UUID
+
+# The last day of ClickHouse's Date. Requests have days before 2050.
+_LAST_DAY = date(2149, 6, 6)
+
+
+@dataclass(frozen=True)
+class SessionFilter:
+    """`start` and `end` keep sessions with some request between them, both included.
+
+    `name_pattern` is a LIKE pattern of the id; `user_id` keeps sessions with some request of that user.
+    """
+
+    user_id: str = ""
+    name_pattern: str = ""
+    start: datetime | None = None
+    end: datetime | None = None
+
+    @property
+    def within_a_day(self) -> bool:
+        return bool(self.start and self.end and self.start.date() == self.end.date())
+
+
+_OF_PROJECT = "s.project_id = {project:UUID}"
+_OF_USER = (
+    "s.session_hash IN (SELECT u.session_hash FROM user_sessions AS u"
+    " WHERE u.project_id = {project:UUID} AND u.user_id = {user:String})"
+)
+# A row is of one day, so only a range within one day can lie between a row's first request and its last. Whether there
+# are requests in it then, the requests themselves tell.
+_IN_RANGE_OF_A_DAY = (
+    "(s.started_at >= {start:DateTime64(6, 'UTC')} OR s.ended_at <= {end:DateTime64(6, 'UTC')}"
+    " OR s.session_hash IN (SELECT cityHash64(r.session_id) FROM requests AS r"
+    " WHERE r.project_id = {project:UUID} AND r.session_id != ''"
+    " AND r.ts >= {start:DateTime64(6, 'UTC')} AND r.ts <= {end:DateTime64(6, 'UTC')}))"
+)
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """SQL over rows `s`, with its parameters.
+
+    A session matches when some row of it is `matching`. When it does, its end is in a `matching` row, or in a `later`
+    one, which began after the range; there are none without an end of the range.
+    """
+
+    matching: str
+    later: str
+    params: dict[str, Any]
+
+
+def conditions_of(project_id: UUID, wanted: SessionFilter) -> Conditions:
+    of_session, params = [_OF_PROJECT], {"project": project_id, **_times(wanted)}
+    if wanted.name_pattern:
+        of_session.append("s.session_id LIKE {pattern:String}")
+        params["pattern"] = wanted.name_pattern
+    if wanted.user_id:
+        of_session.append(_OF_USER)
+        params["user"] = wanted.user_id
+    later = [*of_session, *_LATER] if wanted.end else []
+    return Conditions(" AND ".join([*of_session, *_in_range(wanted)]), " AND ".join(later), params)
+
+
+_LATER = ("s.day >= {end_day:Date}", "s.started_at > {end:DateTime64(6, 'UTC')}")
+
+
+def _in_range(wanted: SessionFilter) -> list[str]:
+    found = []
+    if wanted.start:
+        found += ["s.day >= {start_day:Date}", "s.ended_at >= {start:DateTime64(6, 'UTC')}"]
+    if wanted.end:
+        found += ["s.day <= {end_day:Date}", "s.started_at <= {end:DateTime64(6, 'UTC')}"]
+    if wanted.within_a_day:
+        found.append(_IN_RANGE_OF_A_DAY)
+    return found
+
+
+def _times(wanted: SessionFilter) -> dict[str, Any]:
+    params: dict[str, Any] = {}
+    if wanted.start:
+        params.update(start=wanted.start, start_day=day_of(wanted.start))
+    if wanted.end:
+        params.update(end=wanted.end, end_day=day_of(wanted.end))
+    return params
+
+
+def day_of(moment: datetime) -> date:
+    return min(moment.date(), _LAST_DAY)
