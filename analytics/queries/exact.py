@@ -86,6 +86,12 @@ FIGURES: Mapping[str, Figure] = {
 
 Span = tuple[datetime, datetime]
 
+# For `client.query`, where all figures are sums. Which rows to read follows from the keys; considering which columns to
+# read first is a fifth of what such a question costs. States and arrays are better read for wanted rows alone.
+PLAIN: Mapping[str, Any] = {"optimize_move_to_prewhere": 0}
+
+_FEW_HOURS = timedelta(days=31)
+
 
 def same(expression: str) -> Key:
     """A key that rollups and requests spell alike."""
@@ -95,6 +101,11 @@ def same(expression: str) -> Key:
 def clamp(moment: datetime) -> datetime:
     """Within the times that the store can tell, and beyond all that it holds."""
     return min(max(moment, _EPOCH), _LATEST)
+
+
+def plain_rollups(start: datetime, end: datetime) -> Sequence[Rollup]:
+    """For figures that are sums: a month of hours is read in less time than it takes to ask for days as well."""
+    return [HOURS] if end - start <= _FEW_HOURS else [DAYS, HOURS]
 
 
 def totals(*names: str) -> str:

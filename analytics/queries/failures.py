@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from analytics.clickhouse import client
-from analytics.queries.exact import ERROR_DAYS, same, totals, union
+from analytics.queries.exact import ERROR_DAYS, PLAIN, same, totals, union
 
 
 @dataclass(frozen=True)
@@ -44,4 +44,5 @@ def list_failures(project_id: UUID, start: datetime, end: datetime) -> Sequence[
         f" FROM {source} AS f GROUP BY f.provider, f.error_type, f.error_code"
         " ORDER BY requests DESC, provider, error_type, error_code"
     )
-    return client.query(sql, {**params, "project": project_id}, row=Failure, name="errors")
+    values = {**params, "project": project_id}
+    return client.query(sql, values, row=Failure, name="errors", database_settings=PLAIN)

@@ -9,7 +9,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from analytics.clickhouse import client
-from analytics.queries.exact import DAYS, HOURS, same, totals, union
+from analytics.queries.exact import PLAIN, plain_rollups, same, totals, union
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,11 @@ _FIGURES = ("requests", "unpriced", "prompt_tokens", "completion_tokens", "cost_
 
 def list_model_costs(project_id: UUID, start: datetime, end: datetime) -> Sequence[ModelCost]:
     """All of them, the dearest first, then the most asked, then by name. Shares need the sum, so there are no pages."""
-    source, params = union([DAYS, HOURS], start, end, keys=_KEYS, figures=_FIGURES)
+    source, params = union(plain_rollups(start, end), start, end, keys=_KEYS, figures=_FIGURES)
     providers = "arraySort(groupUniqArrayIf(f.provider, f.provider != '')) AS providers"
     sql = (
         f"SELECT f.model AS model, {providers}, {totals(*_FIGURES)} FROM {source} AS f"  # noqa: S608 - fragments of this app
         " GROUP BY f.model ORDER BY cost_usd DESC, requests DESC, model"
     )
-    return client.query(sql, {**params, "project": project_id}, row=ModelCost, name="costs.models")
+    values = {**params, "project": project_id}
+    return client.query(sql, values, row=ModelCost, name="costs.models", database_settings=PLAIN)

@@ -8,7 +8,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from analytics.clickhouse import client
-from analytics.queries.exact import DAYS, HOURS, same, totals, union
+from analytics.queries.exact import DAYS, HOURS, PLAIN, same, totals, union
 
 
 @dataclass(frozen=True)
@@ -61,5 +61,6 @@ def list_models(
         return offset + len(rows), rows
     source, params = union([DAYS, HOURS], start, end, keys=_KEYS)
     sql = f"SELECT count() AS models FROM (SELECT f.model FROM {source} AS f GROUP BY f.model, f.provider)"  # noqa: S608 - as above
-    count = client.query(sql, {**params, "project": project_id}, row=_Count, name="models.count")[0].models
-    return count, rows
+    values = {**params, "project": project_id}
+    [count] = client.query(sql, values, row=_Count, name="models.count", database_settings=PLAIN)
+    return count.models, rows

@@ -9,8 +9,8 @@ from decimal import Decimal
 from uuid import UUID
 
 from analytics.clickhouse import client
-from analytics.queries.exact import DAYS, HOURS, USER_DAYS, Key, same, totals, union
-from analytics.queries.session_count import count_sessions
+from analytics.queries.distinct import count_distinct
+from analytics.queries.exact import PLAIN, plain_rollups, same, totals, union
 
 TOP_MODELS = 5
 
@@ -49,28 +49,22 @@ class Overview:
     top_models: Sequence[ModelTotals]
 
 
-@dataclass(frozen=True)
-class _Count:
-    users: int
-
-
 _MODEL = {"model": same("toString(t.model)")}
 _FIGURES = (
     "requests", "errors", "cancelled", "unpriced", "prompt_tokens", "completion_tokens", "cost_usd", "latency_sum_ms",
 )  # fmt: skip
-# Counting hashes is half the work of counting names.
-_USER = {"hash": Key("t.user_hash", "cityHash64(t.user_id)")}
 
 
 def get_overview(project_id: UUID, start: datetime, end: datetime) -> Overview:
     """Figures of requests that arrived from `start` to `end`, both included."""
     models = _models(project_id, start, end)
+    distinct = count_distinct(project_id, start, end)
     requests = sum(item.requests for item in models)
     errors = sum(item.errors for item in models)
     return Overview(
         requests=requests,
-        sessions=count_sessions(project_id, start, end),
-        users=_distinct_users(project_id, start, end),
+        sessions=distinct.sessions,
+        users=distinct.users,
         errors=errors,
         cancelled=sum(item.cancelled for item in models),
         unpriced=sum(item.unpriced for item in models),
@@ -83,19 +77,10 @@ def get_overview(project_id: UUID, start: datetime, end: datetime) -> Overview:
 
 
 def _models(project_id: UUID, start: datetime, end: datetime) -> list[ModelTotals]:
-    source, params = union([DAYS, HOURS], start, end, keys=_MODEL, figures=_FIGURES)
+    source, params = union(plain_rollups(start, end), start, end, keys=_MODEL, figures=_FIGURES)
     sql = (
         f"SELECT f.model AS model, {totals(*_FIGURES)} FROM {source} AS f"  # noqa: S608 - fragments of this app
         " GROUP BY f.model ORDER BY requests DESC, model"
     )
-    return client.query(sql, {**params, "project": project_id}, row=ModelTotals, name="overview.models")
-
-
-def _distinct_users(project_id: UUID, start: datetime, end: datetime) -> int:
-    source, params = union([USER_DAYS], start, end, keys=_USER)
-    # The hash of no name is left out here and not below: reading the names would cost more than all the rest.
-    sql = (
-        "SELECT countIf(hash != cityHash64('')) AS users"  # noqa: S608 - as above
-        f" FROM (SELECT f.hash AS hash FROM {source} AS f GROUP BY f.hash)"
-    )
-    return client.query(sql, {**params, "project": project_id}, row=_Count, name="overview.users")[0].users
+    values = {**params, "project": project_id}
+    return client.query(sql, values, row=ModelTotals, name="overview.models", database_settings=PLAIN)

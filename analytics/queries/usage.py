@@ -10,7 +10,18 @@ from enum import StrEnum
 from uuid import UUID
 
 from analytics.clickhouse import client
-from analytics.queries.exact import DAYS, HOURS, MINUTES, TICK, Key, Rollup, totals, union
+from analytics.queries.exact import (
+    DAYS,
+    HOURS,
+    MINUTES,
+    PLAIN,
+    TICK,
+    Key,
+    Rollup,
+    plain_rollups,
+    totals,
+    union,
+)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -92,7 +103,10 @@ def _rows(project_id: UUID, start: datetime, end: datetime, interval: Interval, 
     beginning = _BEGINNING[interval]
     keys = {"start": Key(beginning, beginning)}
     figures = (*_FIGURES, _PERCENTILES) if percentiles else _FIGURES
-    source, params = union(_ROLLUPS[interval], start, end, keys=keys, figures=figures)
+    plain = not percentiles
+    rollups = plain_rollups(start, end) if plain and interval is Interval.DAY else _ROLLUPS[interval]
+    source, params = union(rollups, start, end, keys=keys, figures=figures)
     columns = totals(*figures) if percentiles else f"{totals(*figures)}, emptyArrayFloat32() AS {_PERCENTILES}"
     sql = f"SELECT toDateTime64(f.start, 6, 'UTC') AS start, {columns} FROM {source} AS f GROUP BY f.start"  # noqa: S608 - fragments of this app
-    return client.query(sql, {**params, "project": project_id}, row=Usage, name="usage")
+    values = {**params, "project": project_id}
+    return client.query(sql, values, row=Usage, name="usage", database_settings=PLAIN if plain else None)

@@ -1,0 +1,87 @@
+"""How many different sessions and users had a request in a range of time?
+
+A session has a row per day it went on, with its first and its last request of that day. So on the first day of a range
+those belong to it whose last request came after its start, on the last day those whose first came before its end, and
+all on the days between. Users likewise. Only a range without a whole day needs the requests themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from analytics.clickhouse import client
+from analytics.queries.exact import PLAIN, TICK, Key, Span, clamp, split, union
+
+
+@dataclass(frozen=True)
+class Distinct:
+    sessions: int
+    users: int
+
+
+@dataclass(frozen=True)
+class _Number:
+    what: str
+    number: int
+
+
+_DAY = timedelta(days=1)
+# Both are counted by their hashes, which is half the work of counting their names.
+_SESSIONS = "SELECT t.session_hash AS hash FROM session_days AS t WHERE t.project_id = {project:UUID}"
+# These rows lie by day, so what their first and last requests were is read for the outermost days alone.
+_SESSIONS_OF_DAYS = f"""
+{_SESSIONS} AND t.day >= {{first:Date}} AND t.day < {{until:Date}}
+UNION ALL
+{_SESSIONS} AND (t.day = {{first_day:Date}} AND t.day < {{first:Date}} AND t.ended_at >= {{start:DateTime64(6, 'UTC')}}
+    OR t.day = {{last_day:Date}} AND t.started_at < {{stop:DateTime64(6, 'UTC')}})
+"""
+# These lie by name. The hash of no name is left out here, since reading the names would cost more than all the rest.
+_USERS_OF_DAYS = """
+SELECT t.user_hash AS hash FROM users_daily AS t
+WHERE t.project_id = {project:UUID} AND t.day >= {first_day:Date} AND t.day <= {last_day:Date}
+    AND (t.day >= {first:Date} OR t.last_at >= {start:DateTime64(6, 'UTC')})
+    AND (t.day < {until:Date} OR t.first_at < {stop:DateTime64(6, 'UTC')})
+    AND t.user_hash != cityHash64('')
+"""
+_COUNTS = """
+SELECT 'sessions' AS what, count() AS number FROM (SELECT DISTINCT s.hash FROM ({sessions}) AS s)
+UNION ALL
+SELECT 'users' AS what, count() AS number FROM (SELECT DISTINCT u.hash FROM ({users}) AS u)
+"""
+
+
+def count_distinct(project_id: UUID, start: datetime, end: datetime) -> Distinct:
+    """Both ends included."""
+    start, stop = clamp(start), clamp(end + TICK)
+    [whole], _ = split(start, stop, [_DAY])
+    sql, params = _over_days(start, stop, whole[0]) if whole else _from_requests(start, end)
+    values = {**params, "project": project_id}
+    rows = client.query(sql, values, row=_Number, name="overview.distinct", database_settings=PLAIN)
+    return Distinct(**{row.what: row.number for row in rows})
+
+
+def _over_days(start: datetime, stop: datetime, whole: Span) -> tuple[str, dict[str, Any]]:
+    """`whole` are the whole days from `start` up to `stop`."""
+    first, until = whole
+    params = {
+        "first": first.date(),
+        "until": until.date(),
+        "first_day": start.date(),
+        "last_day": until.date(),
+        "start": start,
+        "stop": stop,
+    }
+    return _COUNTS.format(sessions=_SESSIONS_OF_DAYS, users=_USERS_OF_DAYS), params
+
+
+def _from_requests(start: datetime, end: datetime) -> tuple[str, dict[str, Any]]:
+    sources: dict[str, str] = {}
+    params: dict[str, Any] = {}
+    for name, column in (("sessions", "session_id"), ("users", "user_id")):
+        keys = {"hash": Key("0", f"cityHash64(t.{column})")}
+        source, params = union([], start, end, keys=keys, where_request=f"t.{column} != ''")
+        sources[name] = f"SELECT f.hash AS hash FROM {source} AS f"  # noqa: S608 - fragments of this app
+    return _COUNTS.format(**sources), params
