@@ -6,7 +6,6 @@ Failures before the first event are JSON with a status, as of every management c
 from __future__ import annotations
 
 import asyncio
-import json
 import uuid
 from typing import Any
 
@@ -16,20 +15,19 @@ from rest_framework.exceptions import MethodNotAllowed
 from typing_extensions import override
 
 from agent.admission import Asked, begin_chat, read_call
+from agent.bodies import read_body
 from agent.events import AnyEvent, ErrorEvent
 from agent.leases import release_lease
 from agent.loop import Chat, ChatLoop
+from agent.refusals import refuse
 from agent.running import running
 from agent.threads import in_thread, to_the_end
-from core.errors import ApplicationError
-from core.exception_handler import error_response, log_unexpected, translate
-from core.parsers import BodyTooLarge
 from gateway import sse
 from gateway.errors import RequestTimeoutError
 from gateway.pipeline.heartbeat import Heartbeat
 from gateway.pipeline.parse import ClientGoneError, Receive
 from gateway.pipeline.watch import ClientWatch
-from gateway.reply import HeaderList, Reply, Send
+from gateway.reply import Reply, Send
 from gateway.runtime import Runtime, current_runtime
 
 _RESTARTING = "The service is restarting and stopped the agent; ask again."
@@ -60,14 +58,14 @@ class ChatConsumer(AsyncHttpConsumer):  # type: ignore[misc]  # Channels has no 
         except ClientGoneError:
             raise
         except Exception as error:
-            await self._refuse(error)
+            await refuse(self._reply, error, method=self.scope["method"])
             return
         await self._stream(runtime, chat)
 
     async def _begun(self, runtime: Runtime, receive: Receive) -> Chat:
         if self.scope["method"] != "POST":
             raise MethodNotAllowed(self.scope["method"])
-        body = await _read(receive)
+        body = await read_body(receive, settings.MANAGEMENT_BODY_BYTES)
         self._watch.body_arrived()
         asked = await in_thread(read_call, self.scope, body)
         # Read before anything is sent or kept, so that its failure is a status.
@@ -98,28 +96,12 @@ class ChatConsumer(AsyncHttpConsumer):  # type: ignore[misc]  # Channels has no 
         watch, reply = self._watch, self._reply
         watch.absorb()
         if watch.late:
-            await self._refuse(RequestTimeoutError("The request body did not arrive in time"))
+            late = RequestTimeoutError("The request body did not arrive in time")
+            await refuse(reply, late, method=self.scope["method"])
         elif not watch.disconnected and reply.started:
             await reply.end(ErrorEvent(_RESTARTING).framed())
         elif not watch.disconnected:
             raise asyncio.CancelledError
-
-    async def _refuse(self, error: Exception) -> None:
-        known = translate(error)
-        if known is None:
-            log_unexpected(error, self._reply.request_id)
-            known = ApplicationError("The service failed unexpectedly.")
-        answer = error_response(known)
-        headers: HeaderList = [
-            (name.lower().encode(), value.encode())
-            for name, value in answer.headers.items()
-            if name.lower() != "content-type"
-        ]
-        if self.scope["method"] != "POST":
-            headers.append((b"allow", b"POST"))
-        if answer.status_code in (408, 413):
-            headers.append((b"connection", b"close"))
-        await self._reply.whole(answer.status_code, json.dumps(answer.data).encode(), headers)
 
 
 async def _begin(asked: Asked) -> Chat:
@@ -132,18 +114,3 @@ async def _begin(asked: Asked) -> Chat:
             await to_the_end(release_lease, chat.run.conversation_id, chat.run.run_id)
         raise
     return begun[0]
-
-
-async def _read(receive: Receive) -> bytes:
-    parts: list[bytes] = []
-    size, more = 0, True
-    while more:
-        message = await receive()
-        if message["type"] != "http.request":
-            raise ClientGoneError
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > settings.MANAGEMENT_BODY_BYTES:
-            raise BodyTooLarge(f"The body is larger than {settings.MANAGEMENT_BODY_BYTES} bytes.")
-        more = message.get("more_body", False)
-    return b"".join(parts)

@@ -18,6 +18,7 @@ from typing import Any
 from django.conf import settings
 
 from agent.asking import Asking, ModelFailedError, caller
+from agent.calling import logged_name, outcome_of, refused
 from agent.errors import RunLostError
 from agent.events import AnyEvent, ConversationCreated, Done, ErrorEvent, TextDelta, ToolResult, ToolStart
 from agent.fence import Fence
@@ -35,10 +36,9 @@ from agent.limits import (
 from agent.models import Message, MessageState, Role
 from agent.scopes import granted_scopes, require_agent
 from agent.services import NewMessage, Run, add_message
-from agent.threads import in_thread, in_tool_thread, to_the_end
+from agent.threads import in_thread, to_the_end
 from agent.tools.base import Tool, ToolContext, ToolOutcome
-from agent.tools.output import render
-from agent.tools.registry import ALL, call, offered
+from agent.tools.registry import offered
 from agent.transcript import transcript
 from core.exception_handler import log_unexpected, translate
 from gateway.runtime import Runtime
@@ -47,7 +47,6 @@ logger = logging.getLogger("agent.chat")
 
 Emit = Callable[[AnyEvent], Awaitable[None]]
 
-_KNOWN = frozenset(tool.name for tool in ALL)
 _LOST = "The conversation was deleted, or is going on elsewhere."
 
 
@@ -221,7 +220,7 @@ class ChatLoop:
         logger.info(
             "tool.called conversation_id=%s tool=%s is_error=%s seconds=%.2f",
             self.chat.run.conversation_id,
-            name if name in _KNOWN else "unknown",
+            logged_name(name),
             outcome.is_error,
             seconds,
         )
@@ -263,21 +262,8 @@ async def _result(
     """The call, what it gave and how many seconds that took. Without `room` it is one too many."""
     if room is None:
         message = f"At most {CALLS_PER_STEP} tools can be called at once; ask again for the others."
-        return made, _refused("too_many_calls", message), 0.0
+        return made, refused("too_many_calls", message), 0.0
     async with room:
         started = time.monotonic()
-        outcome = await _outcome(context, made["function"]["name"], made["function"]["arguments"])
+        outcome = await outcome_of(context, made["function"]["name"], made["function"]["arguments"])
         return made, outcome, time.monotonic() - started
-
-
-async def _outcome(context: ToolContext, name: str, arguments: str) -> ToolOutcome:
-    try:
-        async with asyncio.timeout(settings.AGENT_TOOL_SECONDS):
-            return await in_tool_thread(call, context, name, arguments)
-    except TimeoutError:
-        return _refused("tool_timeout", f"The tool gave no result within {settings.AGENT_TOOL_SECONDS:g} seconds.")
-
-
-def _refused(code: str, message: str) -> ToolOutcome:
-    error = {"type": "api_error", "code": code, "message": message}
-    return ToolOutcome(render({"error": error}), is_error=True)

@@ -1,0 +1,28 @@
+"""Failures of the calls that Channels serves past Django: the envelope of the management API."""
+
+from __future__ import annotations
+
+import json
+
+from core.errors import ApplicationError
+from core.exception_handler import error_response, log_unexpected, translate
+from gateway.reply import HeaderList, Reply
+
+
+async def refuse(reply: Reply, error: Exception, *, method: str) -> None:
+    """`method` is that of the call; the paths of this kind take POST only."""
+    known = translate(error)
+    if known is None:
+        log_unexpected(error, reply.request_id)
+        known = ApplicationError("The service failed unexpectedly.")
+    answer = error_response(known)
+    headers: HeaderList = [
+        (name.lower().encode(), value.encode())
+        for name, value in answer.headers.items()
+        if name.lower() != "content-type"
+    ]
+    if method != "POST":
+        headers.append((b"allow", b"POST"))
+    if answer.status_code in (408, 413):
+        headers.append((b"connection", b"close"))
+    await reply.whole(answer.status_code, json.dumps(answer.data).encode(), headers)
