@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple, Protocol
 
 from gateway.guardrails.detectors.injection import injection_score
-from gateway.guardrails.detectors.pii import find_pii
+from gateway.guardrails.detectors.pii import PiiKind, find_pii
 from gateway.guardrails.detectors.topics import find_topics
 from gateway.guardrails.remembered import Remembered
 from gateway.guardrails.settings import GuardrailSettings
@@ -15,7 +15,9 @@ from gateway.guardrails.spoken import Speaker, Spoken, spoken_in, spoken_in_vari
 from gateway.guardrails.tools import tools_of
 from gateway.guardrails.verdicts import Guardrail
 
-_personal_data = Remembered(find_pii)
+# More would take more memory than the text itself.
+_MOST_ENTITIES = 100
+_personal_data = Remembered(find_pii, worth=lambda found: len(found) <= _MOST_ENTITIES)
 _score = Remembered(partial(injection_score, untrusted=False))
 _untrusted_score = Remembered(partial(injection_score, untrusted=True))
 
@@ -102,13 +104,28 @@ class PersonalData:
         operator = "\n".join(spoken.text for spoken in request.said_by(Speaker.OPERATOR))
         found = {entity.kind for spoken in request.said_by(Speaker.VARIABLE) for entity in _personal_data(spoken.text)}
         for spoken in request.said_by(Speaker.USER, Speaker.UNTRUSTED, Speaker.ASSISTANT):
-            found.update(
-                entity.kind
-                for entity in _personal_data(spoken.text)
-                if not operator or spoken.text[entity.start : entity.end] not in operator
-            )
+            found |= kinds_beside(operator, spoken.text)
         for kind in sorted(found):
             yield Finding(Guardrail.PII, f"The request holds personal data: {kind.value}", kind.value)
+
+
+def kinds_beside(operator: str, text: str) -> set[PiiKind]:
+    """Of what the text holds and the operator's does not. Both may hold thousands: the operator's text is searched only
+    for what is not already known to be, or not to be, in it."""
+    found: set[PiiKind] = set()
+    known: set[str] | None = None
+    for entity in _personal_data(text):
+        if entity.kind in found:
+            continue
+        if operator:
+            if known is None:
+                known = {operator[own.start : own.end] for own in _personal_data(operator)}
+            value = text[entity.start : entity.end]
+            if value in known or value in operator:
+                known.add(value)
+                continue
+        found.add(entity.kind)
+    return found
 
 
 class PromptInjection:

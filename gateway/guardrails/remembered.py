@@ -18,8 +18,10 @@ _ENTRIES = 4096
 class Remembered(Generic[Found]):
     """A detector that reads a text once. It keeps digests and what was found, never a text."""
 
-    def __init__(self, detect: Callable[[str], Found]) -> None:
+    def __init__(self, detect: Callable[[str], Found], *, worth: Callable[[Found], bool] = lambda _: True) -> None:
+        """`worth`: whether what was found is small enough to be kept."""
         self._detect = detect
+        self._worth = worth
         self._found: dict[bytes, Found] = {}
 
     def __call__(self, text: str) -> Found:
@@ -30,6 +32,8 @@ class Remembered(Generic[Found]):
             return self._found[digest]
         except KeyError:
             found = self._detect(text)
+        if not self._worth(found):
+            return found
         if len(self._found) >= _ENTRIES:
             self._found.clear()
         self._found[digest] = found

@@ -98,8 +98,10 @@ def _cards_among(data: bytes, groups: list[Span]) -> Iterator[Span]:
 
 
 def _is_card(candidate: bytes) -> bool:
+    if not _is_grouped(candidate):
+        return False  # quicker to see than who issues it
     digits = candidate.translate(None, b" -").decode()
-    return _is_issued(digits) and luhn.is_valid(digits) and _is_grouped(candidate)
+    return _is_issued(digits) and luhn.is_valid(digits)
 
 
 def _is_issued(digits: str) -> bool:

@@ -13,7 +13,8 @@ _EMAIL = re2.compile(r"[\pL\pN.!#$%&'*+/=?^_`{|}~-]+@[\pL\pN](?:[\pL\pN.-]*[\pL\
 _MAX_LOCAL, _MAX_DOMAIN, _MAX_LABEL = 64, 253, 63
 _QUOTING = b"'`*_{|}~/=!#$%&?^"
 
-_IPV4 = re2.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}")
+_OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_IPV4 = re2.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}")
 _IPV6 = re2.compile(
     r"[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,8}(?:[0-9]{0,2}(?:\.[0-9]{1,3}){3})?(?:%[0-9A-Za-z]{1,15})?"
 )
@@ -24,10 +25,11 @@ _UNSPECIFIED_AFTER = re2.compile(
 )
 _VERSION_BEFORE = re2.compile(r"(?i)(?:\bver(?:sion|\.)?[ :=]{1,2}|[<>=!~]=\s?)$")
 _LOOK_BACK = 24
+_BEFORE_VERSION, _BETWEEN = b"rRnN.", b" :=\t\r\n\f\v"
 
 
 EMAIL_PATTERNS: tuple[str, ...] = ("@",)
-IP_PATTERNS: tuple[str, ...] = (_IPV4.pattern, r"::|[0-9A-Fa-f](?::[0-9A-Fa-f]{1,4}){7}")
+IP_PATTERNS: tuple[str, ...] = (r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}", r"::|[0-9A-Fa-f](?::[0-9A-Fa-f]{1,4}){7}")
 
 
 def find_emails(data: bytes) -> Iterator[Span]:
@@ -68,10 +70,15 @@ def _find_ipv4(data: bytes) -> Iterator[Span]:
         return
     for match in _IPV4.finditer(data):
         start, end = match.span()
-        if not _stands_alone(data, start, end) or not _is_address(data[start:end]):
-            continue
-        if not _VERSION_BEFORE.search(data[max(0, start - _LOOK_BACK) : start]):
+        if _stands_alone(data, start, end) and not _follows_version(data, start):
             yield start, end
+
+
+def _follows_version(data: bytes, start: int) -> bool:
+    before = data[max(0, start - 3) : start]
+    if b"=" not in before and before.rstrip(_BETWEEN)[-1:] not in _BEFORE_VERSION:
+        return False  # as for most: quicker to see than to search
+    return bool(_VERSION_BEFORE.search(data[max(0, start - _LOOK_BACK) : start]))
 
 
 def _find_ipv6(data: bytes) -> Iterator[Span]:

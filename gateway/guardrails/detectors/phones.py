@@ -81,12 +81,15 @@ def find_phones(data: bytes) -> Iterator[Span]:
     for match in _NORTH_AMERICAN.finditer(data):
         start, end = match.span()
         # Three groups with blanks between them are also what other numbers look like.
-        if not _ONLY_BLANKS.search(data[start:end]) or _is_north_american(data[start:end].decode()):
-            spans += _accepted(data, (start, end))
+        found = _accepted(data, (start, end))
+        if found and (not _ONLY_BLANKS.search(data[start:end]) or _is_north_american(data[start:end].decode())):
+            spans += found
     for match in _NATIONAL.finditer(data):
         start, end = match.span()
-        if _is_national(data[start:end].decode()):
-            spans += _accepted(data, (start, end))
+        # Last, because it asks for many regions.
+        found = _accepted(data, (start, end))
+        if found and _is_national(data[start:end].decode()):
+            spans += found
     for match in _NAMED_BEFORE.finditer(data):
         if not _OTHER_NUMBER.search(data[match.start() : match.start(1)]):
             spans += _accepted_row(data, match.span(1))

@@ -12,10 +12,12 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
+from gateway.guardrails.checks import kinds_beside
 from gateway.guardrails.detectors.exfiltration import Conversation, find_exfiltration
 from gateway.guardrails.detectors.injection import injection_score
-from gateway.guardrails.detectors.pii import find_pii
+from gateway.guardrails.detectors.pii import PiiKind, find_pii
 from gateway.guardrails.detectors.topics import find_topics
 
 HOSTILE = {
@@ -25,6 +27,8 @@ HOSTILE = {
     "at signs": "a@",
     "dots": "1.",
     "colons": "::1:",
+    "addresses": "192.0.2.7 ",
+    "social security": "212-34-5678 ",
     "hex groups": "ab:cd:",
     "iban starts": "GB82 WEST 1234 ",
     "plus signs": "+1 2",
@@ -39,6 +43,7 @@ HOSTILE = {
     "combining": "e\u0301\u200b",
     "astral": "\U0001d400 ",
 }
+MANY = 2_000
 DETECTORS: dict[str, Callable[[str], object]] = {
     "pii": find_pii,
     "injection": lambda text: injection_score(text, untrusted=True),
@@ -80,3 +85,29 @@ def test_detector__twice_the_hostile_text__takes_about_twice_the_steps(detector:
 def test_detector__a_megabyte__ends(detector: str, hostile: str) -> None:
     """Within the time that a test may take; what is not linear would need days."""
     DETECTORS[detector](HOSTILE[hostile] * (1_000_000 // len(HOSTILE[hostile])))
+
+
+class Searched(str):
+    """A text that counts how often it is searched."""
+
+    times = 0
+
+    @override
+    def __contains__(self, wanted: object) -> bool:
+        self.times += 1
+        return isinstance(wanted, str) and super().__contains__(wanted)
+
+
+def test_personal_data__of_the_operator__is_not_searched_for_again() -> None:
+    addresses = [f"10.{number // 250}.{number % 250}.7" for number in range(MANY)]
+    operator = Searched(" and ".join(addresses))
+    assert kinds_beside(operator, "; ".join(reversed(addresses))) == set()
+    assert kinds_beside(operator, "; ".join([*addresses, "10.99.0.8", *addresses])) == {PiiKind.IP}
+    assert operator.times == 1
+
+
+def test_personal_data__that_is_not_the_operators__is_found_once() -> None:
+    operator = Searched("Ask ann@example.com or call +1 212 555 0100.")
+    text = " ".join(f"192.0.{number // 250}.{number % 250} bob{number}@example.com" for number in range(MANY))
+    assert kinds_beside(operator, f"ann@example.com {text}") == {PiiKind.IP, PiiKind.EMAIL}
+    assert operator.times == 2

@@ -145,3 +145,15 @@ def test_remembered__long_text__is_read_once_and_short_texts_each_time() -> None
     detect = Remembered(length)
     assert [detect("x" * 500), detect("x" * 500), detect("x"), detect("x")] == [500, 500, 1, 1]
     assert read == ["x" * 500, "x", "x"]
+
+
+def test_remembered__of_what_is_not_worth_it__is_nothing() -> None:
+    read: list[str] = []
+
+    def words(text: str) -> list[str]:
+        read.append(text)
+        return text.split()
+
+    detect = Remembered(words, worth=lambda found: len(found) < 100)
+    assert [len(detect(text)) for text in ["x " * 300, "x " * 300, "x" * 300, "x" * 300]] == [300, 300, 1, 1]
+    assert read == ["x " * 300, "x " * 300, "x" * 300]
