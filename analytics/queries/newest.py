@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,10 +10,29 @@ from uuid import UUID
 
 from analytics.clickhouse import client
 
+_KEPT_SECONDS = 600.0
+_MOST_KEPT = 1_000
+
 
 @dataclass(frozen=True)
 class _Hour:
     since: datetime
+
+
+# By project and count: the answer, and when it was asked for.
+_answers: dict[tuple[UUID, int], tuple[datetime | None, float]] = {}
+
+
+def recent_start_of_newest(project_id: UUID, count: int) -> datetime | None:
+    """`start_of_newest` of all requests, as it was some minutes ago at most."""
+    now = time.monotonic()
+    answer, asked = _answers.get((project_id, count), (None, float("-inf")))
+    if now - asked > _KEPT_SECONDS:
+        answer = start_of_newest(project_id, count)
+        if len(_answers) >= _MOST_KEPT:
+            _answers.clear()
+        _answers[project_id, count] = (answer, now)
+    return answer
 
 
 def start_of_newest(

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from analytics.clickhouse import client
 from analytics.clickhouse.text_index import TEXT, TOKENS, UNSPACED_TEXT, UNSPACED_TOKENS, folded
-from analytics.queries.newest import start_of_newest
+from analytics.queries.newest import recent_start_of_newest, start_of_newest
 from analytics.queries.requests import RequestRow, get_requests
 from analytics.queries.search_terms import Tokens, tokens
 
@@ -24,8 +24,11 @@ PREVIEW_CHARACTERS = 240
 READ_WITHOUT_INDEX = 10_000
 
 _BEFORE_MATCH = 80
-# Frequent words are found among the newest requests, and the parts of the table with older ones are never opened.
-_LOOK_FIRST_AT = 20_000
+# Words that are frequent in a very large history are found among the newest requests, and the index of what is older
+# stays closed. With no more than these a second look costs rare words more than it spares frequent ones.
+_LOOK_FIRST_AT = 20_000_000
+# With filters on other columns a frequent word has every request that passes looked up in the stretch.
+_LOOK_FIRST_AT_FILTERED = 20_000
 # So many possible matches are looked up by their keys.
 _FEW = 1_000
 _REPEAT_PROBE_SECONDS = 60.0
@@ -181,7 +184,12 @@ def _newest_first(question: _Question, *, since: datetime | None, limit: int) ->
     """Among the newest requests, and only if those are not enough among the rest."""
     wanted = question.wanted
     start = max(filter(None, (since, wanted.start)), default=None)
-    middle = start_of_newest(question.project_id, _LOOK_FIRST_AT, start=start, end=wanted.end)
+    count = _LOOK_FIRST_AT_FILTERED if question.looks_elsewhere else _LOOK_FIRST_AT
+    middle = (
+        start_of_newest(question.project_id, count, start=start, end=wanted.end)
+        if start or wanted.end
+        else recent_start_of_newest(question.project_id, count)
+    )
     if middle is None or (start and middle <= start):
         return _find(question, _Stretch(start, None), limit)
     found = _find(question, _Stretch(middle, None), limit)

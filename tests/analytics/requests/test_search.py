@@ -95,6 +95,7 @@ def test_search__filters__keep_what_passes_all(
 ) -> None:
     """However far the first look goes and however few matches are tried."""
     monkeypatch.setattr(searching, "_LOOK_FIRST_AT", first_at)
+    monkeypatch.setattr(searching, "_LOOK_FIRST_AT_FILTERED", first_at)
     monkeypatch.setattr(searching, "_FEW", few)
     store(
         spool,
