@@ -104,15 +104,20 @@ def _unpack(package: Path, folder: Path) -> None:
     """`chromium`, `lib` and `fonts` in `folder`."""
     folder.mkdir()
     packed = package.parent / "package" / "bin"
-    with tarfile.open(package) as archive:
-        archive.extractall(package.parent, filter="data")
+    _extract(package, package.parent)
     _inflate(packed / "chromium.br", folder / "chromium")
     (folder / "chromium").chmod(0o755)
     for name in ("al2023", "fonts"):
         inflated = packed / f"{name}.tar"
         _inflate(packed / f"{name}.tar.br", inflated)
-        with tarfile.open(inflated) as archive:
-            archive.extractall(folder, filter="data")
+        _extract(inflated, folder)
+
+
+def _extract(archive: Path, folder: Path) -> None:
+    with tarfile.open(archive) as opened:
+        # Before 3.11.4 there is no filter.
+        opened.extraction_filter = getattr(tarfile, "data_filter", lambda member, path: member)
+        opened.extractall(folder)  # noqa: S202 - its hash is known
 
 
 def _inflate(source: Path, target: Path) -> None:
