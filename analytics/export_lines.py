@@ -11,7 +11,7 @@ from uuid import UUID
 import msgspec
 
 from analytics.queries.export import Exported, export_chunks
-from analytics.queries.requests import RequestFilter
+from analytics.queries.request_filters import RequestFilter
 from analytics.serializers.requests import request_entry, stored_body
 from core.errors import ApplicationError
 from core.exception_handler import error_body, log_unexpected

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from analytics.contracts import Outcome
 from analytics.parameters import RangeParameters, TimeField
-from analytics.queries.requests import RequestFilter
+from analytics.queries.request_filters import RequestFilter
 from analytics.queries.search import SearchFilter
 from analytics.queries.search_terms import parse
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from analytics.queries.requests import RequestFilter, get_payload, get_request, list_requests
+from analytics.queries.request_filters import RequestFilter
+from analytics.queries.requests import get_payload, get_request, list_requests
 from analytics.selectors import list_scores_of
 from analytics.serializers.requests import request_detail, request_entry
 from analytics.serializers.scores import ScoreSerializer

@@ -10,7 +10,8 @@ from uuid import UUID
 
 from analytics.clickhouse import client
 from analytics.errors import AnalyticsLimitError
-from analytics.queries.requests import COLUMNS, Payload, RequestFilter, RequestRow, request_conditions
+from analytics.queries.request_filters import RequestFilter
+from analytics.queries.requests import COLUMNS, Payload, RequestRow, request_conditions
 
 logger = logging.getLogger("analytics.export")
 

@@ -10,32 +10,8 @@ from typing import Any
 from uuid import UUID
 
 from analytics.clickhouse import client
-
-
-@dataclass(frozen=True)
-class RequestFilter:
-    """An empty text or None is no filter. `start` and `end` and all bounds belong to what is asked for."""
-
-    session_id: str = ""
-    user_id: str = ""
-    outcome: str = ""
-    status_code: int | None = None
-    source: str = ""
-    provider: str = ""
-    model: str = ""
-    requested_model: str = ""
-    error_type: str = ""
-    error_code: str = ""
-    prompt_config_id: UUID | None = None
-    prompt_version: int | None = None
-    rollout_id: UUID | None = None
-    variant: str = ""
-    start: datetime | None = None
-    end: datetime | None = None
-    min_latency_ms: int | None = None
-    max_latency_ms: int | None = None
-    min_cost_usd: Decimal | None = None
-    max_cost_usd: Decimal | None = None
+from analytics.queries.request_days import list_days, locate
+from analytics.queries.request_filters import RequestFilter, conditions_of
 
 
 @dataclass(frozen=True)
@@ -108,49 +84,47 @@ _WITHOUT_PREVIEWS = ", ".join(
 _NEWEST_FIRST = "ORDER BY ts DESC, request_id DESC"
 _OLDEST_FIRST = "ORDER BY ts, request_id"
 
-# Conditions by field of RequestFilter. `cost_usd` of a request whose price is unknown is 0.
-_CONDITIONS = {
-    "session_id": "session_id = {session_id:String}",
-    "user_id": "user_id = {user_id:String}",
-    "outcome": "outcome = {outcome:String}",
-    "status_code": "status_code = {status_code:UInt16}",
-    "source": "source = {source:String}",
-    "provider": "provider = {provider:String}",
-    "model": "model = {model:String}",
-    "requested_model": "requested_model = {requested_model:String}",
-    "error_type": "error_type = {error_type:String}",
-    "error_code": "error_code = {error_code:String}",
-    "prompt_config_id": "prompt_config_id = {prompt_config_id:UUID}",
-    "prompt_version": "prompt_version = {prompt_version:UInt32}",
-    "rollout_id": "rollout_id = {rollout_id:UUID}",
-    "variant": "variant = {variant:String}",
-    "start": "ts >= {start:DateTime64(6, 'UTC')}",
-    "end": "ts <= {end:DateTime64(6, 'UTC')}",
-    "min_latency_ms": "latency_ms >= {min_latency_ms:UInt32}",
-    "max_latency_ms": "latency_ms <= {max_latency_ms:UInt32}",
-    "min_cost_usd": "cost_known AND cost_usd >= {min_cost_usd:Decimal(18, 10)}",
-    "max_cost_usd": "cost_known AND cost_usd <= {max_cost_usd:Decimal(18, 10)}",
-}
-
 
 def list_requests(
     project_id: UUID, wanted: RequestFilter, *, limit: int, offset: int, oldest_first: bool = False
 ) -> tuple[int, list[RequestRow]]:
     """How many requests match, and one page of them."""
+    days = list_days(project_id, wanted)
+    if days is None:
+        count = _count(project_id, wanted)
+        return count, _page(project_id, wanted, count, limit=limit, offset=offset, oldest_first=oldest_first)
+    count = sum(day.requests for day in days)
+    stretch = locate(days if oldest_first else days[::-1], wanted, limit=limit, offset=offset)
+    if stretch is None:
+        return count, []
+    page = _page(
+        project_id, stretch.wanted, stretch.count, limit=limit, offset=stretch.offset, oldest_first=oldest_first
+    )
+    return count, page
+
+
+def _count(project_id: UUID, wanted: RequestFilter) -> int:
     where, params = request_conditions(project_id, wanted)
-    sql = f"SELECT count() AS count FROM requests WHERE {where}"  # noqa: S608 - fragments of this file
-    count = client.query(sql, params, row=_Count, name="requests.count")[0].count
+    sql = f"SELECT count() AS count FROM requests WHERE {where}"  # noqa: S608 - fragments of this app
+    return client.query(sql, params, row=_Count, name="requests.count")[0].count
+
+
+def _page(
+    project_id: UUID, wanted: RequestFilter, count: int, *, limit: int, offset: int, oldest_first: bool
+) -> list[RequestRow]:
+    """`count` requests match."""
     limit = min(limit, count - offset)
     if limit <= 0:
-        return count, []
+        return []
     # From whichever end is nearer: all keys up to the page are read. New requests do not move the older end.
     beyond = count - offset - limit
     from_far_end = beyond < offset
     order = _OLDEST_FIRST if oldest_first != from_far_end else _NEWEST_FIRST
+    where, params = request_conditions(project_id, wanted)
     sql = f"SELECT {COLUMNS} FROM requests WHERE {where} {order} LIMIT {{limit:UInt64}} OFFSET {{offset:UInt64}}"  # noqa: S608 - as above
     page = {**params, "limit": limit, "offset": beyond if from_far_end else offset}
     rows = client.query(sql, page, row=RequestRow, name="requests.list")
-    return count, rows[::-1] if from_far_end else rows
+    return rows[::-1] if from_far_end else rows
 
 
 def get_requests(project_id: UUID, keys: Sequence[tuple[datetime, UUID]]) -> list[RequestRow]:
@@ -194,6 +168,6 @@ def get_payload(project_id: UUID, request: RequestRow) -> Payload | None:
 
 def request_conditions(project_id: UUID, wanted: RequestFilter) -> tuple[str, dict[str, Any]]:
     """The WHERE of a question on `requests`, and its parameters."""
-    given = {name: value for name in _CONDITIONS if (value := getattr(wanted, name)) not in ("", None)}
-    where = " AND ".join(["project_id = {project:UUID}", *(_CONDITIONS[name] for name in given)])
-    return where, {"project": project_id, **given}
+    given = conditions_of(wanted)
+    where = " AND ".join(["project_id = {project:UUID}", *given.conditions.values()])
+    return where, {"project": project_id, **given.values}

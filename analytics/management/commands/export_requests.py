@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError
 from typing_extensions import override
 
 from analytics.export_lines import request_lines
-from analytics.queries.requests import RequestFilter
+from analytics.queries.request_filters import RequestFilter
 from core.errors import ApplicationError
 from core.management.tables import require_tables
 from core.selectors import find_project

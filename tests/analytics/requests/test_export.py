@@ -23,7 +23,7 @@ from analytics.contracts import Outcome
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.export_lines import export_lines
 from analytics.queries import export as exporting
-from analytics.queries.requests import RequestFilter
+from analytics.queries.request_filters import RequestFilter
 from analytics.views.export import streamed
 from core.models import Project
 from tests.analytics.requests.conftest import entry

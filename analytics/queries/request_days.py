@@ -1,0 +1,84 @@
+"""How many requests of each day match a filter, where a rollup can tell?
+
+A count over all requests of a project reads every row of one column and of `project_id` at least. A rollup by day that
+has what the filter asks for knows it from a few thousand rows, and on which days a page is besides.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import accumulate
+from uuid import UUID
+
+from analytics.clickhouse import client
+from analytics.queries.exact import TICK, USER_DAYS, Key, Rollup, union
+from analytics.queries.request_filters import RequestFilter, conditions_of
+
+_KIND_DAYS = Rollup("request_kinds", "day", "Date", timedelta(days=1))
+# Which filters a rollup can answer: those whose columns are in its key.
+_ANSWERED = (
+    (USER_DAYS, {"user_id"}),
+    (
+        _KIND_DAYS,
+        {
+            "outcome", "status_code", "source", "provider", "model", "requested_model", "error_type", "error_code",
+            "prompt_config_id", "prompt_version", "rollout_id", "variant",
+        },
+    ),
+)  # fmt: skip
+_ALWAYS = datetime(1970, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
+_DAY = {"day": Key("t.day", "toDate(t.ts, 'UTC')")}
+
+
+@dataclass(frozen=True)
+class Day:
+    day: date
+    requests: int
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """The filter of some days with the whole page in them: so many requests match, `offset` of them before the page."""
+
+    wanted: RequestFilter
+    count: int
+    offset: int
+
+
+def list_days(project_id: UUID, wanted: RequestFilter) -> list[Day] | None:
+    """The days with such requests, in order. None when no rollup can tell, or a plain count is as cheap."""
+    given = conditions_of(wanted)
+    asked = given.conditions.keys() - {"start", "end"}
+    rollup = next((rollup for rollup, answered in _ANSWERED if asked and asked <= answered), None)
+    if rollup is None:
+        return None
+    where = " AND ".join(given.conditions[name] for name in sorted(asked))
+    start, end = wanted.start or _ALWAYS[0], wanted.end or _ALWAYS[1]
+    source, times = union([rollup], start, end, keys=_DAY, figures=["requests"], where=where)
+    sql = f"SELECT f.day AS day, sum(f.requests) AS requests FROM {source} AS f GROUP BY day ORDER BY day"  # noqa: S608 - fragments of this app
+    params = {"project": project_id, **given.values, **times}
+    return client.query(sql, params, row=Day, name="requests.days")
+
+
+def locate(days: Sequence[Day], wanted: RequestFilter, *, limit: int, offset: int) -> Stretch | None:
+    """`days` in the order of the list, a page of which is asked for; None when the list ends before the page."""
+    reached = list(accumulate(day.requests for day in days))
+    first = bisect_right(reached, offset)
+    if first == len(days):
+        return None
+    last = min(bisect_left(reached, offset + limit), len(days) - 1)
+    before = reached[first] - days[first].requests
+    begin, until = sorted((_midnight(days[first].day), _midnight(days[last].day)))
+    within = replace(
+        wanted,
+        start=max(wanted.start or begin, begin),
+        end=min(wanted.end or _ALWAYS[1], until + timedelta(days=1) - TICK),
+    )
+    return Stretch(within, reached[last] - before, offset - before)
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time.min, tzinfo=UTC)

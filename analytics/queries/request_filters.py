@@ -1,0 +1,74 @@
+"""What lists of requests are filtered by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+
+@dataclass(frozen=True)
+class RequestFilter:
+    """An empty text or None is no filter. `start` and `end` and all bounds belong to what is asked for."""
+
+    session_id: str = ""
+    user_id: str = ""
+    outcome: str = ""
+    status_code: int | None = None
+    source: str = ""
+    provider: str = ""
+    model: str = ""
+    requested_model: str = ""
+    error_type: str = ""
+    error_code: str = ""
+    prompt_config_id: UUID | None = None
+    prompt_version: int | None = None
+    rollout_id: UUID | None = None
+    variant: str = ""
+    start: datetime | None = None
+    end: datetime | None = None
+    min_latency_ms: int | None = None
+    max_latency_ms: int | None = None
+    min_cost_usd: Decimal | None = None
+    max_cost_usd: Decimal | None = None
+
+
+# Conditions by field of RequestFilter. `cost_usd` of a request whose price is unknown is 0.
+_CONDITIONS = {
+    "session_id": "session_id = {session_id:String}",
+    "user_id": "user_id = {user_id:String}",
+    "outcome": "outcome = {outcome:String}",
+    "status_code": "status_code = {status_code:UInt16}",
+    "source": "source = {source:String}",
+    "provider": "provider = {provider:String}",
+    "model": "model = {model:String}",
+    "requested_model": "requested_model = {requested_model:String}",
+    "error_type": "error_type = {error_type:String}",
+    "error_code": "error_code = {error_code:String}",
+    "prompt_config_id": "prompt_config_id = {prompt_config_id:UUID}",
+    "prompt_version": "prompt_version = {prompt_version:UInt32}",
+    "rollout_id": "rollout_id = {rollout_id:UUID}",
+    "variant": "variant = {variant:String}",
+    "start": "ts >= {start:DateTime64(6, 'UTC')}",
+    "end": "ts <= {end:DateTime64(6, 'UTC')}",
+    "min_latency_ms": "latency_ms >= {min_latency_ms:UInt32}",
+    "max_latency_ms": "latency_ms <= {max_latency_ms:UInt32}",
+    "min_cost_usd": "cost_known AND cost_usd >= {min_cost_usd:Decimal(18, 10)}",
+    "max_cost_usd": "cost_known AND cost_usd <= {max_cost_usd:Decimal(18, 10)}",
+}
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Of a filter that is given, by its field: SQL over columns that `requests` and the rollups call alike."""
+
+    conditions: Mapping[str, str]
+    values: Mapping[str, Any]
+
+
+def conditions_of(wanted: RequestFilter) -> Conditions:
+    values = {name: value for name in _CONDITIONS if (value := getattr(wanted, name)) not in ("", None)}
+    return Conditions({name: _CONDITIONS[name] for name in values}, values)
