@@ -30,3 +30,6 @@ OUTPUT_CHARACTERS = 100_000
 
 CONTEXT_CHARACTERS = 240_000
 """Sent to the model at a time, some 60,000 tokens: models with a window of 128,000 have room for it and an answer."""
+
+MCP_BODY_BYTES = 262_144
+"""Of one message of an MCP client: the arguments of a tool are filters and ids."""

@@ -1,8 +1,12 @@
-"""The path that Channels serves past Django."""
+"""The paths that Channels serves past Django."""
 
 from __future__ import annotations
 
 from agent.consumers import ChatConsumer
+from agent.mcp.endpoint import answer
 from gateway.routing import route
 
-http_urlpatterns = [route(r"^api/agent/chat/?$", ChatConsumer.as_asgi())]
+http_urlpatterns = [
+    route(r"^api/agent/chat/?$", ChatConsumer.as_asgi()),
+    route(r"^api/agent/mcp/?$", answer),
+]

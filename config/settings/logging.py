@@ -25,5 +25,7 @@ LOGGING = {
         "botocore": {"level": "INFO"},
         "google.auth": {"level": "INFO"},
         "urllib3": {"level": "INFO"},
+        # Three lines for every message of a client; `agent.mcp` writes one for every call of a tool.
+        "mcp": {"level": "WARNING"},
     },
 }

@@ -21,6 +21,8 @@ _OF_CHANNELS = {
     "api/gateway/v1/models": "get",
     "api/agent/chat": "post",
 }
+# JSON-RPC that describes itself, with `tools/list`.
+_OTHERWISE_DESCRIBED = {"api/agent/mcp"}
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 
 
@@ -36,7 +38,7 @@ def served() -> set[tuple[str, str]]:
     found = {pair for pair in _served(get_resolver().url_patterns, "/") if pair[0].startswith("/api/")}
     for pattern in (*http_urlpatterns, *agent_urlpatterns):
         path = re.sub(r"[\^$]|/\?", "", str(pattern.pattern))
-        if path.startswith(("api/gateway/v1/", "api/agent/")):
+        if path.startswith(("api/gateway/v1/", "api/agent/")) and path not in _OTHERWISE_DESCRIBED:
             found.add((f"/{path}", _OF_CHANNELS[path]))
     return {(path, method) for path, method in found if path not in _OWN}
 

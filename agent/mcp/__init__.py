@@ -1,0 +1,1 @@
+"""The agent's tools for clients of the Model Context Protocol."""

@@ -1,0 +1,57 @@
+"""Who calls, and what they may read. In a thread, before the body is read."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpRequest
+from rest_framework.exceptions import UnsupportedMediaType
+from rest_framework.renderers import JSONRenderer
+
+from agent.mcp.origins import require_known_origin
+from agent.scopes import granted_scopes, require_agent
+from core.authentication import ApiKeyAuthentication, ProjectAccess
+from core.views import ProjectAPIView
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Who sent a message. `scopes` are those of the tools, as they are granted at this moment."""
+
+    project_id: UUID
+    actor: str
+    scopes: frozenset[str]
+
+
+class _Caller(ProjectAPIView):
+    """REST framework's own stages, for a call that no view of Django's answers."""
+
+    # No session of the admin: what a browser sends by itself shall open nothing here.
+    authentication_classes = [ApiKeyAuthentication]
+    renderer_classes = [JSONRenderer]
+    http_method_names = ["post"]
+
+    def client(self, http: HttpRequest) -> Client:
+        request = self.initialize_request(http)
+        self.request, self.args, self.kwargs = request, (), {}
+        self.format_kwarg = None
+        self.initial(request)
+        settings = require_agent(self.project_id)
+        access = request.auth
+        scopes = access.scopes if isinstance(access, ProjectAccess) else frozenset[str]()
+        return Client(self.project_id, self.actor, granted_scopes(settings, scopes))
+
+
+def admit(scope: dict[str, Any]) -> Client:
+    """Raises what `core.exception_handler.translate` knows."""
+    http = ASGIRequest(scope, io.BytesIO())
+    http.META.pop("CONTENT_LENGTH", None)  # the body is still to come
+    require_known_origin(http)
+    client = _Caller().client(http)
+    if http.content_type != "application/json":
+        raise UnsupportedMediaType(http.content_type or "")
+    return client

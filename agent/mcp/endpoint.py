@@ -1,0 +1,103 @@
+"""POST /api/agent/mcp: streamable HTTP, one message a call. No sessions, so any worker may answer any call.
+
+Whoever may not call gets the envelope of the management API; whoever may is answered by the SDK.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import Any
+
+from django.conf import settings
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from rest_framework.exceptions import MethodNotAllowed
+
+from agent.bodies import read_body
+from agent.limits import MCP_BODY_BYTES
+from agent.mcp.admission import Client, admit
+from agent.mcp.server import CLIENT, REQUEST_ID, SERVER
+from agent.refusals import refuse
+from agent.running import running
+from agent.threads import in_thread
+from gateway import headers
+from gateway.errors import RequestTimeoutError
+from gateway.pipeline.parse import ClientGoneError, Receive
+from gateway.pipeline.watch import ClientWatch
+from gateway.reply import Message, Reply, Send
+from gateway.runtime import current_runtime
+
+# `agent.mcp.origins` has looked already, at what Django's settings allow.
+_SECURITY = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+
+
+async def answer(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    """An ASGI application."""
+    reply = Reply(send, uuid.uuid4().hex)
+    watch = ClientWatch(receive, current_runtime().loop, settings.GATEWAY_BODY_SECONDS)
+    with running():
+        try:
+            client, body = await _admitted(scope, receive)
+            watch.body_arrived()
+            await _exchange({**scope, CLIENT: client, REQUEST_ID: reply.request_id}, body, _stamped(send, reply))
+        except ClientGoneError:
+            return
+        except asyncio.CancelledError:
+            watch.absorb()
+            if watch.late:
+                late = RequestTimeoutError("The request body did not arrive in time")
+                await refuse(reply, late, method=scope["method"])
+            elif not watch.disconnected:
+                raise
+        except Exception as error:
+            if reply.started:
+                raise
+            await refuse(reply, error, method=scope["method"])
+        finally:
+            watch.stop()
+
+
+async def _admitted(scope: dict[str, Any], receive: Receive) -> tuple[Client, bytes]:
+    if scope["method"] != "POST":
+        # No stream to listen to and no session to end: nothing is ever sent unasked.
+        raise MethodNotAllowed(scope["method"])
+    client = await in_thread(admit, scope)
+    return client, await read_body(receive, MCP_BODY_BYTES)
+
+
+async def _exchange(scope: dict[str, Any], body: bytes, send: Send) -> None:
+    """The SDK's manager lives as long as the call, so that all it starts ends with it, however it ends."""
+    manager = StreamableHTTPSessionManager(
+        SERVER,
+        stateless=True,
+        json_response=True,
+        security_settings=_SECURITY,
+        max_request_body_size=MCP_BODY_BYTES,
+    )
+    async with manager.run():
+        await manager.handle_request(scope, _Body(body).receive, send)
+
+
+class _Body:
+    """A body that has been read, as ASGI messages. That the client left is for `ClientWatch` to hear."""
+
+    def __init__(self, body: bytes) -> None:
+        self._messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive(self) -> Message:
+        if self._messages:
+            return self._messages.pop()
+        await asyncio.Event().wait()
+        raise RuntimeError("waits until it is cancelled")
+
+
+def _stamped(send: Send, reply: Reply) -> Send:
+    async def stamped(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            reply.started = True
+            stamp = (headers.REQUEST_ID, reply.request_id.encode())
+            message = {**message, "headers": [*message.get("headers", ()), stamp]}
+        await send(message)
+
+    return stamped

@@ -1,0 +1,35 @@
+"""Which web pages may call: those of this service, and those that the operator trusts.
+
+A browser adds Origin to what a page sends, so a page that has its own name point at this service (DNS rebinding) is
+told by it. Other clients send none.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils.http import is_same_domain
+
+from core.errors import PermissionDeniedError
+
+
+def require_known_origin(request: HttpRequest) -> None:
+    """Raises PermissionDeniedError (403), and Django's DisallowedHost (400) for a Host that is not in ALLOWED_HOSTS."""
+    own = f"{request.scheme}://{request.get_host()}"
+    origin = request.headers.get("Origin", "")
+    if origin and origin != own and not any(_matches(origin, trusted) for trusted in settings.CSRF_TRUSTED_ORIGINS):
+        raise PermissionDeniedError("Pages of this origin may not call.", code="origin_not_allowed")
+
+
+def _matches(origin: str, trusted: str) -> bool:
+    """`trusted` is an origin, or one with `*.` before its domain, as Django takes them."""
+    scheme, _, domain = trusted.partition("://*")
+    if not domain:
+        return origin == trusted
+    try:
+        found = urlsplit(origin)
+    except ValueError:
+        return False
+    return found.scheme == scheme and is_same_domain(found.netloc, domain)

@@ -1,0 +1,34 @@
+"""Calls of tools take turns: no project's clients may take all the threads that tools have."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+from weakref import WeakValueDictionary
+
+from django.conf import settings
+
+from agent.calling import timed_out
+from agent.limits import PARALLEL_CALLS
+from agent.threads import in_tool_thread
+from agent.tools.base import ToolContext, ToolOutcome
+from agent.tools.registry import call
+
+# One per project, of this worker and for as long as anybody is in it.
+_rooms: WeakValueDictionary[UUID, asyncio.Semaphore] = WeakValueDictionary()
+
+
+async def outcome_in_turn(context: ToolContext, name: str, arguments: Mapping[str, Any]) -> ToolOutcome:
+    """Waiting counts as time of the call. Never raises, unless it is cancelled."""
+    room = _rooms.setdefault(context.project_id, asyncio.Semaphore(PARALLEL_CALLS))
+    try:
+        async with asyncio.timeout(settings.AGENT_TOOL_SECONDS):
+            await room.acquire()
+            work = asyncio.create_task(in_tool_thread(call, context, name, arguments))
+            # A thread cannot be stopped: it keeps its place although nobody waits for it any more.
+            work.add_done_callback(lambda _: room.release())
+            return await asyncio.shield(work)
+    except TimeoutError:
+        return timed_out()
