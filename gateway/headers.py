@@ -63,7 +63,9 @@ def _text(value: bytes) -> str:
     return value.decode("utf-8", "replace").replace("\x00", "")
 
 
-_PLAIN = {
+_FIELDS = {
+    b"authorization": "authorization",
+    b"cache-control": "cache_control",
     b"x-project-id": "project_id",
     b"traceparent": "traceparent",
     b"content-encoding": "content_encoding",
@@ -77,16 +79,19 @@ _PLAIN = {
 def read_headers(raw: RawHeaders) -> RequestHeaders:
     """The known headers of an ASGI scope. `x-svc-var-user-name` becomes the variable `user_name`."""
     headers = RequestHeaders()
+    field_of = _FIELDS.get
     for name, value in raw:
-        if name == b"authorization":
+        field = field_of(name)
+        if field is None:
+            if name.startswith(_VARIABLE_PREFIX):
+                headers.variables[_variable(name)] = _text(value)
+        elif field == "authorization":
             headers.authorization = value
-        elif name == b"cache-control":
+        elif field == "cache_control" and headers.cache_control:
             # Proxies add a line of their own.
-            headers.cache_control = f"{headers.cache_control},{_text(value)}" if headers.cache_control else _text(value)
-        elif name in _PLAIN:
-            setattr(headers, _PLAIN[name], _text(value))
-        elif name.startswith(_VARIABLE_PREFIX):
-            headers.variables[_variable(name)] = _text(value)
+            headers.cache_control = f"{headers.cache_control},{_text(value)}"
+        else:
+            setattr(headers, field, _text(value))
     return headers
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass
 
 from gateway.pipeline.context import Account, Attempt, RequestContext
@@ -50,10 +50,10 @@ async def complete(
 ) -> ParsedResponse:
     """The first whole answer. Raises ApplicationError when no attempt gave one."""
 
-    async def once(attempt: Attempt) -> ParsedResponse:
+    def once(attempt: Attempt) -> Awaitable[ParsedResponse]:
         if not context.snapshot.settings.reasoning.introspection:
-            return await _complete_once(runtime, context, attempt, account)
-        return await asked_with_reasoning(
+            return _complete_once(runtime, context, attempt, account)
+        return asked_with_reasoning(
             context, attempt, account, lambda wishing: _complete_once(runtime, wishing, attempt, account)
         )
 
@@ -65,10 +65,10 @@ async def open_stream(
 ) -> OpenStream:
     """The first stream with real output in it (or a proper end without any). Raises ApplicationError when none has."""
 
-    async def once(attempt: Attempt) -> OpenStream:
+    def once(attempt: Attempt) -> Awaitable[OpenStream]:
         if not context.snapshot.settings.reasoning.introspection:
-            return await _open_once(runtime, context, attempt, account)
-        return await asked_with_reasoning(
+            return _open_once(runtime, context, attempt, account)
+        return asked_with_reasoning(
             context, attempt, account, lambda wishing: _open_once(runtime, wishing, attempt, account)
         )
 

@@ -33,8 +33,7 @@ class RequestContext(msgspec.Struct, frozen=True):
     fields: LazyFields
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(msgspec.Struct, frozen=True):
     """One provider and model to try.
 
     `is_fallback` when it is not the first choice; `is_foreign` when another provider is the first choice; `stands_in`

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
-from dataclasses import replace
+
+import msgspec
 
 from gateway.errors import ModelNotFoundError
 from gateway.pipeline.capable import needs_of
@@ -83,7 +84,7 @@ class _Selection:
         unique = list(dict.fromkeys(candidates))
         attempts = [_attempt(self._snapshot, candidate, unique[0]) for candidate in unique]
         if not primary:
-            attempts = [replace(attempt, stands_in=True) for attempt in attempts]
+            attempts = [msgspec.structs.replace(attempt, stands_in=True) for attempt in attempts]
         return attempts
 
     def _serving(self, requested: str) -> list[Candidate]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any, cast
 from uuid import uuid4
 
+import msgspec
 import pytest
 
 from analytics.contracts import Outcome, SpoolEntry
@@ -127,7 +128,7 @@ class Scene:
         self.account = Account("id", 0, time.perf_counter(), self.snapshot, key, RequestHeaders(), BODY, self.request)
         self.context = RequestContext(self.snapshot, RequestHeaders(), BODY, self.request, LazyFields(BODY))
         self.first = self.attempt("openai", "gpt-4o")
-        self.second = replace(self.attempt("groq", "llama"), is_fallback=True, is_foreign=True)
+        self.second = msgspec.structs.replace(self.attempt("groq", "llama"), is_fallback=True, is_foreign=True)
 
     def attempt(self, provider: str, model: str) -> Attempt:
         credentials = self.snapshot.credentials[provider]
