@@ -5,6 +5,7 @@ A thread that serves a request of the management API lives as long as the reques
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import time
@@ -130,3 +131,5 @@ def _forget() -> None:
 
 # A forked worker must neither share its parent's connections nor shut them down, and a lock may be held at the fork.
 os.register_at_fork(after_in_child=_forget)
+# A server notes a connection that breaks off.
+atexit.register(lambda: connections().close())

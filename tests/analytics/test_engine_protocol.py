@@ -138,6 +138,21 @@ def test_use_and_set__of_a_session__stay_with_it_and_with_no_other(engine: Engin
         assert second.execute("SELECT currentDatabase(), getSetting('max_block_size') = 123") == [("llm", 0)]
 
 
+@pytest.mark.parametrize(
+    ("sql", "answer"),
+    [
+        ("EXPLAIN SELECT 1", "1"),
+        ("SHOW CREATE TABLE described", "CREATE TABLE llm.described"),
+        ("DESCRIBE TABLE described", "name"),
+        ("EXISTS TABLE described", "1"),
+    ],
+)
+def test_question_about_tables_and_queries__is_answered(client: Client, sql: str, answer: str) -> None:
+    client.execute("CREATE TABLE IF NOT EXISTS described (name String) ENGINE = Memory")
+
+    assert answer in str(client.execute(sql)[0][0])
+
+
 def test_external_table__with_a_query__is_joined_and_gone_afterwards(client: Client) -> None:
     tables = [
         {

@@ -156,12 +156,13 @@ class Session:
     def _answer(self, connection: ChdbConnection, query: Query) -> None:
         """Run a statement that brings no rows of its own, and send what it returns."""
         parameters = {name: statement.parameter_text(value) for name, value in query.parameters.items()}
-        is_read = statement.is_read(query.text)
-        if is_read:
+        if statement.is_read(query.text):
             statement.check_output(query.text)
         with self._running() as running:
             tagged = running.tag + query.text
-            chunks = connection.stream(tagged, parameters) if is_read else connection.run(tagged, parameters)
+            # chDB streams nothing else: neither EXPLAIN nor SHOW CREATE TABLE.
+            streamed = statement.is_select(query.text)
+            chunks = connection.stream(tagged, parameters) if streamed else connection.run(tagged, parameters)
             try:
                 columns_sent = self._send_result(chunks)
             except EngineError as error:

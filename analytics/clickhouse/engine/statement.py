@@ -48,7 +48,7 @@ def first_word(text: str) -> str:
 
 
 def is_read(text: str) -> bool:
-    """Whether the statement only answers, so that its result can be streamed."""
+    """Whether the statement only answers."""
     return first_word(text) in _READS
 
 
