@@ -4,85 +4,128 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from rest_framework.utils.encoders import JSONEncoder
 
 from agent.tools.base import OUTPUT_CHARACTERS
 
-# How long a text and a list within a record may be: the first pair with which a result fits is taken.
-_DETAIL = ((20_000, 100), (8_000, 100), (4_000, 60), (2_000, 40), (1_000, 20), (400, 12), (160, 8), (80, 4))
+
+class _Measure(NamedTuple):
+    """How long a text, a list and an object within a record may be, and how deep they may be nested."""
+
+    characters: int
+    items: int
+    keys: int = 100
+    depth: int = 16
+
+
+# The first with which a result fits is taken.
+_DETAIL = (
+    _Measure(20_000, 100),
+    _Measure(8_000, 100),
+    _Measure(4_000, 60),
+    _Measure(2_000, 40),
+    _Measure(1_000, 20),
+    _Measure(400, 12),
+    _Measure(160, 8, 60, 8),
+    _Measure(80, 4, 40, 5),
+    _Measure(60, 2, 12, 3),
+)
 _LISTED = _DETAIL[4:]
-_MOST_KEYS = 100
-_DEEPEST = 16
+_TOO_LARGE = {"truncated": True, "note": "The result is too large to show. Ask for less."}
 
 
-def render(result: Mapping[str, Any]) -> str:
-    """Times and money as in the management API. Raises ValueError for what is no JSON, as NaN."""
-    listed = isinstance(result.get("results"), list)
-    for characters, items in _LISTED if listed else _DETAIL:
-        text = _listing(result, characters, items) if listed else _dump(_cut(result, characters, items))
-        if text is not None and len(text) <= OUTPUT_CHARACTERS:
-            return text
-    # Escaping makes a text at most twice as long, two characters for one.
-    start = _dump(_cut(result, *_DETAIL[-1]))[: OUTPUT_CHARACTERS // 2 - 100]
-    return _dump({"truncated": True, "beginning": start})
-
-
-def _listing(result: Mapping[str, Any], characters: int, items: int) -> str | None:
-    """With as many records as fit; None when not even one does."""
-    rest = {name: _cut(value, characters, items) for name, value in result.items() if name != "results"}
-    hints = {"next_offset": result["offset"] + len(result["results"])} if "offset" in result else {}
-    room = OUTPUT_CHARACTERS - len(_dump({**rest, "truncated": True, **hints, "results": []}))
-    shown: list[Any] = []
-    for record in result["results"]:
-        cut = _cut(record, characters, items)
-        room -= len(_dump(cut)) + 1
-        if room < 0:
-            break
-        shown.append(cut)
-    if len(shown) == len(result["results"]):
-        return _dump({**rest, "results": shown})
-    if not shown:
-        return None
-    if hints:
-        hints["next_offset"] = result["offset"] + len(shown)
-    return _dump({**rest, "truncated": True, **hints, "results": shown})
-
-
-def _cut(value: Any, characters: int, items: int, depth: int = 0) -> Any:
-    if isinstance(value, str):
-        return _cut_text(value, characters)
-    if depth > _DEEPEST and isinstance(value, Mapping | list | tuple):
-        return "… (nested too deeply to show)"
-    if isinstance(value, Mapping):
-        kept = list(value.items())[:_MOST_KEYS]
-        cut = {_cut_text(str(name), characters): _cut(item, characters, items, depth + 1) for name, item in kept}
-        if len(value) > _MOST_KEYS:
-            cut["…"] = f"{len(value) - _MOST_KEYS} more left out"
-        return cut
-    if isinstance(value, list | tuple):
-        return [
-            item if isinstance(item, _LeftOut) else _cut(item, characters, items, depth + 1)
-            for item in _middle_left_out(list(value), items)
-        ]
-    return value
+class _TooLong(Exception):
+    """More than fits, noticed before all of it was looked at."""
 
 
 class _LeftOut(str):
     __slots__ = ()
 
 
-def _cut_text(text: str, characters: int) -> str:
-    return text if len(text) <= characters else f"{text[:characters]}… [{len(text) - characters} characters cut]"
+def render(result: Mapping[str, Any]) -> str:
+    """Times and money as in the management API. Raises ValueError for what is no JSON, as NaN."""
+    listed = isinstance(result.get("results"), list)
+    for measure in _LISTED if listed else _DETAIL:
+        try:
+            text = _listing(result, measure) if listed else _dump(_Cutter(measure).cut(result))
+        except _TooLong:
+            continue
+        if len(text) <= OUTPUT_CHARACTERS:
+            return text
+    return _dump(_TOO_LARGE)
 
 
-def _middle_left_out(values: list[Any], items: int) -> list[Any]:
-    """A conversation is told by how it begins and how it ends."""
-    if len(values) <= items:
-        return values
-    half = items // 2
-    return [*values[:half], _LeftOut(f"… {len(values) - 2 * half} items left out …"), *values[-half:]]
+def _listing(result: Mapping[str, Any], measure: _Measure) -> str:
+    """With as many records as fit. Raises _TooLong when not even one does."""
+    records = result["results"]
+    rest = _Cutter(measure).cut({name: value for name, value in result.items() if name != "results"})
+    hints = {"next_offset": result["offset"] + len(records)} if "offset" in result else {}
+    room = OUTPUT_CHARACTERS - len(_dump({**rest, "truncated": True, **hints, "results": []}))
+    shown: list[Any] = []
+    for record in records:
+        try:
+            cut = _Cutter(measure).cut(record)
+        except _TooLong:
+            break
+        room -= len(_dump(cut)) + 1
+        if room < 0:
+            break
+        shown.append(cut)
+    if len(shown) == len(records):
+        return _dump({**rest, "results": shown})
+    if not shown:
+        raise _TooLong
+    if hints:
+        hints["next_offset"] = result["offset"] + len(shown)
+    return _dump({**rest, "truncated": True, **hints, "results": shown})
+
+
+class _Cutter:
+    """Cuts one value. Raises _TooLong as soon as what it kept is certainly longer than any output."""
+
+    def __init__(self, measure: _Measure) -> None:
+        self._measure = measure
+        self._room = OUTPUT_CHARACTERS
+
+    def cut(self, value: Any, depth: int = 0) -> Any:
+        self._spend(1)
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, Mapping | list | tuple) and depth > self._measure.depth:
+            return self._text("… (nested too deeply to show)")
+        if isinstance(value, Mapping):
+            return self._object(value, depth)
+        if isinstance(value, list | tuple):
+            return [self.cut(item, depth + 1) for item in self._middle_left_out(list(value))]
+        return value
+
+    def _object(self, value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+        names = list(value)[: self._measure.keys]
+        cut = {self._text(str(name)): self.cut(value[name], depth + 1) for name in names}
+        if len(value) > len(names):
+            cut["…"] = f"{len(value) - len(names)} more left out"
+        return cut
+
+    def _text(self, text: str) -> str:
+        most = self._measure.characters
+        if len(text) > most and not isinstance(text, _LeftOut):
+            text = f"{text[:most]}… [{len(text) - most} characters cut]"
+        self._spend(len(text))
+        return text
+
+    def _middle_left_out(self, values: list[Any]) -> list[Any]:
+        """A conversation is told by how it begins and how it ends."""
+        if len(values) <= self._measure.items:
+            return values
+        half = self._measure.items // 2
+        return [*values[:half], _LeftOut(f"… {len(values) - 2 * half} items left out …"), *values[-half:]]
+
+    def _spend(self, characters: int) -> None:
+        self._room -= characters
+        if self._room < 0:
+            raise _TooLong
 
 
 def _dump(value: Any) -> str:

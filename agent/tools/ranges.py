@@ -29,7 +29,7 @@ def wanted_dates(context: ToolContext, arguments: RangeArguments) -> dict[str, s
         problem = "Give dates, last or period, and only one of them."
         raise ValidationError(f"{said[0]}: {problem}", details={said[0]: [problem]})
     if arguments.last is not None:
-        start, stop = _last(arguments.last, context.now)
+        start, stop = _last(arguments.last.strip(), context.now)  # `$` of a pattern lets a line end through
     elif arguments.period is not None:
         start, stop = _period(arguments.period, _midnight(context.now))
         # The days to come would be there with zeros.
