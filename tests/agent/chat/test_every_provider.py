@@ -1,0 +1,65 @@
+"""The agent's loop on every provider that can call tools: a call, its result, an answer, and a next question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from integrations.registry import providers
+from tests.agent.chat.playing import chat, messages
+from tests.fakes.dialects.registry import FAKES
+from tests.fakes.dialects.story import Call, Story
+from tests.gateway.service import Gateway, GatewayService
+from tests.gateway.stage import Stage, model_of, staged
+
+TOOLED = [provider for provider in providers() if provider in FAKES and FAKES[provider].can.tools]
+SIGNING = [provider for provider in TOOLED if FAKES[provider].can.signatures]
+SIGNATURE = "RXVyZWthISBzaWduZWQgYnkgdGhlIHZlbmRvcg=="
+LOOK = Call("callAAA01", "get_project", {})
+
+
+@pytest.fixture(scope="module")
+def stage(service: GatewayService) -> Iterator[Stage]:
+    with staged(service) as made:
+        yield made
+
+
+def playing(stage: Stage, provider: str, *stories: Story) -> Gateway:
+    stage.play(provider, *stories)
+    stage.gateway.service.set_routing(
+        stage.gateway.project_id, agent_model=model_of(provider), retry_enabled=False, fallback_enabled=False
+    )
+    return stage.gateway
+
+
+@pytest.mark.parametrize("provider", TOOLED)
+def test_agent__calls_a_tool_and_is_asked_again__every_turn_is_taken(stage: Stage, provider: str) -> None:
+    stories = Story(calls=(LOOK,), finish="tool_calls"), Story(text="It is yours."), Story(text="As I said.")
+    gateway = playing(stage, provider, *stories)
+
+    told = chat(gateway, "Whose project is it?")
+    again = chat(gateway, "Whose?", conversation_id=told.conversation_id)
+
+    assert (told.text, again.text) == ("It is yours.", "As I said."), (told.events, again.events)
+    assert "error" not in told.results[0]
+    first, second, third = stage.asked_of(provider)
+    assert "get_project" in first.tools and first.tools == second.tools == third.tools
+    for request in (second, third):
+        assert [call.name for call in request.calls] == ["get_project"]
+        ((_, text),) = request.results
+        assert gateway.project_id in text
+    assert [row["role"] for row in messages(gateway, told.conversation_id)] == [
+        "user", "assistant", "tool", "assistant", "user", "assistant",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("provider", SIGNING)
+def test_agent__model_signs_its_reasoning__it_comes_back_unchanged(stage: Stage, provider: str) -> None:
+    signed = Story(reasoning="It is asked whose.", signature=SIGNATURE, calls=(LOOK,), finish="tool_calls")
+    gateway = playing(stage, provider, signed, Story(text="Yours."))
+
+    told = chat(gateway, "Whose project is it?")
+
+    assert told.text == "Yours.", told.events
+    assert stage.asked_of(provider)[1].signatures == (SIGNATURE,)
