@@ -37,6 +37,8 @@ _FROM = " AND ts >= {start:DateTime64(6, 'UTC')}"
 _BEFORE = " AND ts < {before:DateTime64(6, 'UTC')}"
 _AMONG = " AND ts IN {times:Array(DateTime64(6, 'UTC'))} AND request_id IN {ids:Array(UUID)}"
 _NONE: Mapping[str, Any] = {}
+# The index is looked into before texts are read, and not part by part meanwhile: a quarter less for a rare word.
+_INDEX_FIRST: Mapping[str, Any] = {"use_skip_indexes_on_data_read": 0}
 
 
 @dataclass(frozen=True)
@@ -224,14 +226,14 @@ def _matches(
         FROM payloads PREWHERE {narrow}{passing} WHERE {question.exact}
         ORDER BY ts DESC, request_id DESC LIMIT {{limit:UInt64}}
     """  # noqa: S608 - as above, values are parameters
-    return client.query(sql, params, row=_Match, name="search.matches")
+    return client.query(sql, params, row=_Match, name="search.matches", database_settings=_INDEX_FIRST)
 
 
 def _possible(question: _Question, stretch: _Stretch) -> list[_Key]:
     """What the index alone leaves, in no order; more than _FEW say only that there is more."""
     narrow, params = _narrowed(question, stretch)
     sql = f"SELECT ts, request_id FROM payloads PREWHERE {narrow} LIMIT {_FEW + 1}"  # noqa: S608 - as above
-    return client.query(sql, params, row=_Key, name="search.possible")
+    return client.query(sql, params, row=_Key, name="search.possible", database_settings=_INDEX_FIRST)
 
 
 def _narrowed(question: _Question, stretch: _Stretch) -> tuple[str, dict[str, Any]]:

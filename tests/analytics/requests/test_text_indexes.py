@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
@@ -107,11 +108,11 @@ def test_search__query__is_answered_by_the_index(
     _fill(tmp_path, project)
     query, plans = client.query, []
 
-    def explained(sql: str, params: object, *, row: type, name: str) -> list[object]:
+    def explained(sql: str, params: object, *, row: type, name: str, **options: Any) -> list[object]:
         if name == "search.matches":
             plan = f"SELECT explain AS line FROM (EXPLAIN indexes = 1 {sql})"  # noqa: S608 - of the product
             plans.append("\n".join(line.line for line in query(plan, params, row=_Line, name="plan")))  # type: ignore[arg-type]  # handed on
-        return query(sql, params, row=row, name=name)  # type: ignore[arg-type]  # handed on
+        return query(sql, params, row=row, name=name, **options)  # type: ignore[arg-type]  # handed on
 
     with monkeypatch.context() as patch:
         patch.setattr(client, "query", explained)
