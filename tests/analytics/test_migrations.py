@@ -102,6 +102,7 @@ def test_migrate__new_store__same_tables_as_an_upgraded_one(empty_store: None, m
     [
         ("_payloads_by_week", "payloads_by_week"),
         ("_small_granules_of_requests", "requests_small"),
+        ("_small_granules_of_texts", "payloads_small"),
         ("_small_granules_of_figures", "ly_small"),
     ],
 )
