@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from analytics.clickhouse import client
-from analytics.queries.exact import PLAIN, TICK, Key, Span, clamp, split, union
+from analytics.queries.exact import PLANNED, TICK, Key, Span, clamp, split, union
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class _Number:
 
 _DAY = timedelta(days=1)
 # Both are counted by their hashes, which is half the work of counting their names.
-_SESSIONS = "SELECT t.session_hash AS hash FROM session_days AS t WHERE t.project_id = {project:UUID}"
+_SESSIONS = "SELECT t.session_hash AS hash FROM session_days AS t PREWHERE t.project_id = {project:UUID}"
 # These rows lie by day, so what their first and last requests were is read for the outermost days alone.
 _SESSIONS_OF_DAYS = f"""
 {_SESSIONS} AND t.day >= {{first:Date}} AND t.day < {{until:Date}}
@@ -41,7 +41,7 @@ UNION ALL
 # These lie by name. The hash of no name is left out here, since reading the names would cost more than all the rest.
 _USERS_OF_DAYS = """
 SELECT t.user_hash AS hash FROM users_daily AS t
-WHERE t.project_id = {project:UUID} AND t.day >= {first_day:Date} AND t.day <= {last_day:Date}
+PREWHERE t.project_id = {project:UUID} AND t.day >= {first_day:Date} AND t.day <= {last_day:Date}
     AND (t.day >= {first:Date} OR t.last_at >= {start:DateTime64(6, 'UTC')})
     AND (t.day < {until:Date} OR t.first_at < {stop:DateTime64(6, 'UTC')})
     AND t.user_hash != cityHash64('')
@@ -59,7 +59,7 @@ def count_distinct(project_id: UUID, start: datetime, end: datetime) -> Distinct
     [whole], _ = split(start, stop, [_DAY])
     sql, params = _over_days(start, stop, whole[0]) if whole else _from_requests(start, end)
     values = {**params, "project": project_id}
-    rows = client.query(sql, values, row=_Number, name="overview.distinct", database_settings=PLAIN)
+    rows = client.query(sql, values, row=_Number, name="overview.distinct", database_settings=PLANNED)
     return Distinct(**{row.what: row.number for row in rows})
 
 

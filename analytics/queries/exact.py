@@ -86,9 +86,8 @@ FIGURES: Mapping[str, Figure] = {
 
 Span = tuple[datetime, datetime]
 
-# For `client.query`, where all figures are sums. Which rows to read follows from the keys; considering which columns to
-# read first is a fifth of what such a question costs. States and arrays are better read for wanted rows alone.
-PLAIN: Mapping[str, Any] = {"optimize_move_to_prewhere": 0}
+# For `client.query`: PREWHERE says what is read first, and finding it out is up to a fifth of what a question costs.
+PLANNED: Mapping[str, Any] = {"optimize_move_to_prewhere": 0}
 
 _FEW_HOURS = timedelta(days=31)
 
@@ -181,7 +180,7 @@ def _select_rollup(rollup: Rollup, within: str, keys: Mapping[str, Key], figures
     columns += [f"t.{name} AS {name}" for name in figures]
     return (
         f"SELECT {', '.join(columns)} FROM {rollup.table} AS t"  # noqa: S608 - fragments of this app, values are parameters
-        f" WHERE t.project_id = {{project:UUID}} AND {within} AND {where}"
+        f" PREWHERE t.project_id = {{project:UUID}} AND {within} AND {where}"
     )
 
 
@@ -191,5 +190,5 @@ def _select_requests(within: str, keys: Mapping[str, Key], figures: Sequence[str
     columns += [f"{FIGURES[name].request} AS {name}" for name in figures]
     return (
         f"SELECT {', '.join(columns)} FROM requests AS t"  # noqa: S608 - as above
-        f" WHERE t.project_id = {{project:UUID}} AND {within} AND {where} GROUP BY {', '.join(keys)}"
+        f" PREWHERE t.project_id = {{project:UUID}} AND {within} AND {where} GROUP BY {', '.join(keys)}"
     )

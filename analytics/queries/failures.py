@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from analytics.clickhouse import client
-from analytics.queries.exact import ERROR_DAYS, PLAIN, same, totals, union
+from analytics.queries.exact import ERROR_DAYS, PLANNED, same, totals, union
 
 
 @dataclass(frozen=True)
@@ -45,4 +45,4 @@ def list_failures(project_id: UUID, start: datetime, end: datetime) -> Sequence[
         " ORDER BY requests DESC, provider, error_type, error_code"
     )
     values = {**params, "project": project_id}
-    return client.query(sql, values, row=Failure, name="errors", database_settings=PLAIN)
+    return client.query(sql, values, row=Failure, name="errors", database_settings=PLANNED)

@@ -9,7 +9,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from analytics.clickhouse import client
-from analytics.queries.exact import PLAIN, plain_rollups, same, totals, union
+from analytics.queries.exact import PLANNED, plain_rollups, same, totals, union
 
 
 @dataclass(frozen=True)
@@ -38,4 +38,4 @@ def list_model_costs(project_id: UUID, start: datetime, end: datetime) -> Sequen
         " GROUP BY f.model ORDER BY cost_usd DESC, requests DESC, model"
     )
     values = {**params, "project": project_id}
-    return client.query(sql, values, row=ModelCost, name="costs.models", database_settings=PLAIN)
+    return client.query(sql, values, row=ModelCost, name="costs.models", database_settings=PLANNED)

@@ -8,7 +8,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from analytics.clickhouse import client
-from analytics.queries.exact import DAYS, HOURS, PLAIN, same, totals, union
+from analytics.queries.exact import DAYS, HOURS, PLANNED, same, totals, union
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,11 @@ def list_models(
         f"SELECT f.model AS model, f.provider AS provider, {totals(*_FIGURES)} FROM {source} AS f"  # noqa: S608 - fragments of this app
         f" GROUP BY f.model, f.provider {order}"
     )
-    rows = client.query(sql, params, row=ModelRow, name="models.page")
+    rows = client.query(sql, params, row=ModelRow, name="models.page", database_settings=PLANNED)
     if len(rows) < limit and (rows or not offset):
         return offset + len(rows), rows
     source, params = union([DAYS, HOURS], start, end, keys=_KEYS)
     sql = f"SELECT count() AS models FROM (SELECT f.model FROM {source} AS f GROUP BY f.model, f.provider)"  # noqa: S608 - as above
     values = {**params, "project": project_id}
-    [count] = client.query(sql, values, row=_Count, name="models.count", database_settings=PLAIN)
+    [count] = client.query(sql, values, row=_Count, name="models.count", database_settings=PLANNED)
     return count.models, rows

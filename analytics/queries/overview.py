@@ -10,7 +10,7 @@ from uuid import UUID
 
 from analytics.clickhouse import client
 from analytics.queries.distinct import count_distinct
-from analytics.queries.exact import PLAIN, plain_rollups, same, totals, union
+from analytics.queries.exact import PLANNED, plain_rollups, same, totals, union
 
 TOP_MODELS = 5
 
@@ -83,4 +83,4 @@ def _models(project_id: UUID, start: datetime, end: datetime) -> list[ModelTotal
         " GROUP BY f.model ORDER BY requests DESC, model"
     )
     values = {**params, "project": project_id}
-    return client.query(sql, values, row=ModelTotals, name="overview.models", database_settings=PLAIN)
+    return client.query(sql, values, row=ModelTotals, name="overview.models", database_settings=PLANNED)

@@ -14,7 +14,7 @@ from analytics.queries.exact import (
     DAYS,
     HOURS,
     MINUTES,
-    PLAIN,
+    PLANNED,
     TICK,
     Key,
     Rollup,
@@ -103,10 +103,9 @@ def _rows(project_id: UUID, start: datetime, end: datetime, interval: Interval, 
     beginning = _BEGINNING[interval]
     keys = {"start": Key(beginning, beginning)}
     figures = (*_FIGURES, _PERCENTILES) if percentiles else _FIGURES
-    plain = not percentiles
-    rollups = plain_rollups(start, end) if plain and interval is Interval.DAY else _ROLLUPS[interval]
+    rollups = plain_rollups(start, end) if interval is Interval.DAY and not percentiles else _ROLLUPS[interval]
     source, params = union(rollups, start, end, keys=keys, figures=figures)
     columns = totals(*figures) if percentiles else f"{totals(*figures)}, emptyArrayFloat32() AS {_PERCENTILES}"
     sql = f"SELECT toDateTime64(f.start, 6, 'UTC') AS start, {columns} FROM {source} AS f GROUP BY f.start"  # noqa: S608 - fragments of this app
     values = {**params, "project": project_id}
-    return client.query(sql, values, row=Usage, name="usage", database_settings=PLAIN if plain else None)
+    return client.query(sql, values, row=Usage, name="usage", database_settings=PLANNED)

@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from analytics.clickhouse import client
-from analytics.queries.exact import PLAIN, USER_DAYS, same, totals, union
+from analytics.queries.exact import PLANNED, USER_DAYS, same, totals, union
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def list_users(project_id: UUID, start: datetime, end: datetime, *, limit: int, 
     params |= {"project": project_id, "limit": limit, "offset": offset}
     order = "ORDER BY sum(f.cost_usd) DESC, sum(f.requests) DESC, f.user_id LIMIT {limit:UInt64} OFFSET {offset:UInt64}"
     sql = f"SELECT f.user_id AS user_id, count() OVER () AS users FROM {source} AS f GROUP BY f.user_id {order}"  # noqa: S608 - fragments of this app
-    names = client.query(sql, params, row=_Name, name="users.page", database_settings=PLAIN)
+    names = client.query(sql, params, row=_Name, name="users.page", database_settings=PLANNED)
     rows = _rows(project_id, start, end, ["", *(name.user_id for name in names)])
     page = [rows[name.user_id] for name in names if name.user_id in rows]
     count = names[0].users if names else _count(project_id, start, end) if offset else 0
@@ -90,11 +90,12 @@ def _rows(project_id: UUID, start: datetime, end: datetime, names: Sequence[str]
     sessions = "uniqExactMerge(f.session_set) AS sessions"
     sql = f"SELECT f.user_id AS user_id, {totals(*_SUMS)}, {sessions} FROM {source} AS f GROUP BY f.user_id"  # noqa: S608 - as above
     values: dict[str, Any] = {**params, "project": project_id, "names": list(names)}
-    return {row.user_id: row for row in client.query(sql, values, row=UserRow, name="users.rows")}
+    rows = client.query(sql, values, row=UserRow, name="users.rows", database_settings=PLANNED)
+    return {row.user_id: row for row in rows}
 
 
 def _count(project_id: UUID, start: datetime, end: datetime) -> int:
     source, params = union([USER_DAYS], start, end, keys=_KEYS, where="t.user_id != ''")
     sql = f"SELECT count() AS users FROM (SELECT f.user_id FROM {source} AS f GROUP BY f.user_id)"  # noqa: S608 - as above
     values = {**params, "project": project_id}
-    return client.query(sql, values, row=_Count, name="users.count", database_settings=PLAIN)[0].users
+    return client.query(sql, values, row=_Count, name="users.count", database_settings=PLANNED)[0].users
