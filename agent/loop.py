@@ -16,6 +16,8 @@ from functools import cache
 from typing import Any
 
 from django.conf import settings
+from django.db import Error as DatabaseError
+from django.db import InterfaceError
 
 from agent.asking import Asking, ModelFailedError, caller
 from agent.calling import logged_name, outcome_of, refused
@@ -78,34 +80,45 @@ class ChatLoop:
     _fence: Fence = field(default_factory=Fence)
     _used: _Used = field(default_factory=_Used)
     _asking: Asking | None = None
+    _released: bool = False
 
     def __post_init__(self) -> None:
         self._rows = list(self.chat.rows)
 
     async def run(self) -> None:
         """Ends with `done` or `error`, unless it is cancelled: then what was said so far is kept, and nothing sent."""
-        chat = self.chat.run
         started = time.monotonic()
         outcome = "cancelled"
         try:
-            if chat.is_new:
-                await self.emit(ConversationCreated(chat.conversation_id))
+            if self.chat.run.is_new:
+                await self.emit(ConversationCreated(self.chat.run.conversation_id))
             problem = await self._answered()
             outcome = "failed" if problem else "done"
+            # Before the last event: whoever reads that may go on at once.
+            await self._release()
             await self.emit(ErrorEvent(problem) if problem else Done())
         except asyncio.CancelledError:
             await self._keep_rest(MessageState.CANCELLED, "")
             raise
         finally:
-            await to_the_end(release_lease, chat.conversation_id, chat.run_id)
+            await self._release()
             logger.info(
                 "chat.ended conversation_id=%s outcome=%s steps=%d tokens=%d seconds=%.1f",
-                chat.conversation_id,
+                self.chat.run.conversation_id,
                 outcome,
                 sum(row.role == Role.ASSISTANT for row in self._rows[len(self.chat.rows) :]),
                 self._used.tokens,
                 time.monotonic() - started,
             )
+
+    async def _release(self) -> None:
+        if self._released:
+            return
+        self._released = True
+        try:
+            await to_the_end(release_lease, self.chat.run.conversation_id, self.chat.run.run_id)
+        except (DatabaseError, InterfaceError):
+            logger.warning("lease.not_released conversation_id=%s", self.chat.run.conversation_id)
 
     async def _answered(self) -> str:
         """What went wrong, for the user; empty when nothing did."""

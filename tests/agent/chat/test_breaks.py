@@ -121,6 +121,16 @@ def test_second_chat__in_the_same_conversation__is_409_on_both_workers(played: P
     assert len(script.received) == 2
 
 
+def test_next_message__as_soon_as_the_last_event_is_there__is_taken(played: Played) -> None:
+    gateway, _ = played(says("Here."))
+    conversation_id = chat(gateway).conversation_id
+
+    for number in range(10):
+        port = gateway.service.ports[number % 2]
+        with asked(gateway, port=port, conversation_id=conversation_id) as connection:
+            assert b"200 OK" in read_until(connection, b'"done"')
+
+
 def test_chats__in_two_conversations__run_at_once(played: Played) -> None:
     gateway, _ = played(endless(), says("Quick."))
     with asked(gateway) as connection:

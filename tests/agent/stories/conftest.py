@@ -1,0 +1,114 @@
+"""A whole service, and a project whose agent's model follows a script and reads what its tools gave."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import requests
+
+from tests.agent.chat.playing import Made, Request, Told, calls, read_events, says
+from tests.fakes.scripted import ScriptedServer, Step
+from tests.live.prompts import Team
+from tests.live.service import LiveService
+from tests.patience import PATIENCE_SECONDS
+
+# The agent's own requests must not change the figures it is asked about.
+AGENT_MODEL = "openai/unpriced-agent"
+PRICED = "sandbox/echo"
+
+
+def results_of(request: Request) -> list[dict[str, Any]]:
+    """What the tools of the latest round gave, out of their fences."""
+    contents = []
+    for message in reversed(request["messages"]):
+        if message["role"] != "tool":
+            break
+        contents.append(message["content"])
+    return [json.loads("\n".join(content.split("\n")[1:-1])) for content in reversed(contents)]
+
+
+def looks_up(make: Callable[[list[dict[str, Any]]], list[Made]]) -> Step:
+    """Calls what is made of the results of the round before."""
+
+    async def step(received: Any, connection: Any) -> None:
+        await calls(*make(results_of(json.loads(received.body))))(received, connection)
+
+    return step
+
+
+def tells(make: Callable[[list[dict[str, Any]]], str]) -> Step:
+    return says(lambda request: make(results_of(request)))
+
+
+@dataclass
+class Project:
+    team: Team
+    upstream: ScriptedServer
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.team.api_key}", "X-Project-Id": self.team.project_id}
+
+    def play(self, *steps: Step) -> None:
+        """What the agent's model does from now on."""
+        self.upstream.play("agent", *steps)
+
+    def ask(self, message: str, **fields: Any) -> Told:
+        url = f"{self.team.service.base_url}/api/agent/chat"
+        body = {"message": message, **fields}
+        answer = requests.post(url, json=body, headers=self.headers, timeout=4 * PATIENCE_SECONDS)
+        assert answer.status_code == 200, answer.text
+        return read_events(answer.content)
+
+    def call(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
+        url = f"{self.team.service.base_url}/api/llm/{path}"
+        answer = requests.request(
+            method, url, json=body, params=query, headers=self.headers, timeout=4 * PATIENCE_SECONDS
+        )
+        assert answer.ok, answer.text
+        return answer.json()
+
+    def get(self, path: str, **query: Any) -> Any:
+        return self.call("GET", path, **query)
+
+    def complete(self, text: str, *, model: str = PRICED, session: str = "", status: int = 200, **fields: Any) -> str:
+        """A client's request through the gateway; the rollout's arm that it got."""
+        url = f"{self.team.service.base_url}/api/gateway/v1/chat/completions"
+        body = {"model": model, "messages": [{"role": "user", "content": text}], **fields}
+        headers = {**self.headers, **({"x-svc-session-id": session} if session else {})}
+        answer = requests.post(url, json=body, headers=headers, timeout=4 * PATIENCE_SECONDS)
+        assert answer.status_code == status, answer.text
+        return answer.headers.get("x-svc-variant", "")
+
+
+@pytest.fixture(scope="package")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
+    running = LiveService(tmp_path_factory.mktemp("stories") / "var", {"ALLOW_PRIVATE_UPSTREAMS": "1"})
+    try:
+        yield running
+        assert running.stop() == 0
+        assert "request.failed" not in running.log
+        assert "Traceback" not in running.log
+    finally:
+        if running.process.poll() is None:
+            running.process.send_signal(signal.SIGKILL)
+            running.process.wait()
+
+
+@pytest.fixture(scope="package")
+def project(service: LiveService) -> Iterator[Project]:
+    with ScriptedServer() as upstream:
+        made = Project(Team(service, "stories"), upstream)
+        integration = {"provider": "openai", "api_key": "sk-scripted", "base_url": upstream.base_url("agent")}
+        made.call("POST", "integrations", {**integration, "enabled": True})
+        settings = {"agent_model": AGENT_MODEL, "preferred_models": ["sandbox/mirror"], "retry_enabled": False}
+        made.call("PUT", "settings", settings)
+        price = {"input_cost_per_1m": "2.50", "output_cost_per_1m": "10.00"}
+        cached = {"cache_read_cost_per_1m": "1.25", "cache_write_cost_per_1m": "2.50"}
+        made.call("PUT", "pricing/sandbox/echo", price | cached)
+        yield made
