@@ -9,7 +9,7 @@ from typing import Any
 from rest_framework import serializers
 from typing_extensions import override
 
-from analytics.queries.session_pages import SessionFilter
+from analytics.queries.session_filters import SessionFilter
 
 _DATE_ONLY = re.compile(r"\d{4}-\d{2}-\d{2}")
 # A "+00:00" that the client did not percent-encode.

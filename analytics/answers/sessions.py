@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from analytics import selectors
-from analytics.queries.session_pages import SessionFilter
+from analytics.queries.session_filters import SessionFilter
 from analytics.queries.session_requests import list_session_requests
 from analytics.queries.sessions import get_session, list_sessions
 from analytics.queries.telemetry import session_logs, session_spans
+from analytics.queries.together import both
 from analytics.serializers.feedback import feedback_entry
 from analytics.serializers.requests import request_entry
 from analytics.serializers.sessions import session_detail, session_entry
@@ -41,6 +43,11 @@ def session_requests(project_id: UUID, session_id: str, page: Page) -> Listing |
         return None
     count, rows = found
     return Listing(count, [request_entry(row) for row in rows])
+
+
+def telemetry(project_id: UUID, session_id: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Spans and logs."""
+    return both(partial(spans, project_id, session_id), partial(logs, project_id, session_id))
 
 
 def spans(project_id: UUID, session_id: str) -> list[dict[str, Any]]:

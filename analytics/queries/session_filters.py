@@ -43,17 +43,27 @@ _IN_RANGE_OF_A_DAY = (
 )
 
 
+_LATER = "s.day >= {end_day:Date} AND s.started_at > {end:DateTime64(6, 'UTC')}"
+
+
 @dataclass(frozen=True)
 class Conditions:
     """SQL over rows `s`, with its parameters.
 
-    A session matches when some row of it is `matching`. When it does, its end is in a `matching` row, or in a `later`
-    one, which began after the range; there are none without an end of the range.
+    A session matches when some row of it is both `of_session` and `in_range`. When it does, its end is in such a row or
+    in a `later` one, which began after the range; without an end of the range there are none, and no condition. Both
+    are `since`.
     """
 
-    matching: str
+    of_session: str
+    in_range: str
     later: str
+    since: str
     params: dict[str, Any]
+
+    @property
+    def matching(self) -> str:
+        return f"{self.of_session} AND {self.in_range}"
 
 
 def conditions_of(project_id: UUID, wanted: SessionFilter) -> Conditions:
@@ -64,11 +74,13 @@ def conditions_of(project_id: UUID, wanted: SessionFilter) -> Conditions:
     if wanted.user_id:
         of_session.append(_OF_USER)
         params["user"] = wanted.user_id
-    later = [*of_session, *_LATER] if wanted.end else []
-    return Conditions(" AND ".join([*of_session, *_in_range(wanted)]), " AND ".join(later), params)
-
-
-_LATER = ("s.day >= {end_day:Date}", "s.started_at > {end:DateTime64(6, 'UTC')}")
+    return Conditions(
+        " AND ".join(of_session),
+        " AND ".join(_in_range(wanted) or ["1"]),
+        _LATER if wanted.end else "",
+        "s.day >= {start_day:Date}" if wanted.start else "1",
+        params,
+    )
 
 
 def _in_range(wanted: SessionFilter) -> list[str]:
@@ -85,11 +97,11 @@ def _in_range(wanted: SessionFilter) -> list[str]:
 def _times(wanted: SessionFilter) -> dict[str, Any]:
     params: dict[str, Any] = {}
     if wanted.start:
-        params.update(start=wanted.start, start_day=day_of(wanted.start))
+        params.update(start=wanted.start, start_day=_day_of(wanted.start))
     if wanted.end:
-        params.update(end=wanted.end, end_day=day_of(wanted.end))
+        params.update(end=wanted.end, end_day=_day_of(wanted.end))
     return params
 
 
-def day_of(moment: datetime) -> date:
+def _day_of(moment: datetime) -> date:
     return min(moment.date(), _LAST_DAY)

@@ -10,21 +10,25 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 
 from analytics.clickhouse import client
-from analytics.queries.session_filters import Conditions, SessionFilter, conditions_of, day_of
-
-__all__ = ["SessionFilter", "SessionPage", "find_page"]
+from analytics.queries.session_filters import Conditions, SessionFilter, conditions_of
 
 # A window that was too small is tried again this many times as wide: all that is read is a third more at most.
 _WIDER = 4
 _FIRST_DAY = date(1970, 1, 1)
+# A page of so many sessions from the top is looked for in these days first: yesterday and today.
+_SHALLOW = 1000
+_NEWEST_DAYS = timedelta(days=1)
 # To look up each of a hundred thousand hashes in the index of every granule takes longer than to read them all.
 _WITHOUT_INDEXES = {"use_skip_indexes": 0}
+_MOST_LOOKED_UP = 2000
+_MOST_LISTED = 10_000
+# Where most rows that the key leaves are read anyway, to choose among them first costs more than it saves.
+_ALL_ROWS = {**_WITHOUT_INDEXES, "optimize_move_to_prewhere": 0}
 
 
 @dataclass(frozen=True)
@@ -37,11 +41,16 @@ class SessionPage:
 
 @dataclass(frozen=True)
 class _Extent:
-    """So many sessions have rows from day `first` to day `last`."""
+    """So many sessions match, by rows from day `first` to day `last`.
+
+    `went_on` are the hashes of those that have later rows; only their number when they are more than can be listed.
+    """
 
     count: int
     first: date
     last: date
+    went_on: list[int]
+    went_on_count: int
 
     @property
     def days(self) -> int:
@@ -73,10 +82,18 @@ class _Count:
 
 # Different hashes are told apart in 64 small sets, each in the processor's cache: half the work of one large set.
 _EXTENT = """
-SELECT sum(arrayUniq(p.hashes)) AS count, min(p.first) AS first, max(p.last) AS last
+SELECT sum(arrayUniq(p.hashes)) AS count, min(p.first) AS first, max(p.last) AS last,
+    CAST([], 'Array(UInt64)') AS went_on, 0 AS went_on_count
 FROM (
     SELECT groupArray(s.session_hash) AS hashes, min(s.day) AS first, max(s.day) AS last
     FROM {table} AS s WHERE {where} GROUP BY toUInt8(bitShiftRight(s.session_hash, 58))
+) AS p
+"""
+_COUNT = """
+SELECT sum(arrayUniq(p.hashes)) AS count
+FROM (
+    SELECT groupArray(s.session_hash) AS hashes
+    FROM session_days AS s WHERE {where} GROUP BY toUInt8(bitShiftRight(s.session_hash, 58))
 ) AS p
 """
 _OF_USER = "s.project_id = {project:UUID} AND s.user_id = {user:String}"
@@ -96,10 +113,31 @@ _WINDOW = """
 SELECT s.session_hash AS session_hash, s.ended_at AS ended_at
 FROM session_days AS s WHERE {matching} AND s.day >= {{since:Date}}
 """
-# Of the sessions that went on after the range, however far back they match.
+# The same of a range, with the sessions that went on after it: two arrays in the cache are met in half the time that a
+# set of all hashes takes.
+_RANGE = """
+SELECT
+    sum(arrayUniq(p.matching)) AS count, min(p.first) AS first, max(p.last) AS last,
+    sum(length(arrayIntersect(p.matching, p.later))) AS went_on_count,
+    if(went_on_count > {most}, [], arrayFlatten(groupArray(arrayIntersect(p.matching, p.later)))) AS went_on
+FROM (
+    SELECT
+        groupArrayIf(r.hash, r.matching) AS matching, groupArrayIf(r.hash, r.later) AS later,
+        minIf(r.day, r.matching) AS first, maxIf(r.day, r.matching) AS last
+    FROM (
+        SELECT s.session_hash AS hash, s.day AS day, ({in_range}) AS matching, ({later}) AS later
+        FROM session_days AS s WHERE {of_session} AND {since} AND s.day <= {{end_day:Date}}
+        UNION ALL
+        SELECT s.session_hash, s.day, 0, 1 FROM session_days AS s WHERE {of_session} AND s.day > {{end_day:Date}}
+    ) AS r
+    GROUP BY toUInt8(bitShiftRight(r.hash, 58)) HAVING notEmpty(matching)
+) AS p
+"""
+# However far back they match.
 _AND_LATER = """
 UNION ALL
-SELECT s.session_hash, s.ended_at FROM session_days AS s WHERE {later} AND s.session_hash IN ({also_matching})
+SELECT s.session_hash, s.ended_at FROM session_days AS s
+WHERE s.project_id = {{project:UUID}} AND {later} AND s.session_hash IN {went_on}
 """
 _HASHES = "SELECT s.session_hash FROM session_days AS s WHERE {where}"
 # One pass for the page and the number of all.
@@ -127,57 +165,89 @@ WHERE s.project_id = {project:UUID} AND s.day >= {end_day:Date} AND s.ended_at >
 
 
 def find_page(project_id: UUID, wanted: SessionFilter, *, limit: int, offset: int) -> SessionPage:
-    if wanted.end and not _any_went_on(project_id, wanted.end):
+    if wanted.within_a_day and not _any_went_on(project_id, wanted):
         wanted = replace(wanted, end=None)
     conditions = conditions_of(project_id, wanted)
     if settings.SESSION_LISTING_DELAY_MINUTES or wanted.within_a_day:
         return _grouped(conditions, limit, offset)
-    if wanted == SessionFilter(user_id=wanted.user_id) and wanted.user_id:
-        extent = _extent("user_sessions", _OF_USER, conditions.params)
+    if conditions.later:
+        extent = _range(conditions)
+    elif wanted.user_id and wanted == SessionFilter(user_id=wanted.user_id):
+        extent = _extent("user_sessions", _OF_USER, conditions)
     else:
-        extent = _extent("session_days", conditions.matching, conditions.params)
-    return _windowed(extent, conditions, limit, offset)
+        extent = _extent("session_days", conditions.matching, conditions)
+    return _read_back(conditions, extent, limit, offset)
 
 
-def _any_went_on(project_id: UUID, end: datetime) -> bool:
-    """False for most ranges that people ask for: they end now."""
-    params = {"project": project_id, "end": end, "end_day": day_of(end)}
+def is_of_newest(wanted: SessionFilter, *, limit: int, offset: int) -> bool:
+    """Whether the newest days are likely to hold the page."""
+    others = wanted.user_id or wanted.name_pattern or wanted.end or settings.SESSION_LISTING_DELAY_MINUTES
+    return not others and offset + limit <= _SHALLOW
+
+
+def find_newest(project_id: UUID, wanted: SessionFilter, *, limit: int, offset: int) -> Sequence[int]:
+    """The page, for a filter that `is_of_newest`: all of it or nothing. This need not wait for the count."""
+    conditions = conditions_of(project_id, wanted)
+    since = datetime.now(UTC).date() - _NEWEST_DAYS
+    params = {**conditions.params, "since": since, "limit": limit, "offset": offset}
+    sql = _PAGE.format(rows=_WINDOW.format(matching=conditions.matching))
+    [page] = client.query(sql, params, row=_Hashes, name="sessions.newest")
+    return page.hashes if len(page.hashes) == limit else []
+
+
+def count_sessions(project_id: UUID, wanted: SessionFilter) -> int:
+    """For a filter that `is_of_newest`."""
+    conditions = conditions_of(project_id, wanted)
+    sql = _COUNT.format(where=conditions.matching)
+    return client.query(sql, conditions.params, row=_Count, name="sessions.count", database_settings=_ALL_ROWS)[0].count
+
+
+def _any_went_on(project_id: UUID, wanted: SessionFilter) -> bool:
+    """After the end of the range. False for most ranges that people ask for: they end now."""
+    params = conditions_of(project_id, wanted).params
     return bool(client.query(_WENT_ON, params, row=_Key, name="sessions.went_on"))
 
 
-def _extent(table: str, where: str, params: dict[str, Any]) -> _Extent:
+def _extent(table: str, where: str, conditions: Conditions) -> _Extent:
     sql = _EXTENT.format(table=table, where=where)
-    return client.query(sql, params, row=_Extent, name="sessions.count", database_settings=_WITHOUT_INDEXES)[0]
+    return client.query(sql, conditions.params, row=_Extent, name="sessions.count", database_settings=_WITHOUT_INDEXES)[
+        0
+    ]
 
 
-def _windowed(extent: _Extent, conditions: Conditions, limit: int, offset: int) -> SessionPage:
-    """Read back by days until the page is full."""
+def _range(conditions: Conditions) -> _Extent:
+    sql = _RANGE.format(
+        in_range=conditions.in_range,
+        later=conditions.later,
+        of_session=conditions.of_session,
+        since=conditions.since,
+        most=_MOST_LISTED,
+    )
+    return client.query(sql, conditions.params, row=_Extent, name="sessions.range", database_settings=_ALL_ROWS)[0]
+
+
+def _read_back(conditions: Conditions, extent: _Extent, limit: int, offset: int) -> SessionPage:
+    """By days until the page is full."""
     needed = min(offset + limit, extent.count)
     if offset >= extent.count:
         return SessionPage(extent.count, [])
-    sql = _page_of(extent, conditions)
-    # The set of a range is large, so its index is left aside; that of a user seldom is, nor are the days to read.
-    found = _WITHOUT_INDEXES if conditions.later else {}
+    rows = _WINDOW.format(matching=conditions.matching)
+    params = {**conditions.params, "limit": limit, "offset": offset}
+    if extent.went_on_count:
+        listed = len(extent.went_on) == extent.went_on_count
+        went_on = "{went_on:Array(UInt64)}" if listed else f"({_HASHES.format(where=conditions.matching)})"
+        rows += _AND_LATER.format(later=conditions.later, went_on=went_on)
+        params["went_on"] = extent.went_on
+    # The set of a user's sessions seldom is large, nor are the days to read.
+    found = _WITHOUT_INDEXES if extent.went_on_count > _MOST_LOOKED_UP else {}
     window = math.ceil(needed * extent.days / extent.count) + 1
     while True:
         since = max(extent.last - timedelta(days=min(window, extent.days) - 1), extent.first)
-        params = {**conditions.params, "since": since, "limit": limit, "offset": offset}
-        [page] = client.query(sql, params, row=_Hashes, name="sessions.page", database_settings=found)
+        here = {**params, "since": since}
+        [page] = client.query(_PAGE.format(rows=rows), here, row=_Hashes, name="sessions.page", database_settings=found)
         if window >= extent.days or (page.hashes and offset + len(page.hashes) >= needed):
             return SessionPage(extent.count, page.hashes)
         window *= _WIDER
-
-
-def _page_of(extent: _Extent, conditions: Conditions) -> str:
-    window = _WINDOW.format(matching=conditions.matching)
-    if not conditions.later:
-        return _PAGE.format(rows=window)
-    also_matching = _HASHES.format(where=conditions.matching)
-    if datetime.now(UTC).date() - extent.last < timedelta(days=extent.days):
-        # The shorter time is the set to look in.
-        also_matching += f" AND s.session_hash IN ({_HASHES.format(where=conditions.later)})"
-    later = _AND_LATER.format(later=conditions.later, also_matching=also_matching)
-    return _PAGE.format(rows=f"{window}{later}")
 
 
 def _grouped(conditions: Conditions, limit: int, offset: int) -> SessionPage:

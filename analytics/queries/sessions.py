@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from uuid import UUID
 
 from analytics.clickhouse import client
-from analytics.queries.session_pages import SessionFilter, find_page
+from analytics.queries.session_filters import SessionFilter
+from analytics.queries.session_pages import count_sessions, find_newest, find_page, is_of_newest
+from analytics.queries.together import both
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,17 @@ def list_sessions(
     project_id: UUID, wanted: SessionFilter, *, limit: int, offset: int
 ) -> tuple[int, list[SessionSummary]]:
     """How many sessions there are, and one page of them, the latest active first."""
+    if is_of_newest(wanted, limit=limit, offset=offset):
+        newest = partial(_newest, project_id, wanted, limit=limit, offset=offset)
+        count, rows = both(partial(count_sessions, project_id, wanted), newest)
+        if rows:
+            return count, rows
     page = find_page(project_id, wanted, limit=limit, offset=offset)
     return page.count, _sums(project_id, page.hashes)
+
+
+def _newest(project_id: UUID, wanted: SessionFilter, *, limit: int, offset: int) -> list[SessionSummary]:
+    return _sums(project_id, find_newest(project_id, wanted, limit=limit, offset=offset))
 
 
 def get_session(project_id: UUID, session_id: str) -> SessionRow | None:

@@ -23,5 +23,5 @@ class SessionTelemetryView(ProjectAPIView):
         errors=[404],
     )
     def get(self, request: Request, project_id: UUID | str, session_id: str) -> Response:
-        spans, logs = answers.spans(self.project_id, session_id), answers.logs(self.project_id, session_id)
+        spans, logs = answers.telemetry(self.project_id, session_id)
         return Response({"spans": spans, "logs": logs})

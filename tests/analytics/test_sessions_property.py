@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from analytics.contracts import Outcome, RequestRecord, SpoolEntry
 from analytics.queries import session_requests
-from analytics.queries.session_pages import SessionFilter
+from analytics.queries.session_filters import SessionFilter
 from analytics.queries.session_requests import list_session_requests
 from analytics.queries.sessions import SessionSummary, get_session, list_sessions
 from tests.factories.analytics import make_record, store

@@ -12,7 +12,7 @@ import pytest
 from analytics.clickhouse import client, migrator
 from analytics.contracts import Outcome
 from analytics.errors import AnalyticsQueryError
-from analytics.queries.session_pages import SessionFilter
+from analytics.queries.session_filters import SessionFilter
 from analytics.queries.sessions import SessionRow, get_session, list_sessions
 from tests.analytics.test_migrations import empty_store, first_release
 from tests.factories.analytics import make_entry, store
