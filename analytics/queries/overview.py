@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from uuid import UUID
 
 from analytics.clickhouse import client
 from analytics.queries.distinct import count_distinct
 from analytics.queries.exact import PLANNED, plain_rollups, same, totals, union
+from analytics.queries.together import both
 
 TOP_MODELS = 5
 
@@ -57,8 +59,7 @@ _FIGURES = (
 
 def get_overview(project_id: UUID, start: datetime, end: datetime) -> Overview:
     """Figures of requests that arrived from `start` to `end`, both included."""
-    models = _models(project_id, start, end)
-    distinct = count_distinct(project_id, start, end)
+    models, distinct = both(partial(_models, project_id, start, end), partial(count_distinct, project_id, start, end))
     requests = sum(item.requests for item in models)
     errors = sum(item.errors for item in models)
     return Overview(
