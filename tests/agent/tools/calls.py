@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent.tools import registry
 from tests.agent.tools.world import World
 
 
@@ -52,7 +51,3 @@ def calls(world: World) -> dict[str, dict[str, Any]]:
         "get_session_spend": of_session,
         "get_user_spend": {"user_id": f"{world.marker}-user"},
     }
-
-
-def test_calls__every_tool__has_one(world: World) -> None:
-    assert list(calls(world)) == [tool.name for tool in registry.ALL]

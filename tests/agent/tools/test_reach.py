@@ -24,6 +24,10 @@ _NAMELESS = {
 _OF_THE_MOMENT = {"generated_at", "resets_in_seconds", "start"}
 
 
+def test_calls__every_tool__has_one(world: World) -> None:
+    assert list(calls(world)) == [tool.name for tool in registry.ALL]
+
+
 def test_every_tool__names_of_another_project__nothing_of_it_comes_back(world: World, stranger: World) -> None:
     """Every text and id of every tool, filled with everything that the other project's owner could name."""
     tried = 0
