@@ -6,6 +6,7 @@ Whoever may not call gets the envelope of the management API; whoever may is ans
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from typing import Any
 
@@ -28,6 +29,8 @@ from gateway.pipeline.watch import ClientWatch
 from gateway.reply import Message, Reply, Send
 from gateway.runtime import current_runtime
 
+logger = logging.getLogger("agent.mcp")
+
 # `agent.mcp.origins` has looked already, at what Django's settings allow.
 _SECURITY = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
@@ -40,7 +43,7 @@ async def answer(scope: dict[str, Any], receive: Receive, send: Send) -> None:
         try:
             client, body = await _admitted(scope, receive)
             watch.body_arrived()
-            await _exchange({**scope, CLIENT: client, REQUEST_ID: reply.request_id}, body, _stamped(send, reply))
+            await _exchange({**scope, CLIENT: client, REQUEST_ID: reply.request_id}, body, _watched(send, reply, watch))
         except ClientGoneError:
             return
         except asyncio.CancelledError:
@@ -48,7 +51,9 @@ async def answer(scope: dict[str, Any], receive: Receive, send: Send) -> None:
             if watch.late:
                 late = RequestTimeoutError("The request body did not arrive in time")
                 await refuse(reply, late, method=scope["method"])
-            elif not watch.disconnected:
+            elif watch.disconnected:
+                logger.info("mcp.client_left request_id=%s", reply.request_id)
+            else:
                 raise
         except Exception as error:
             if reply.started:
@@ -92,12 +97,16 @@ class _Body:
         raise RuntimeError("waits until it is cancelled")
 
 
-def _stamped(send: Send, reply: Reply) -> Send:
-    async def stamped(message: Message) -> None:
+def _watched(send: Send, reply: Reply, watch: ClientWatch) -> Send:
+    """Names the call in its answer. What the server says of the client after the answer is not that it left."""
+
+    async def watched(message: Message) -> None:
         if message["type"] == "http.response.start":
             reply.started = True
             stamp = (headers.REQUEST_ID, reply.request_id.encode())
             message = {**message, "headers": [*message.get("headers", ()), stamp]}
+        elif not message.get("more_body", False):
+            watch.stop()
         await send(message)
 
-    return stamped
+    return watched

@@ -1,0 +1,113 @@
+"""Tools that hang, for a ClickHouse that takes connections and never says a word."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.agent.chat.playing import headers_of
+from tests.agent.mcp.speaking import PATH, call, content_of, error_code, send, session
+from tests.gateway.service import Gateway, GatewayService
+
+
+class Silence:
+    """A server that accepts and keeps silent until it is told to hang up."""
+
+    def __init__(self) -> None:
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.url = f"clickhouse://127.0.0.1:{self._listening.getsockname()[1]}/default"
+        self._held: list[socket.socket] = []
+        self.silent = True
+        self._thread = threading.Thread(target=self._accept, daemon=True)
+        self._thread.start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                accepted = self._listening.accept()[0]
+            except OSError:
+                return
+            self._held.append(accepted)
+            if not self.silent:
+                self.hang_up()
+
+    @property
+    def callers(self) -> int:
+        return len(self._held)
+
+    def hang_up(self) -> None:
+        """On who waits, and who comes later."""
+        self.silent = False
+        while self._held:
+            self._held.pop().close()
+
+    def close(self) -> None:
+        self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+        self._thread.join()
+        self.hang_up()
+
+
+@pytest.fixture(scope="module")
+def silence() -> Iterator[Silence]:
+    made = Silence()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def slow(silence: Silence) -> Iterator[GatewayService]:
+    settings = {"CLICKHOUSE_URL": silence.url, "AGENT_TOOL_SECONDS": "8"}
+    with GatewayService(workers=1, settings=settings) as running:
+        yield running
+        silence.hang_up()
+        log = running.log.read_text(errors="replace")
+        assert "Traceback" not in log, log[-4000:]
+
+
+@pytest.fixture
+def hanging(slow: GatewayService, silence: Silence) -> Iterator[Gateway]:
+    silence.silent = True
+    yield slow.new_project()
+    silence.hang_up()
+
+
+@contextmanager
+def left_alone(gateway: Gateway, silence: Silence) -> Iterator[socket.socket]:
+    """A client whose call has reached the store."""
+    before = silence.callers
+    body = json.dumps(call("list_sessions")).encode()
+    lines = [f"POST {PATH} HTTP/1.1", "host: localhost", "content-type: application/json", "accept: application/json"]
+    lines += [f"content-length: {len(body)}", *(f"{name}: {value}" for name, value in headers_of(gateway).items())]
+    with socket.create_connection(("127.0.0.1", gateway.port)) as connection:
+        connection.sendall("\r\n".join([*lines, "", ""]).encode() + body)
+        assert gateway.service.until(lambda: silence.callers, lambda seen: seen > before) > before
+        yield connection
+
+
+async def test_call__that_hangs__ends_with_an_error(hanging: Gateway) -> None:
+    async with session(hanging) as client:
+        result = await client.call_tool("list_sessions", {})
+
+        assert error_code(result) == "tool_timeout"
+        assert content_of(await client.call_tool("get_project", {}))["id"] == hanging.project_id
+
+
+def test_client__that_leaves__is_let_go(hanging: Gateway, silence: Silence) -> None:
+    with left_alone(hanging, silence):
+        pass
+    log = hanging.service.until(hanging.service.log.read_text, lambda text: "mcp.client_left" in text)
+    assert "mcp.client_left" in log
+    silence.hang_up()
+
+    answer = send(hanging, call("get_project")).json()["result"]
+
+    assert answer["structuredContent"]["id"] == hanging.project_id
+    lines = [line for line in hanging.service.log.read_text().splitlines() if hanging.project_id in line]
+    assert any("tool=get_project" in line for line in lines)
+    assert not any("tool=list_sessions" in line for line in lines), log
