@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from typing_extensions import override
 
 from agent.models import Conversation, Message
+from agent.panel import admin as panel_admin  # noqa: F401 - registers itself
 
 if TYPE_CHECKING:
     # Generic in the stubs only.

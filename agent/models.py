@@ -91,3 +91,18 @@ class Message(models.Model):
     @override
     def __str__(self) -> str:
         return f"{self.role} {self.sequence} of {self.conversation_id}"
+
+
+class Panel(models.Model):
+    """The chat's page as the admin lists it. There is no such table: `agent.panel.admin` shows it."""
+
+    class Meta:
+        managed = False
+        default_permissions = ()
+        permissions = [("use_panel", "Can ask the agent in the admin")]
+        verbose_name = "chat"
+        verbose_name_plural = "ask the agent"
+
+    @override
+    def __str__(self) -> str:
+        return "chat"

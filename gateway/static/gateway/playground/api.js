@@ -9,9 +9,9 @@ export class ApiError extends Error {
 }
 
 export class Api {
-  constructor(token) {
-    this.token = token;
-    this.project = "";
+  // `root` is the part that all paths have in common.
+  constructor(token, root = "/api/llm/") {
+    Object.assign(this, { token, root, project: "" });
   }
 
   // The answer's JSON.
@@ -20,15 +20,27 @@ export class Api {
     return response.json();
   }
 
+  // The same.
+  async post(path, body) {
+    return (await this.#send("POST", path, body)).json();
+  }
+
+  async delete(path) {
+    await this.#send("DELETE", path);
+  }
+
   // The events of a stream, as `{event, data}`.
   async *stream(path, body, signal) {
+    yield* events((await this.#send("POST", path, body, signal)).body);
+  }
+
+  #send(method, path, body = undefined, signal = undefined) {
     const headers = { "Content-Type": "application/json", "X-CSRFToken": this.token };
-    const response = await this.#ask(path, { method: "POST", body: JSON.stringify(body), headers, signal });
-    yield* events(response.body);
+    return this.#ask(path, { method, body: JSON.stringify(body), headers, signal });
   }
 
   async #ask(path, { headers = {}, ...options }) {
-    const response = await fetch(`/api/llm/${path}`, {
+    const response = await fetch(`${this.root}${path}`, {
       ...options,
       headers: { ...headers, "X-Project-Id": this.project },
       credentials: "same-origin",

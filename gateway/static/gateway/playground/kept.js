@@ -1,8 +1,8 @@
-// What the form holds, kept in this browser for the next visit. The form has no field for a key.
+// What a page keeps in this browser for the next visit. It has no field for a key.
 
 export class Kept {
-  constructor(user) {
-    this.name = `playground.${user}`;
+  constructor(name) {
+    this.name = name;
   }
 
   read() {
@@ -17,7 +17,7 @@ export class Kept {
     try {
       localStorage.setItem(this.name, JSON.stringify(state));
     } catch {
-      // Storage is full or forbidden: the form works without.
+      // Storage is full or forbidden: the page works without.
     }
   }
 }

@@ -19,7 +19,7 @@ class Page {
   constructor(form) {
     this.form = form;
     this.api = new Api(form.elements.csrfmiddlewaretoken.value);
-    this.kept = new Kept(form.dataset.user);
+    this.kept = new Kept(`playground.${form.dataset.user}`);
     const changed = () => this.#keep();
     this.messages = new Messages(changed);
     this.models = new Models(this.api, Number(form.dataset.mostModels), changed);

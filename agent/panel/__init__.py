@@ -1,0 +1,1 @@
+"""The chat with the agent as a page of the admin."""

@@ -1,0 +1,63 @@
+// The list of a project's conversations, the last used first.
+
+import { byId, fromTemplate, partOf } from "../../gateway/playground/elements.js";
+
+const PAGE = 30;
+
+export class Conversations {
+  #rows = [];
+  #current = null;
+
+  // `open` and `remove` get a row of the API.
+  constructor(api, { open, remove }) {
+    Object.assign(this, { api, open, remove });
+  }
+
+  // The newest ones, or, with `older`, those that follow what is shown.
+  async load({ older = false } = {}) {
+    const { project } = this.api;
+    const { results, next } = await this.api.get("conversations", { limit: PAGE, offset: older ? this.#rows.length : 0 });
+    if (project !== this.api.project) return;
+    // One that was used meanwhile has moved, and would come twice.
+    const known = new Set(older ? this.#rows.map((row) => row.conversation_id) : []);
+    this.#rows = [...(older ? this.#rows : []), ...results.filter((row) => !known.has(row.conversation_id))];
+    byId("older").hidden = next === null;
+    this.#show();
+  }
+
+  clear() {
+    this.#rows = [];
+    byId("older").hidden = true;
+    byId("conversations").replaceChildren();
+    byId("no-conversations").hidden = true;
+  }
+
+  set current(id) {
+    this.#current = id;
+    this.#show();
+  }
+
+  #show() {
+    const { activeElement } = document;
+    const focused = activeElement?.closest("#conversations li")?.dataset.id;
+    const part = activeElement?.dataset.part;
+    byId("conversations").replaceChildren(...this.#rows.map((row) => this.#row(row)));
+    byId("no-conversations").hidden = this.#rows.length > 0;
+    if (focused) byId("conversations").querySelector(`[data-id="${focused}"] [data-part="${part}"]`)?.focus();
+  }
+
+  #row(row) {
+    const shown = fromTemplate("conversation-row");
+    const title = row.title || "Untitled";
+    const open = partOf(shown, "open");
+    shown.dataset.id = row.conversation_id;
+    partOf(shown, "title").textContent = title;
+    partOf(shown, "when").textContent = new Date(row.updated_at).toLocaleString([], { dateStyle: "short", timeStyle: "short" });
+    if (row.conversation_id === this.#current) open.setAttribute("aria-current", "true");
+    open.addEventListener("click", () => this.open(row));
+    const remove = partOf(shown, "delete");
+    remove.ariaLabel = `Delete ${title}`;
+    remove.addEventListener("click", () => this.remove(row));
+    return shown;
+  }
+}

@@ -1,0 +1,281 @@
+// The chat's page: a project, its conversations, and one of them that goes on.
+
+import { Api, ApiError } from "../../gateway/playground/api.js";
+import { byId, partOf, tell } from "../../gateway/playground/elements.js";
+import { Kept } from "../../gateway/playground/kept.js";
+import { Conversations } from "./conversations.js";
+import { Rendered } from "./rendered.js";
+import { tellsFailure } from "./tool.js";
+import { Thread } from "./thread.js";
+
+class Page {
+  #abort = null;
+  // Changes with whatever is shown, so that what comes late is dropped.
+  #view = null;
+  #origin = JSON.parse(byId("origin-data")?.textContent ?? "null");
+
+  constructor(panel) {
+    this.panel = panel;
+    const token = byId("composer").elements.csrfmiddlewaretoken.value;
+    const { rendered, renderedTexts, renderedCharacters, user } = panel.dataset;
+    this.api = new Api(token, "/api/agent/");
+    this.kept = new Kept(`agent.${user}`);
+    this.state = { conversations: {}, draft: "", ...this.kept.read() };
+    const renderer = new Rendered(new Api(token, rendered), Number(renderedTexts), Number(renderedCharacters));
+    this.thread = new Thread(this.api, renderer, {
+      retry: (text) => this.#send(text),
+      reload: () => this.#open(this.thread.id),
+    });
+    this.conversations = new Conversations(this.api, {
+      open: (row) => this.#open(row.conversation_id),
+      remove: (row) => this.#askDeletion(row),
+    });
+    this.message = byId("message");
+    this.#listen();
+  }
+
+  async start() {
+    const projects = [...byId("project").options].map(({ value }) => value);
+    const wanted = [this.#origin?.project, this.state.project].find((id) => projects.includes(id));
+    if (wanted) byId("project").value = wanted;
+    this.message.value = this.state.draft;
+    await this.#openProject();
+    this.panel.dataset.ready = "true";
+  }
+
+  #listen() {
+    byId("project").addEventListener("change", () => this.#openProject());
+    byId("new").addEventListener("click", () => this.#open(null).then(() => this.message.focus()));
+    byId("older").addEventListener("click", () => this.#told(() => this.conversations.load({ older: true })));
+    byId("earlier").addEventListener("click", () => this.#told(() => this.thread.loadEarlier()));
+    byId("stop").addEventListener("click", () => this.#abort?.abort());
+    partOf(byId("notice"), "again").addEventListener("click", () => this.#openProject());
+    partOf(byId("origin"), "remove").addEventListener("click", () => this.#dropOrigin());
+    byId("composer").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#send(this.message.value);
+    });
+    this.message.addEventListener("input", () => this.#keep({ draft: this.message.value }));
+    this.message.addEventListener("keydown", (event) => {
+      // While a word is composed, Enter chooses one.
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      this.#send(this.message.value);
+    });
+    byId("deletion").addEventListener("close", ({ target }) => {
+      if (target.returnValue === "delete") this.#told(() => this.#remove(target.dataset.id));
+    });
+  }
+
+  #keep(state) {
+    Object.assign(this.state, state);
+    this.kept.write(this.state);
+  }
+
+  async #openProject() {
+    const project = byId("project").value;
+    this.api.project = project;
+    this.#keep({ project });
+    this.#showOrigin();
+    this.conversations.clear();
+    await this.#told(async () => {
+      await this.#show(this.state.conversations[project] ?? null);
+      await this.conversations.load();
+    });
+  }
+
+  #open(id) {
+    return this.#told(() => this.#show(id));
+  }
+
+  // What the agent says meanwhile ends with the page that listens to it.
+  async #show(id) {
+    this.#abort?.abort();
+    const view = (this.#view = {});
+    this.thread.clear();
+    byId("status").textContent = "";
+    this.#tellProblem(null);
+    this.#setCurrent(id);
+    byId("welcome").hidden = id !== null;
+    if (id === null) return;
+    try {
+      const loaded = await this.thread.load(id);
+      if (view === this.#view) this.thread.show(loaded);
+    } catch (error) {
+      if (error.code !== "conversation_not_found" || view !== this.#view) throw error;
+      // Deleted since it was looked at.
+      await this.#show(null);
+      byId("status").textContent = "The conversation is gone; the next message begins a new one.";
+    }
+  }
+
+  #setCurrent(id) {
+    this.thread.id = id;
+    this.conversations.current = id;
+    this.#keep({ conversations: { ...this.state.conversations, [this.api.project]: id ?? undefined } });
+  }
+
+  // What cannot be loaded is told above the messages.
+  async #told(work) {
+    const { project } = this.api;
+    try {
+      await work();
+      if (project === this.api.project) this.#notice("");
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      if (project === this.api.project) this.#notice(explained(error));
+    }
+  }
+
+  #notice(text) {
+    tell(partOf(byId("notice"), "text"), text);
+    byId("notice").hidden = !text;
+  }
+
+  async #send(text) {
+    if (this.#abort || !text.trim()) return;
+    const view = this.#view;
+    const origin = this.#originOfProject();
+    const abort = (this.#abort = new AbortController());
+    this.#tellProblem(null);
+    byId("welcome").hidden = true;
+    if (this.message.value === text) this.#setDraft("");
+    const said = this.thread.say(text, origin);
+    const answer = this.thread.answer();
+    answer.element.dataset.live = "true";
+    this.#setRunning(true, "The agent is answering");
+    let ending = "Done";
+    try {
+      ending = await this.#stream(this.#body(text, origin), abort.signal, answer, view);
+    } catch (error) {
+      ending = this.#failed(error, { said, answer, text });
+    } finally {
+      this.#abort = null;
+      this.#setRunning(false, view === this.#view ? ending : "");
+    }
+    this.thread.follow(() => answer.end());
+    if (ending === "Stopped") answer.note("Stopped.");
+    if (view === this.#view) await this.#told(() => this.conversations.load());
+  }
+
+  #body(text, origin) {
+    const body = { message: text };
+    if (this.thread.id) body.conversation_id = this.thread.id;
+    if (origin) body.page_context = { page: origin.page, data: origin.data };
+    return body;
+  }
+
+  // What became of it. A stream that ends without saying so has broken.
+  async #stream(body, signal, answer, view) {
+    for await (const { data } of this.api.stream("chat", body, signal)) {
+      const event = JSON.parse(data);
+      if (view !== this.#view) return "Stopped";
+      if (body.page_context) this.#dropOrigin();
+      if (event.type === "done") return "Done";
+      if (event.type === "error") {
+        answer.fail(event.content, "Retry", () => this.#send(body.message));
+        return "Failed";
+      }
+      this.thread.follow(() => this.#take(event, answer));
+    }
+    throw new ApiError(0, { code: "unreachable", message: "The connection ended before the answer did." });
+  }
+
+  #take(event, answer) {
+    if (event.type === "conversation_created") {
+      this.#setCurrent(event.conversation_id);
+      this.#told(() => this.conversations.load());
+    } else if (event.type === "text_delta") {
+      answer.append(event.content);
+    } else if (event.type === "tool_start") {
+      answer.call(event.call_id, event.name);
+      byId("status").textContent = `The agent is calling ${event.name}`;
+    } else if (event.type === "tool_result") {
+      answer.result(event.call_id, event.content, tellsFailure(event.content));
+      byId("status").textContent = "The agent is answering";
+    }
+  }
+
+  #failed(error, { said, answer, text }) {
+    if (error.name === "AbortError") return "Stopped";
+    if (!(error instanceof ApiError)) throw error;
+    if (!error.status) {
+      answer.fail(error.message, "Retry", () => this.#send(text));
+      return "Failed";
+    }
+    // It was not taken: the message goes back to where it can be sent again.
+    said.remove();
+    answer.element.remove();
+    if (!this.message.value) this.#setDraft(text);
+    if (error.code === "conversation_not_found") this.#setCurrent(null);
+    this.#tellProblem(error);
+    return "Not sent";
+  }
+
+  #setRunning(running, status) {
+    byId("send").disabled = running;
+    byId("stop").disabled = !running;
+    byId("messages").ariaBusy = String(running);
+    byId("status").textContent = status;
+  }
+
+  #setDraft(text) {
+    this.message.value = text;
+    this.#keep({ draft: text });
+  }
+
+  #tellProblem(error) {
+    const problem = byId("problem");
+    problem.hidden = !error;
+    tell(partOf(problem, "text"), error ? explained(error) : "");
+    const login = partOf(problem, "login");
+    login.hidden = error?.status !== 401;
+    login.href = `${this.panel.dataset.login}?${new URLSearchParams({ next: location.pathname })}`;
+  }
+
+  #originOfProject() {
+    const { project } = this.#origin ?? {};
+    return !project || project === this.api.project ? this.#origin : null;
+  }
+
+  #showOrigin() {
+    const origin = this.#originOfProject();
+    byId("origin").hidden = !origin;
+    partOf(byId("origin"), "page").textContent = origin?.page ?? "";
+  }
+
+  #dropOrigin() {
+    this.#origin = null;
+    this.#showOrigin();
+    // A page that is loaded again does not come from there any more.
+    history.replaceState(null, "", location.pathname);
+  }
+
+  #askDeletion({ conversation_id: id, title }) {
+    const dialog = byId("deletion");
+    byId("deletion-text").textContent = `Delete “${title || "Untitled"}” with all its messages?`;
+    dialog.dataset.id = id;
+    dialog.returnValue = "";
+    dialog.showModal();
+  }
+
+  async #remove(id) {
+    try {
+      await this.api.delete(`conversations/${id}`);
+    } catch (error) {
+      // Somebody else was faster.
+      if (error.code !== "conversation_not_found") throw error;
+    }
+    if (id === this.thread.id) await this.#show(null);
+    await this.conversations.load();
+  }
+}
+
+function explained({ status, code, message }) {
+  if (status === 401) return "Your session in the admin is over.";
+  if (code === "conversation_not_found") return "The conversation was deleted; trying again begins a new one.";
+  return code ? `${message} (${code})` : message;
+}
+
+const panel = byId("panel");
+if (panel) new Page(panel).start();

@@ -1,0 +1,82 @@
+"""Pages of the admin that are no table: plain modules of script which call the management API as the one signed in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponseNotAllowed
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from typing_extensions import override
+
+from core.models import Project
+
+if TYPE_CHECKING:
+    AnyModelAdmin = admin.ModelAdmin[Any]  # generic in the stubs only
+else:
+    AnyModelAdmin = admin.ModelAdmin
+
+# Nothing but the page's own files runs, whatever a model writes.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+
+class PageAdmin(AnyModelAdmin):
+    """Of a model without a table. Who has `permission` sees the page, and the admin's index links to it."""
+
+    permission: ClassVar[str]
+    template: ClassVar[str]
+    title: ClassVar[str]
+
+    def details(self, request: HttpRequest) -> dict[str, Any]:
+        """What the template gets beside `projects`."""
+        return {}
+
+    @override
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    @override
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm(self.permission)
+
+    @override
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    @override
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    @override
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    @override
+    def get_urls(self) -> list[URLPattern]:
+        name = f"{self.opts.app_label}_{self.opts.model_name}_changelist"
+        return [path("", self.admin_site.admin_view(self.page), name=name)]
+
+    def page(self, request: HttpRequest) -> HttpResponseBase:
+        self.require_permission(request)
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": self.title,
+            "projects": Project.objects.order_by("name", "id"),
+            **self.details(request),
+        }
+        response = TemplateResponse(request, self.template, context)
+        response.headers["Content-Security-Policy"] = POLICY
+        return response
+
+    def require_permission(self, request: HttpRequest) -> None:
+        if not self.has_view_permission(request):
+            raise PermissionDenied

@@ -1,0 +1,97 @@
+"""Markdown of a model as HTML that can do nothing."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typing_extensions import override
+
+from agent.panel.markdown import rendered
+
+_PIECES = [
+    "<script>", "</script>", "<img src=x onerror=a()>", "![a](http://e.example/x)", "[a](javascript:b())", "[a](http://e)",
+    "<http://e.example>", "<javascript:a>", "[a]: data:text/html,x\n", "[a]", "](", "&#106;avascript:", "&lt;", "`",
+    "```\n", "\n", "\n\n", "> ", "- ", "1. ", "# ", "|", "|-|-|\n", "**", "_", "~~", "\\", '"', "'",
+    '<a href="javascript:b">', "<svg/onload=a()>", "<!--", "-->", "<![CDATA[", "\0", "style=x", "text", " ", "\t",
+    "java\nscript:", '(http://e" onx="',
+]  # fmt: skip
+_BARE = {
+    "p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "strong", "em", "s", "ul", "li", "blockquote", "code", "pre",
+    "table", "thead", "tbody", "tr",
+}  # fmt: skip
+_ATTRIBUTES = {"a": {"href", "rel", "target"}, "ol": {"start"}, "th": {"class"}, "td": {"class"}}
+
+
+class _Elements(HTMLParser):
+    """What a browser would make of it, as pairs of a tag and its attributes."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.others: list[str] = []
+        self.feed(html)
+        self.close()
+
+    @override
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    @override
+    def handle_comment(self, data: str) -> None:
+        self.others.append(data)
+
+    @override
+    def handle_decl(self, decl: str) -> None:
+        self.others.append(decl)
+
+
+@given(st.lists(st.one_of(st.sampled_from(_PIECES), st.text(max_size=5)), max_size=40).map("".join))
+def test_rendered__whatever_is_written__has_harmless_elements_only(text: str) -> None:
+    elements = _Elements(rendered(text))
+    assert elements.others == []
+    for tag, attributes in elements.found:
+        assert tag in _BARE or tag in _ATTRIBUTES
+        assert set(attributes) <= _ATTRIBUTES.get(tag, set())
+        if tag == "a":
+            assert re.match("https?://", attributes["href"] or "")
+            assert (attributes["rel"], attributes["target"]) == ("noopener noreferrer nofollow", "_blank")
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("a **b** _c_ ~~d~~ `e<f`", "<p>a <strong>b</strong> <em>c</em> <s>d</s> <code>e&lt;f</code></p>\n"),
+        ("# a\n\n- b\n- c", "<h1>a</h1>\n<ul>\n<li>b</li>\n<li>c</li>\n</ul>\n"),
+        ("3. a", '<ol start="3">\n<li>a</li>\n</ol>\n'),
+        ("```python\nx < 1\n```", "<pre><code>x &lt; 1\n</code></pre>\n"),
+        ("<b>a</b>", "<p>&lt;b&gt;a&lt;/b&gt;</p>\n"),
+        ("[a](javascript:b) [c](/admin/)", "<p>[a](javascript:b) [c](/admin/)</p>\n"),
+        ("[a](data:text/html,b)", "<p>[a](data:text/html,b)</p>\n"),
+        ("![a](data:image/png;base64,AA==)", "<p>![a](data:image/png;base64,AA==)</p>\n"),
+    ],
+)
+def test_rendered__markdown__is_html(text: str, html: str) -> None:
+    assert rendered(text) == html
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("[the docs](https://e.example/?d=1)", "the docs (https://e.example/?d=1)"),
+        ("[https://bank.example](https://e.example/)", "https://bank.example (https://e.example/)"),
+        ("[a **b**](HTTP://e.example/)", "a b (HTTP://e.example/)"),
+        ("<https://e.example/>", "https://e.example/"),
+        ("![a](https://e.example/x.png)", "!a (https://e.example/x.png)"),
+    ],
+)
+def test_rendered__link__shows_where_it_leads(text: str, shown: str) -> None:
+    assert re.sub("<[^>]+>", "", rendered(text)).strip() == shown
+
+
+def test_rendered__table__keeps_its_alignment() -> None:
+    html = rendered("|a|b|c|\n|-|--:|:-:|\n|1|2|3|")
+    assert '<td>1</td>\n<td class="right">2</td>\n<td class="center">3</td>' in html
