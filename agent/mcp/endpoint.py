@@ -22,6 +22,7 @@ from agent.mcp.server import CLIENT, REQUEST_ID, SERVER
 from agent.refusals import refuse
 from agent.running import running
 from agent.threads import in_thread
+from core.errors import ServiceUnavailableError
 from gateway import headers
 from gateway.errors import RequestTimeoutError
 from gateway.pipeline.parse import ClientGoneError, Receive
@@ -30,6 +31,8 @@ from gateway.reply import Message, Reply, Send
 from gateway.runtime import current_runtime
 
 logger = logging.getLogger("agent.mcp")
+
+_RESTARTING = "The service is restarting; send the message again."
 
 # `agent.mcp.origins` has looked already, at what Django's settings allow.
 _SECURITY = TransportSecuritySettings(enable_dns_rebinding_protection=False)
@@ -47,20 +50,26 @@ async def answer(scope: dict[str, Any], receive: Receive, send: Send) -> None:
         except ClientGoneError:
             return
         except asyncio.CancelledError:
-            watch.absorb()
-            if watch.late:
-                late = RequestTimeoutError("The request body did not arrive in time")
-                await refuse(reply, late, method=scope["method"])
-            elif watch.disconnected:
-                logger.info("mcp.client_left request_id=%s", reply.request_id)
-            else:
-                raise
+            await _broken_off(reply, watch, scope["method"])
         except Exception as error:
             if reply.started:
                 raise
             await refuse(reply, error, method=scope["method"])
         finally:
             watch.stop()
+
+
+async def _broken_off(reply: Reply, watch: ClientWatch, method: str) -> None:
+    """By a client that left, one whose body never came, or a worker that stops."""
+    watch.absorb()
+    if watch.disconnected:
+        logger.info("mcp.client_left request_id=%s", reply.request_id)
+    elif watch.late:
+        await refuse(reply, RequestTimeoutError("The request body did not arrive in time"), method=method)
+    elif reply.started:
+        raise asyncio.CancelledError
+    else:
+        await refuse(reply, ServiceUnavailableError(_RESTARTING), method=method)
 
 
 async def _admitted(scope: dict[str, Any], receive: Receive) -> tuple[Client, bytes]:

@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import CallToolResult, TextContent
+from mcp.types import CallToolResult, TextContent
 
 from tests.agent.chat.playing import headers_of
 from tests.gateway.service import Gateway

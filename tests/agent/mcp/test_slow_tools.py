@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
 
 from tests.agent.chat.playing import headers_of
+from tests.agent.chat.test_refusals import assert_refused
 from tests.agent.mcp.speaking import PATH, call, content_of, error_code, send, session
 from tests.gateway.service import Gateway, GatewayService
+from tests.patience import PATIENCE_SECONDS
 
 
 class Silence:
@@ -111,3 +115,21 @@ def test_client__that_leaves__is_let_go(hanging: Gateway, silence: Silence) -> N
     lines = [line for line in hanging.service.log.read_text().splitlines() if hanging.project_id in line]
     assert any("tool=get_project" in line for line in lines)
     assert not any("tool=list_sessions" in line for line in lines), log
+
+
+def test_worker__that_stops__sends_its_callers_on(silence: Silence) -> None:
+    silence.silent = True
+    with (
+        GatewayService(workers=1, settings={"CLICKHOUSE_URL": silence.url, "AGENT_TOOL_SECONDS": "120"}) as service,
+        ThreadPoolExecutor(1) as threads,
+    ):
+        gateway = service.new_project()
+        before = silence.callers
+        answer = threads.submit(send, gateway, call("list_sessions"))
+        assert service.until(lambda: silence.callers, lambda seen: seen > before) > before
+
+        service._children[0].send_signal(signal.SIGTERM)
+
+        assert_refused(answer.result(4 * PATIENCE_SECONDS), 503, "service_unavailable")
+        silence.hang_up()
+        assert "Traceback" not in service.log.read_text()
