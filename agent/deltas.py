@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,6 +15,12 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 # What a provider may want back beside text and calls.
 _TEXTS = ("reasoning_content", "reasoning")
 _JOINED = frozenset({"text", "summary", "data"})
+# Another id than such a one would not be the same in a row, an event and the next request.
+_ID = re.compile(r"[!-~]{1,200}")
+# What an empty call weighs: each is an event, a row and a part of every request that follows.
+_CALL_CHARACTERS = 500
+# Arguments of tools are flat; what is too deep would be refused when it is sent as part of a request.
+_DEPTH = 50
 
 
 @dataclass(slots=True)
@@ -51,7 +57,10 @@ class Said:
     def _add_call(self, fragment: Mapping[str, Any]) -> None:
         index = fragment.get("index")
         place = index if isinstance(index, int) else len(self._calls)
-        call = self._calls.setdefault(place, {"function": {"name": "", "arguments": ""}})
+        if place not in self._calls:
+            self._calls[place] = {"function": {"name": "", "arguments": ""}}
+            self.size += _CALL_CHARACTERS
+        call = self._calls[place]
         for name, value in fragment.items():
             if name == "function" and isinstance(value, Mapping):
                 for part in ("name", "arguments"):
@@ -60,6 +69,7 @@ class Said:
                         self.size += len(value[part])
             elif name not in ("index", "function") and value is not None:
                 call[name] = value
+                self.size += _length(value)
 
     def _add_detail(self, detail: Mapping[str, Any]) -> None:
         """Fragments of one block share index and type: texts are joined, what comes once is set."""
@@ -74,6 +84,7 @@ class Said:
                 self.size += len(value)
             elif value is not None or name not in known:
                 known[name] = value
+                self.size += _length(value)
 
     @property
     def calls(self) -> list[dict[str, Any]]:
@@ -81,7 +92,7 @@ class Said:
         found, taken = [], set[str]()
         for place in sorted(self._calls):
             call = {**self._calls[place], "type": "function"}
-            if not isinstance(call.get("id"), str) or not call["id"] or call["id"] in taken:
+            if not isinstance(call.get("id"), str) or not _ID.fullmatch(call["id"]) or call["id"] in taken:
                 call["id"] = f"call_{uuid.uuid4().hex}"
             taken.add(call["id"])
             found.append(call)
@@ -106,12 +117,28 @@ class Frames:
 
 
 def read_arguments(call: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A call's arguments; None when they are no JSON object."""
+    """A call's arguments; None when they are no JSON object that every provider's dialect can be told."""
     try:
-        found = json.loads(call["function"]["arguments"] or "{}")
+        found = msgspec.json.decode(call["function"]["arguments"] or "{}")
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return found if isinstance(found, dict) and not _is_deep(found) else None
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(_DEPTH):
+        level = [
+            inner
+            for item in level
+            if isinstance(item, dict | list)
+            for inner in (item.values() if isinstance(item, dict) else item)
+        ]
+    return bool(level)
+
+
+def _length(value: Any) -> int:
+    return len(value) if isinstance(value, str) else len(msgspec.json.encode(value))
 
 
 def _deltas(chunk: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

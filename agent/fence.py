@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import secrets
 
+_TAKEN_OUT = "…"
+
 
 class Fence:
     """The markers of one run."""
@@ -21,5 +23,5 @@ class Fence:
 
     def around(self, source: str, content: str) -> str:
         """`content` as data. The marker itself is taken out of it: what a run asks is logged, and its tools may read
-        the log while it runs."""
-        return f'{self.start} source="{source}">\n{content.replace(self.marker, "")}\n{self.end}'
+        the log while it runs. Something is left in its place, so that what stood around it is no marker either."""
+        return f'{self.start} source="{source}">\n{content.replace(self.marker, _TAKEN_OUT)}\n{self.end}'

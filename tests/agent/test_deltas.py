@@ -60,12 +60,15 @@ def test_said__calls_in_pieces__are_joined_in_their_order() -> None:
     ]
 
 
-@pytest.mark.parametrize("ids", [("", ""), ("x", "x"), (None, None), (5, 5)])
+@pytest.mark.parametrize(
+    "ids", [("", ""), ("x", "x"), (None, None), (5, 5), ("\x00", "\ufffd"), ("é", "é" * 2), ("x" * 201, "x" * 202)]
+)
 def test_said__ids_missing_or_double__are_given(ids: tuple[Any, Any]) -> None:
     calls = said(piece(0, "a", "{}", id=ids[0]), piece(1, "b", "{}", id=ids[1])).calls
 
     assert len({call["id"] for call in calls}) == 2
     assert all(isinstance(call["id"], str) and call["id"] for call in calls)
+    assert all(call["id"].isascii() and call["id"].isprintable() and len(call["id"]) <= 200 for call in calls)
 
 
 def test_said__signed_reasoning_in_pieces__is_what_the_provider_meant() -> None:
@@ -91,7 +94,23 @@ def test_said__usage__is_the_last_one() -> None:
 
 
 def test_said__size__counts_all_that_was_said() -> None:
-    assert said(chunk({"content": "1234", "reasoning_content": "12"}), piece(0, "abc", "{}")).size == 11
+    texts = said(chunk({"content": "1234", "reasoning_content": "12"})).size
+    assert texts == 6
+    one = said(piece(0, "abc", "{}")).size
+    assert said(piece(0, "abc", "{}"), piece(0, None, "[]")).size == one + 2
+
+
+@pytest.mark.parametrize(
+    "delta",
+    [
+        {"tool_calls": [{"index": 0}]},
+        {"tool_calls": [{"index": 0, "id": "x" * 300}]},
+        {"tool_calls": [{"index": 0, "extra_content": {"google": {"thought_signature": "x" * 300}}}]},
+        {"reasoning_details": [{"index": 0, "type": "reasoning.encrypted", "signature": "x" * 300}]},
+    ],
+)
+def test_said__size__counts_what_has_no_text(delta: dict[str, Any]) -> None:
+    assert said(chunk(delta)).size >= 300
 
 
 _names = st.sampled_from(
@@ -132,7 +151,19 @@ def test_frames__what_cannot_be_read__is_passed_over() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "found"),
-    [("", {}), ("{}", {}), ('{"a": 1}', {"a": 1}), ("[]", None), ("{", None), ("[" * 9999, None)],
+    [
+        ("", {}),
+        ("{}", {}),
+        ('{"a": 1}', {"a": 1}),
+        ("[]", None),
+        ("{", None),
+        ("[" * 9999, None),
+        ('{"a": NaN}', None),
+        ('{"a": 1e999}', None),
+        ('{"a": "\\ud800"}', None),
+        ('{"a":' * 99 + "1" + "}" * 99, None),
+        ('{"a": ' + "1" * 5000 + "}", None),
+    ],
 )
 def test_arguments__that_are_no_object__are_none(arguments: str, found: Any) -> None:
     assert read_arguments({"function": {"arguments": arguments}}) == found
