@@ -16,7 +16,7 @@ from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from typing_extensions import override
 
-from agent.errors import NoAgentModelError
+from agent.errors import NoAgentModelError, NoConversationError
 from agent.loop import Chat
 from agent.models import Role
 from agent.scopes import require_agent
@@ -100,9 +100,12 @@ def begin_chat(asked: Asked) -> Chat:
     run = begin_run(
         project_id=asked.project_id, conversation_id=asked.conversation_id, said=asked.said, actor=asked.actor
     )
+    rows = recent_messages(run.conversation_id)
+    if not rows:
+        raise NoConversationError("The conversation was deleted.")
     return Chat(
         run=run,
-        rows=recent_messages(run.conversation_id),
+        rows=rows,
         project=_project_name(run),
         model=asked.model,
         actor=asked.actor,

@@ -189,12 +189,12 @@ class ChatLoop:
     def _body(self, scopes: frozenset[str], *, closing: bool) -> dict[str, Any]:
         situation = Situation(self.chat.project, str(self.chat.run.project_id), scopes, self.chat.now)
         system = instructions(situation, self._fence, closing=closing)
-        messages = transcript(self._rows, self._fence, CONTEXT_CHARACTERS)
+        tools = [_described(tool) for tool in offered(scopes)]
+        messages = transcript(self._rows, self._fence, CONTEXT_CHARACTERS, with_calls=bool(tools))
         body: dict[str, Any] = {
             "model": self.chat.model,
             "messages": [{"role": "system", "content": system}, *messages],
         }
-        tools = [_described(tool) for tool in offered(scopes)]
         if tools:
             body["tools"] = tools
             if closing:

@@ -57,9 +57,12 @@ def create_conversation(*, project_id: UUID, title: str, actor: str) -> Conversa
 
 def delete_conversation(*, project_id: UUID, conversation_id: UUID) -> None:
     """With all its messages. A chat that is under way notices and ends. Raises NoConversationError."""
-    deleted, _ = Conversation.objects.for_project(project_id).filter(pk=conversation_id).delete()
-    if not deleted:
-        raise NoConversationError("There is no such conversation.")
+    rows = Conversation.objects.for_project(project_id).filter(pk=conversation_id)
+    with transaction.atomic():
+        # Locks the row before its messages are looked for: a chat would else add one between them and the row.
+        if not rows.update(run_id=None, run_until=None):
+            raise NoConversationError("There is no such conversation.")
+        rows.delete()
 
 
 def begin_run(*, project_id: UUID, conversation_id: UUID | None, said: NewMessage, actor: str) -> Run:

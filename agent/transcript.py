@@ -52,9 +52,16 @@ class Unit:
         return [self.message, *self.results]
 
 
-def transcript(rows: Sequence[Message], fence: Fence, characters: int) -> list[Told]:
-    """The messages for the model, at most `characters` of them unless the newest user's words alone are more."""
-    units = trimmed(units_of(rows, fence), fence, characters)
+def transcript(rows: Sequence[Message], fence: Fence, characters: int, *, with_calls: bool = True) -> list[Told]:
+    """The messages for the model, at most `characters` of them unless the newest user's words alone are more.
+
+    `with_calls` False: only what was said, for a model that has no tools any more. Some providers refuse a history of
+    calls then, and what the calls gave is not to be read any more.
+    """
+    units = units_of(rows, fence)
+    if not with_calls:
+        units = [unit for unit in map(_without_calls, units) if unit is not None]
+    units = trimmed(units, fence, characters)
     return [message for unit in units for message in unit.told()]
 
 
@@ -110,6 +117,16 @@ def size_of(message: Told) -> int:
     calls = sum(len(call["function"]["arguments"]) + 100 for call in message.get("tool_calls") or ())
     reasoning = len(json.dumps(message["reasoning_details"])) if "reasoning_details" in message else 0
     return len(message["content"] or "") + len(message.get("reasoning_content") or "") + reasoning + calls
+
+
+def _without_calls(unit: Unit) -> Unit | None:
+    """None when it was nothing but calls."""
+    if not unit.results:
+        return unit
+    if not unit.message["content"]:
+        return None
+    # What a provider signed belongs to the calls.
+    return Unit({"role": "assistant", "content": unit.message["content"]})
 
 
 def _user(row: Message, fence: Fence) -> Told:

@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from agent import admission
+from agent.admission import Asked, begin_chat
 from agent.errors import ConversationBusyError, NoConversationError, RunLostError
 from agent.leases import release_lease, renew_lease
 from agent.models import Conversation, Message, Role
@@ -109,6 +112,16 @@ def test_add__conversation_was_deleted__is_lost(project: Project) -> None:
     assert not renew_lease(run.conversation_id, run.run_id)
 
 
+def test_delete__locks_the_row_before_it_looks_for_messages(project: Project) -> None:
+    run = begin(project)
+
+    with CaptureQueriesContext(connection) as captured:
+        delete_conversation(project_id=project.pk, conversation_id=run.conversation_id)
+
+    changing = [query["sql"] for query in captured if not query["sql"].startswith(("SAVEPOINT", "RELEASE"))]
+    assert changing[0].startswith('UPDATE "agent_conversation"'), changing
+
+
 def in_threads(work: Any, count: int) -> list[Any]:
     ready = threading.Barrier(count)
 
@@ -133,6 +146,30 @@ def test_add__many_at_once__numbers_have_no_gap_and_no_double() -> None:
     rows = Message.objects.filter(conversation_id=run.conversation_id)
     assert list(rows.values_list("sequence", flat=True)) == list(range(1, 10))
     assert Conversation.objects.get().last_sequence == 9
+
+
+@pytest.mark.django_db(transaction=True)
+def test_delete__while_messages_come__leaves_nothing_and_loses_the_run() -> None:
+    project = Project.objects.create(name="at once")
+    run = begin(project)
+
+    def work(number: int) -> str:
+        if not number:
+            delete_conversation(project_id=project.pk, conversation_id=run.conversation_id)
+            return "deleted"
+        try:
+            for _ in range(20):
+                add_message(run, HELLO)
+        except RunLostError:
+            return "lost"
+        return "added"
+
+    found = in_threads(work, 4)
+
+    assert found[0] == "deleted"
+    assert set(found[1:]) <= {"lost", "added"}
+    assert not Conversation.objects.exists()
+    assert not Message.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -184,3 +221,10 @@ def test_storable__json__keeps_what_is_good() -> None:
         "b": {"c": "\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16")},
     }
     assert storable(value) == value
+
+
+def test_begin_chat__deleted_at_this_moment__is_not_found(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "recent_messages", lambda conversation_id: [])
+
+    with pytest.raises(NoConversationError):
+        begin_chat(Asked(project.pk, "key:1", frozenset(), "auto", None, HELLO))
