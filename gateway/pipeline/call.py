@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from gateway.pipeline.context import Account, Attempt, RequestContext
 from gateway.pipeline.estimate import estimated_tokens
@@ -24,6 +25,8 @@ from integrations.providers.base import (
 )
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.transport.base import UpstreamResponse
+
+T = TypeVar("T")
 
 _ERROR_BODY_BYTES = 256 * 1024
 
@@ -45,34 +48,34 @@ class OpenStream:
     estimated: bool = False
 
 
-async def complete(
+def complete(
     runtime: Runtime, context: RequestContext, attempts: list[Attempt], account: Account
-) -> ParsedResponse:
+) -> Awaitable[ParsedResponse]:
     """The first whole answer. Raises ApplicationError when no attempt gave one."""
-
-    def once(attempt: Attempt) -> Awaitable[ParsedResponse]:
-        if not context.snapshot.settings.reasoning.introspection:
-            return _complete_once(runtime, context, attempt, account)
-        return asked_with_reasoning(
-            context, attempt, account, lambda wishing: _complete_once(runtime, wishing, attempt, account)
-        )
-
-    return await walk(runtime, attempts, account, once)
+    return _walked(_complete_once, runtime, context, attempts, account)
 
 
-async def open_stream(
+def open_stream(
     runtime: Runtime, context: RequestContext, attempts: list[Attempt], account: Account
-) -> OpenStream:
+) -> Awaitable[OpenStream]:
     """The first stream with real output in it (or a proper end without any). Raises ApplicationError when none has."""
+    return _walked(_open_once, runtime, context, attempts, account)
 
-    def once(attempt: Attempt) -> Awaitable[OpenStream]:
-        if not context.snapshot.settings.reasoning.introspection:
-            return _open_once(runtime, context, attempt, account)
-        return asked_with_reasoning(
-            context, attempt, account, lambda wishing: _open_once(runtime, wishing, attempt, account)
-        )
 
-    return await walk(runtime, attempts, account, once)
+def _walked(
+    ask: Callable[[Runtime, RequestContext, Attempt, Account], Awaitable[T]],
+    runtime: Runtime,
+    context: RequestContext,
+    attempts: list[Attempt],
+    account: Account,
+) -> Awaitable[T]:
+    if not context.snapshot.settings.reasoning.introspection:
+        return walk(runtime, attempts, account, lambda attempt: ask(runtime, context, attempt, account))
+
+    def wishing(attempt: Attempt) -> Awaitable[T]:
+        return asked_with_reasoning(context, attempt, account, lambda wish: ask(runtime, wish, attempt, account))
+
+    return walk(runtime, attempts, account, wishing)
 
 
 async def _complete_once(

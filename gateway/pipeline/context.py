@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -70,8 +69,7 @@ class PromptUse(msgspec.Struct, frozen=True, gc=False):
 _NO_PROMPT = PromptUse()
 
 
-@dataclass(slots=True)
-class Account:
+class Account(msgspec.Struct):
     """Of one authenticated request, filled as it goes, written to the spool exactly once. Times from `perf_counter`.
 
     `usage` is the answer's; what failed attempts consumed stands in their records and in `spent`.
@@ -103,13 +101,13 @@ class Account:
     price: Price | None = None
     first_output: float = 0.0
     output_bytes: int = 0
-    response: list[bytes] = field(default_factory=list)
-    attempts: list[AttemptRecord] = field(default_factory=list)  # those that failed
+    response: list[bytes] = msgspec.field(default_factory=list)
+    attempts: list[AttemptRecord] = msgspec.field(default_factory=list)  # those that failed
     asked_at: float = 0.0  # when the latest attempt was called
     served_seconds: float | None = None  # how long the attempt took that answers; those that failed are in `attempts`
     served_error: str = ""  # how a stream broke after its first output
-    spent: list[Cost | None] = field(default_factory=list)  # by failed attempts that are billed; None: unknown
-    media: dict[str, Media] = field(default_factory=dict)
+    spent: list[Cost | None] = msgspec.field(default_factory=list)  # by failed attempts that are billed; None: unknown
+    media: dict[str, Media] = msgspec.field(default_factory=dict)
     held: Held | None = None  # what is reserved of the project's limits
     rate_headers: Sequence[tuple[bytes, bytes]] = ()
     verdicts: tuple[Verdict, ...] = ()  # of guardrails
@@ -117,7 +115,7 @@ class Account:
     cache_key: str = ""  # under which the answer is kept, for `cache_ttl` seconds
     cache_ttl: int = 0
     contract_violation: bool = False
-    attributes: dict[str, str] = field(default_factory=dict)  # of the record
+    attributes: dict[str, str] = msgspec.field(default_factory=dict)  # of the record
     slot: int | None = None
     source: str = "gateway"
     recorded: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from gateway.pipeline.context import Account, Attempt
 from gateway.runtime import Runtime

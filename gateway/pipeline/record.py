@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from decimal import Decimal
 
 import msgspec
@@ -167,4 +166,4 @@ def _caught_up(account: Account, told: Usage) -> Usage:
     if told.completion_tokens * 2 >= delivered:
         return told
     account.usage_estimated = True
-    return replace(told, completion_tokens=delivered, billed_completion_tokens=None)
+    return msgspec.structs.replace(told, completion_tokens=delivered, billed_completion_tokens=None)

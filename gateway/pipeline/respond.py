@@ -19,7 +19,7 @@ from gateway.pipeline.walk import failure_of
 from gateway.pipeline.watch import ClientWatch
 from gateway.reply import HeaderList, Reply
 from gateway.runtime import Runtime
-from integrations.providers.base import StreamEvent
+from integrations.providers.base import ParsedResponse, StreamEvent
 from integrations.providers.errors import FailureKind, ProviderError
 
 # Proxies refuse header lines of more than some kilobytes.
@@ -29,10 +29,13 @@ _MAX_WARNING_CHARACTERS = 2000
 async def answer_whole(
     runtime: Runtime, context: RequestContext, attempts: list[Attempt], account: Account, reply: Reply
 ) -> None:
-    try:
-        body = await _whole(runtime, context, attempts, account)
-    except LowQualityError as error:
-        body = await second_try(error, account, attempts, lambda left: _whole(runtime, context, left, account))
+    if context.snapshot.settings.guardrails.guards_output:
+        body = await _guarded(runtime, context, attempts, account)
+    else:
+        answer = await complete(runtime, context, attempts, account)
+        _note_answer(account, answer)
+        body = answer.body
+        account.output_bytes = len(body)
     account.response.append(body)
     schema = schema_of(context.request) if context.request.response_format is not None else None
     if schema is not None:
@@ -41,18 +44,28 @@ async def answer_whole(
     await reply.whole(200, body, served_by(account))
 
 
-async def _whole(runtime: Runtime, context: RequestContext, attempts: list[Attempt], account: Account) -> bytes:
-    answer = await complete(runtime, context, attempts, account)
+async def _guarded(runtime: Runtime, context: RequestContext, attempts: list[Attempt], account: Account) -> bytes:
+    """What may go out, of the first answer or of a second one."""
+
+    async def once(left: list[Attempt]) -> bytes:
+        answer = await complete(runtime, context, left, account)
+        _note_answer(account, answer)
+        # Of an answer that is refused, an estimate where the provider has not counted.
+        account.output_bytes = len(answer.body) if answer.usage is None else 0
+        body = await OutputGuard(runtime, context, account).whole(answer.body)
+        account.output_bytes = len(answer.body)
+        return body
+
+    try:
+        return await once(attempts)
+    except LowQualityError as error:
+        return await second_try(error, account, attempts, once)
+
+
+def _note_answer(account: Account, answer: ParsedResponse) -> None:
     account.first_output = time.perf_counter()
     account.finish_reason = answer.finish_reason
     account.usage = answer.usage
-    body = answer.body
-    if context.snapshot.settings.guardrails.guards_output:
-        # Of an answer that is refused, an estimate where the provider has not counted.
-        account.output_bytes = len(body) if answer.usage is None else 0
-        body = await OutputGuard(runtime, context, account).whole(body)
-    account.output_bytes = len(answer.body)
-    return body
 
 
 async def answer_stream(

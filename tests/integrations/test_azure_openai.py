@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.registry import adapter_for

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +12,7 @@ from botocore.session import Session
 from botocore.validate import ParamValidator
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from integrations.providers.base import NOTHING, ChatRequest, Media, Needs
 from integrations.providers.bedrock import ADAPTER

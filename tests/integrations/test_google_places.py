@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from integrations.providers.base import Credentials, UpstreamRequest
 from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError

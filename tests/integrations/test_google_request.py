@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from integrations.providers.base import Media, UpstreamRequest
 from integrations.providers.errors import UnsupportedParameterError
