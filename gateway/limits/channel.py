@@ -26,14 +26,14 @@ class RedisAwayError(Exception):
 
 class Question:
     """A script to be run by `command`. Either `answered` or `failed` is called, once, in the order in which questions
-    were sent."""
+    were sent. `sent_at` is the channel's."""
 
     __slots__ = ("command", "script", "sent_at")
 
-    def __init__(self, script: Script, command: bytes) -> None:
-        self.script = script
-        self.command = command
-        self.sent_at = 0.0
+    # Set by each kind by itself: two are made for every request.
+    script: Script
+    command: bytes
+    sent_at: float
 
     def answered(self, answer: Any) -> None:
         raise NotImplementedError
@@ -49,7 +49,8 @@ class Awaited(Question):
     __slots__ = ("answer",)
 
     def __init__(self, script: Script, command: bytes, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(script, command)
+        self.script = script
+        self.command = command
         self.answer: asyncio.Future[Any] = loop.create_future()
 
     @override

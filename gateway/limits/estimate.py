@@ -49,9 +49,12 @@ def completion_tokens(request: ChatCompletionRequest) -> int:
 
 def cost_units(prices: Iterable[Price | None], prompt: int, completion: int) -> int:
     """What it costs by the dearest price. 0 without any: the cost of such a request is not known afterwards either."""
-    most = max(
-        (price.input * prompt + price.output * completion for price in prices if price is not None), default=_NOTHING
-    )
+    most = _NOTHING
+    for price in prices:
+        if price is not None:
+            cost = price.input * prompt + price.output * completion
+            if cost > most:
+                most = cost
     return to_units(most.scaleb(-6))
 
 

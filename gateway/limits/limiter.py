@@ -44,7 +44,9 @@ class _Asked(Awaited):
         month_spent = self.month.spent if self.month is not None else 0
         session_spent = self.session.spent if self.session is not None else 0
         own = (held.name, claim.tokens, claim.cost, time_ns() // 1000, month_spent, session_spent)
-        super().__init__(scripts.ADMIT, held.terms.admission(session, own), limiter._loop)
+        self.script = scripts.ADMIT
+        self.command = held.terms.admission(session, own)
+        self.answer = limiter._loop.create_future()
 
     @override
     def answered(self, answer: Any) -> None:
@@ -70,7 +72,8 @@ class _Settled(Question):
         if held.terms.counts_tokens:
             extra = tokens - claim.tokens if held.name else tokens
         own = (held.name, extra, cost, claim.arrived_us, time_ns() // 1000)
-        super().__init__(scripts.SETTLE, held.terms.settlement(held.session, own))
+        self.script = scripts.SETTLE
+        self.command = held.terms.settlement(held.session, own)
         self._limiter = limiter
         self._held = held
         self._tokens = tokens

@@ -14,5 +14,14 @@ def to_units(amount: Decimal) -> int:
     return units if units < MOST_UNITS else MOST_UNITS
 
 
+def recorded_units(cost: str) -> int:
+    """What `to_units` makes of a cost as the record has it: with all its places, which only have to be read."""
+    dollars, _, places = cost.partition(".")
+    if len(places) != PLACES:
+        return to_units(Decimal(cost))
+    units = int(dollars + places)
+    return units if units < MOST_UNITS else MOST_UNITS
+
+
 def from_units(units: int) -> Decimal:
     return Decimal(units).scaleb(-PLACES)

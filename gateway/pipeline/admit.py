@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import lru_cache
 
 from analytics.contracts import RequestRecord
 from gateway import headers
@@ -11,7 +12,7 @@ from gateway.limits.claims import Admission, Claim, Held
 from gateway.limits.estimate import completion_tokens, cost_units, prices_of, prompt_tokens
 from gateway.limits.keys import seconds_left
 from gateway.limits.limiter import Limiter
-from gateway.limits.units import to_units
+from gateway.limits.units import recorded_units
 from gateway.pipeline.context import Account, Attempt, RequestContext
 from gateway.reply import HeaderList
 from gateway.runtime import Runtime
@@ -46,25 +47,33 @@ async def admit(runtime: Runtime, context: RequestContext, account: Account, att
 
 def settle(limiter: Limiter, held: Held, record: RequestRecord) -> None:
     """Counts what the record says in the place of what was reserved; a cost that is not known as none."""
-    cost = to_units(Decimal(record.cost_usd)) if record.cost_usd else 0
+    cost = recorded_units(record.cost_usd) if record.cost_usd else 0
     limiter.settle(held, record.prompt_tokens + record.completion_tokens, cost)
 
 
 def _rate_headers(limits: LimitSettings, claim: Claim, admission: Admission) -> HeaderList:
     """OpenAI's names: https://platform.openai.com/docs/guides/rate-limits#rate-limits-in-headers."""
-    reset = b"%ds" % seconds_left(claim.arrived_us)
+    seconds = seconds_left(claim.arrived_us)
     found: HeaderList = []
     if limits.requests_per_minute is not None and admission.requests is not None:
-        found += _rate(headers.RATE_LIMIT_REQUESTS, limits.requests_per_minute, admission.requests, reset)
+        found += _rate(headers.RATE_LIMIT_REQUESTS, limits.requests_per_minute, admission.requests, seconds)
     if limits.tokens_per_minute is not None and admission.tokens is not None:
-        found += _rate(headers.RATE_LIMIT_TOKENS, limits.tokens_per_minute, admission.tokens, reset)
+        found += _rate(headers.RATE_LIMIT_TOKENS, limits.tokens_per_minute, admission.tokens, seconds)
     return found
 
 
-def _rate(names: tuple[bytes, ...], limit: int, used: int, reset: bytes) -> HeaderList:
+def _rate(names: tuple[bytes, ...], limit: int, used: int, seconds: int) -> HeaderList:
+    told, remaining_name, reset = _of_all(names, limit, seconds)
+    return [told, (remaining_name, b"%d" % (limit - used if limit > used else 0)), reset]
+
+
+@lru_cache(maxsize=4096)
+def _of_all(
+    names: tuple[bytes, ...], limit: int, seconds: int
+) -> tuple[tuple[bytes, bytes], bytes, tuple[bytes, bytes]]:
+    """What the requests of a second are told alike."""
     limit_name, remaining_name, reset_name = names
-    left = limit - used if limit > used else 0
-    return [(limit_name, b"%d" % limit), (remaining_name, b"%d" % left), (reset_name, reset)]
+    return (limit_name, b"%d" % limit), remaining_name, (reset_name, b"%ds" % seconds)
 
 
 def _refusal(
