@@ -92,6 +92,11 @@ def test_thousand_requests__on_a_budget_with_room_for_some__do_not_pass_it(
         lambda status: not logged.counted(scope)[1],
     )
     assert served in (200, 429)
+    # How much room the crowd has left depends on how many of it were under way at once: on the machine's load.
+    largest = body(model=MODEL, max_tokens=MAX_TOKENS, user=f"ok-{MAX_TOKENS}")
+    logged.until(
+        lambda: gateway.post(largest, headers=crowd.headers).status_code, lambda status: status == 429, seconds=120
+    )
 
     spent, in_log = settled(logged, gateway, scope)
     assert spent == in_log
