@@ -19,7 +19,14 @@ from integrations.serializers import OPTIONS, IntegrationSerializer
 
 SCOPE = "project:read"
 
-_BUDGETS = ("monthly_budget_usd", "session_budget_usd", "budget_hard_stop", "rate_limit_rpm", "rate_limit_tpm")
+_BUDGETS = (
+    "monthly_budget_usd",
+    "session_budget_usd",
+    "budget_hard_stop",
+    "rate_limit_enabled",
+    "rate_limit_rpm",
+    "rate_limit_tpm",
+)
 # What of an integration is neither a credential nor the tail of one.
 _INTEGRATION = ("provider", "enabled", "usable", "last_test", "created_at", "updated_at", *OPTIONS)
 

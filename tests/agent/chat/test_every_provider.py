@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from gateway.models import AGENT_SCOPES
 from integrations.registry import providers
 from tests.agent.chat.playing import chat, messages
 from tests.fakes.dialects.registry import FAKES
@@ -63,3 +64,20 @@ def test_agent__model_signs_its_reasoning__it_comes_back_unchanged(stage: Stage,
 
     assert told.text == "Yours.", told.events
     assert stage.asked_of(provider)[1].signatures == (SIGNATURE,)
+
+
+@pytest.mark.parametrize("provider", TOOLED)
+def test_agent__all_scopes_withdrawn__goes_on_without_what_was_called(stage: Stage, provider: str) -> None:
+    stories = Story(calls=(LOOK,), finish="tool_calls"), Story(text="It is yours."), Story(text="I see nothing.")
+    gateway = playing(stage, provider, *stories)
+    told = chat(gateway, "Whose project is it?")
+    gateway.service.set_routing(gateway.project_id, agent_scopes=[])
+
+    try:
+        again = chat(gateway, "Whose?", conversation_id=told.conversation_id)
+    finally:
+        gateway.service.set_routing(gateway.project_id, agent_scopes=list(AGENT_SCOPES))
+
+    assert again.text == "I see nothing.", again.events
+    last = stage.asked_of(provider)[2]
+    assert (last.tools, last.calls, last.results) == ((), (), ())
