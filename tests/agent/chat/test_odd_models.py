@@ -197,14 +197,14 @@ ENFORCED = {
 
 def test_guardrails__all_enforced__the_agents_own_words_pass(played: Played) -> None:
     """Its instructions speak of instructions that are not to be followed; its tools tell of ids and dates."""
-    names = ("get_project", "get_gateway_settings", "get_budget_status", "list_rollouts")
+    names = ("get_project", "get_gateway_settings", "list_prompt_configs", "list_rollouts")
     made: list[Made] = [(name, {}) for name in names]
     gateway, _ = played(calls(*made), says("You spent nothing."), guardrails=ENFORCED)
 
     told = chat(gateway, "What did we spend this week, and is all well?", page_context={"page": "usage", "data": {}})
 
     assert told.text == "You spent nothing.", told.events[-1]
-    assert not any("error" in result for result in told.results)
+    assert [result["error"] for result in told.results if "error" in result] == []
 
 
 def test_guardrails__refuse_what_a_tool_gave__is_said_in_words(played: Played) -> None:
