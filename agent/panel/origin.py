@@ -15,6 +15,8 @@ from agent.limits import PAGE_CHARACTERS
 
 _MOST_PARAMETERS = 30
 _SHOWN_CHARACTERS = 200
+# The panel itself among them: its own link is on it too.
+_USELESS = (None, "index", "agent_panel_changelist")
 
 
 class Origin(TypedDict):
@@ -57,7 +59,7 @@ def _resolved(site: AdminSite, path: str) -> ResolverMatch | None:
         match = resolve(path)
     except Resolver404:
         return None
-    return match if match.namespace == site.name and match.url_name not in (None, "index") else None
+    return match if match.namespace == site.name and match.url_name not in _USELESS else None
 
 
 def _shown_record(site: AdminSite, request: HttpRequest, match: ResolverMatch) -> dict[str, Any]:

@@ -43,6 +43,19 @@ HOSTILE = """# Report
 - two
 """
 
+_MANY = """
+from django.utils import timezone
+from agent.models import Conversation, Message
+made = [Conversation(project_id="{project_id}", title=f"short {{n}}") for n in range(40)]
+made.append(Conversation(project_id="{project_id}", title="the long one", last_sequence=250, updated_at=timezone.now()))
+Conversation.objects.bulk_create(made)
+Message.objects.bulk_create(
+    Message(conversation=made[-1], sequence=2 * n + extra - 1, role=role, content=f"{{word}} {{n}}")
+    for n in range(1, 126)
+    for extra, role, word in ((0, "user", "question"), (1, "assistant", "answer"))
+)
+"""
+
 
 @pytest.fixture(scope="module")
 def upstream() -> Iterator[ScriptedServer]:
@@ -405,3 +418,86 @@ async def test_panel__policy__allows_the_services_own_files_only(panel: PanelPag
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
     assert "<script>" not in await response.text()
+
+
+async def test_pages__link_to_the_panel__and_come_along(panel: PanelPage) -> None:
+    page = panel.page
+    await page.goto(f"{panel.office.team.service.base_url}/admin/agent/?of=a%26b")
+    await page.get_by_role("banner").get_by_role("link", name="Ask the agent").click()
+    await panel.ready()
+    await expect(page.locator("#origin")).to_contain_text("/admin/agent/")
+    origin: str = await page.locator("#origin-data").inner_text()
+    assert json.loads(origin)["data"]["query"] == {"of": "a&b"}
+
+
+async def test_panel__many_conversations_and_messages__come_by_page(panel: PanelPage, office: Office) -> None:
+    page = panel.page
+    office.team.command("shell", "--verbosity", "0", "-c", _MANY.format(project_id=office.team.project_id))
+    await page.reload()
+    await panel.ready()
+    rows = panel.list.get_by_role("listitem")
+    await expect(rows).to_have_count(30)
+    older = page.get_by_role("button", name="Older conversations")
+    await older.click()
+    await expect(rows).to_have_count(41)
+    await expect(older).to_be_hidden()
+
+    await panel.list.get_by_role("button", name="the long one").first.click()
+    await expect(panel.messages).to_contain_text("answer 125")
+    await expect(panel.questions).to_have_count(50)
+    earlier = page.get_by_role("button", name="Earlier messages")
+    office.play(says("On it goes."))
+    await panel.ask("goes on")
+    await panel.done()
+    await earlier.click()
+    await earlier.click()
+    await expect(earlier).to_be_hidden()
+    await expect(panel.questions).to_have_count(126)
+    assert await panel.questions.first.inner_text() == "You\nquestion 1"
+    await expect(panel.questions.last).to_contain_text("goes on")
+    await expect(panel.answers.last).to_contain_text("On it goes.")
+
+
+async def test_panel__left_while_the_agent_answers__stops_it(panel: PanelPage, office: Office) -> None:
+    script = office.play(endless())
+    await panel.ask("Count")
+    await expect(panel.answers).to_contain_text("word word")
+    await panel.page.get_by_role("button", name="New conversation").click()
+    assert script.received[0].gone.wait(PATIENCE_SECONDS)
+    await expect(panel.answers).to_have_count(0)
+    await expect(panel.send_button).to_be_enabled()
+    office.wait_until_idle()
+    await panel.list.get_by_role("button", name="Count").first.click()
+    await expect(panel.answers).to_contain_text("Stopped.")
+
+
+async def test_panel__answer_is_not_there__can_be_loaded_again(panel: PanelPage, office: Office) -> None:
+    gate = threading.Event()
+    office.play(gated([], gate, ["Here it is."]))
+    other = PanelPage(await panel.page.context.new_page(), office)
+    await other.open()
+    await other.ask("Wait for it")
+    await expect(other.list.get_by_role("button", name="Wait for it").first).to_be_visible()
+    await panel.page.reload()
+    await panel.ready()
+    await expect(panel.answers).to_contain_text("still being made")
+    gate.set()
+    await other.done()
+    await panel.answers.get_by_role("button", name="Load again").click()
+    await expect(panel.answers).to_contain_text("Here it is.")
+
+
+async def test_panel__service_goes_away__says_so_and_goes_on(
+    panel: PanelPage, office: Office, problems: Problems
+) -> None:
+    problems.expect("ERR_CONNECTION_REFUSED")
+    office.play(says("Back again."))
+    refused = "**/api/agent/chat"
+    await panel.page.context.route(refused, lambda route: route.abort("connectionrefused"))
+    await panel.ask("Where?")
+    await panel.done("Failed")
+    await expect(panel.answers).to_contain_text("The connection to the service broke.")
+    await panel.page.context.unroute(refused)
+    await panel.answers.get_by_role("button", name="Retry").click()
+    await panel.done()
+    await expect(panel.answers.last).to_contain_text("Back again.")

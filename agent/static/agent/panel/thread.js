@@ -1,5 +1,6 @@
 // The messages of one conversation.
 
+import { ApiError } from "../../gateway/playground/api.js";
 import { byId, element } from "../../gateway/playground/elements.js";
 import { Answer, turn } from "./answer.js";
 
@@ -137,7 +138,12 @@ export class Thread {
   // A stream tells a call by its name alone; what it was given is in what is stored.
   async #fetchArguments(answer) {
     if (!this.#id) return;
-    const { results } = await this.load(this.#id);
-    for (const { tool_calls: calls } of results) answer.give(calls);
+    try {
+      const { results } = await this.load(this.#id);
+      for (const { tool_calls: calls } of results) answer.give(calls);
+    } catch (error) {
+      // The call says that it does not know them, and looks again when it is opened again.
+      if (!(error instanceof ApiError)) throw error;
+    }
   }
 }

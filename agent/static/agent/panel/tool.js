@@ -13,7 +13,7 @@ export class Tool {
     this.known = false;
     this.say("running");
     this.part("result").textContent = "Not there yet.";
-    this.part("arguments").textContent = "Not known.";
+    this.part("arguments").textContent = "Not loaded yet.";
     this.element.addEventListener("toggle", () => {
       if (this.element.open && !this.known) opened();
     });
