@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from benchmarks import report as machine_report
 from benchmarks.analytics_report import Asked, Report, explained, markdown, picture, write
-from benchmarks.analytics_store import Store, store, table_sizes, wait_for_merges
+from benchmarks.analytics_store import Store, merge_as_time_would, store, table_sizes, wait_for_merges
 from benchmarks.targets.base import ROOT
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ def _measure(options: argparse.Namespace, measured: Store) -> Report:
     wanted = Wanted(options.requests, options.days, min(options.content_days, options.days))
     traffic = project_with_traffic(wanted, measured)
     wait_for_merges()
+    merge_as_time_would()
     sample = take_sample(traffic.project, traffic.end, options.days)
     asker = Asker(traffic.project, traffic.key)
     chosen = [one for one in QUESTIONS if options.only.lower() in f"{one.group} {one.name}".lower()]
