@@ -21,6 +21,7 @@ from analytics.serializers.search import search_results
 _MOST_32 = 2**32 - 1
 _MOST_USD = 99_999_999
 _PLACES = 10
+_AGENT = "agent"
 
 _Milliseconds = Annotated[int, Meta(ge=0, le=_MOST_32)]
 _Dollars = Annotated[float, Meta(ge=0, le=_MOST_USD)]
@@ -118,10 +119,19 @@ def _search_requests(context: ToolContext, arguments: SearchRequests) -> dict[st
     }
     wanted, limit = SearchBody(data=values).wanted()
     found = search_results(search(context.project_id, wanted, limit=limit))
+    shown = _without_own(found, named=bool(arguments.session_id))
     if not found["has_more"]:
-        return found
+        return shown
     oldest = found["results"][-1]["created_at"]
-    return {**found, "older": f"The same again with end_date before {oldest.isoformat()} finds older ones."}
+    return {**shown, "older": f"The same again with end_date before {oldest.isoformat()} finds older ones."}
+
+
+def _without_own(found: dict[str, Any], *, named: bool) -> dict[str, Any]:
+    """Whoever asks the agent about a word has said it to the agent, which is in the log and newer than all else.
+    `named`: the session to look in is."""
+    others = [result for result in found["results"] if named or result["source"] != _AGENT]
+    left_out = len(found["results"]) - len(others)
+    return {**found, "count": len(others), "left_out_asked_by_agent": left_out, "results": others}
 
 
 TOOLS: tuple[Tool, ...] = (
@@ -154,7 +164,8 @@ TOOLS: tuple[Tool, ...] = (
         title="Search",
         description=(
             "Find requests by text in prompts and completions, the newest first, with the text around the match. Use it"
-            " to find the session or user that said something: each result names both."
+            " to find the session or user that said something: each result names both. What this agent asked itself is"
+            " left out, unless session_id is given."
         ),
         arguments=SearchRequests,
         run=_search_requests,

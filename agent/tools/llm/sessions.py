@@ -59,9 +59,9 @@ TOOLS: tuple[Tool, ...] = (
         scope=SCOPE,
         title="Sessions",
         description=(
-            "List sessions (conversations of the project's own users with models), the latest active first, with"
-            " number of requests, tokens, cost, errors and feedback of each. To find a session by what was said in it,"
-            " use search_requests."
+            "List sessions (conversations of the project's own users with models, and those with this agent), the"
+            " latest active first, with number of requests, tokens, cost, errors and feedback of each. To find a"
+            " session by what was said in it, use search_requests."
         ),
         arguments=ListSessions,
         run=_list_sessions,

@@ -20,7 +20,7 @@ def outside_of_data(request: dict[str, Any]) -> str:
     """All that is said to the model but what stands between the markers that its instructions name."""
     system = request["messages"][0]["content"]
     (start, end) = re.findall(r"between (<data-\w+) …> and (</data-\w+>)\.", system)[0]
-    said = "\n".join(str(message["content"]) for message in request["messages"][1:])
+    said = "\n".join(str(message["content"]) for message in request["messages"])
     fenced = re.compile(re.escape(start) + r" source=\"[^\"\n]*\">\n.*?\n" + re.escape(end), re.DOTALL)
     return fenced.sub("", said)
 

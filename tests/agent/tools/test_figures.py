@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from agent.tools import registry
 from gateway.models_list import models_list
 from tests.agent.tools.world import World
+from tests.factories.analytics import make_entry, store
 
 LLM = "/api/llm"
 _TODAY = datetime.now(UTC).date()
@@ -77,6 +79,7 @@ def _search(world: World) -> None:
     found = world.ask("search_requests", query="refunds", limit=3)
     assert {name: found[name] for name in expected} == expected
     assert expected["count"] == 3
+    assert found["left_out_asked_by_agent"] == 0
 
 
 def _request(world: World) -> None:
@@ -245,3 +248,18 @@ def test_checks__every_tool__has_one() -> None:
 @pytest.mark.parametrize("name", CHECKS)
 def test_tool__same_question__same_answer_as_the_management_api(world: World, name: str) -> None:
     CHECKS[name](world)
+
+
+def test_search__what_the_agent_was_asked_about__is_not_what_is_found(world: World, spool: Path) -> None:
+    """Or else the question itself would be the newest request that speaks of it."""
+    values: dict[str, Any] = {"project_id": str(world.project.pk), "source": "agent", "session_id": "with-the-agent"}
+    asked = [make_entry(b'{"messages": [{"role": "user", "content": "Who wants refunds?"}]}', **values) for _ in "ab"]
+    store(spool, *asked)
+
+    found = world.ask("search_requests", query="refunds", limit=3)
+
+    assert (found["count"], len(found["results"]), found["left_out_asked_by_agent"]) == (1, 1, 2)
+    assert found["results"][0]["session_id"] == world.session_id
+    assert "end_date before" in found["older"]
+    own = world.ask("search_requests", query="refunds", session_id="with-the-agent")
+    assert (own["count"], own["left_out_asked_by_agent"]) == (2, 0)
