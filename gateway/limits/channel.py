@@ -84,7 +84,10 @@ class Channel(asyncio.Protocol):
 
     def send(self, question: Question) -> None:
         question.sent_at = self._loop.time()
-        self._write(question, question.command)
+        self._waiting.append(question)
+        if not self._outbox:
+            self._loop.call_soon(self._flush)
+        self._outbox.append(question.command)
         if self._watch is None:
             self._watch = self._loop.call_later(self._patience, self._look)
 
@@ -115,12 +118,6 @@ class Channel(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.lose("it closed the connection" if exc is None else type(exc).__name__)
 
-    def _write(self, question: Question, command: bytes) -> None:
-        self._waiting.append(question)
-        if not self._outbox:
-            self._loop.call_soon(self._flush)
-        self._outbox.append(command)
-
     def _flush(self) -> None:
         outbox, self._outbox = self._outbox, []
         if not self._lost:
@@ -128,7 +125,8 @@ class Channel(asyncio.Protocol):
 
     def _failed(self, question: Question, error: redis.ResponseError) -> None:
         if str(error).startswith("NOSCRIPT"):
-            self._write(question, question.script.in_full(question.command))
+            question.command = question.script.in_full(question.command)
+            self.send(question)
         else:
             question.failed(error)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from decimal import Decimal
+from math import ceil
 
 from django.conf import settings
 
-from gateway.limits.units import to_units
+from gateway.limits.units import MOST_UNITS, PLACES
 from gateway.pipeline.context import Attempt, RequestContext
 from gateway.pipeline.estimate import estimated_tokens
 from gateway.wire import ChatCompletionRequest
@@ -55,7 +56,8 @@ def cost_units(prices: Iterable[Price | None], prompt: int, completion: int) -> 
             cost = price.input * prompt + price.output * completion
             if cost > most:
                 most = cost
-    return to_units(most.scaleb(-6))
+    # Prices are of a million tokens.
+    return min(ceil(most.scaleb(PLACES - 6)), MOST_UNITS)
 
 
 def prices_of(context: RequestContext, attempts: list[Attempt]) -> Iterable[Price | None]:
