@@ -52,7 +52,8 @@ def _get_project(context: ToolContext, arguments: NoArguments) -> dict[str, Any]
 
 def _get_settings(context: ToolContext, arguments: NoArguments) -> dict[str, Any]:
     found = settings_body(current_settings(context.project_id))
-    return {**found, "alert_webhook_url": _place(found["alert_webhook_url"])}
+    mailed = [f"…@{address.rpartition('@')[2]}" for address in found["alert_emails"]]
+    return {**found, "alert_webhook_url": _place(found["alert_webhook_url"]), "alert_emails": mailed}
 
 
 def _list_integrations(context: ToolContext, arguments: PageArguments) -> dict[str, Any]:

@@ -239,7 +239,8 @@ def test_chat__body_never_comes__is_408(played: Played) -> None:
 
 
 @contextmanager
-def signed_in(gateway: Gateway, name: str) -> Iterator[httpx2.Client]:
+def signed_in(gateway: Gateway, name: str, *, is_staff: bool = True) -> Iterator[httpx2.Client]:
+    """A superuser; without `is_staff` one that has lost it since."""
     code = f"from django.contrib.auth.models import User; User.objects.create_superuser({name!r}, password='pw-{name}')"
     gateway.service.manage("shell", "-c", code)
     with httpx2.Client(base_url=gateway.service.base_url(), timeout=60) as client:
@@ -247,6 +248,9 @@ def signed_in(gateway: Gateway, name: str) -> Iterator[httpx2.Client]:
         form = {"username": name, "password": f"pw-{name}", "csrfmiddlewaretoken": client.cookies["csrftoken"]}
         answer = client.post("/admin/login/", data=form)
         assert answer.status_code == 302, answer.text
+        if not is_staff:
+            lost = f"User.objects.filter(username={name!r}).update(is_staff=False, is_superuser=False)"
+            gateway.service.manage("shell", "-c", f"from django.contrib.auth.models import User; {lost}")
         yield client
 
 
@@ -270,3 +274,14 @@ def test_chat__staff_session__needs_the_token_and_is_answered_with_it(played: Pl
     assert row["created_by"] == "user:ada"
     (said,) = [row for row in messages(gateway, told.conversation_id) if row["role"] == "assistant"]
     assert gateway.record(said["request_id"]).attributes["actor"] == "user:ada"
+
+
+def test_chat__session_of_somebody_who_is_no_staff__opens_nothing(played: Played) -> None:
+    gateway, script = played(says("Hello."))
+    with signed_in(gateway, "eve", is_staff=False) as client:
+        headers = {"x-project-id": gateway.project_id, "x-csrftoken": client.cookies["csrftoken"]}
+        response = client.post(PATH, json={"message": "hi"}, headers=headers)
+
+    assert response.status_code in (401, 403), response.text
+    assert script.received == []
+    assert conversations(gateway) == 0

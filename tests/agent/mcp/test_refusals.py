@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import uuid
 
@@ -92,6 +93,23 @@ async def test_official_client__wrong_key__fails(gateway: Gateway) -> None:
     with pytest.RaisesGroup(MCPError, flatten_subgroups=True, allow_unwrapped=True):
         async with session(gateway, headers=wrong):
             pytest.fail("a wrong key opens nothing")
+
+
+async def test_official_client__key_revoked_in_its_session__reads_nothing_more(gateway: Gateway) -> None:
+    with pytest.RaisesGroup(MCPError, flatten_subgroups=True, allow_unwrapped=True):
+        async with session(gateway, spread=True) as client:
+            assert not (await client.call_tool("get_project", {})).is_error
+            await asyncio.to_thread(gateway.service.revoke_key, gateway.key)
+            found = await client.call_tool("get_project", {})
+            pytest.fail(f"a revoked key read {found}")
+
+
+async def test_official_client__header_of_another_project__fails(gateway: Gateway, service: GatewayService) -> None:
+    other = {**headers_of(gateway), "x-project-id": service.new_project().project_id}
+
+    with pytest.RaisesGroup(MCPError, flatten_subgroups=True, allow_unwrapped=True):
+        async with session(gateway, headers=other):
+            pytest.fail("a key opens its own project only")
 
 
 def test_call__session_of_the_admin__is_not_taken(gateway: Gateway) -> None:

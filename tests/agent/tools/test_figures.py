@@ -33,7 +33,8 @@ def _project(world: World) -> None:
 
 def _settings(world: World) -> None:
     expected = world.get(f"{LLM}/settings")
-    assert world.ask("get_gateway_settings") == {**expected, "alert_webhook_url": "https://hooks.example/…"}
+    shortened = {"alert_webhook_url": "https://hooks.example/…", "alert_emails": ["…@umber.example"]}
+    assert world.ask("get_gateway_settings") == {**expected, **shortened}
 
 
 def _list_integrations(world: World) -> None:

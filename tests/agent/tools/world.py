@@ -116,6 +116,7 @@ def _configure(project: Project, marker: str, secret: str) -> None:
         session_budget_usd=Decimal(5),
         preferred_models=[f"{marker}-model"],
         alert_webhook_url=f"https://hooks.example/{secret}",
+        alert_emails=[f"{secret}@{marker}.example"],
         guardrails={"trust_mode": "monitor", "blocked_input_topics": [f"{marker} topic"]},
     )
     change = IntegrationChange(
