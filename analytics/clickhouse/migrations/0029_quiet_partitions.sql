@@ -1,8 +1,7 @@
 -- Every question opens every part of its range, and looks into the indexes of each. What is written no more comes
 -- together in one part: a partition none of whose parts is younger than two hours (a day for texts, which are large).
--- By itself the server leaves five to ten parts in each, however old; with one, questions over 30 days cost a quarter
--- less CPU. The partition that is being written is left alone, so this writes a busy store's rows once more in their
--- lives.
+-- By itself the server leaves five to ten parts in each, however old. The partition that is being written is left
+-- alone, so this writes a busy store's rows once more in their lives.
 -- Reverse: min_age_to_force_merge_seconds = 0.
 ALTER TABLE requests MODIFY SETTING min_age_to_force_merge_seconds = 7200, min_age_to_force_merge_on_partition_only = 1;
 ALTER TABLE requests_minute MODIFY SETTING min_age_to_force_merge_seconds = 7200, min_age_to_force_merge_on_partition_only = 1;
