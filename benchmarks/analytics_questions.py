@@ -127,6 +127,16 @@ def _metrics(name: str) -> Ask:
     return ask
 
 
+def _whole_days(name: str) -> Ask:
+    """What is asked without a range: today and the 29 days before."""
+    return lambda sample: _get(
+        f"metrics/{name}",
+        project_id=sample.project,
+        start_date=(sample.end - timedelta(days=29)).date().isoformat(),
+        end_date=sample.end.date().isoformat(),
+    )
+
+
 def _requests(**parameters: Callable[[Sample], Any]) -> Ask:
     def ask(sample: Sample) -> Call:
         chosen = {name: choose(sample) for name, choose in parameters.items()}
@@ -202,6 +212,9 @@ QUESTIONS: tuple[Question, ...] = (
     Question("Metrics, 30 days", "models", _metrics("models")),
     Question("Metrics, 30 days", "cost daily", _metrics("cost/daily")),
     Question("Metrics, 30 days", "cost by model", _metrics("cost/by-model")),
+    Question("Metrics, 30 whole days", "overview", _whole_days("overview")),
+    Question("Metrics, 30 whole days", "users", _whole_days("users")),
+    Question("Metrics, 30 whole days", "models", _whole_days("models")),
     Question("Requests", "newest", _requests(limit=_limit)),
     Question("Requests", "of a user", _requests(user_id=_user)),
     Question("Requests", "of a model", _requests(model=_model)),
