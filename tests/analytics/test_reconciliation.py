@@ -32,7 +32,7 @@ _MODELS = ["gpt-4o", "claude-sonnet-4", 'Ünïcode\'s "model"']
 
 @pytest.fixture
 def project(clickhouse: None, spool: Path) -> UUID:
-    """300 requests of the last 6 days, none of today."""
+    """300 requests of 6 days, the last the day before yesterday: yesterday is not settled soon after midnight."""
     project_id = make_project().pk
     store(spool, *_entries(project_id, 300, spread_days=6))
     return project_id
@@ -296,11 +296,11 @@ class TestCommand:
 
 
 def _entries(project: UUID, number: int, *, spread_days: int) -> Iterator[Any]:
-    """Of the days before today, at any time of the day, with everything that is counted."""
+    """Of the days before yesterday, at any time of the day, with everything that is counted."""
     chance = random.Random(7)
     midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     for index in range(number):
-        day = midnight - timedelta(days=1 + index % spread_days)
+        day = midnight - timedelta(days=2 + index % spread_days)
         outcome = chance.choice(list(Outcome))
         yield make_entry(
             b'{"messages": []}',

@@ -225,7 +225,8 @@ def _ask_until_target_served(prompt: Prompt, times: int) -> None:
 
 
 def _evaluate_next_minute(team: Team, rollout: Rollout, moved: Callable[[], bool]) -> None:
-    """By hand, twice at once, when the running minute is closed; beat may have been there before."""
+    """By hand, twice at once, when the running minute is closed; beat may have been there before, and the second may
+    start so late that it finds another minute closed, in which the rollout stays."""
     closed = (int(time.time()) // 60 + 1) * 60 + EVALUATION_LAG_SECONDS
     wait_for(lambda: time.time() > closed, seconds=90, what="the end of the minute")
     evaluate = partial(team.command, "evaluate_rollouts", "--rollout", rollout.id)
@@ -233,8 +234,11 @@ def _evaluate_next_minute(team: Team, rollout: Rollout, moved: Callable[[], bool
         printed = [found.result() for found in [pool.submit(evaluate), pool.submit(evaluate)]]
     promoted = ["promote. Promote" in text for text in printed]
     assert sum(promoted) <= 1
-    assert all(done or "Nothing to evaluate" in text for done, text in zip(promoted, printed, strict=True))
-    wait_for(moved, what=f"the rollout to move: {printed}")
+    assert all(
+        done or "Nothing to evaluate" in text or ", stays." in text
+        for done, text in zip(promoted, printed, strict=True)
+    ), printed
+    wait_for(moved, seconds=150, what=f"the rollout to move: {printed}")
 
 
 @contextmanager
