@@ -51,7 +51,7 @@ class EngineProcess:
     def wait_until_serving(self) -> EngineProcess:
         def serving() -> bool:
             assert self.process.poll() is None, self.log()
-            return self.port_file.exists()
+            return self.port_file.exists() and self.url_file.exists()
 
         wait_until(serving, seconds=START_SECONDS)
         return self
