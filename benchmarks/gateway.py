@@ -54,6 +54,7 @@ class Options:
     targets: list[str]
     install: bool
     write_docs: bool
+    scenario: str
 
 
 class Run:
@@ -101,6 +102,7 @@ class Run:
             for name in self._endpoints
             # Two workers answer one question only.
             if name != "ours-2" or scenario.name == "throughput"
+            if self._options.scenario in ("", scenario.name)
         ]
         with tqdm(total=len(wanted) * self._options.rounds, desc="measuring", unit="run") as progress:
             for _ in range(self._options.rounds):
@@ -156,6 +158,7 @@ def parse(arguments: list[str]) -> Options:
     parser.add_argument("--seconds", type=float, default=3.0, help="measured window of one scenario")
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--targets", default="", help=f"comma-separated, of {', '.join(TARGETS)}; default: all")
+    parser.add_argument("--scenario", default="", help="measure only this one, such as throughput")
     parser.add_argument("--before", default="", metavar="REVISION", help="measure this revision of ours beside today's")
     parser.add_argument("--write-docs", action="store_true", help="put the table into docs/performance.md")
     parser.add_argument("--quick", action="store_true", help="one short round of a few: a smoke test, installs nothing")
@@ -170,7 +173,8 @@ def parse(arguments: list[str]) -> Options:
     if unknown:
         parser.error(f"unknown targets {', '.join(unknown)}; known: {', '.join(TARGETS)}")
     rounds, seconds = (1, 1.0) if options.quick else (options.rounds, options.seconds)
-    return Options(rounds, seconds, options.connections, targets, not options.quick, options.write_docs)
+    docs, only = options.write_docs, options.scenario
+    return Options(rounds, seconds, options.connections, targets, not options.quick, docs, only)
 
 
 def main() -> None:
