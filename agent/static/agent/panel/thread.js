@@ -37,9 +37,11 @@ export class Thread {
 
   // The latest messages. Whether the thread is still of this conversation then is for the caller to see.
   async load(id) {
-    const { count } = await this.#page(id, 0, 1);
+    // Another project may be chosen between the two calls.
+    const api = this.api.ofProject();
+    const { count } = await this.#page(id, 0, 1, api);
     const first = Math.max(0, count - PAGE);
-    const { results } = await this.#page(id, first, PAGE);
+    const { results } = await this.#page(id, first, PAGE, api);
     return { id, first, results };
   }
 
@@ -89,8 +91,8 @@ export class Thread {
     if (follows) this.place.scrollTop = this.place.scrollHeight;
   }
 
-  #page(id, offset, limit) {
-    return this.api.get(`conversations/${id}/messages`, { offset, limit });
+  #page(id, offset, limit, api = this.api) {
+    return api.get(`conversations/${id}/messages`, { offset, limit });
   }
 
   #draw() {

@@ -14,6 +14,11 @@ export class Api {
     Object.assign(this, { token, root, project: "" });
   }
 
+  // One that stays with the project of now.
+  ofProject() {
+    return Object.assign(new Api(this.token, this.root), { project: this.project });
+  }
+
   // The answer's JSON.
   async get(path, query = {}, signal = undefined) {
     const response = await this.#ask(`${path}?${new URLSearchParams(query)}`, { signal });
