@@ -1,11 +1,16 @@
-"""`python -m tests.run`: the whole suite in units, four side by side, each with servers of its own.
+"""`python -m tests.run`: the whole suite in units, three side by side, each with servers of its own.
 
 Most tests wait: for time-outs, for a minute to close, for a process to start. Which units there are and in which order
 is a matter of time alone; a folder that is in none is a unit of its own. Arguments are passed on to one plain pytest.
+
+When all units have ended, tests that failed are run once more on the quiet machine, as CPython's `regrtest --rerun`
+does. A fault fails twice and so fails the suite; a test that only failed beside others is named in the last lines as
+unsteady, to be mended. More than AGAIN_AT_MOST of them are a fault in any case, and so is a run that broke off.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,11 +18,15 @@ import tempfile
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent
-LANES = 4
+LANES = 3
+AGAIN_AT_MOST = 5
 # Longest first, what has not been timed before all of them. A folder that stands here is left out of the one around it.
 UNITS: tuple[tuple[str, ...], ...] = (
     ("live",),
@@ -59,35 +68,73 @@ def units(root: Path = ROOT, named: tuple[tuple[str, ...], ...] = UNITS) -> list
     return [_unit((name,), names) for name in rest] + [_unit(unit, names) for unit in named]
 
 
+@dataclass(frozen=True)
+class Run:
+    """A unit that has run: the exit code of its pytest, and the folder of that pytest's cache."""
+
+    unit: Unit
+    code: int
+    cache: Path
+
+    @property
+    def failed(self) -> list[str]:
+        """Ids of the tests that failed or could not be set up."""
+        kept = self.cache / "v" / "cache" / "lastfailed"
+        return sorted(json.loads(kept.read_text())) if self.code and kept.exists() else []
+
+
 def main() -> int:
     if sys.argv[1:]:
         return subprocess.call([sys.executable, "-m", "pytest", *sys.argv[1:]])
+    with tempfile.TemporaryDirectory(prefix="gateway-tests-") as caches:
+        return verdict(_run_all(Path(caches)), _run_again)
+
+
+def verdict(runs: list[Run], run_again: Callable[[Run], int]) -> int:
+    """The suite's exit code. `run_again` runs the failed tests of a unit alone and returns their exit code."""
+    broken = [run for run in runs if run.code]
+    failed = [name for run in broken for name in run.failed]
+    unclear = any(run.code != pytest.ExitCode.TESTS_FAILED or not run.failed for run in broken)
+    if unclear or len(failed) > AGAIN_AT_MOST or any(run_again(run) for run in broken):
+        sys.stdout.write("\n".join(["", "===== failed:", *failed, ""]))
+        return max((run.code for run in broken), key=abs)
+    if failed:
+        sys.stdout.write("\n".join(["", "===== unsteady, failed beside others and passed alone:", *failed, ""]))
+    return 0
+
+
+def _run_all(caches: Path) -> list[Run]:
     started = time.monotonic()
-    waiting = deque(units())
-    codes: list[int] = []
+    waiting = deque(enumerate(units()))
+    runs: list[Run] = []
 
     def lane() -> None:
         while waiting:
             try:
-                unit = waiting.popleft()
+                number, unit = waiting.popleft()
             except IndexError:  # another lane was faster
                 return
-            codes.append(_run(unit, started))
+            cache = caches / str(number)
+            runs.append(Run(unit, _run(unit, cache, started), cache))
 
     lanes = [threading.Thread(target=lane) for _ in range(LANES)]
     for thread in lanes:
         thread.start()
     for thread in lanes:
         thread.join()
-    return max(codes, key=abs)
+    return runs
 
 
-def _run(unit: Unit, started: float) -> int:
+def _run_again(run: Run) -> int:
+    return _run(run.unit, run.cache, time.monotonic(), "--last-failed", "--last-failed-no-failures=none")
+
+
+def _run(unit: Unit, cache: Path, started: float, *options: str) -> int:
     """The exit code of its pytest, whose words are printed when it has ended."""
     began = time.monotonic()
     # A file and no pipe: nobody reads while it runs.
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as printed:
-        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *unit.arguments]
+        command = [sys.executable, "-m", "pytest", "-o", f"cache_dir={cache}", *options, *unit.arguments]
         child = subprocess.Popen(command, stdout=printed, stderr=subprocess.STDOUT, cwd=ROOT.parent)
         _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)

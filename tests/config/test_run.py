@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.run import ROOT, Unit, units
+from tests.run import AGAIN_AT_MOST, ROOT, Run, Unit, units, verdict
 
 
 def files_of(root: Path, unit: Unit) -> list[Path]:
@@ -45,3 +46,48 @@ def test_units__name_that_is_not_there_or_twice__is_refused(tmp_path: Path, name
 
     with pytest.raises(SystemExit, match="names what is not there, or twice"):
         units(tmp_path, named)
+
+
+def ended(folder: Path, code: int, *failed: str) -> Run:
+    """A run as its pytest leaves it."""
+    kept = folder / str(len(list(folder.iterdir()))) / "v" / "cache"
+    kept.mkdir(parents=True)
+    (kept / "lastfailed").write_text(json.dumps(dict.fromkeys(failed, True)))
+    return Run(Unit(("named",)), code, kept.parent.parent)
+
+
+def never(run: Run) -> int:
+    raise AssertionError(f"{run} was run again")
+
+
+def test_verdict__all_passed__is_good_and_nothing_runs_again(tmp_path: Path) -> None:
+    assert verdict([ended(tmp_path, 0), ended(tmp_path, 0)], never) == 0
+
+
+def test_verdict__failed_once__is_good_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    again: list[Run] = []
+    good, bad = ended(tmp_path, 0), ended(tmp_path, 1, "a.py::test_it")
+
+    def passes(run: Run) -> int:
+        again.append(run)
+        return 0
+
+    assert verdict([good, bad], passes) == 0
+
+    assert again == [bad]
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "===== unsteady, failed beside others and passed alone:",
+        "a.py::test_it",
+    ]
+
+
+def test_verdict__failed_twice__fails(tmp_path: Path) -> None:
+    assert verdict([ended(tmp_path, 1, "a"), ended(tmp_path, 1, "b")], lambda run: int(run.failed == ["b"])) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "failed"),
+    [(1, [str(number) for number in range(AGAIN_AT_MOST + 1)]), (1, []), (2, ["a"]), (3, ["a"]), (-9, ["a"]), (5, [])],
+)
+def test_verdict__many_failed_or_run_broke_off__fails_at_once(tmp_path: Path, code: int, failed: list[str]) -> None:
+    assert verdict([ended(tmp_path, 0), ended(tmp_path, code, *failed)], never) == code

@@ -31,6 +31,7 @@ def test_key__revoked_or_expired_or_unknown__same_answer(service: GatewayService
     expired = service.make_key(gateway.project_id, expires_in=-5)
     revoked = service.make_key(gateway.project_id)
     service.revoke_key(revoked)
+    assert status_once_known(service, gateway, revoked, gateway.port, wanted=401) == 401
 
     answers = [gateway.post(body(), key=key) for key in (expired, revoked, "svc_" + "B" * 43)]
 
