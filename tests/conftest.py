@@ -1,6 +1,14 @@
 from __future__ import annotations
 
+import pytest
+from hypothesis import HealthCheck, settings
+from pytest_django import DjangoAssertNumQueries
+
 from tests.recordings import EXPECTED, SHARED_DIR, missing_recordings
+
+# How long an example takes tells how loaded the machine is.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 
 def pytest_report_header() -> str:
@@ -8,3 +16,23 @@ def pytest_report_header() -> str:
     return f"recordings: {expected - missing} of {expected} in {SHARED_DIR}" + (
         f", {missing} not found and not replayed" if missing else ""
     )
+
+
+@pytest.fixture
+def last_uses_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once a minute a call also writes when keys were last used: not while queries are counted."""
+    monkeypatch.setattr("core.authentication.flush_last_uses_when_due", lambda: 0)
+
+
+@pytest.fixture
+def django_assert_num_queries(
+    django_assert_num_queries: DjangoAssertNumQueries, last_uses_kept: None
+) -> DjangoAssertNumQueries:
+    return django_assert_num_queries
+
+
+@pytest.fixture
+def django_assert_max_num_queries(
+    django_assert_max_num_queries: DjangoAssertNumQueries, last_uses_kept: None
+) -> DjangoAssertNumQueries:
+    return django_assert_max_num_queries

@@ -64,7 +64,7 @@ def test_reader__bad_value__names_the_variable(reader: str, raw: str, monkeypatc
 
 @pytest.mark.parametrize("reader", READERS)
 @given(text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=12))
-@hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_reader__any_text__value_or_a_refusal_that_hides_it(
     reader: str, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
