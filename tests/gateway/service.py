@@ -48,6 +48,9 @@ SETTINGS = {
     "GATEWAY_BODY_SECONDS": "3",
 }
 
+# Of the ports that were given out.
+_RESERVED: list[socket.socket] = []
+
 T = TypeVar("T")
 Content = bytes | dict[str, Any] | Iterator[bytes]
 
@@ -268,10 +271,14 @@ class Gateway:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Nobody else is given it before this process ends: who asks for it by number listens beside the socket kept here,
+    which only reserves it. Where nobody listens, it refuses connections."""
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind(("127.0.0.1", 0))
+    _RESERVED.append(reserved)
+    port: int = reserved.getsockname()[1]
+    return port
 
 
 def accepts(port: int) -> bool:
