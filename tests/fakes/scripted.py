@@ -86,14 +86,17 @@ def raw(code: int, body: bytes, headers: dict[str, str] | None = None) -> Step:
     return step
 
 
-def stream(*pieces: bytes | float, end: str = "end") -> Step:
-    """Bytes are sent as a piece each, numbers are pauses in seconds; `end`: "end", "hang", "reset" or "hang_up"."""
+def stream(*pieces: bytes | float | threading.Event, end: str = "end") -> Step:
+    """Bytes are sent as a piece each, numbers are pauses in seconds, an event is waited for; `end`: "end", "hang",
+    "reset" or "hang_up"."""
 
     async def step(request: Received, connection: Connection) -> None:
         await connection.start_stream()
         for piece in pieces:
             if isinstance(piece, bytes):
                 await connection.send_chunk(piece)
+            elif isinstance(piece, threading.Event):
+                await asyncio.to_thread(piece.wait, PATIENCE_SECONDS)
             else:
                 await asyncio.sleep(piece)
         if end == "end":

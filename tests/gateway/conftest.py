@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +12,18 @@ from tests.fakes.scripted import Script, ScriptedServer, Step, answer
 from tests.gateway.service import PROVIDER_SECRET, Gateway, GatewayService
 
 Scripted = Callable[..., tuple[Gateway, Script]]
+Routed = Callable[..., tuple[Gateway, dict[str, Script]]]
+
+# Nothing takes so long here, on however busy a machine: no answer is too late, and no heartbeat commits a status before
+# its time. What is given up, and what silence is filled with, is tested with `brisk`.
+PATIENT = {
+    "HEARTBEAT_SECONDS": "60",
+    "UPSTREAM_CONNECT_SECONDS": "60",
+    "UPSTREAM_FIRST_BYTE_SECONDS": "60",
+    "UPSTREAM_IDLE_SECONDS": "60",
+    "UPSTREAM_TTFT_SECONDS": "60",
+    "GATEWAY_BODY_SECONDS": "60",
+}
 
 
 @pytest.fixture(scope="session")
@@ -21,12 +34,26 @@ def upstream() -> Iterator[ScriptedServer]:
 
 @pytest.fixture(scope="session")
 def service() -> Iterator[GatewayService]:
-    with GatewayService() as running:
+    with GatewayService(settings=PATIENT) as running:
         yield running
-        log = running.log.read_text(errors="replace")
-        # Whatever the tests of a run did: no key, and nothing unexpected, reached the log.
-        assert PROVIDER_SECRET not in log
-        assert "Traceback" not in log, log[-4000:]
+        assert_log_is_clean(running)
+
+
+@pytest.fixture(scope="session")
+def brisk() -> Iterator[GatewayService]:
+    """One worker that soon gives up, and soon fills a silence."""
+    settings = {**PATIENT, "HEARTBEAT_SECONDS": "0.3", "GATEWAY_BODY_SECONDS": "3"}
+    settings |= {"UPSTREAM_FIRST_BYTE_SECONDS": "3", "UPSTREAM_IDLE_SECONDS": "3", "UPSTREAM_TTFT_SECONDS": "5"}
+    with GatewayService(workers=1, settings=settings) as running:
+        yield running
+        assert_log_is_clean(running)
+
+
+def assert_log_is_clean(service: GatewayService) -> None:
+    """Whatever the tests of a run did: no key, and nothing unexpected, reached the log."""
+    log = service.log.read_text(errors="replace")
+    assert PROVIDER_SECRET not in log
+    assert "Traceback" not in log, log[-4000:]
 
 
 @pytest.fixture(scope="session")
@@ -48,32 +75,40 @@ def gateway(plain_project: Gateway) -> Gateway:
 @pytest.fixture
 def scripted(service: GatewayService, upstream: ScriptedServer) -> Scripted:
     """A new project whose provider openai follows the steps, and what that provider received."""
-
-    def make(*steps: Step) -> tuple[Gateway, Script]:
-        name = f"script-{len(upstream.scripts)}"
-        script = upstream.play(name, *steps)
-        made = service.new_project(base_urls={"openai": upstream.base_url(name)})
-        made.upstream = upstream
-        return made, script
-
-    return make
+    return partial(_scripted, service, upstream)
 
 
-Routed = Callable[..., tuple[Gateway, dict[str, Script]]]
+@pytest.fixture
+def brisk_scripted(brisk: GatewayService, upstream: ScriptedServer) -> Scripted:
+    """As `scripted`, of the service `brisk`."""
+    return partial(_scripted, brisk, upstream)
 
 
 @pytest.fixture
 def routed(service: GatewayService, upstream: ScriptedServer) -> Routed:
     """A new project with routing settings whose providers, given by name, follow their steps; with their scripts."""
+    return partial(_routed, service, upstream)
 
-    def make(settings: dict[str, Any] | None = None, **steps: list[Step]) -> tuple[Gateway, dict[str, Script]]:
-        scripts, urls = {}, {}
-        for provider, given in steps.items():
-            name = f"script-{len(upstream.scripts)}"
-            scripts[provider] = upstream.play(name, *given)
-            urls[provider] = upstream.base_url(name)
-        made = service.new_project(base_urls=urls, routing=settings)
-        made.upstream = upstream
-        return made, scripts
 
-    return make
+@pytest.fixture
+def brisk_routed(brisk: GatewayService, upstream: ScriptedServer) -> Routed:
+    """As `routed`, of the service `brisk`."""
+    return partial(_routed, brisk, upstream)
+
+
+def _scripted(service: GatewayService, upstream: ScriptedServer, *steps: Step) -> tuple[Gateway, Script]:
+    gateway, scripts = _routed(service, upstream, openai=list(steps))
+    return gateway, scripts["openai"]
+
+
+def _routed(
+    service: GatewayService, upstream: ScriptedServer, settings: dict[str, Any] | None = None, **steps: list[Step]
+) -> tuple[Gateway, dict[str, Script]]:
+    scripts, urls = {}, {}
+    for provider, given in steps.items():
+        name = f"script-{len(upstream.scripts)}"
+        scripts[provider] = upstream.play(name, *given)
+        urls[provider] = upstream.base_url(name)
+    made = service.new_project(base_urls=urls, routing=settings)
+    made.upstream = upstream
+    return made, scripts

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.fakes import scripted as play
+from tests.gateway.conftest import Scripted
 from tests.gateway.service import Gateway
 from tests.gateway.wire import ENDPOINT, assert_error, assert_request_id, body
 from tests.patience import PATIENCE_SECONDS
@@ -167,7 +169,8 @@ def test_content_type__other_than_json__body_decides(gateway: Gateway, content_t
     assert_error(bad, 400, "invalid_json")
 
 
-def test_body__slow_loris__is_given_up_after_the_set_time(gateway: Gateway) -> None:
+def test_body__slow_loris__is_given_up_after_the_set_time(brisk_scripted: Scripted) -> None:
+    gateway, _ = brisk_scripted(play.answer())
     deadline = time.monotonic() + PATIENCE_SECONDS
     with socket.create_connection(("127.0.0.1", gateway.port), timeout=PATIENCE_SECONDS) as connection:
         head = f"POST {ENDPOINT} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {gateway.key}\r\n"

@@ -62,9 +62,7 @@ def broken(response: httpx2.Response) -> Stream:
 
 def assert_retried(stage: Stage, response: httpx2.Response) -> None:
     assert stage.gateway.record(response).retry_count == 1
-    # On a busy machine the wait is longer than the silence after which a heartbeat sends the headers.
-    if not response.content.startswith(b":"):
-        assert response.headers["x-svc-retry-count"] == "1"
+    assert response.headers["x-svc-retry-count"] == "1"
 
 
 @pytest.mark.parametrize("provider", REPORTING)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from analytics.contracts import Outcome, RequestRecord
 from tests.fakes import scripted as play
-from tests.fakes.scripted import ROLE, Step
+from tests.fakes.scripted import ROLE, Script, Step
 from tests.gateway.conftest import Routed
 from tests.gateway.service import PRICED_MODEL, Gateway
 from tests.gateway.wire import assert_error, body, read_stream
@@ -36,6 +37,10 @@ class Fault:
     error: str
     upstream_status: int = 0
     headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_waited_for(self) -> bool:
+        return self.error == "timeout"
 
 
 def fault(name: str, step: Step, *expected: Any, **more: Any) -> Any:
@@ -84,6 +89,20 @@ STREAMED = [
 ]  # fmt: skip
 
 
+Played = Callable[..., tuple[Gateway, dict[str, Script]]]
+
+
+@pytest.fixture
+def played(routed: Routed, brisk_routed: Routed) -> Played:
+    """A project whose provider openai fails so, as `routed` makes it: the service waits for long unless it has to wait
+    for the end of its patience."""
+
+    def make(fault: Fault, *settings: dict[str, Any], **others: list[Step]) -> tuple[Gateway, dict[str, Script]]:
+        return (brisk_routed if fault.is_waited_for else routed)(*settings, openai=[fault.step], **others)
+
+    return make
+
+
 def errors(record: RequestRecord) -> list[tuple[str, int, str]]:
     return [(attempt.provider, attempt.status, attempt.error) for attempt in record.attempts]
 
@@ -102,18 +121,18 @@ def statuses(fault: Fault) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("fault", WHOLE)
-def test_whole__provider_fails_alone__documented_status_and_one_record(routed: Routed, fault: Fault) -> None:
-    gateway, scripts = routed(openai=[fault.step])
+def test_whole__provider_fails_alone__documented_status_and_one_record(played: Played, fault: Fault) -> None:
+    gateway, scripts = played(fault)
 
     assert_failed(gateway.post(body()), fault, gateway, len(scripts["openai"].received))
 
 
 @pytest.mark.parametrize("fault", STREAMED)
-def test_stream__provider_fails_alone__documented_status_and_one_record(routed: Routed, fault: Fault) -> None:
-    gateway, scripts = routed(openai=[fault.step])
+def test_stream__provider_fails_alone__documented_status_and_one_record(played: Played, fault: Fault) -> None:
+    gateway, scripts = played(fault)
     response = gateway.post(body(stream=True))
 
-    if response.status_code == 200:
+    if fault.is_waited_for:
         # A heartbeat had to commit the status while the provider was silent: the failure is the last event.
         assert [error["code"] for error in read_stream(response.content).errors] == [fault.code]
         assert gateway.record(response).error_code == fault.code
@@ -141,8 +160,8 @@ def assert_failed(response: httpx2.Response, fault: Fault, gateway: Gateway, rec
 
 
 @pytest.mark.parametrize("fault", WHOLE)
-def test_whole__first_provider_fails__second_serves(routed: Routed, fault: Fault) -> None:
-    gateway, scripts = routed({"fallback_order": ["groq"]}, openai=[fault.step], groq=[play.answer("Saved")])
+def test_whole__first_provider_fails__second_serves(played: Played, fault: Fault) -> None:
+    gateway, scripts = played(fault, {"fallback_order": ["groq"]}, groq=[play.answer("Saved")])
 
     response = gateway.post(body())
 
@@ -155,8 +174,8 @@ def test_whole__first_provider_fails__second_serves(routed: Routed, fault: Fault
 
 
 @pytest.mark.parametrize("fault", STREAMED)
-def test_stream__first_provider_fails_before_output__second_serves(routed: Routed, fault: Fault) -> None:
-    gateway, _ = routed({"fallback_order": ["groq"]}, openai=[fault.step], groq=[play.answer("Saved by it")])
+def test_stream__first_provider_fails_before_output__second_serves(played: Played, fault: Fault) -> None:
+    gateway, _ = played(fault, {"fallback_order": ["groq"]}, groq=[play.answer("Saved by it")])
 
     response = gateway.post(body(stream=True))
 
@@ -198,8 +217,11 @@ def test_request_at_fault__is_never_retried_or_failed_over(routed: Routed, statu
     ],
     ids=["hang-up", "error-event", "reset", "stall", "malformed", "no-terminator"],
 )
-def test_stream__breaks_after_output__one_error_event_and_no_second_start(routed: Routed, end: Step, code: str) -> None:
-    gateway, scripts = routed({"fallback_order": ["groq"]}, openai=[end], groq=[play.answer()])
+def test_stream__breaks_after_output__one_error_event_and_no_second_start(
+    routed: Routed, brisk_routed: Routed, end: Step, code: str
+) -> None:
+    made = brisk_routed if code == "provider_timeout" else routed
+    gateway, scripts = made({"fallback_order": ["groq"]}, openai=[end], groq=[play.answer()])
 
     response = gateway.post(body(model=f"openai/{PRICED_MODEL}", stream=True))
 
@@ -215,9 +237,9 @@ def test_stream__breaks_after_output__one_error_event_and_no_second_start(routed
     assert attempt.cost_usd == record.cost_usd
 
 
-def test_stream__slow_drip_within_the_limits__is_served_whole(routed: Routed) -> None:
-    drip = [piece for event in play.text_events("slow ", "but ", "sure") for piece in (event, 0.3)]
-    gateway, _ = routed(openai=[play.stream(*drip)])
+def test_stream__slow_drip_within_the_limits__is_served_whole(brisk_routed: Routed) -> None:
+    drip = [piece for event in play.text_events("slow ", "but ", "sure") for piece in (event, 0.5)]
+    gateway, _ = brisk_routed(openai=[play.stream(*drip)])
 
     response = gateway.post(body(stream=True))
 

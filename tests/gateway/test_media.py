@@ -12,6 +12,7 @@ from tests.fakes.dialects.registry import FAKES
 from tests.fakes.dialects.server import fails
 from tests.fakes.dialects.story import Asked, Story
 from tests.fakes.upstream import Connection, Received, UpstreamServer
+from tests.gateway.conftest import PATIENT
 from tests.gateway.service import GatewayService
 from tests.gateway.stage import Stage, model_of, staged
 from tests.gateway.wire import assert_error
@@ -43,7 +44,8 @@ def files() -> Iterator[UpstreamServer]:
 @pytest.fixture(scope="module")
 def stage() -> Iterator[Stage]:
     """On a gateway whose operator lets it fetch from its own network, where the tests' files are."""
-    with GatewayService(workers=1, settings={"ALLOW_PRIVATE_MEDIA": "1"}) as service, staged(service) as made:
+    settings = {**PATIENT, "ALLOW_PRIVATE_MEDIA": "1"}
+    with GatewayService(workers=1, settings=settings) as service, staged(service) as made:
         yield made
 
 

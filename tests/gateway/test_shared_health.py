@@ -10,13 +10,14 @@ import httpx2
 import pytest
 
 from tests.fakes.scripted import Script, ScriptedServer, answer, status
+from tests.gateway.conftest import PATIENT
 from tests.gateway.service import Gateway, GatewayService
 from tests.gateway.wire import body
 
 
 @pytest.fixture(scope="module")
 def pair() -> Iterator[GatewayService]:
-    with GatewayService(workers=2) as running:
+    with GatewayService(settings=PATIENT) as running:
         yield running
 
 

@@ -2,47 +2,56 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from tests.fakes import scripted as play
 from tests.gateway.conftest import Scripted
 from tests.gateway.service import Gateway
-from tests.gateway.wire import ENDPOINT, assert_closing_chunk, assert_error, body, read_stream
+from tests.gateway.wire import ENDPOINT, Stream, assert_closing_chunk, assert_error, body, read_stream
 from tests.patience import PATIENCE_SECONDS
 
 STREAM = body(stream=True)
+HEARTBEAT = b": keep-alive\n\n"
 WORD = play.chunk({"content": "word"})
 
 
-def blocks_of(gateway: Gateway) -> list[bytes]:
-    """The pieces of a stream as they arrive, comments included."""
+def heard_in(gateway: Gateway, silences: dict[int, threading.Event]) -> Stream:
+    """What a provider says whose silence after so many words ends when two comments have filled it."""
+    heard = b""
     with gateway.client.stream("POST", ENDPOINT, json=STREAM, headers=gateway.headers) as response:
         assert response.status_code == 200
-        return b"".join(response.iter_raw()).split(b"\n\n")
+        for piece in response.iter_raw():
+            heard += piece
+            silence = silences.get(heard.count(b'"word"'))
+            if silence is not None and heard.rpartition(b"data: ")[2].count(HEARTBEAT) == 2:
+                silence.set()
+    return read_stream(heard)
 
 
-def test_silence__before_the_first_output__is_filled_with_comments(scripted: Scripted) -> None:
-    gateway, _ = scripted(play.stream(play.ROLE, 1.0, WORD, play.FINISH, play.USAGE_CHUNK, play.DONE))
+def test_silence__before_the_first_output__is_filled_with_comments(brisk_scripted: Scripted) -> None:
+    silence = threading.Event()
+    gateway, _ = brisk_scripted(play.stream(play.ROLE, silence, WORD, play.FINISH, play.USAGE_CHUNK, play.DONE))
 
-    response = gateway.post(STREAM)
+    stream = heard_in(gateway, {0: silence})
 
-    stream = read_stream(response.content)
     assert stream.comments >= 2
     assert stream.text == "word"
     assert_closing_chunk(stream)
 
 
-def test_silence__within_a_stream__is_filled_with_comments_at_event_borders(scripted: Scripted) -> None:
+def test_silence__within_a_stream__is_filled_with_comments_at_event_borders(brisk_scripted: Scripted) -> None:
+    first, second = threading.Event(), threading.Event()
     half = WORD[:25]
-    gateway, _ = scripted(
-        play.stream(play.ROLE, WORD, half, 1.0, WORD[25:], 0.7, play.FINISH, play.USAGE_CHUNK, play.DONE)
+    gateway, _ = brisk_scripted(
+        play.stream(play.ROLE, WORD, half, first, WORD[25:], second, play.FINISH, play.USAGE_CHUNK, play.DONE)
     )
 
-    blocks = blocks_of(gateway)
+    stream = heard_in(gateway, {1: first, 2: second})
 
-    assert sum(block.startswith(b":") for block in blocks) >= 3
-    assert all(block == b"" or block.startswith((b": ", b"data: ")) for block in blocks)
-    assert read_stream(b"\n\n".join(blocks)).text == "wordword"
+    assert stream.comments >= 4
+    assert stream.text == "wordword"
 
 
 def test_stream__without_silence__has_no_comment(scripted: Scripted) -> None:
@@ -129,7 +138,6 @@ BREAKS = {
     "end without finish": play.stream(play.ROLE, WORD),
     "reset": play.stream(play.ROLE, WORD, 0.1, end="reset"),
     "hang up": play.stream(play.ROLE, WORD, 0.1, end="hang_up"),
-    "silence beyond the idle time": play.stream(play.ROLE, WORD, end="hang"),
     "not JSON": play.stream(play.ROLE, WORD, b"data: {broken\n\n", play.FINISH, play.DONE),
     "not UTF-8": play.stream(play.ROLE, WORD, b'data: {"choices":"\xff\n\n', play.FINISH, play.DONE),
     "not an object": play.stream(play.ROLE, WORD, b"data: 5\n\n", play.FINISH, play.DONE),
@@ -138,8 +146,14 @@ BREAKS = {
 
 @pytest.mark.parametrize("step", BREAKS.values(), ids=BREAKS.keys())
 def test_break__after_output__is_one_error_event_then_done(scripted: Scripted, step: play.Step) -> None:
-    gateway, script = scripted(step)
+    assert_broken_off(*scripted(step))
 
+
+def test_silence__beyond_the_idle_time__is_one_error_event_then_done(brisk_scripted: Scripted) -> None:
+    assert_broken_off(*brisk_scripted(play.stream(play.ROLE, WORD, end="hang")))
+
+
+def assert_broken_off(gateway: Gateway, script: play.Script) -> None:
     response = gateway.post(STREAM)
 
     assert response.status_code == 200
@@ -176,7 +190,6 @@ BEFORE = {
 @pytest.mark.parametrize(("step", "status", "code"), BEFORE.values(), ids=BEFORE.keys())
 def test_failure__before_output__is_a_status(scripted: Scripted, step: play.Step, status: int, code: str) -> None:
     gateway, _ = scripted(step)
-    # A wait before a second try may be longer than the silence after which a heartbeat commits the status.
     gateway.service.set_routing(gateway.project_id, retry_enabled=False)
 
     response = gateway.post(STREAM)
@@ -214,8 +227,8 @@ def test_failure__of_a_whole_answer__is_a_status(
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_provider__silent_before_its_head__is_503_timeout(scripted: Scripted, stream: bool) -> None:
-    gateway, script = scripted(play.hang)
+def test_provider__silent_before_its_head__is_503_timeout(brisk_scripted: Scripted, stream: bool) -> None:
+    gateway, script = brisk_scripted(play.hang)
 
     response = gateway.post(body(stream=stream))
 

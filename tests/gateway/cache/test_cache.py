@@ -12,6 +12,7 @@ import redis
 from gateway.cache.key import prefix
 from gateway.cache.store import empty
 from gateway.guardrails.verdicts import VERDICTS
+from gateway.limits.keys import minute_of, requests_key, tokens_key
 from tests.fakes import scripted as play
 from tests.gateway.conftest import Routed, Scripted
 from tests.gateway.service import Gateway
@@ -75,23 +76,23 @@ def test_hit__under_limits__counts_as_a_request_and_gives_its_reservation_back(s
     gateway, _ = scripted(play.answer())
     limits = {"rate_limit_rpm": 100, "rate_limit_tpm": 100_000, "monthly_budget_usd": "10"}
     gateway.service.set_routing(gateway.project_id, rate_limit_enabled=True, **limits)
-
-    def used(response: Any) -> tuple[int, int]:
-        names = ("x-ratelimit-remaining-requests", "x-ratelimit-remaining-tokens")
-        requests, tokens = (int(response.headers.get(name, -1)) for name in names)
-        return requests, tokens
-
-    gateway.service.until(lambda: used(gateway.post(body(seed=1))), lambda found: found != (-1, -1))
-    gateway.post(body(), headers=ASK)
+    asked = [gateway.post(body(), headers=ASK)]
     wait_until_kept(gateway)
-    before = used(gateway.post(body(), headers=ASK))
-    hits = [gateway.post(body(), headers=ASK) for _ in range(3)]
+    asked += [gateway.post(body(), headers=ASK) for _ in range(4)]
+    assert [status_of(response)[1] for response in asked] == ["miss", *["hit"] * 4]
+    assert all("x-ratelimit-remaining-requests" in response.headers for response in asked)
+    minutes = {minute_of(gateway.record(response).ts) for response in asked}
 
-    assert [status_of(hit)[1] for hit in hits] == ["hit"] * 3
-    after = used(gateway.post(body(), headers=ASK))
-    # Unless a minute has begun in between.
-    assert after[0] == before[0] - 4 or after[0] > before[0]
-    assert after[1] >= before[1]
+    def used() -> tuple[int, int]:
+        with client_of(gateway) as client:
+            counts = [
+                [int(client.get(key(gateway.project_id, minute)) or 0) for minute in minutes]
+                for key in (requests_key, tokens_key)
+            ]
+        return sum(counts[0]), sum(counts[1])
+
+    # The tokens are those of the answer that was not in the cache.
+    assert gateway.service.until(used, lambda found: found == (5, 18)) == (5, 18)
 
 
 @pytest.mark.parametrize("header", [None, "no-store", "no-cache", "max-age=0", "nonsense"])
@@ -245,14 +246,16 @@ def test_cache_control__in_two_lines__is_read_as_one(scripted: Scripted) -> None
 
 
 def test_kept_answer__older_than_asked_for__is_not_given(scripted: Scripted) -> None:
-    gateway, _ = scripted(play.answer())
-    gateway.post(body(), headers={"cache-control": "max-age=1"})
+    gateway, script = scripted(play.answer())
+    gateway.post(body(), headers=ASK)
     wait_until_kept(gateway)
+    assert status_of(gateway.post(body(), headers=ASK)) == (200, "hit")
     found = gateway.service.until(
         lambda: gateway.post(body(), headers={"cache-control": "max-age=1"}),
         lambda answer: status_of(answer)[1] == "miss",
     )
     assert status_of(found) == (200, "miss")
+    assert len(script.received) == 2
 
 
 def test_answer__too_large__is_not_kept(scripted: Scripted) -> None:

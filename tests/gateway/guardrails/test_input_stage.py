@@ -267,21 +267,16 @@ def test_enforce__variable_of_a_managed_prompt__is_judged_as_the_users(
     assert len(script.received) == before
 
 
-def test_enforce__long_request__is_judged_as_well(projects: dict[str, tuple[Gateway, Script]]) -> None:
+def test_enforce__long_request__is_judged_as_well(service: GatewayService, upstream: ScriptedServer) -> None:
     """Above some KB the work leaves the event loop."""
-    project, _ = projects["enforce"]
+    guardrails = {"trust_mode": "enforce", **EVERYTHING, "max_prompt_tokens": None}
+    urls = {"openai": upstream.base_url("guarded-long")}
+    script = upstream.play("guarded-long", answer())
+    project = service.new_project(base_urls=urls, routing={"guardrails": guardrails})
     filler = "Tulips and daffodils grow in the garden. " * 150
-    project.service.set_routing(
-        project.project_id, guardrails={"trust_mode": "enforce", **EVERYTHING, "max_prompt_tokens": None}
-    )
-    try:
-        response = project.service.until(
-            lambda: project.post(body(messages=said(f"{filler} {CARD} {filler}"))),
-            lambda got: bool(got.json().get("error", {}).get("code") == "pii_detected"),
-        )
-        assert_error(response, 400, "pii_detected", type="guardrail_error")
-    finally:
-        project.service.set_routing(project.project_id, guardrails={"trust_mode": "enforce", **EVERYTHING})
+    response = project.post(body(messages=said(f"{filler} {CARD} {filler}")))
+    assert_error(response, 400, "pii_detected", type="guardrail_error")
+    assert script.received == []
 
 
 MARKED = re.compile(r"^⟦untrusted (?P<code>[0-9a-f]{16})⟧\n(?P<text>.*)\n⟦/untrusted (?P=code)⟧$", re.DOTALL)

@@ -121,9 +121,9 @@ def test_streams_are_held_until_they_are_judged(routed: Routed) -> None:
     assert_error(project.post(body(**MODELS, stream=True)), 400, "low_quality", type="guardrail_error")
 
 
-def test_a_stream_that_is_judged_for_long_is_kept_alive(routed: Routed) -> None:
+def test_a_stream_that_is_judged_for_long_is_kept_alive(brisk_routed: Routed) -> None:
     slow = [answer(json.dumps({"quality": {"reason": "so it is", "score": score}}), delay=0.8) for score in (20, 30)]
-    project, _ = judged(routed, slow)
+    project, _ = judged(brisk_routed, slow)
     response = project.post(body(**MODELS, stream=True))
     said = read_stream(response.content)
     assert said.comments
