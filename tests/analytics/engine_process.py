@@ -31,16 +31,18 @@ def wait_until(condition: Callable[[], bool], *, seconds: float = PATIENCE_SECON
 class EngineProcess:
     """`manage.py analytics_engine` on `directory`. Its addresses and its log lie beside the directory."""
 
-    def __init__(self, directory: Path, **environment: str) -> None:
+    def __init__(self, directory: Path, *, port: int = 0, **environment: str) -> None:
         self.directory = directory
         self.port_file = directory.with_suffix(".port")
         self.url_file = directory.with_suffix(".url")
         self.log_file = directory.with_suffix(".log")
+        # A killed engine has not withdrawn them.
         self.port_file.unlink(missing_ok=True)
+        self.url_file.unlink(missing_ok=True)
         command = [sys.executable, str(ROOT / "manage.py"), "analytics_engine", "--data", str(directory)]
         with self.log_file.open("ab") as log:
             self.process = subprocess.Popen(
-                [*command, "--port-file", str(self.port_file), "--url-file", str(self.url_file)],
+                [*command, "--port", str(port), "--port-file", str(self.port_file), "--url-file", str(self.url_file)],
                 env={**os.environ, **environment},
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
@@ -73,7 +75,8 @@ class EngineProcess:
 
     def new_client(self, **options: Any) -> Client:
         settings = {"server_side_params": True, **options.pop("settings", {})}
-        return Client("127.0.0.1", port=self.port, settings=settings, **options)
+        # A client that loses patience connects anew, without what its session was told.
+        return Client("127.0.0.1", port=self.port, settings=settings, sync_request_timeout=PATIENCE_SECONDS, **options)
 
     def stop(self, by: signal.Signals = signal.SIGTERM, *, seconds: float = PATIENCE_SECONDS) -> int:
         """Send the signal and return the exit code, negative for the signal that ended it."""
@@ -88,8 +91,8 @@ class EngineProcess:
 
 
 @contextmanager
-def running_engine(directory: Path, **environment: str) -> Iterator[EngineProcess]:
-    engine = EngineProcess(directory, **environment)
+def running_engine(directory: Path, *, port: int = 0, **environment: str) -> Iterator[EngineProcess]:
+    engine = EngineProcess(directory, port=port, **environment)
     try:
         yield engine.wait_until_serving()
     finally:

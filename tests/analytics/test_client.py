@@ -20,6 +20,7 @@ from analytics.clickhouse.address import resolve_url
 from analytics.clickhouse.parameters import bind
 from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError
 from tests.analytics.engine_process import EngineProcess, running_engine
+from tests.gateway.service import free_port
 
 ENDLESS = "SELECT count() AS count, '' AS name FROM numbers(1000000000000) WHERE sipHash64(number) = 1"
 
@@ -185,7 +186,8 @@ def test_address__configured__names_a_database(settings: Settings, configured: s
 
 def test_connection__engine_restarted_on_another_port__is_found_again(run_dir: Path, tmp_path: Path) -> None:
     directory = tmp_path / "engine"
-    with running_engine(directory) as first:
+    # Kept for this test: nobody else, another test's engine for one, listens there once this one is gone.
+    with running_engine(directory, port=free_port()) as first:
         announce(run_dir, first)
         client.execute("CREATE TABLE kept (name String, count UInt8) ENGINE = MergeTree ORDER BY name")
         client.insert("kept", ("name", "count"), [("a", 1)], token="one")

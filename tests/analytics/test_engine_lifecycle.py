@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections import deque
 from pathlib import Path
 
 import pytest
@@ -11,14 +12,15 @@ from clickhouse_driver.errors import Error, ServerException
 
 from tests.analytics.engine_process import EngineProcess, running_engine, wait_until
 from tests.patience import PATIENCE_SECONDS
+from tests.services import START_SECONDS
 
 ENDLESS = "SELECT count() FROM numbers(1000000000000) WHERE sipHash64(number) = 1"
 KILLS = 3
 
 
 def test_start__serving__announces_port_and_address_and_withdraws_them(tmp_path: Path) -> None:
-    secret = {"ANALYTICS_ENGINE_USER": "gateway", "ANALYTICS_ENGINE_PASSWORD": "p@ss/word"}
-    with running_engine(tmp_path / "data", **secret) as engine:
+    directory = tmp_path / "data"
+    with running_engine(directory, ANALYTICS_ENGINE_USER="gateway", ANALYTICS_ENGINE_PASSWORD="p@ss/word") as engine:
         url = engine.url_file.read_text().strip()
         mode = engine.url_file.stat().st_mode & 0o777
         assert (url, mode) == (f"clickhouse://gateway:p%40ss%2Fword@127.0.0.1:{engine.port}/llm", 0o600)
@@ -40,7 +42,7 @@ def test_start__directory_in_use__is_refused_in_one_line(tmp_path: Path) -> None
         link.symlink_to(engine.directory)
         second = EngineProcess(link)
 
-        assert second.process.wait(60) == 75
+        assert second.process.wait(START_SECONDS) == 75
         assert second.log().splitlines() == [
             f"CommandError: The analytics directory {link} is in use by another engine (process {engine.process.pid})."
         ]
@@ -55,7 +57,8 @@ def test_stop__queries_running__kills_them_and_exits_with_zero(tmp_path: Path, n
     def ask(sql: str) -> None:
         with engine.client() as client:
             try:
-                outcomes.append(f"answer {len(client.execute(sql))}")
+                deque(client.execute_iter(sql), maxlen=0)
+                outcomes.append("answered")
             except (Error, EOFError, ConnectionError):
                 outcomes.append("refused")
 
