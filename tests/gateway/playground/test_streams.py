@@ -76,8 +76,12 @@ def test_stream__client_leaves__hangs_up_upstream_and_says_cancelled(scripted: S
     url = f"{gateway.service.base_url()}/api/llm/playground"
     headers = {"authorization": f"Bearer {gateway.key}", "x-project-id": gateway.project_id}
     content = {"model": "openai/gpt-4o", "messages": MESSAGES, "stream": True}
+    seen = b""
     with gateway.client.stream("POST", url, json=content, headers=headers) as response:
-        next(response.iter_bytes())
+        for piece in response.iter_bytes():
+            seen += piece
+            if b"word" in seen:
+                break
     (received,) = script.received
     assert received.gone.wait(PATIENCE_SECONDS)
     (record,) = gateway.service.until(lambda: records_of(gateway), bool)
