@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -91,8 +92,10 @@ class GatewayService:
         # Short: a Unix socket's path has at most 107 bytes.
         self.folder = Path(tempfile.mkdtemp(prefix="gwt-", dir="/tmp"))
         self.var = self.folder / "var"
+        self.database = self.var / "db.sqlite3"
         self.log = self.folder / "workers.log"
-        self.ports = [free_port() for _ in range(workers)]
+        self._reserved = [reserved_port() for _ in range(workers)]
+        self.ports: list[int] = [holder.getsockname()[1] for holder in self._reserved]
         self._settings = settings or {}
         self._children: list[subprocess.Popen[bytes]] = []
         self.client = httpx2.Client(timeout=2 * PATIENCE_SECONDS, limits=httpx2.Limits(max_keepalive_connections=100))
@@ -105,6 +108,8 @@ class GatewayService:
 
     def _start(self, stack: ExitStack) -> None:
         stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
+        for holder in self._reserved:
+            stack.callback(holder.close)
         self.var.mkdir()
         self.redis, redis_url = start_redis(self.folder / "redis")
         stack.callback(lambda: self.redis.stop())  # a test may have started another one
@@ -150,8 +155,11 @@ class GatewayService:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def start_worker(self, port: int) -> None:
-        options = ["--host", "127.0.0.1", "--port", str(port), "--no-access-log", "--timeout-graceful-shutdown", "3"]
+    def start_worker(self, port: int, *, graceful_seconds: int = 3) -> None:
+        options = ["--host", "127.0.0.1", "--port", str(port), "--no-access-log"]
+        options += ["--timeout-graceful-shutdown", str(graceful_seconds)]
+        # No connection that a client has kept is closed just when it is used again.
+        options += ["--timeout-keep-alive", "3600"]
         with self.log.open("ab") as log:
             child = subprocess.Popen(
                 [sys.executable, "-m", "uvicorn", "config.asgi:application", *options],
@@ -161,6 +169,18 @@ class GatewayService:
                 stderr=log,
             )
         self._children.append(child)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """The workers stand still, wherever they are, and go on afterwards."""
+        for child in self._children:
+            child.send_signal(signal.SIGSTOP)
+            os.waitpid(child.pid, os.WUNTRACED)
+        try:
+            yield
+        finally:
+            for child in self._children:
+                child.send_signal(signal.SIGCONT)
 
     def wait_until_serving(self, port: int) -> None:
         ready = self.until(lambda: accepts(port), bool, seconds=START_SECONDS)
@@ -279,6 +299,15 @@ def free_port() -> int:
     _RESERVED.append(reserved)
     port: int = reserved.getsockname()[1]
     return port
+
+
+def reserved_port() -> socket.socket:
+    """The system gives its port to nobody who asks for any, as long as the socket is open; a server that is told the
+    port may listen there, and another one after it."""
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("127.0.0.1", 0))
+    return holder
 
 
 def accepts(port: int) -> bool:

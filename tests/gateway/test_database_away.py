@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -20,6 +22,23 @@ def own_service() -> Iterator[GatewayService]:
         yield running
 
 
+def take_away(service: GatewayService) -> bytes:
+    """Makes the database one that cannot be opened; returns what it held. The seeder is closed."""
+    service.seeder.close()
+    with closing(sqlite3.connect(service.database)) as connection:
+        # All of it is in one file when no reader holds on to what is in the log.
+        done = service.until(
+            lambda: connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone(), lambda row: not row[0]
+        )
+        assert not done[0]
+    with service.held():
+        kept = service.database.read_bytes()
+        for file in service.var.glob("db.sqlite3*"):
+            file.unlink()
+        service.database.mkdir()
+    return kept
+
+
 def test_database__away__known_keys_work_and_unknown_keys_get_503(
     own_service: GatewayService, upstream: ScriptedServer
 ) -> None:
@@ -29,13 +48,8 @@ def test_database__away__known_keys_work_and_unknown_keys_get_503(
     unseen = own_service.new_project(base_urls={"openai": upstream.base_url("away")})
     assert known.post(body()).status_code == 200
 
-    # when the database cannot be read any more
-    database = own_service.var / "db.sqlite3"
-    own_service.seeder.close()
-    kept = {file: file.read_bytes() for file in own_service.var.glob("db.sqlite3*") if not file.name.endswith("-shm")}
-    for file in kept:
-        file.unlink()
-    database.mkdir()
+    # when the database cannot be opened any more
+    kept = take_away(own_service)
 
     # then the known key works, beyond several attempts at re-reading, and the unseen one is not called invalid
     for _ in range(10):
@@ -46,13 +60,9 @@ def test_database__away__known_keys_work_and_unknown_keys_get_503(
     assert own_service.log.read_text().count("database.away") <= 2
 
     # and when it is back, both work without a restart
-    aside = own_service.var / "kept.sqlite3"
-    aside.write_bytes(kept.pop(database))
-    for file, content in kept.items():
-        file.write_bytes(content)
-    database.rmdir()
-    # At once: a worker that opened half a file would make a log of its own beside it.
-    aside.rename(database)
+    with own_service.held():
+        own_service.database.rmdir()
+        own_service.database.write_bytes(kept)
     recovered = own_service.until(lambda: unseen.post(body()).status_code, lambda status: status == 200)
     assert recovered == 200
     assert known.post(body()).status_code == 200

@@ -14,6 +14,7 @@ from tests.fakes.scripted import Script, ScriptedServer
 from tests.gateway.conftest import PATIENT, Scripted
 from tests.gateway.managed import Prompt, last_sent, make_prompt
 from tests.gateway.service import Gateway, GatewayService
+from tests.gateway.test_database_away import take_away
 from tests.gateway.wire import body, read_stream
 
 NAMED = {"x-svc-prompt-config": "support"}
@@ -211,10 +212,7 @@ def test_prompt__database_and_redis_away__last_good_version_is_served(
 
     # when neither database nor Redis can be reached any more
     own_service.redis.stop()
-    own_service.seeder.close()
-    for file in own_service.var.glob("db.sqlite3*"):
-        file.unlink()
-    (own_service.var / "db.sqlite3").mkdir()
+    take_away(own_service)
     log = own_service.until(
         own_service.log.read_text, lambda text: "database.away" in text and "subscription.lost" in text
     )
