@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 import httpx2
@@ -14,7 +15,7 @@ from gateway.guardrails.verdicts import VERDICTS, Verdict
 from tests.fakes.scripted import DONE, FINISH, ROLE, USAGE_CHUNK, Step, answer, chunk, completion, raw, stream
 from tests.gateway.conftest import Routed
 from tests.gateway.service import Gateway
-from tests.gateway.wire import assert_closing_chunk, assert_error, body, read_stream
+from tests.gateway.wire import ENDPOINT, assert_closing_chunk, assert_error, body, read_stream
 
 MAIL, CARD = "ada@example.org", "4242 4242 4242 4242"
 SECRET = "the launch code is tangerine seventeen"
@@ -208,11 +209,17 @@ class TestStreams:
         assert kept_response(project, response) == ""
 
     def test_breaks_off_with_an_error_once_something_was_sent(self, routed: Routed) -> None:
-        # The pause lets the gateway pass on what came before it.
-        steps = stream(ROLE, chunk({"content": "It was an atom "}), 0.3, chunk({"content": "bomb."}), end="hang")
+        passed_on = threading.Event()
+        steps = stream(ROLE, chunk({"content": "It was an atom "}), passed_on, chunk({"content": "bomb."}), end="hang")
         project = guarded(routed, [steps], blocked_output_topics=["atom bomb"])
-        response = project.post(body(stream=True))
-        said = read_stream(response.content)
+        received = b""
+        url = project.service.base_url() + ENDPOINT
+        with project.client.stream("POST", url, json=body(stream=True), headers=project.headers) as response:
+            for piece in response.iter_bytes():
+                received += piece
+                if b"It was an" in received:
+                    passed_on.set()
+        said = read_stream(received)
         assert said.text == "It was an "
         (error,) = said.errors
         assert (error["type"], error["code"]) == ("guardrail_error", "blocked_topic")
