@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from itertools import count
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -12,7 +11,7 @@ from analytics.contracts import Outcome, RequestRecord, SpoolEntry
 from analytics.shipper.loop import Shipper
 from analytics.spool.writer import SpoolWriter
 
-_serial = count(1)
+_latest = 0
 
 
 def uuid7(microseconds: int) -> str:
@@ -21,8 +20,15 @@ def uuid7(microseconds: int) -> str:
     return str(UUID(int=bits))
 
 
+def _now() -> int:
+    """In microseconds, later with every call, and not later than it is: a range that ends now has to hold it."""
+    global _latest
+    _latest = max(_latest + 1, time.time_ns() // 1000)
+    return _latest
+
+
 def make_record(**values: Any) -> RequestRecord:
-    ts = values.setdefault("ts", time.time_ns() // 1000 + next(_serial))
+    ts = values.setdefault("ts", _now())
     defaults: dict[str, Any] = {
         "request_id": uuid7(ts),
         "project_id": str(uuid4()),
