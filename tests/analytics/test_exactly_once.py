@@ -22,6 +22,7 @@ from analytics.spool.writer import SpoolWriter
 from tests.analytics.engine_process import ROOT, EngineProcess, wait_until
 from tests.factories.analytics import make_entry
 from tests.patience import PATIENCE_SECONDS
+from tests.services import START_SECONDS
 
 KILLS = 4
 RECORDS_BETWEEN_KILLS = 400
@@ -93,12 +94,13 @@ def test_records__engine_and_shipper_killed_again_and_again__each_counted_exactl
         target = written + chance.randrange(1, RECORDS_BETWEEN_KILLS)
         for _ in range(20):
             write(RECORDS_BETWEEN_KILLS // 20)
-        wait_until(lambda: stored(project).requests >= target)  # noqa: B023 - called at once
+        # A shipper may have to start first.
+        wait_until(lambda: stored(project).requests >= target, seconds=START_SECONDS)  # noqa: B023 - called at once
         write(50)
         kill()
     writer.close()
 
-    wait_until(lambda: stored(project).requests >= written)
+    wait_until(lambda: stored(project).requests >= written, seconds=START_SECONDS)
     counts = stored(project)
     assert counts.requests == written
     assert counts.consistent, counts
@@ -109,17 +111,17 @@ def test_ship_records__sigterm_and_drain__end_in_order(place: Place) -> None:
     project = uuid4()
     writer = SpoolWriter(place.directory / "spool")
     writer.append(make_entry(project_id=str(project)))
-    wait_until(lambda: stored(project).requests == 1)
+    wait_until(lambda: stored(project).requests == 1, seconds=START_SECONDS)
 
     second = place.start_shipper("--once")
-    assert second.wait(PATIENCE_SECONDS) == 1
+    assert second.wait(START_SECONDS) == 1
     assert b"Another shipper" in (place.directory / "shipper.log").read_bytes()
     place.shipper.terminate()
     assert place.shipper.wait(PATIENCE_SECONDS) == 0
 
     for _ in range(3):
         writer.append(make_entry(project_id=str(project)))
-    assert place.start_shipper("--drain").wait(PATIENCE_SECONDS) == 0
+    assert place.start_shipper("--drain").wait(START_SECONDS) == 0
     writer.close()
     assert stored(project).requests == 4
     assert stored(project).consistent

@@ -14,7 +14,7 @@ from rest_framework.test import APIClient
 
 from core.models import Project
 from integrations.credentials import store_secret
-from integrations.health import reader
+from integrations.health import circuit, reader
 from integrations.health.monitor import HealthMonitor
 from integrations.health.targets import CircuitState, Target
 from integrations.models import ProviderIntegration
@@ -37,6 +37,13 @@ def fresh_client(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     if reader._client is not None:
         reader._client.close()
+
+
+@pytest.fixture(autouse=True)
+def long_rests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is open stays open until it is looked at."""
+    monkeypatch.setattr(circuit, "FIRST_REST_SECONDS", 600.0)
+    monkeypatch.setattr(circuit, "LONGEST_REST_SECONDS", 600.0)
 
 
 @pytest.fixture

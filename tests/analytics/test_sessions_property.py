@@ -134,7 +134,7 @@ def test_sessions__random_requests_and_filters__equal_plain_python(data: st.Data
 
 
 @given(data=st.data())
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.parametrize("shallow", [0, session_requests._SHALLOW])
 def test_session_requests__random_requests_and_pages__in_the_order_they_were_made(
     data: st.DataObject, monkeypatch: pytest.MonkeyPatch, shallow: int

@@ -6,15 +6,14 @@ import threading
 import pytest
 
 from analytics.queries.together import both
-
-_SECONDS = 20
+from tests.patience import PATIENCE_SECONDS
 
 
 def test_both__two_questions__run_at_the_same_time() -> None:
     meeting = threading.Barrier(2)
 
     def ask(answer: str) -> str:
-        meeting.wait(_SECONDS)
+        meeting.wait(PATIENCE_SECONDS)
         return answer
 
     assert both(lambda: ask("first"), lambda: ask("second")) == ("first", "second")
