@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from typing import Any
 
 import msgspec
@@ -13,10 +15,12 @@ from gateway.guardrails.verdicts import VERDICTS, Verdict
 from gateway.judging.judge import JUDGED
 from tests.fakes import scripted as play
 from tests.fakes.scripted import Script, Step, answer, raw, status
+from tests.fakes.upstream import Connection, Received
 from tests.gateway.conftest import Routed
 from tests.gateway.service import Gateway
 from tests.gateway.spooled import spooled_entries
-from tests.gateway.wire import assert_closing_chunk, assert_error, body, read_stream
+from tests.gateway.wire import ENDPOINT, assert_closing_chunk, assert_error, body, read_stream
+from tests.patience import PATIENCE_SECONDS
 
 MODELS = {"model": "openai/gpt-4o", "models": ["groq/other-1"]}
 
@@ -122,11 +126,22 @@ def test_streams_are_held_until_they_are_judged(routed: Routed) -> None:
 
 
 def test_a_stream_that_is_judged_for_long_is_kept_alive(brisk_routed: Routed) -> None:
-    slow = [answer(json.dumps({"quality": {"reason": "so it is", "score": score}}), delay=0.8) for score in (20, 30)]
-    project, _ = judged(brisk_routed, slow)
-    response = project.post(body(**MODELS, stream=True))
-    said = read_stream(response.content)
-    assert said.comments
+    kept_alive = threading.Event()
+
+    async def thinks(request: Received, connection: Connection) -> None:
+        await asyncio.to_thread(kept_alive.wait, PATIENCE_SECONDS)
+        await poor(request, connection)
+
+    poor, poorer = grades(30, 20)
+    project, _ = judged(brisk_routed, [thinks, poorer])
+    received = b""
+    url = project.service.base_url() + ENDPOINT
+    with project.client.stream("POST", url, json=body(**MODELS, stream=True), headers=project.headers) as response:
+        for piece in response.iter_bytes():
+            received += piece
+            kept_alive.set()
+    assert received.startswith(b":")
+    said = read_stream(received)
     assert said.text == ""
     assert [error["code"] for error in said.errors] == ["low_quality"]
 
