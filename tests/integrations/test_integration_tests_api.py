@@ -15,7 +15,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from core.models import Project
-from integrations import connection_services
+from integrations import connection_services, views
 from integrations.connectivity.outcomes import Outcome, Reason
 from integrations.connectivity.trial import try_credentials
 from integrations.models import ProviderIntegration
@@ -210,7 +210,8 @@ def test_body__invalid__400_and_nothing_sent(
         sent.assert_not_called()
 
 
-def test_tests__too_many__429_with_a_time_to_wait(project: Project) -> None:
+def test_tests__too_many__429_with_a_time_to_wait(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(views.TestThrottle, "timer", lambda _: 1_700_000_000.0)
     outcome = Outcome(True, Reason.OK, "")
     with patch.object(connection_services, "try_credentials", return_value=outcome):
         answers = [client_of(project).post(f"{PATH}/openai/test") for _ in range(61)]

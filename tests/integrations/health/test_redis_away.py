@@ -7,6 +7,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,11 @@ from integrations.health.monitor import HealthMonitor
 from integrations.health.targets import CircuitState, Target
 from integrations.providers.errors import FailureKind
 from tests.integrations.health.workers import following, new_target, until, workers
+from tests.patience import PATIENCE_SECONDS
 from tests.services import Service, start_redis
 
 # Noticing takes a second, coming back up to six.
+_NOTICED_SECONDS = store.ANSWER_SECONDS
 
 
 class Redis:
@@ -57,6 +60,22 @@ def server() -> Iterator[Redis]:
     shutil.rmtree(folder)
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Redis that answers is not given up because the machine is slow."""
+    monkeypatch.setattr(store, "ANSWER_SECONDS", PATIENCE_SECONDS)
+
+
+@contextmanager
+def _hanging(server: Redis) -> Iterator[None]:
+    """Redis does not answer, and that is noticed as quickly as by a worker in use."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "ANSWER_SECONDS", _NOTICED_SECONDS)
+        server.send(signal.SIGSTOP)
+        yield
+    server.send(signal.SIGCONT)
+
+
 def break_circuit(monitor: HealthMonitor, target: Target) -> None:
     for _ in range(5):
         monitor.note_failure(target, FailureKind.UNAVAILABLE, 10.0)
@@ -71,19 +90,18 @@ async def test_redis_hangs__requests__go_on_from_memory_and_are_told_later(
         a.note_success(warm, 100.0)
         await until(lambda: b.health_of(warm).samples == 1)
 
-        server.send(signal.SIGSTOP)
-        a.note_success(warm, 100.0)
-        break_circuit(a, broken)
-        await until(lambda: not a.shared)
-        a.note_success(warm, 100.0)
-        assert a.health_of(warm).samples == 3
-        assert a.health_of(broken).circuit is CircuitState.OPEN
-        await until(lambda: a.health_of(broken).circuit is CircuitState.HALF_OPEN)
-        # Nobody has to be asked now that Redis is known to be away.
-        assert await a.claim_probe(broken)
-        assert not await a.claim_probe(broken)
+        with _hanging(server):
+            a.note_success(warm, 100.0)
+            break_circuit(a, broken)
+            assert a.health_of(broken).circuit is CircuitState.OPEN
+            await until(lambda: not a.shared)
+            a.note_success(warm, 100.0)
+            assert a.health_of(warm).samples == 3
+            await until(lambda: a.health_of(broken).circuit is CircuitState.HALF_OPEN)
+            # Nobody has to be asked now that Redis is known to be away.
+            assert await a.claim_probe(broken)
+            assert not await a.claim_probe(broken)
 
-        server.send(signal.SIGCONT)
         await until(lambda: a.shared and b.shared)
         await until(lambda: a.health_of(warm) == b.health_of(warm) and b.health_of(warm).samples == 3)
         await until(lambda: b.health_of(broken).circuit is not CircuitState.CLOSED)
@@ -100,13 +118,12 @@ async def test_redis_hangs__claim_of_a_probe__does_not_wait_for_it(server: Redis
         await until(lambda: not a.unshared)
         await until(lambda: a.health_of(target).circuit is CircuitState.HALF_OPEN)
 
-        server.send(signal.SIGSTOP)
-        # They end although Redis does not answer, and before anything else has noticed that.
-        claims = await asyncio.gather(*(a.claim_probe(target) for _ in range(5)))
-        assert sorted(claims) == [False] * 4 + [True]
-        assert not a.shared
+        with _hanging(server):
+            # They end although Redis does not answer, and before anything else has noticed that.
+            claims = await asyncio.gather(*(a.claim_probe(target) for _ in range(5)))
+            assert sorted(claims) == [False] * 4 + [True]
+            assert not a.shared
 
-        server.send(signal.SIGCONT)
         await until(lambda: a.shared)
 
 
@@ -137,10 +154,9 @@ async def test_redis_hangs__worker_with_nothing_to_say__notices_all_the_same(
 ) -> None:
     monkeypatch.setattr(store, "QUIET_SECONDS", 0.1)
     async with workers(server.url, 1) as (a,):
-        server.send(signal.SIGSTOP)
-        await until(lambda: not a.shared)
+        with _hanging(server):
+            await until(lambda: not a.shared)
 
-        server.send(signal.SIGCONT)
         await until(lambda: a.shared)
 
 

@@ -21,9 +21,10 @@ from integrations.transport.request_head import Origin
 from integrations.transport.resolver import Lookup
 from tests.fakes.raw_server import Peer, Script, answer, answering, eventually, raw_server
 from tests.integrations.names import Names
+from tests.patience import PATIENCE_SECONDS
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
-LIMITS = MediaLimits(max_bytes=100_000, request_bytes=250_000, seconds=10, allow_private=True)
+LIMITS = MediaLimits(max_bytes=100_000, request_bytes=250_000, seconds=PATIENCE_SECONDS, allow_private=True)
 STRICT = replace(LIMITS, allow_private=False)
 
 NewFetcher = Callable[..., MediaFetcher]
@@ -349,7 +350,7 @@ async def test_fetch__slow_drip__ends_in_time(new_fetcher: NewFetcher) -> None:
     async with raw_server(script) as server:
         fetcher = new_fetcher(replace(LIMITS, seconds=0.2))
         assert "did not arrive in time" in await problem_of(fetcher, server.url)
-        await eventually(lambda: server.peers[0].gone.is_set())
+        await eventually(lambda: all(peer.gone.is_set() for peer in server.peers))
 
 
 async def test_fetch__silence__ends_in_time(new_fetcher: NewFetcher) -> None:
@@ -358,7 +359,7 @@ async def test_fetch__silence__ends_in_time(new_fetcher: NewFetcher) -> None:
 
     async with raw_server(script) as server:
         assert "did not arrive in time" in await problem_of(new_fetcher(replace(LIMITS, seconds=0.2)), server.url)
-        await eventually(lambda: server.peers[0].gone.is_set())
+        await eventually(lambda: all(peer.gone.is_set() for peer in server.peers))
 
 
 async def test_fetch__worker_is_full__says_so_and_recovers(new_fetcher: NewFetcher) -> None:
@@ -370,16 +371,17 @@ async def test_fetch__worker_is_full__says_so_and_recovers(new_fetcher: NewFetch
         await peer.send(answer(PNG))
 
     async with raw_server(script) as server:
-        patient, hasty = new_fetcher(), replace(LIMITS, seconds=0.2)
+        patient = new_fetcher()
         busy = [
             asyncio.create_task(patient.fetch([f"{server.url}/{request}/{file}" for file in range(4)]))
             for request in range(4)
         ]
         await eventually(lambda: server.connections == 16)
-        patient._limits = hasty
+        patient._limits = replace(LIMITS, seconds=0.2)
         with pytest.raises(MediaBusyError) as caught:
             await patient.fetch([f"{server.url}/late"])
         assert caught.value.status == 503
+        patient._limits = LIMITS
         release.set()
         assert [len(found) for found in await asyncio.gather(*busy)] == [4, 4, 4, 4]
         assert len(await patient.fetch([f"{server.url}/late"])) == 1

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import select
 from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +18,7 @@ from pytest_django import Settings
 from integrations.errors import SyncBrokenOffError, SyncRunningError
 from integrations.models import CatalogState, ModelPrice, PricePeriod, PriceSyncLog
 from integrations.price_services import load_shipped_prices, set_price
-from integrations.pricing import sync
+from integrations.pricing import fetch, sync
 from integrations.pricing.cost import Price
 from integrations.pricing.reading import READER
 from integrations.pricing.sync import sync_prices
@@ -24,6 +27,7 @@ from integrations.selectors import price_table
 from integrations.signals import prices_changed
 from tests.integrations.pricing.catalog_server import CatalogServer
 from tests.integrations.pricing.catalogs import catalog_b, model_a
+from tests.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.django_db
 
@@ -180,32 +184,43 @@ def test_sync__nobody_listens__failed_and_no_address_in_the_error(settings: Sett
     assert "127.0.0.1: not reachable" in log.errors[0]["message"] and "secret" not in str(log.errors)
 
 
-def test_sync__slow_pieces__given_up(server: CatalogServer, settings: Settings) -> None:
-    settings.PRICING_FETCH_SECONDS = 0.3
-    server.serve("/b", B)
+@pytest.fixture
+def alone(server: CatalogServer, settings: Settings, tmp_path: Path) -> CatalogServer:
+    """The second catalog is a file, which no limit of time is for."""
+    file = tmp_path / "catalog.json"
+    file.write_text(json.dumps(B), encoding="utf-8")
+    settings.PRICING_CATALOGS = {**settings.PRICING_CATALOGS, "catalog_b": str(file)}
+    return server
+
+
+def test_sync__slow_pieces__given_up(alone: CatalogServer, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.PRICING_FETCH_SECONDS = 2 * PATIENCE_SECONDS
+    now = 0.0
+    monkeypatch.setattr(fetch, "time", SimpleNamespace(monotonic=lambda: now))
 
     def dripping(request: Any) -> None:
+        nonlocal now
         request.send_response(200)
         request.end_headers()
         # Until the client hangs up.
         while not select.select([request.connection], [], [], 0.01)[0]:
             request.wfile.write(b" ")
+            now += 1
 
-    server.pages["/a"] = dripping
+    alone.pages["/a"] = dripping
     log = run()
     assert statuses(log) == ["failed", "read"]
-    assert "not here after 0.3 seconds" in log.errors[0]["message"]
+    assert "not here after 60 seconds" in log.errors[0]["message"]
 
 
-def test_sync__no_answer_at_all__given_up(server: CatalogServer, settings: Settings) -> None:
+def test_sync__no_answer_at_all__given_up(alone: CatalogServer, settings: Settings) -> None:
     settings.PRICING_FETCH_SECONDS = 0.3
-    server.serve("/b", B)
 
     def silent(request: Any) -> None:
         # Until the client hangs up.
         select.select([request.connection], [], [])
 
-    server.pages["/a"] = silent
+    alone.pages["/a"] = silent
     log = run()
     assert statuses(log) == ["failed", "read"]
     assert "no answer in time" in log.errors[0]["message"]

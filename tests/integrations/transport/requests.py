@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from integrations.providers.base import UpstreamRequest
 from integrations.transport.base import Timeouts, Transport
+from tests.patience import PATIENCE_SECONDS
 
-PATIENT = Timeouts(connect=10, first_byte=10, idle=10)
+PATIENT = Timeouts(connect=PATIENCE_SECONDS, first_byte=PATIENCE_SECONDS, idle=PATIENCE_SECONDS)
 LIMIT = 64 * 1024 * 1024
 
 

@@ -6,6 +6,7 @@ import asyncio
 import secrets
 import socket
 import traceback
+from dataclasses import replace
 
 import pytest
 
@@ -24,15 +25,11 @@ async def _failure(transport: Transport, url: str) -> ProviderError:
     return caught.value
 
 
-def _unused_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
-
-
 async def test_connect__refused__is_unavailable(transport: Transport) -> None:
-    error = await _failure(transport, f"http://127.0.0.1:{_unused_port()}/v1?key=secret")
+    # Bound, so that nobody else is given the port, and not listening.
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        error = await _failure(transport, f"http://127.0.0.1:{taken.getsockname()[1]}/v1?key=secret")
     assert (error.kind, error.message) == (FailureKind.UNAVAILABLE, "No connection to 127.0.0.1")
 
 
@@ -62,14 +59,14 @@ async def test_body__cut_short__is_unavailable_after_what_arrived(transport: Tra
 
 
 @pytest.mark.parametrize(
-    ("end", "kinds"),
+    ("end", "timeouts", "kinds"),
     [
-        ("reset", {FailureKind.UNAVAILABLE}),
+        ("reset", PATIENT, {FailureKind.UNAVAILABLE}),
         # aiohttp does not tell the reader of a broken framing: there the idle timeout has to.
-        ("bad chunk", {FailureKind.UNAVAILABLE, FailureKind.TIMEOUT}),
+        ("bad chunk", replace(PATIENT, idle=0.2), {FailureKind.UNAVAILABLE, FailureKind.TIMEOUT}),
     ],
 )
-async def test_body__broken__fails(transport: Transport, end: str, kinds: set[FailureKind]) -> None:
+async def test_body__broken__fails(transport: Transport, end: str, timeouts: Timeouts, kinds: set[FailureKind]) -> None:
     async def script(peer: Peer) -> None:
         await peer.read_request()
         await peer.send(CHUNKED + b"5\r\nhello\r\n")
@@ -82,7 +79,7 @@ async def test_body__broken__fails(transport: Transport, end: str, kinds: set[Fa
 
     proceed = asyncio.Event()
     async with raw_server(script) as server:
-        response = await transport.send(post(server.url), Timeouts(10, 10, 0.2))
+        response = await transport.send(post(server.url), timeouts)
         proceed.set()
         with pytest.raises(ProviderError) as caught:
             await response.read(limit=LIMIT)

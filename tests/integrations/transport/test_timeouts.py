@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from dataclasses import replace
 
 import pytest
 
 from integrations.providers.errors import FailureKind, ProviderError
-from integrations.transport.base import Timeouts, Transport
+from integrations.transport.base import Transport
 from tests.fakes.raw_server import Peer, RawServer, Script, answer, answering, eventually, raw_server
 from tests.integrations.transport.requests import LIMIT, PATIENT, fetch, post
 from tests.patience import PATIENCE_SECONDS
@@ -37,9 +38,9 @@ async def test_connect__handshake_never_answered__times_out(transport: Transport
 
     async with raw_server(script) as server:
         with pytest.raises(ProviderError) as caught:
-            await fetch(transport, f"https://127.0.0.1:{server.port}/?key=s", timeouts=Timeouts(SHORT, 10, 10))
+            await fetch(transport, f"https://127.0.0.1:{server.port}/?key=s", timeouts=replace(PATIENT, connect=0.3))
         assert caught.value.kind is FailureKind.TIMEOUT
-        assert caught.value.message == "No connection to 127.0.0.1 within 0.05 s"
+        assert caught.value.message == "No connection to 127.0.0.1 within 0.3 s"
         await _hang_up(server)
 
 
@@ -47,7 +48,7 @@ async def test_connect__handshake_never_answered__times_out(transport: Transport
 async def test_first_byte__too_late__times_out_and_hangs_up(transport: Transport, sent: bytes) -> None:
     async with raw_server(_silent_after(sent)) as server:
         with pytest.raises(ProviderError) as caught:
-            await fetch(transport, server.url, timeouts=Timeouts(10, SHORT, 10))
+            await fetch(transport, server.url, timeouts=replace(PATIENT, first_byte=SHORT))
         assert caught.value.kind is FailureKind.TIMEOUT
         assert caught.value.message == "127.0.0.1 did not answer within 0.05 s"
         await _hang_up(server)
@@ -62,7 +63,7 @@ async def test_first_byte__too_late_on_a_kept_connection__is_not_tried_again(tra
     async with raw_server(script) as server:
         await fetch(transport, server.url)
         with pytest.raises(ProviderError) as caught:
-            await fetch(transport, server.url, timeouts=Timeouts(10, SHORT, 10))
+            await fetch(transport, server.url, timeouts=replace(PATIENT, first_byte=SHORT))
         assert caught.value.kind is FailureKind.TIMEOUT
         assert server.connections == 1
 
@@ -70,7 +71,7 @@ async def test_first_byte__too_late_on_a_kept_connection__is_not_tried_again(tra
 @pytest.mark.parametrize("pieces", [[HEAD], [HEAD, b"hello"]], ids=["after the head", "inside the body"])
 async def test_body__silent__times_out(transport: Transport, pieces: list[bytes]) -> None:
     async with raw_server(_silent_after(*pieces)) as server:
-        response = await transport.send(post(server.url), Timeouts(10, 10, SHORT))
+        response = await transport.send(post(server.url), replace(PATIENT, idle=SHORT))
         with pytest.raises(ProviderError) as caught:
             await response.read(limit=LIMIT)
         assert caught.value.kind is FailureKind.TIMEOUT
@@ -81,7 +82,7 @@ async def test_body__silent__times_out(transport: Transport, pieces: list[bytes]
 
 async def test_body__still_coming_when_its_time_is_over__times_out(transport: Transport) -> None:
     async with raw_server(_silent_after(HEAD, b"hello")) as server:
-        response = await transport.send(post(server.url), Timeouts(10, 10, 10))
+        response = await transport.send(post(server.url), PATIENT)
         with pytest.raises(ProviderError) as caught:
             await response.read(limit=LIMIT, until=time.monotonic() - 1)
         assert caught.value.kind is FailureKind.TIMEOUT
@@ -94,10 +95,10 @@ async def test_body__longer_than_the_idle_timeout_but_never_silent__is_whole(tra
         await peer.send(b"HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n")
         for _ in range(12):
             await peer.send(b"x")
-            await asyncio.sleep(0.15)
+            await asyncio.sleep(0.3)
 
     async with raw_server(script) as server:
-        assert await fetch(transport, server.url, timeouts=Timeouts(10, 10, 1.5)) == b"x" * 12
+        assert await fetch(transport, server.url, timeouts=replace(PATIENT, idle=3)) == b"x" * 12
 
 
 async def test_read__cancelled_and_repeated__loses_nothing(transport: Transport) -> None:
@@ -120,7 +121,7 @@ async def test_read__cancelled_and_repeated__loses_nothing(transport: Transport)
 
 async def test_read__cancelled_again_and_again__still_times_out(transport: Transport) -> None:
     async with raw_server(_silent_after(HEAD)) as server:
-        response = await transport.send(post(server.url), Timeouts(10, 10, 0.2))
+        response = await transport.send(post(server.url), replace(PATIENT, idle=0.2))
         with pytest.raises(ProviderError) as caught:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 while True:
@@ -150,6 +151,6 @@ async def test_stream__closed_while_it_runs__hangs_up_at_once(transport: Transpo
 
 async def test_connection__after_many_phases__keeps_serving(transport: Transport) -> None:
     async with raw_server(answering(answer())) as server:
-        for first_byte in (10, 3, 5, 4, 10):
-            assert await fetch(transport, server.url, timeouts=Timeouts(10, first_byte, 3)) == b"hello"
+        for first_byte in (50, 30, 45, 40, 50):
+            assert await fetch(transport, server.url, timeouts=replace(PATIENT, first_byte=first_byte)) == b"hello"
         assert server.connections == 1
