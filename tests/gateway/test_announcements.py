@@ -25,10 +25,13 @@ def heard() -> Iterator[redis.client.PubSub]:
 
 
 def changes(channel: redis.client.PubSub) -> set[str]:
-    """All that was announced: publishing is over when the change is, so nothing has to be waited for."""
+    """All that was announced before now: publishing is over when the change is, and what is said next comes behind."""
+    with redis.Redis.from_url(settings.REDIS_URL) as client:
+        client.publish(CHANNEL, "now")
     found = set()
-    while (message := channel.get_message(timeout=0.2)) is not None:
+    while (message := channel.get_message(timeout=PATIENCE_SECONDS)) is not None and message["data"] != b"now":
         found.add(message["data"].decode())
+    assert message is not None
     return found
 
 

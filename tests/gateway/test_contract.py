@@ -10,12 +10,14 @@ from typing import Any
 import openai
 import pytest
 
-from gateway.contract.apart import CheckTooLongError, check_process
+from gateway.contract import apart
+from gateway.contract.apart import _REASON_SECONDS, CHECK_SECONDS, CheckTooLongError, check_process
 from gateway.contract.effort import is_quick
 from gateway.pipeline import contract
 from tests.fakes import scripted as play
 from tests.gateway.conftest import Scripted
 from tests.gateway.wire import body
+from tests.patience import PATIENCE_SECONDS
 
 SCHEMA = {
     "type": "object",
@@ -29,6 +31,13 @@ SCHEMA = {
 def no_process_left() -> Iterator[None]:
     yield
     check_process.close()
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check that ends is not given up, however busy the machine is."""
+    for name in ("CHECK_SECONDS", "_REASON_SECONDS", "_QUEUE_SECONDS", "_START_SECONDS"):
+        monkeypatch.setattr(apart, name, PATIENCE_SECONDS)
 
 
 HEADER = "x-output-contract-violation"
@@ -192,13 +201,16 @@ def test_schema__that_would_take_for_ever__ends_in_time_and_nobody_else_waits(sc
     assert gateway.post(asking({"$ref": "#/$defs/n", "$defs": {"n": {"pattern": "^a"}}})).status_code == 200
 
 
-def test_check__after_one_that_took_too_long__is_made() -> None:
-    with pytest.raises(CheckTooLongError):
-        problem_of(doubling(60), "5")
+def test_check__after_one_that_took_too_long__is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as impatient:
+        impatient.setattr(apart, "CHECK_SECONDS", CHECK_SECONDS)
+        with pytest.raises(CheckTooLongError):
+            problem_of(doubling(60), "5")
     assert problem_of({"pattern": "^a"}, '"b"') == "choices[0]: #/pattern fails"
 
 
-def test_violation__whose_place_takes_too_long_to_find__is_told_without() -> None:
+def test_violation__whose_place_takes_too_long_to_find__is_told_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apart, "_REASON_SECONDS", _REASON_SECONDS)
     assert str(problem_of(doubling(18), "5")).startswith("choices[0]: ")
 
 
@@ -250,7 +262,9 @@ def test_message__that_is_no_answer__violates_nothing(message: dict[str, Any]) -
 
 def test_large_answer__is_judged_like_a_small_one(scripted: Scripted) -> None:
     gateway, _ = scripted(play.answer(json.dumps({"name": "x" * (2 * contract._ON_LOOP_BYTES), "ages": ["old"]})))
-    assert gateway.post(asking()).headers[HEADER] == "true"
+    # A busy worker leaves one unchecked now and then.
+    answer = gateway.service.until(lambda: gateway.post(asking()), lambda given: HEADER in given.headers)
+    assert answer.headers[HEADER] == "true"
 
 
 def test_sdk__parses_what_keeps_to_the_schema(scripted: Scripted) -> None:

@@ -68,7 +68,7 @@ async def while_reading(database: Database, store: SnapshotStore, read: str, cha
     """Resolves the key, and makes and announces `change` between the read and its arrival."""
     database.pause(read)
     resolving = asyncio.ensure_future(store.resolve("hash"))
-    await asyncio.to_thread(database.has_read.wait, 5)
+    assert await asyncio.to_thread(database.has_read.wait, PATIENCE_SECONDS)
     change()
     announced = asyncio.ensure_future(store.refresh_project(PROJECT))
     await asyncio.sleep(0)

@@ -16,12 +16,13 @@ from rest_framework.test import APIClient
 from analytics.contracts import SpoolEntry
 from analytics.errors import AnalyticsUnavailableError
 from core.models import Project
-from gateway import usage
+from gateway import usage, views
 from gateway.limits import figures
 from gateway.limits.keys import Scope, requests_key, tokens_key
 from gateway.models import GatewaySettings
 from tests.factories.analytics import make_record, store
 from tests.factories.core import make_key, make_project
+from tests.patience import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
@@ -34,6 +35,20 @@ MINUTE = int(NOW.timestamp()) // 60
 def client() -> Iterator[redis.Redis]:
     with redis.Redis.from_url(configured.REDIS_URL) as client:
         yield client
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> datetime:
+    """When the API is asked, though a month may begin while a test runs."""
+    moment = datetime.now(UTC)
+    monkeypatch.setattr(views, "usage_of", lambda project, session: usage.usage_of(project, session, moment))
+    return moment
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Redis that is there is never taken for one that is away."""
+    monkeypatch.setattr(figures, "_SECONDS", PATIENCE_SECONDS)
 
 
 def make(**given: Any) -> Project:
@@ -135,20 +150,18 @@ def test_usage__of_a_project_without_limits__is_what_the_log_holds(spool: Path) 
 
 @pytest.mark.parametrize("fields", [{"unsure": 1}, {"run": "of another start"}])
 def test_spend__that_redis_is_not_certain_of__is_the_larger_one(
-    client: redis.Redis, spool: Path, fields: dict[str, Any]
+    client: redis.Redis, spool: Path, now: datetime, fields: dict[str, Any]
 ) -> None:
     project = make(monthly_budget_usd=Decimal(10))
-    now = datetime.now(UTC)
     month = now.strftime("%Y-%m")
     spent_in_log(spool, project, "3.5", at=now.replace(microsecond=0))
     for counted, expected in ((10**10, 3.5), (4 * 10**10, 4.0)):
         certain(client, Scope(str(project.pk), month=month), base=counted, **fields)
-        assert usage.usage_of(project.pk, "")["month"]["spent_usd"] == expected
+        assert usage.usage_of(project.pk, "", now)["month"]["spent_usd"] == expected
 
 
-def test_redis_away__the_log_is_asked(settings: Any, spool: Path) -> None:
+def test_redis_away__the_log_is_asked(settings: Any, spool: Path, now: datetime) -> None:
     project = make(monthly_budget_usd=Decimal(10), rate_limit_enabled=True, rate_limit_rpm=5, rate_limit_tpm=5)
-    now = datetime.now(UTC)
     spent_in_log(spool, project, "3.5", at=now, session="s")
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
 
@@ -159,7 +172,9 @@ def test_redis_away__the_log_is_asked(settings: Any, spool: Path) -> None:
     assert answer.json()["session"]["spent_usd"] == 3.5
 
 
-def test_log_away__what_redis_knows_is_told_as_uncertain(client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_away__what_redis_knows_is_told_as_uncertain(
+    client: redis.Redis, monkeypatch: pytest.MonkeyPatch, now: datetime
+) -> None:
     project = make(monthly_budget_usd=Decimal(10))
 
     def fail(*_: Any, **__: Any) -> Decimal:
@@ -169,15 +184,15 @@ def test_log_away__what_redis_knows_is_told_as_uncertain(client: redis.Redis, mo
     monkeypatch.setattr(usage, "list_usage", fail)
     assert api(project).get(PATH).status_code == 503
 
-    month = datetime.now(UTC).strftime("%Y-%m")
+    month = now.strftime("%Y-%m")
     certain(client, Scope(str(project.pk), month=month), base=2 * 10**10, unsure=1)
     found = api(project).get(PATH).json()["month"]
     assert (found["spent_usd"], found["is_certain"]) == (2.0, False)
 
 
-def test_usage__of_another_project__is_its_own(client: redis.Redis) -> None:
+def test_usage__of_another_project__is_its_own(client: redis.Redis, now: datetime) -> None:
     mine, other = make(monthly_budget_usd=Decimal(10)), make(monthly_budget_usd=Decimal(10))
-    month = datetime.now(UTC).strftime("%Y-%m")
+    month = now.strftime("%Y-%m")
     certain(client, Scope(str(other.pk), month=month), base=2 * 10**10)
     assert api(mine).get(PATH).json()["month"]["spent_usd"] == 0.0
     assert api(mine).get(PATH, {"project_id": str(other.pk)}).status_code == 403
