@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,9 +25,9 @@ from tests.agent.chat.playing import (
     running,
     says,
 )
-from tests.fakes.scripted import ROLE, chunk, endless, hang, stream
+from tests.fakes.scripted import DONE, ROLE, chunk, endless, hang
 from tests.fakes.upstream import Connection, Received
-from tests.gateway.service import Gateway, free_port
+from tests.gateway.service import Gateway, accepts, free_port
 from tests.gateway.spooled import spooled_entries
 from tests.patience import PATIENCE_SECONDS
 
@@ -42,7 +44,8 @@ def asked(gateway: Gateway, *, port: int | None = None, **body: Any) -> Iterator
 
 
 def read_until(connection: socket.socket, text: bytes, received: bytes = b"") -> bytes:
-    while text not in received:
+    """To the end of the event that holds the text."""
+    while b"\n\n" not in received.partition(text)[2]:
         piece = connection.recv(65536)
         assert piece, received
         received += piece
@@ -164,10 +167,10 @@ def test_agent__switched_off_between_steps__ends_with_error(played: Played) -> N
     assert len(script.received) == 1
 
 
-def started_worker(gateway: Gateway) -> tuple[int, Any]:
+def started_worker(gateway: Gateway, **options: Any) -> tuple[int, Any]:
     service = gateway.service
     port = free_port()
-    service.start_worker(port)
+    service.start_worker(port, **options)
     service.wait_until_serving(port)
     return port, service._children[-1]
 
@@ -207,14 +210,24 @@ def test_worker__stops__tells_the_client_and_keeps_what_was_said(played: Played)
 
 
 def test_worker__stops_while_the_agent_is_about_to_end__lets_it(played: Played) -> None:
-    pause = 0.5
-    gateway, _ = played(
-        stream(ROLE, chunk({"content": "Slow"}), pause, chunk({"content": " but whole"}), b"data: [DONE]\n\n")
-    )
-    port, worker = started_worker(gateway)
+    stopping = threading.Event()
+
+    async def slow(received: Received, connection: Connection) -> None:
+        await connection.start_stream()
+        for event in (ROLE, chunk({"content": "Slow"})):
+            await connection.send_chunk(event)
+        await asyncio.to_thread(stopping.wait, PATIENCE_SECONDS)
+        for event in (chunk({"content": " but whole"}), DONE):
+            await connection.send_chunk(event)
+        await connection.end_stream()
+
+    gateway, _ = played(slow)
+    port, worker = started_worker(gateway, graceful_seconds=int(PATIENCE_SECONDS))
     with asked(gateway, port=port) as connection:
         received = read_until(connection, b"Slow")
         worker.send_signal(signal.SIGTERM)
+        assert not gateway.service.until(lambda: accepts(port), lambda is_open: not is_open)
+        stopping.set()
         received = read_until(connection, b'"done"', received)
     worker.wait(PATIENCE_SECONDS)
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from typing import Any
 
 import pytest
 
+from gateway.sse import HEARTBEAT
 from tests.agent.chat.conftest import Played
-from tests.agent.chat.playing import agent, calls, chat, messages, says
+from tests.agent.chat.playing import PATH, agent, calls, chat, headers_of, messages, read_events, says
 from tests.fakes.scripted import ROLE, chunk, raw, status, stream
-from tests.fakes.upstream import Received
+from tests.fakes.upstream import Connection, Received
 from tests.patience import PATIENCE_SECONDS
 
 MANY = 40
@@ -324,19 +327,31 @@ def test_chat__answer_without_end__is_stopped(played: Played) -> None:
 
 
 def test_chat__silent_model__is_bridged_by_comments(played: Played) -> None:
-    gateway, _ = played(stream(1.2, ROLE, chunk({"content": "Late"}), chunk({}, "stop"), b"data: [DONE]\n\n"))
+    bridged = threading.Event()
 
-    told = chat(gateway)
+    async def silent(received: Received, connection: Connection) -> None:
+        await asyncio.to_thread(bridged.wait, PATIENCE_SECONDS)
+        await says("Late")(received, connection)
 
-    assert told.text == "Late"
-    assert told.comments > 0
+    gateway, _ = played(silent)
+    body, told = {"message": "What did we spend?"}, b""
+    url = gateway.service.base_url() + PATH
+    with gateway.service.client.stream("POST", url, json=body, headers=headers_of(gateway)) as response:
+        for piece in response.iter_bytes():
+            told += piece
+            if HEARTBEAT in told:
+                bridged.set()
+
+    assert read_events(told).text == "Late"
+    assert read_events(told).comments > 0
 
 
 def test_chat__no_text_of_it__is_in_the_log(played: Played) -> None:
     gateway, _ = played(says("A secret answer."))
 
-    chat(gateway, "My secret question", page_context={"page": "secret-page", "data": {"a": "secret-data"}})
+    told = chat(gateway, "My secret question", page_context={"page": "secret-page", "data": {"a": "secret-data"}})
 
-    log = gateway.service.log.read_text()
-    assert "chat.ended" in log
+    ended = f"chat.ended conversation_id={told.conversation_id}"
+    log = gateway.service.until(gateway.service.log.read_text, lambda text: ended in text)
+    assert ended in log
     assert "ecret" not in log

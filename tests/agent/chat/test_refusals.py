@@ -226,7 +226,7 @@ def test_chat__body_too_large__is_413(played: Played) -> None:
 
 def test_chat__body_never_comes__is_408(played: Played) -> None:
     gateway, _ = played(says("Hello."))
-    with socket.create_connection(("127.0.0.1", gateway.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=60) as connection:
         lines = [f"POST {PATH} HTTP/1.1", "host: localhost", "content-type: application/json", "content-length: 100"]
         lines += [f"{name}: {value}" for name, value in headers_of(gateway).items()]
         connection.sendall("\r\n".join([*lines, "", '{"message"']).encode())
