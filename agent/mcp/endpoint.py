@@ -41,10 +41,13 @@ _SECURITY = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 async def answer(scope: dict[str, Any], receive: Receive, send: Send) -> None:
     """An ASGI application."""
     reply = Reply(send, uuid.uuid4().hex)
-    watch = ClientWatch(receive, current_runtime().loop, settings.GATEWAY_BODY_SECONDS)
+    watch: ClientWatch | None = None
     with running():
         try:
-            client, body = await _admitted(scope, receive)
+            client = await _admitted(scope)
+            # From here on: what the admission takes is not the client's time.
+            watch = ClientWatch(receive, current_runtime().loop, settings.GATEWAY_BODY_SECONDS)
+            body = await read_body(receive, MCP_BODY_BYTES)
             watch.body_arrived()
             await _exchange({**scope, CLIENT: client, REQUEST_ID: reply.request_id}, body, _watched(send, reply, watch))
         except ClientGoneError:
@@ -56,15 +59,17 @@ async def answer(scope: dict[str, Any], receive: Receive, send: Send) -> None:
                 raise
             await refuse(reply, error, method=scope["method"])
         finally:
-            watch.stop()
+            if watch is not None:
+                watch.stop()
 
 
-async def _broken_off(reply: Reply, watch: ClientWatch, method: str) -> None:
+async def _broken_off(reply: Reply, watch: ClientWatch | None, method: str) -> None:
     """By a client that left, one whose body never came, or a worker that stops."""
-    watch.absorb()
-    if watch.disconnected:
+    if watch is not None:
+        watch.absorb()
+    if watch is not None and watch.disconnected:
         logger.info("mcp.client_left request_id=%s", reply.request_id)
-    elif watch.late:
+    elif watch is not None and watch.late:
         await refuse(reply, RequestTimeoutError("The request body did not arrive in time"), method=method)
     elif reply.started:
         raise asyncio.CancelledError
@@ -72,12 +77,11 @@ async def _broken_off(reply: Reply, watch: ClientWatch, method: str) -> None:
         await refuse(reply, ServiceUnavailableError(_RESTARTING), method=method)
 
 
-async def _admitted(scope: dict[str, Any], receive: Receive) -> tuple[Client, bytes]:
+async def _admitted(scope: dict[str, Any]) -> Client:
     if scope["method"] != "POST":
         # No stream to listen to and no session to end: nothing is ever sent unasked.
         raise MethodNotAllowed(scope["method"])
-    client = await in_thread(admit, scope)
-    return client, await read_body(receive, MCP_BODY_BYTES)
+    return await in_thread(admit, scope)
 
 
 async def _exchange(scope: dict[str, Any], body: bytes, send: Send) -> None:

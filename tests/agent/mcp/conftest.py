@@ -14,7 +14,7 @@ from tests.gateway.service import Gateway, GatewayService
 @pytest.fixture(scope="session")
 def service(clickhouse_engine: None) -> Iterator[GatewayService]:
     url = os.environ.get("CLICKHOUSE_URL") or (Path(os.environ["VAR_DIR"]) / "run" / "clickhouse.url").read_text()
-    with GatewayService(settings={"CLICKHOUSE_URL": url.strip()}) as running:
+    with GatewayService(settings={"CLICKHOUSE_URL": url.strip(), "GATEWAY_BODY_SECONDS": "8"}) as running:
         yield running
         log = running.log.read_text(errors="replace")
         assert "Traceback" not in log, log[-4000:]

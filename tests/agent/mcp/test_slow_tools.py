@@ -8,9 +8,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-
-import pytest
+from contextlib import closing, contextmanager
 
 from tests.agent.chat.playing import headers_of
 from tests.agent.chat.test_refusals import assert_refused
@@ -57,79 +55,66 @@ class Silence:
         self.hang_up()
 
 
-@pytest.fixture(scope="module")
-def silence() -> Iterator[Silence]:
-    made = Silence()
-    yield made
-    made.close()
+@contextmanager
+def hanging(*, seconds: str) -> Iterator[tuple[Gateway, Silence]]:
+    """On a service of its own: a call that nobody waits for any more still speaks to the store."""
+    with closing(Silence()) as silence:
+        settings = {"CLICKHOUSE_URL": silence.url, "AGENT_TOOL_SECONDS": seconds}
+        with GatewayService(workers=1, settings=settings) as service:
+            yield service.new_project(), silence
+            silence.hang_up()
+            log = service.log.read_text(errors="replace")
+            assert "Traceback" not in log, log[-4000:]
 
 
-@pytest.fixture(scope="module")
-def slow(silence: Silence) -> Iterator[GatewayService]:
-    settings = {"CLICKHOUSE_URL": silence.url, "AGENT_TOOL_SECONDS": "8"}
-    with GatewayService(workers=1, settings=settings) as running:
-        yield running
-        silence.hang_up()
-        log = running.log.read_text(errors="replace")
-        assert "Traceback" not in log, log[-4000:]
-
-
-@pytest.fixture
-def hanging(slow: GatewayService, silence: Silence) -> Iterator[Gateway]:
-    silence.silent = True
-    yield slow.new_project()
-    silence.hang_up()
+def until_called(gateway: Gateway, silence: Silence) -> None:
+    """The call has reached the store."""
+    assert gateway.service.until(lambda: silence.callers, bool)
 
 
 @contextmanager
 def left_alone(gateway: Gateway, silence: Silence) -> Iterator[socket.socket]:
     """A client whose call has reached the store."""
-    before = silence.callers
     body = json.dumps(call("list_sessions")).encode()
     lines = [f"POST {PATH} HTTP/1.1", "host: localhost", "content-type: application/json", "accept: application/json"]
     lines += [f"content-length: {len(body)}", *(f"{name}: {value}" for name, value in headers_of(gateway).items())]
     with socket.create_connection(("127.0.0.1", gateway.port)) as connection:
         connection.sendall("\r\n".join([*lines, "", ""]).encode() + body)
-        assert gateway.service.until(lambda: silence.callers, lambda seen: seen > before) > before
+        until_called(gateway, silence)
         yield connection
 
 
-async def test_call__that_hangs__ends_with_an_error(hanging: Gateway) -> None:
-    async with session(hanging) as client:
-        result = await client.call_tool("list_sessions", {})
+async def test_call__that_hangs__ends_with_an_error() -> None:
+    with hanging(seconds="8") as (gateway, _):
+        async with session(gateway) as client:
+            result = await client.call_tool("list_sessions", {})
 
-        assert error_code(result) == "tool_timeout"
-        assert content_of(await client.call_tool("get_project", {}))["id"] == hanging.project_id
-
-
-def test_client__that_leaves__is_let_go(hanging: Gateway, silence: Silence) -> None:
-    with left_alone(hanging, silence):
-        pass
-    log = hanging.service.until(hanging.service.log.read_text, lambda text: "mcp.client_left" in text)
-    assert "mcp.client_left" in log
-    silence.hang_up()
-
-    answer = send(hanging, call("get_project")).json()["result"]
-
-    assert answer["structuredContent"]["id"] == hanging.project_id
-    lines = [line for line in hanging.service.log.read_text().splitlines() if hanging.project_id in line]
-    assert any("tool=get_project" in line for line in lines)
-    assert not any("tool=list_sessions" in line for line in lines), log
+            assert error_code(result) == "tool_timeout"
+            assert content_of(await client.call_tool("get_project", {}))["id"] == gateway.project_id
 
 
-def test_worker__that_stops__sends_its_callers_on(silence: Silence) -> None:
-    silence.silent = True
-    with (
-        GatewayService(workers=1, settings={"CLICKHOUSE_URL": silence.url, "AGENT_TOOL_SECONDS": "120"}) as service,
-        ThreadPoolExecutor(1) as threads,
-    ):
-        gateway = service.new_project()
-        before = silence.callers
+def test_client__that_leaves__is_let_go() -> None:
+    with hanging(seconds="120") as (gateway, silence):
+        service = gateway.service
+        with left_alone(gateway, silence):
+            pass
+        log = service.until(service.log.read_text, lambda text: "mcp.client_left" in text)
+        assert "mcp.client_left" in log
+        silence.hang_up()
+
+        answer = send(gateway, call("get_project")).json()["result"]
+
+        assert answer["structuredContent"]["id"] == gateway.project_id
+        lines = [line for line in service.log.read_text().splitlines() if gateway.project_id in line]
+        assert any("tool=get_project" in line for line in lines)
+        assert not any("tool=list_sessions" in line for line in lines), log
+
+
+def test_worker__that_stops__sends_its_callers_on() -> None:
+    with hanging(seconds="120") as (gateway, silence), ThreadPoolExecutor(1) as threads:
         answer = threads.submit(send, gateway, call("list_sessions"))
-        assert service.until(lambda: silence.callers, lambda seen: seen > before) > before
+        until_called(gateway, silence)
 
-        service._children[0].send_signal(signal.SIGTERM)
+        gateway.service._children[0].send_signal(signal.SIGTERM)
 
         assert_refused(answer.result(4 * PATIENCE_SECONDS), 503, "service_unavailable")
-        silence.hang_up()
-        assert "Traceback" not in service.log.read_text()
