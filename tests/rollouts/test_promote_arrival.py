@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from tests.rollouts.conftest import Api, promoted
 
@@ -10,9 +10,10 @@ from tests.rollouts.conftest import Api, promoted
 def test_promote__arrived_before_the_last_one_moved__409_and_same_stage(api: Api) -> None:
     rollout_id = api.created()["id"]
     api.move(rollout_id, "start")
+    before = datetime.now(UTC)
     api.move(rollout_id, "promote")
 
-    status, answer = promoted(api, rollout_id, arrived_at=datetime.now(UTC) - timedelta(seconds=5))
+    status, answer = promoted(api, rollout_id, arrived_at=before)
 
     assert (status, answer["error"]["code"]) == (409, "rollout_moved")
     assert api.get(rollout_id)["current_stage"] == 2
