@@ -145,18 +145,25 @@ def test_dropped_parameter__is_named_in_the_warning_and_the_answer_comes(routed:
 
 
 def test_circuit__opened_by_one_worker__is_seen_by_the_other(routed: Routed) -> None:
-    gateway, scripts = routed({"fallback_order": ["groq"]}, openai=[play.status(500)], groq=[play.answer("well")])
+    gateway, _ = routed(
+        {"fallback_order": ["openai"], "retry_enabled": False},
+        anthropic=[play.status(500)],
+        openai=[play.answer("well")],
+    )
     here, there = gateway.service.ports
-    for _ in range(10):
-        assert gateway.post(body(), port=here).headers["x-svc-provider"] == "groq"
-    asked = len(scripts["openai"].received)
+    model = "anthropic/claude-sonnet-4-5"
 
-    def asks_openai_first(port: int) -> bool:
-        response = gateway.post(body(), port=port)
-        assert response.headers["x-svc-provider"] == "groq"
-        return gateway.record(response).attempts[0].error != "circuit_open"
+    def spared_here() -> bool:
+        response = gateway.post(body(model=model), port=here)
+        assert response.headers["x-svc-provider"] == "openai"
+        return gateway.record(response).attempts[0].error == "circuit_open"
 
-    assert not asks_openai_first(here)
-    assert not gateway.service.until(lambda: asks_openai_first(there), lambda asks: not asks)
-    # The requests until the other worker had heard, and perhaps the one probe that all workers share.
-    assert len(scripts["openai"].received) - asked < 20
+    def spared_there() -> bool:
+        """Asked for what anthropic cannot be asked at all: from that a worker learns nothing of it."""
+        # On a busy machine the circuit may have rested by now: a try that fails opens it for longer.
+        spared_here()
+        return gateway.post(body(model=model, n=2), port=there).status_code == 200
+
+    assert not any(spared_here() for _ in range(5))
+    assert gateway.service.until(spared_here, bool)
+    assert gateway.service.until(spared_there, bool)

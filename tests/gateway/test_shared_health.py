@@ -23,10 +23,10 @@ def pair() -> Iterator[GatewayService]:
 
 @pytest.fixture
 def project(pair: GatewayService, upstream: ScriptedServer) -> tuple[Gateway, Script, Script]:
-    """Provider openai wants to be left alone for a minute, provider groq answers."""
-    broken = upstream.play("health-broken", status(429, headers={"retry-after": "60"}))
+    """Provider anthropic wants to be left alone for ten minutes, provider openai answers."""
+    broken = upstream.play("health-broken", status(429, headers={"retry-after": "600"}))
     working = upstream.play("health-working", answer())
-    urls = {"openai": upstream.base_url("health-broken"), "groq": upstream.base_url("health-working")}
+    urls = {"anthropic": upstream.base_url("health-broken"), "openai": upstream.base_url("health-working")}
     return pair.new_project(base_urls=urls), broken, working
 
 
@@ -48,28 +48,30 @@ def test_circuit__opened_by_one_worker__spares_the_target_at_the_other(
 ) -> None:
     gateway, broken, working = project
     first, second = pair.ports
-    assert ask(gateway, first, "openai/gpt-4o").status_code == 503
+    assert ask(gateway, first, "anthropic/claude-sonnet-4-5").status_code == 503
 
-    # Workers tell each other within half a second.
-    found = pair.until(lambda: latencies(gateway, second)["openai"], lambda row: row["status"] == "down")
-    asked = len(broken.received)
-    answered = ask(gateway, second, "openai/gpt-4o", models=["groq/llama-3.3-70b"])
+    # A request that anthropic cannot be asked at all shows what a worker knows of it, and teaches it nothing.
+    answered = pair.until(
+        lambda: ask(gateway, second, "anthropic/claude-sonnet-4-5", models=["openai/gpt-4o"], n=2),
+        lambda response: response.status_code == 200,
+    )
 
-    assert found["models"][0]["circuit"] == "open"
     assert answered.status_code == 200
-    assert answered.headers["x-svc-provider"] == "groq"
-    assert len(broken.received) == asked
+    assert answered.headers["x-svc-provider"] == "openai"
+    assert len(broken.received) == 1
     assert len(working.received) == 1
+    found = pair.until(lambda: latencies(gateway, second)["anthropic"], lambda row: row["status"] == "down")
+    assert found["models"][0]["circuit"] == "open"
 
 
 def test_window__filled_by_both_workers__is_one(pair: GatewayService, project: tuple[Gateway, Script, Script]) -> None:
     gateway, _, working = project
     for port in pair.ports * 4:
-        assert ask(gateway, port, "groq/llama-3.3-70b").status_code == 200
+        assert ask(gateway, port, "openai/gpt-4o").status_code == 200
 
     for port in pair.ports:
-        ask_groq = partial(lambda port: latencies(gateway, port)["groq"], port)
-        found = pair.until(ask_groq, lambda row: row["samples"] >= 8)
+        row_at = partial(lambda port: latencies(gateway, port)["openai"], port)
+        found = pair.until(row_at, lambda row: row["samples"] >= 8)
         assert (found["samples"], found["status"], found["error_rate"]) == (8, "healthy", 0.0)
         assert 0 < found["p50_ms"] <= found["p95_ms"] <= found["p99_ms"]
     assert len(working.received) == 8
