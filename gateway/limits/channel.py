@@ -30,10 +30,13 @@ class Question:
 
     __slots__ = ("command", "script", "sent_at")
 
-    # Set by each kind by itself: two are made for every request.
-    script: Script
-    command: bytes
-    sent_at: float
+    def __init__(self, script: Script, command: bytes = b"") -> None:
+        self.script = script
+        self.command = command
+        self.sent_at = 0.0
+
+    def complete(self) -> None:
+        """Called when the question leaves: from now on `command` stands."""
 
     def answered(self, answer: Any) -> None:
         raise NotImplementedError
@@ -49,8 +52,7 @@ class Awaited(Question):
     __slots__ = ("answer",)
 
     def __init__(self, script: Script, command: bytes, loop: asyncio.AbstractEventLoop) -> None:
-        self.script = script
-        self.command = command
+        super().__init__(script, command)
         self.answer: asyncio.Future[Any] = loop.create_future()
 
     @override
@@ -77,7 +79,7 @@ class Channel(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._reader = hiredis.Reader(replyError=redis.ResponseError, notEnoughData=_MORE)
         self._waiting: deque[Question] = deque()
-        self._outbox: list[bytes] = []
+        self._outbox: list[Question] = []
         self._watch: asyncio.TimerHandle | None = None
         self._lost = False
         transport.set_protocol(self)
@@ -87,7 +89,7 @@ class Channel(asyncio.Protocol):
         self._waiting.append(question)
         if not self._outbox:
             self._loop.call_soon(self._flush)
-        self._outbox.append(question.command)
+        self._outbox.append(question)
         if self._watch is None:
             self._watch = self._loop.call_later(self._patience, self._look)
 
@@ -120,8 +122,11 @@ class Channel(asyncio.Protocol):
 
     def _flush(self) -> None:
         outbox, self._outbox = self._outbox, []
-        if not self._lost:
-            self._transport.write(b"".join(outbox))
+        if self._lost:
+            return
+        for question in outbox:
+            question.complete()
+        self._transport.write(b"".join([question.command for question in outbox]))
 
     def _failed(self, question: Question, error: redis.ResponseError) -> None:
         if str(error).startswith("NOSCRIPT"):

@@ -10,13 +10,13 @@ from time import time_ns
 from typing import Any
 
 import redis
-from typing_extensions import override
 
 from gateway.limits import scripts
-from gateway.limits.channel import Awaited, Question, RedisAwayError
+from gateway.limits.batch import Batch, Settled
+from gateway.limits.channel import RedisAwayError
 from gateway.limits.claims import Admission, Claim, Held
 from gateway.limits.connection import ScriptConnection
-from gateway.limits.keys import MINUTE_US, Scope, session_scope, tokens_key
+from gateway.limits.keys import MINUTE_US, Scope, session_scope
 from gateway.limits.local import Known, LastKnown, LocalLimits
 from gateway.limits.terms import Terms
 from gateway.snapshot.settings import LimitSettings
@@ -25,69 +25,8 @@ logger = logging.getLogger("gateway.limits")
 
 _ASK_ALONE_MS = 1000
 _REMEMBERED_PROJECTS = 4096
-_NOTHING_DOUBTED: tuple[Sequence[Any], Sequence[Any]] = ((), ())
 
 OnDoubt = Callable[[Scope, int], None]
-
-
-class _Asked(Awaited):
-    """An admission. What its answer says of the scopes is learnt in the order of the answers, whoever waits."""
-
-    __slots__ = ("_held", "_limiter", "month", "session")
-
-    def __init__(self, limiter: Limiter, held: Held) -> None:
-        known_of, claim, month, session = limiter._known.of, held.claim, held.terms.month, held.session
-        self._limiter = limiter
-        self._held = held
-        self.month = known_of(month) if month is not None else None
-        self.session = known_of(session) if session is not None else None
-        month_spent = self.month.spent if self.month is not None else 0
-        session_spent = self.session.spent if self.session is not None else 0
-        own = (held.name, claim.tokens, claim.cost, time_ns() // 1000, month_spent, session_spent)
-        self.script = scripts.ADMIT
-        self.command = held.terms.admission(session, own)
-        self.answer = limiter._loop.create_future()
-
-    @override
-    def answered(self, answer: Any) -> None:
-        held, learn = self._held, self._limiter._learn
-        _, _, _, month, session = answer
-        if month and self.month is not None:
-            learn(held.terms.month, self.month, month)
-        if session and self.session is not None:
-            learn(held.session, self.session, session)
-        if self.answer.done():
-            self._limiter._release(held, answer)
-        else:
-            self.answer.set_result(answer)
-
-
-class _Settled(Question):
-    """A settlement, for which nobody waits."""
-
-    __slots__ = ("_cost", "_held", "_limiter", "_tokens")
-
-    def __init__(self, limiter: Limiter, held: Held, tokens: int, cost: int) -> None:
-        claim, extra = held.claim, 0
-        if held.terms.counts_tokens:
-            extra = tokens - claim.tokens if held.name else tokens
-        own = (held.name, extra, cost, claim.arrived_us, time_ns() // 1000)
-        self.script = scripts.SETTLE
-        self.command = held.terms.settlement(held.session, own)
-        self._limiter = limiter
-        self._held = held
-        self._tokens = tokens
-        self._cost = cost
-
-    @override
-    def answered(self, answer: Any) -> None:
-        self._limiter._counted(self._held, self._cost, answer)
-
-    @override
-    def failed(self, error: RedisAwayError | redis.ResponseError) -> None:
-        if isinstance(error, redis.ResponseError):
-            self._limiter._note_refusal(error)
-        self._limiter._settle_alone(self._held, self._tokens, self._cost)
 
 
 class Limiter:
@@ -123,26 +62,27 @@ class Limiter:
         terms = self._terms_of(limits, claim)
         session = session_scope(claim.project, claim.session_id) if terms.counts_session and claim.session_id else None
         held = Held(claim, f"{claim.request_id}|{claim.cost}|{claim.arrived_us}", terms, session)
-        asked = _Asked(self, held)
         try:
-            self._redis.ask(asked)
-            refused_by, requests, tokens, *_ = await asked.answer
+            batch = self._batch_of(terms)
+        except RedisAwayError:
+            return self._local.admit(held)
+        asked = batch.admit(held)
+        try:
+            refused_by, requests, tokens = await asked
         except RedisAwayError:
             return self._local.admit(held)
         except redis.RedisError as error:
             self._note_refusal(error)
             return self._local.admit(held)
         except asyncio.CancelledError:
-            if asked.answer.done() and not asked.answer.cancelled() and asked.answer.exception() is None:
-                self._release(held, asked.answer.result())
+            if asked.done() and not asked.cancelled() and asked.exception() is None and not asked.result()[0]:
+                self.settle(held, 0, 0)
             raise
         self._refusing = False
         if refused_by:
             return Admission(refused_by.decode(), requests, tokens, None)
         self._held[held.name] = held
-        return Admission(
-            "", requests, tokens, held, asked.month is not None and asked.month.spent >= terms.month_budget
-        )
+        return Admission("", requests, tokens, held, batch.month_is_spent)
 
     def settle(self, held: Held, tokens: int, cost: int) -> None:
         """Puts what a request used (tokens, units of cost) in the place of what it had reserved. Does not wait."""
@@ -153,7 +93,7 @@ class Limiter:
         if terms.month is None and held.session is None and not terms.counts_tokens:
             return
         try:
-            self._redis.ask(_Settled(self, held, tokens, cost))
+            self._batch_of(terms).settle(held, tokens, cost)
         except RedisAwayError:
             self._settle_alone(held, tokens, cost)
 
@@ -162,7 +102,7 @@ class Limiter:
         worker is at it, or nothing is in doubt); and whether it is in doubt. Raises RedisAwayError."""
         arguments = [time_ns() // 1000, _ASK_ALONE_MS]
         since, standing = await self._redis.run(scripts.SINCE, [scope.spend, scope.held], arguments)
-        self._learn(scope, self._known.of(scope), standing, tell=False)
+        self.learn(scope, self._known.of(scope), standing, tell=False)
         _, _, unsure, _ = standing
         return (int(since) if since else None), bool(unsure)
 
@@ -171,25 +111,30 @@ class Limiter:
         for that. Raises RedisAwayError."""
         arguments = [since_us, spent, int(final), time_ns() // 1000]
         done, standing = await self._redis.run(scripts.RAISE, [scope.spend, scope.held], arguments)
-        self._learn(scope, self._known.of(scope), standing, tell=False)
+        self.learn(scope, self._known.of(scope), standing, tell=False)
         return bool(done)
 
-    def _counted(self, held: Held, cost: int, answer: Any) -> None:
-        """`answer` is the standing of month and session when the settlement has put one of them in doubt, else 0."""
-        month, session = answer or _NOTHING_DOUBTED
-        for scope, standing in ((held.terms.month, month), (held.session, session)):
-            if scope is None:
-                continue
-            known = self._known.of(scope)
-            if standing:
-                self._learn(scope, known, standing)
-            else:
-                known.spent += cost
+    def known_of(self, scope: Scope) -> Known:
+        return self._known.of(scope)
 
-    def _release(self, held: Held, answer: Sequence[Any]) -> None:
-        """It was admitted, and nobody is there any more to use what it reserved."""
-        if not answer[0]:
-            self.settle(held, 0, 0)
+    def learn(self, scope: Scope, known: Known, standing: Sequence[Any], *, tell: bool = True) -> None:
+        """What Redis said of a scope (scripts/spend.lua)."""
+        base, after, unsure, since = standing
+        spent = int(base) + int(after)
+        if not unsure:
+            known.spent = spent
+            known.doubted = b""
+            return
+        # A Redis that was lost knows less than this worker does.
+        known.spent = max(spent, known.spent)
+        if tell and known.doubted != since:
+            known.doubted = since
+            self._on_doubt(scope, int(since))
+
+    def settlement_failed(self, settled: Settled, error: RedisAwayError | redis.ResponseError) -> None:
+        if isinstance(error, redis.ResponseError):
+            self._note_refusal(error)
+        self._settle_alone(settled.held, settled.tokens, settled.cost)
 
     def _note_refusal(self, error: redis.RedisError) -> None:
         """Redis answers and does not do it: it is out of memory, or may not be written to."""
@@ -203,19 +148,6 @@ class Limiter:
         for scope in held.scopes():
             self._uncounted[scope] = None
 
-    def _learn(self, scope: Scope | None, known: Known, standing: Sequence[Any], *, tell: bool = True) -> None:
-        base, after, unsure, since = standing
-        spent = int(base) + int(after)
-        if not unsure:
-            known.spent = spent
-            known.doubted = b""
-            return
-        # A Redis that was lost knows less than this worker does.
-        known.spent = max(spent, known.spent)
-        if tell and scope is not None and known.doubted != since:
-            known.doubted = since
-            self._on_doubt(scope, int(since))
-
     def _terms_of(self, limits: LimitSettings, claim: Claim) -> Terms:
         found = self._terms.get(claim.project)
         minute, run_id = claim.arrived_us // MINUTE_US, self._redis.run_id
@@ -226,22 +158,28 @@ class Limiter:
             self._terms[claim.project] = found
         return found
 
+    def _batch_of(self, terms: Terms) -> Batch:
+        """The one that has not left yet. Raises RedisAwayError."""
+        batch = terms.batch
+        if batch is None:
+            batch = Batch(terms, self, self._loop)
+            self._redis.ask(batch)
+            terms.batch = batch
+        return batch
+
     def _returned(self) -> None:
         self._local.forget()
         uncounted, self._uncounted = self._uncounted, {}
         now_us = time_ns() // 1000
         for scope in uncounted:
-            is_month = int(bool(scope.month))
-            keys = [tokens_key(scope.project, 0), scope.spend, scope.held, scope.spend, scope.held]
-            answer = self._redis.run(scripts.SETTLE, keys, [is_month, 1 - is_month, "", 0, 0, 0, now_us])
+            answer = self._redis.run(scripts.DOUBT, [scope.spend], [now_us])
             answer.add_done_callback(partial(self._doubted, scope))
 
     def _doubted(self, scope: Scope, answer: asyncio.Future[Any]) -> None:
         if answer.cancelled() or answer.exception() is not None:
             self._uncounted[scope] = None
         else:
-            month, session = answer.result()
-            self._learn(scope, self._known.of(scope), month or session)
+            self.learn(scope, self._known.of(scope), answer.result())
 
     async def _renew(self) -> None:
         """Most requests end long before their reservation does."""

@@ -37,15 +37,15 @@ class Script:
         return command.replace(self._named, self._full, 1)
 
 
-def _load(name: str) -> Script:
-    text = (_FOLDER / "spend.lua").read_bytes() + (_FOLDER / f"{name}.lua").read_bytes()
+def _load(*names: str) -> Script:
+    text = b"".join((_FOLDER / f"{name}.lua").read_bytes() for name in ("spend", *names))
     # What Redis calls it (EVALSHA), not a signature.
     sha = hashlib.sha1(text, usedforsecurity=False).hexdigest()
     return Script(text, packed(("EVALSHA", sha)), packed(("EVAL", text)))
 
 
-ADMIT = _load("admit")
-SETTLE = _load("settle")
+BATCH = _load("terms", "admit", "settle", "batch")
+DOUBT = _load("doubt")
 RAISE = _load("raise")
 RENEW = _load("renew")
 SINCE = _load("since")

@@ -1,72 +1,69 @@
 -- Admits a request within all limits of its project, or refuses it and counts nothing.
---
--- KEYS: requests of the minute, tokens of the minute, spend and held of the month, spend and held of the session.
--- ARGV: 1 requests limit, 2 tokens limit, 3 month's budget, 4 whether it refuses (1), 5 session's budget, 6 lease in
---       milliseconds, 7 which start of Redis this is, 8 when the limits were set, in microseconds, 9 reservation,
---       10 tokens, 11 cost, 12 now in microseconds, 13 and 14 what the worker last knew of the month's and the session's
---       spend. Limits and budgets that do not exist are ''.
--- Returns the name of the limit that refuses or '', requests and tokens of the minute with this one,
--- and the standing (spend.lua) of the month and of the session.
 
 -- Microseconds after which the request log is asked again about a scope of which nothing is in doubt.
 local RECHECK = 3600000000
 
-local requests, tokens = 0, 0
-if ARGV[1] ~= '' then
-    requests = tonumber(whole(redis.call('GET', KEYS[1])))
-    if requests + 1 > tonumber(ARGV[1]) then return {'requests', requests, false, {}, {}} end
-end
-if ARGV[2] ~= '' then
-    tokens = tonumber(whole(redis.call('GET', KEYS[2])))
-    if tokens + tonumber(ARGV[10]) > tonumber(ARGV[2]) then return {'tokens', requests, tokens, {}, {}} end
+-- What the minute's counter holds, or false where it is not limited.
+local function in_minute(limit, key)
+    return limit ~= '' and tonumber(whole(redis.call('GET', key)))
 end
 
-local now, cost = tonumber(ARGV[12]), tonumber(ARGV[11])
-local function refuses(spend, held, budget, known, ttl_seconds)
-    local found = look(spend)
-    local stale = not found[4]
+-- Before the first admission of a batch: puts in doubt what may not be known, and lets go what nobody renews.
+local function freshen(scope)
+    local found = redis.call('HMGET', scope.spend, 'unsure', 'since', 'run', 'set')
+    local stale = not found[2]
         -- Redis was started again, or another took its place: it may have forgotten what came last.
-        or found[6] ~= ARGV[7]
+        or found[3] ~= RUN
         -- The budget may not have been counted before.
-        or tonumber(whole(found[7])) < tonumber(ARGV[8])
-        or not found[3] and now - tonumber(found[4]) > RECHECK
+        or tonumber(whole(found[4])) < tonumber(SET_AT)
+        or not found[1] and tonumber(NOW) - tonumber(found[2]) > RECHECK
     if stale then
-        doubt(spend, ARGV[12])
-        redis.call('HSET', spend, 'run', ARGV[7], 'set', larger(whole(found[7]), ARGV[8]))
+        doubt(scope.spend, NOW)
+        redis.call('HSET', scope.spend, 'run', RUN, 'set', larger(whole(found[4]), SET_AT))
     end
-    redis.call('EXPIRE', spend, ttl_seconds)
-    if lapse(spend, held, ARGV[12]) or stale then found = look(spend) end
-    local spent = math.max(tonumber(whole(found[1])) + tonumber(whole(found[2])), tonumber(known))
-    return spent + tonumber(whole(found[5])) + cost > tonumber(budget), told(found)
+    redis.call('EXPIRE', scope.spend, scope.ttl)
+    lapse(scope.spend, scope.held, NOW)
+    scope.fresh = true
 end
 
-local full
-local month, session = {}, {}
-if ARGV[3] ~= '' then
-    full, month = refuses(KEYS[3], KEYS[4], ARGV[3], ARGV[13], 3456000)
-    if full and ARGV[4] == '1' then return {'month', requests, tokens, month, {}} end
-end
-if ARGV[5] ~= '' then
-    full, session = refuses(KEYS[5], KEYS[6], ARGV[5], ARGV[14], 2592000)
-    if full then return {'session', requests, tokens, {}, session} end
+local function is_full(scope, cost)
+    if not scope.fresh then freshen(scope) end
+    local found = redis.call('HMGET', scope.spend, 'base', 'after', 'reserved')
+    local spent = math.max(tonumber(whole(found[1])) + tonumber(whole(found[2])), tonumber(scope.known))
+    return spent + tonumber(whole(found[3])) + tonumber(cost) > tonumber(scope.budget)
 end
 
-local function reserve(spend, held, ttl_seconds)
-    redis.call('ZADD', held, clock_ms() + tonumber(ARGV[6]), ARGV[9])
-    redis.call('EXPIRE', held, ttl_seconds)
-    if ARGV[11] ~= '0' then redis.call('HINCRBY', spend, 'reserved', ARGV[11]) end
+local function reserve(scope, name, cost)
+    redis.call('ZADD', scope.held, clock_ms() + tonumber(LEASE), name)
+    if not scope.kept then
+        redis.call('EXPIRE', scope.held, scope.ttl)
+        scope.kept = true
+    end
+    if cost ~= '0' then redis.call('HINCRBY', scope.spend, 'reserved', cost) end
 end
 
-if ARGV[1] ~= '' then
-    requests = redis.call('INCR', KEYS[1])
-    if requests == 1 then redis.call('EXPIRE', KEYS[1], 120) end
+-- Returns the name of the limit that refuses or '', and requests and tokens of the minute with this one.
+local function admit(session, name, wanted)
+    local requests = in_minute(REQUESTS_LIMIT, REQUESTS)
+    if requests and requests + 1 > tonumber(REQUESTS_LIMIT) then return {'requests', requests, false} end
+    local tokens = in_minute(TOKENS_LIMIT, TOKENS)
+    if tokens and tokens + tonumber(wanted) > tonumber(TOKENS_LIMIT) then return {'tokens', requests or 0, tokens} end
+
+    local cost = amount(name)
+    if month and is_full(month, cost) and HARD_STOP == '1' then return {'month', requests or 0, tokens or 0} end
+    if session and is_full(session, cost) then return {'session', requests or 0, tokens or 0} end
+
+    if requests then
+        requests = redis.call('INCR', REQUESTS)
+        if requests == 1 then redis.call('EXPIRE', REQUESTS, 120) end
+    end
+    if tokens then
+        local before = tokens
+        tokens = redis.call('INCRBY', TOKENS, wanted)
+        -- Also where it stood at 0: that may be a key that has just been made.
+        if before == 0 then redis.call('EXPIRE', TOKENS, 7200) end
+    end
+    if month then reserve(month, name, cost) end
+    if session then reserve(session, name, cost) end
+    return {'', requests or 0, tokens or 0}
 end
-if ARGV[2] ~= '' then
-    local before = tokens
-    tokens = redis.call('INCRBY', KEYS[2], ARGV[10])
-    -- Also where it stood at 0: that may be a key that has just been made.
-    if before == 0 then redis.call('EXPIRE', KEYS[2], 7200) end
-end
-if ARGV[3] ~= '' then reserve(KEYS[3], KEYS[4], 3456000) end
-if ARGV[5] ~= '' then reserve(KEYS[5], KEYS[6], 2592000) end
-return {'', requests, tokens, month, session}

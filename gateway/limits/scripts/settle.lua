@@ -1,36 +1,35 @@
 -- Puts what a request cost in the place of what was reserved for it.
---
--- KEYS: tokens of the request's minute, spend and held of the month, spend and held of the session.
--- ARGV: 1 and 2 whether month and session are counted (1), 3 reservation ('' when Redis was away at admission), 4 tokens
---       to add to the minute, 5 cost, 6 when the request arrived and 7 now, in microseconds.
--- Returns the standing (spend.lua) of the month and of the session, empty but for one that this has put in doubt; 0 when
--- both are empty.
-if ARGV[4] ~= '0' and redis.call('EXISTS', KEYS[1]) == 1 then
-    if redis.call('INCRBY', KEYS[1], ARGV[4]) < 0 then
-        -- It was admitted by a Redis that has been lost since.
-        redis.call('SET', KEYS[1], '0', 'KEEPTTL')
-    end
-end
 
-local function settle(spend, held)
-    if ARGV[3] ~= '' and redis.call('ZREM', held, ARGV[3]) == 1 then
-        unreserve(spend, ARGV[3])
-        local found = redis.call('HMGET', spend, 'since', 'last')
-        if tonumber(ARGV[6]) < tonumber(whole(found[1])) then
-            redis.call('HINCRBY', spend, 'base', ARGV[5])
+-- Returns whether it was counted; if not, it has put the scope in doubt.
+local function counts(scope, name, cost)
+    if redis.call('ZREM', scope.held, name) == 1 then
+        unreserve(scope.spend, name)
+        local found = redis.call('HMGET', scope.spend, 'since', 'last')
+        local arrived = arrival(name)
+        if arrived < tonumber(whole(found[1])) then
+            redis.call('HINCRBY', scope.spend, 'base', cost)
         else
-            redis.call('HINCRBY', spend, 'after', ARGV[5])
-            if tonumber(ARGV[6]) > tonumber(whole(found[2])) then redis.call('HSET', spend, 'last', ARGV[6]) end
+            redis.call('HINCRBY', scope.spend, 'after', cost)
+            if arrived > tonumber(whole(found[2])) then redis.call('HSET', scope.spend, 'last', text_of(arrived)) end
         end
-        return nil
+        return true
     end
     -- Counting it here as well could count it twice: the request log has it, or will have it in a moment.
-    doubt(spend, ARGV[7], ARGV[6])
-    redis.call('EXPIRE', spend, 2592000)
-    return standing(spend)
+    doubt(scope.spend, NOW, arrival(name))
+    redis.call('EXPIRE', scope.spend, 2592000)
+    return false
 end
 
-local month = ARGV[1] == '1' and settle(KEYS[2], KEYS[3])
-local session = ARGV[2] == '1' and settle(KEYS[4], KEYS[5])
-if not month and not session then return 0 end
-return {month or {}, session or {}}
+-- `extra`: tokens to add to the minute. Returns 0 when it was counted, else 1 for the month, 2 for the session, or both.
+local function settle(session, name, extra, cost)
+    if extra ~= '0' and redis.call('EXISTS', TOKENS) == 1 then
+        if redis.call('INCRBY', TOKENS, extra) < 0 then
+            -- It was admitted by a Redis that has been lost since.
+            redis.call('SET', TOKENS, '0', 'KEEPTTL')
+        end
+    end
+    local doubted = 0
+    if month and not counts(month, name, cost) then doubted = 1 end
+    if session and not counts(session, name, cost) then doubted = doubted + 2 end
+    return doubted
+end

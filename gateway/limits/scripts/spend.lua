@@ -45,12 +45,14 @@ end
 -- Of a reservation `<request>|<amount>|<arrival>`.
 local function arrival(name) return tonumber(string.match(name, '|(%d+)$')) end
 
+local function amount(name) return string.match(name, '^[^|]*|(%d+)|') end
+
 local function unreserve(spend, name)
-    local amount = string.match(name, '^[^|]*|(%d+)|')
-    if amount ~= '0' then redis.call('HINCRBY', spend, 'reserved', '-' .. amount) end
+    local reserved = amount(name)
+    if reserved ~= '0' then redis.call('HINCRBY', spend, 'reserved', '-' .. reserved) end
 end
 
--- Reservations whose worker has not said for long that it still needs them. Returns whether there were any.
+-- Reservations whose worker has not said for long that it still needs them.
 local function lapse(spend, held, now_us)
     local late = redis.call('ZRANGEBYSCORE', held, '-inf', clock_ms(), 'LIMIT', 0, 100)
     local latest = 0
@@ -60,17 +62,10 @@ local function lapse(spend, held, now_us)
         latest = math.max(latest, arrival(name))
     end
     if #late > 0 then doubt(spend, now_us, latest) end
-    return #late > 0
 end
 
--- Of a scope's hash: 1 base, 2 after, 3 unsure, 4 since, 5 reserved, 6 run, 7 set.
-local function look(spend)
-    return redis.call('HMGET', spend, 'base', 'after', 'unsure', 'since', 'reserved', 'run', 'set')
-end
-
--- What a worker is told of it: base, after, unsure, since.
-local function told(found)
+-- What a worker is told of a scope: base, after, unsure, since.
+local function standing(spend)
+    local found = redis.call('HMGET', spend, 'base', 'after', 'unsure', 'since')
     return {whole(found[1]), whole(found[2]), found[3] and 1 or 0, whole(found[4])}
 end
-
-local function standing(spend) return told(look(spend)) end

@@ -171,6 +171,28 @@ async def test_session__without_an_id__is_not_counted(own_redis: OwnRedis) -> No
         ]
 
 
+async def test_requests_of_one_turn__are_one_command__each_in_its_session(own_redis: OwnRedis) -> None:
+    async with worker(own_redis, requests_per_minute=100, session_budget_usd=Decimal(3)) as one:
+        await one.ask()
+        before: Any = own_redis.client.info("commandstats")
+        answers = await asyncio.gather(*[one.ask(cost=2 * DOLLAR, session=session) for session in ("a", "b", "a", "")])
+        after: Any = own_redis.client.info("commandstats")
+
+        assert [answer.refused_by for answer in answers] == ["", "", "session", ""]
+        assert [answer.requests for answer in answers] == [2, 3, 3, 4]
+        assert after["cmdstat_evalsha"]["calls"] - before["cmdstat_evalsha"]["calls"] == 1
+        for answer in answers[:2]:
+            one.limiter.settle(answer.held, 0, DOLLAR)
+        again = await asyncio.gather(*[one.ask(cost=2 * DOLLAR, session=session) for session in "ab"])
+        assert [answer.refused_by for answer in again] == ["", ""]
+
+
+async def test_more_requests_than_a_command_takes__are_all_answered(own_redis: OwnRedis) -> None:
+    async with worker(own_redis, requests_per_minute=500) as one:
+        answers = await asyncio.gather(*[one.ask() for _ in range(600)])
+        assert [answer.requests for answer in answers if not answer.refused_by] == list(range(1, 501))
+
+
 async def test_lease__of_a_request_under_way__is_renewed(own_redis: OwnRedis) -> None:
     async with worker(own_redis, lease=2.0, monthly_budget_usd=Decimal(10)) as one:
         first = await one.ask(cost=5)

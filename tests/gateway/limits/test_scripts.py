@@ -7,6 +7,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 import pytest
+import redis
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -46,6 +47,9 @@ class Terms:
     hard: int = 1
 
 
+COUNTED = Terms(month=2**62, session=2**62)
+
+
 def admit(
     own: OwnRedis,
     terms: Terms,
@@ -59,12 +63,24 @@ def admit(
     run: str = "run-1",
     set_at: int = 0,
 ) -> Any:
+    asked = (f"{name}|{cost}|{at}", tokens, "")
+    answer, *standings = batch(own, terms, asked, now=now or at, known=known, run=run, set_at=set_at)
+    return [*answer, *standings]
+
+
+def settle(own: OwnRedis, name: str, *, terms: Terms = COUNTED, tokens: int = 0, cost: int = 0, now: int = NOW) -> Any:
+    return batch(own, terms, (name, tokens, cost), now=now)
+
+
+def batch(
+    own: OwnRedis, terms: Terms, *asked: tuple[Any, ...], now: int, known: int = 0, run: str = "run-1", set_at: int = 0
+) -> list[Any]:
+    """The answers to each, and the standings of month and session."""
     limits = (terms.requests, terms.tokens, terms.month, terms.hard, terms.session, LEASE_MS, run, set_at)
-    return own.run(scripts.ADMIT, KEYS, *limits, f"{name}|{cost}|{at}", tokens, cost, now or at, known, known)
-
-
-def settle(own: OwnRedis, name: str, *, tokens: int = 0, cost: int = 0, at: int = NOW, now: int = NOW) -> Any:
-    return own.run(scripts.SETTLE, KEYS[1:], 1, 1, name, tokens, cost, at, now)
+    keys, in_session, spends = (KEYS, 1, [known, known]) if terms.session != "" else (KEYS[:4], 0, [known])
+    words = [word for each in asked for word in (in_session, *each)]
+    answers, month, *session = own.run(scripts.BATCH, keys, *limits, now, *spends, *words)
+    return [*answers, month, *(session or [[]])]
 
 
 def raise_to(own: OwnRedis, scope: Scope, since: int, spent: int, *, final: int = 0) -> Any:
@@ -138,10 +154,8 @@ class Limits(RuleBasedStateMachine):
     def end(self, data: st.DataObject, tokens: int, cost: int) -> None:
         name = data.draw(st.sampled_from(sorted(self.model.held)))
         reserved, _ = self.model.held.pop(name)
-        flags = [int(self.terms.month != ""), int(self.terms.session != "")]
         extra = tokens - reserved if self.terms.tokens != "" else 0
-        at = int(name.rpartition("|")[2])
-        self.own.run(scripts.SETTLE, KEYS[1:], *flags, name, extra, cost, at, NOW + 1000)
+        settle(self.own, name, terms=self.terms, tokens=extra, cost=cost, now=NOW + 1000)
         self.model.tokens += tokens - reserved
         self.model.month += cost
         self.model.session += cost
@@ -191,16 +205,53 @@ def test_admission__says_what_is_used(own_redis: OwnRedis) -> None:
     assert spent(own_redis, MONTH) == spent(own_redis, SESSION) == (0, 13)
 
 
-def test_settlement__of_what_was_reserved__needs_no_answer(own_redis: OwnRedis) -> None:
+def test_settlement__of_what_was_reserved__is_counted(own_redis: OwnRedis) -> None:
     admit(own_redis, Terms(month=100, session=50), "a", cost=6)
-    assert settle(own_redis, f"a|6|{NOW}", cost=4) == 0
+    assert settle(own_redis, f"a|6|{NOW}", cost=4)[0] == 0
     assert spent(own_redis, MONTH) == spent(own_redis, SESSION) == (4, 0)
 
 
 def test_settlement__that_one_scope_does_not_know__tells_of_that_one(own_redis: OwnRedis) -> None:
     admit(own_redis, Terms(month=100), "a", cost=6)
-    assert settle(own_redis, f"a|6|{NOW}", cost=4, now=NOW + 7) == [[], [b"0", b"0", 1, str(NOW + 7).encode()]]
+    told = settle(own_redis, f"a|6|{NOW}", cost=4, now=NOW + 7)
+    assert told == [2, [b"0", b"4", 1, str(NOW).encode()], [b"0", b"0", 1, str(NOW + 7).encode()]]
     assert (spent(own_redis, MONTH), spent(own_redis, SESSION)) == ((4, 0), (0, 0))
+
+
+def test_batch__answers_each_in_the_order_in_which_they_ask(own_redis: OwnRedis) -> None:
+    terms = Terms(requests=3, tokens=100, month=10, session=10)
+    held = f"a|6|{NOW}"
+    answers = batch(
+        own_redis,
+        terms,
+        (held, 10, ""),
+        (f"b|5|{NOW}", 10, ""),  # beyond the budgets
+        (held, -3, 2),
+        (f"c|5|{NOW}", 94, ""),  # beyond the tokens
+        (f"d|8|{NOW}", 93, ""),
+        (f"e|0|{NOW}", 0, ""),
+        (f"f|0|{NOW}", 0, ""),
+        now=NOW,
+    )
+    assert answers[:-2] == [
+        [b"", 1, 10],
+        [b"month", 1, 10],
+        0,
+        [b"tokens", 1, 7],
+        [b"", 2, 100],
+        [b"", 3, 100],
+        [b"requests", 3, None],
+    ]
+    assert spent(own_redis, MONTH) == spent(own_redis, SESSION) == (2, 8)
+
+
+def test_batch__of_which_one_fails__answers_the_others(own_redis: OwnRedis) -> None:
+    terms, held = Terms(requests=10, tokens=100, month=100), f"a|1|{NOW}"
+    asked = [(held, 1, ""), (f"b|5|{NOW}", 1, ""), (held, 0, "no amount"), (f"c|2|{NOW}", 1, "")]
+    first, second, failed, last, *_ = batch(own_redis, terms, *asked, now=NOW)
+    assert (first, second, last) == ([b"", 1, 1], [b"", 2, 2], [b"", 3, 3])
+    assert spent(own_redis, MONTH) == (0, 7)
+    assert isinstance(failed, redis.ResponseError)
 
 
 def test_counters_of_a_minute__do_not_outlive_it_for_long(own_redis: OwnRedis) -> None:
@@ -267,10 +318,10 @@ def test_raise__while_an_earlier_request_is_under_way__waits(own_redis: OwnRedis
     begin(own_redis)
     admit(own_redis, Terms(month=1000), "early", cost=4, at=NOW + 10)
     lost = NOW + 20
-    settle(own_redis, "nobody's", at=NOW, now=lost)  # a settlement without reservation: from here on the log decides
+    settle(own_redis, f"nobody's|0|{NOW}", now=lost)  # a settlement without reservation: from here on the log decides
     assert raise_to(own_redis, MONTH, lost, 99)[0] == 0
 
-    settle(own_redis, f"early|4|{NOW + 10}", cost=5, at=NOW + 10)
+    settle(own_redis, f"early|4|{NOW + 10}", cost=5)
 
     assert spent(own_redis, MONTH)[0] == 8
     assert raise_to(own_redis, MONTH, lost, 99)[0] == 1
@@ -279,15 +330,15 @@ def test_raise__while_an_earlier_request_is_under_way__waits(own_redis: OwnRedis
 
 def test_raise__about_another_time__is_refused(own_redis: OwnRedis) -> None:
     since = begin(own_redis)
-    settle(own_redis, "nobody's", now=since + 5)
+    settle(own_redis, f"nobody's|0|{NOW}", now=since + 5)
     assert raise_to(own_redis, MONTH, since, 1000)[0] == 0
 
 
 def test_settlement__without_its_reservation__is_left_to_the_log(own_redis: OwnRedis) -> None:
     begin(own_redis)
-    month, session = settle(own_redis, f"unknown|5|{NOW + 1}", cost=50, at=NOW + 1, now=NOW + 9)
+    doubted, month, session = settle(own_redis, f"unknown|5|{NOW + 1}", cost=50, now=NOW + 9)
     since = str(NOW + 9).encode()
-    assert (month, session) == ([b"3", b"0", 1, since], [b"0", b"0", 1, since])
+    assert (doubted, month, session) == (3, [b"3", b"0", 1, since], [b"0", b"0", 1, since])
 
 
 def test_reservation__nobody_renews__lapses_and_leaves_a_doubt(own_redis: OwnRedis) -> None:
@@ -349,7 +400,7 @@ def test_limits__of_an_older_setting__do_not_doubt_again(own_redis: OwnRedis) ->
 def test_doubt__never_leaves_a_later_request_in_what_the_log_is_asked_about(own_redis: OwnRedis) -> None:
     certain(own_redis)
     admit(own_redis, Terms(month=1000), "ahead", cost=1, at=NOW + 500, now=NOW + 1)
-    settle(own_redis, f"ahead|1|{NOW + 500}", cost=7, at=NOW + 500)
+    settle(own_redis, f"ahead|1|{NOW + 500}", cost=7)
     admit(own_redis, Terms(month=1000), "dead", cost=1, at=NOW + 600, now=NOW + 2)
     own_redis.client.zadd(MONTH.held, {f"dead|1|{NOW + 600}": 1})
 
@@ -357,7 +408,7 @@ def test_doubt__never_leaves_a_later_request_in_what_the_log_is_asked_about(own_
 
     assert answer[3] == [b"10", b"0", 1, str(NOW + 601).encode()]
     assert spent(own_redis, MONTH) == (10, 1)
-    settle(own_redis, f"slow|1|{NOW + 3}", cost=2, at=NOW + 3)
+    settle(own_redis, f"slow|1|{NOW + 3}", cost=2)
     raise_to(own_redis, MONTH, NOW + 601, 3 + 7 + 5 + 2, final=1)
     assert spent(own_redis, MONTH) == (17, 0)
 
