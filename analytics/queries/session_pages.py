@@ -23,6 +23,10 @@ _FIRST_DAY = date(1970, 1, 1)
 # A page of so many sessions from the top is looked for in these days first: yesterday and today.
 _SHALLOW = 1000
 _NEWEST_DAYS = timedelta(days=1)
+# A deeper one in as many days as hold it by the rows of the week before, and somewhat more; not in the whole past.
+_WEEK = timedelta(days=7)
+_SOMEWHAT_MORE = 1.15
+_MOST_DAYS = 400
 # To look up each of a hundred thousand hashes in the index of every granule takes longer than to read them all.
 _WITHOUT_INDEXES = {"use_skip_indexes": 0}
 _MOST_LOOKED_UP = 2000
@@ -139,6 +143,15 @@ UNION ALL
 SELECT s.session_hash, s.ended_at FROM session_days AS s
 WHERE s.project_id = {{project:UUID}} AND {later} AND s.session_hash IN {went_on}
 """
+# Those with rows after the day the range ends on: they come before all others.
+_AFTER_RANGE = """
+SELECT s.session_hash AS session_hash, s.ended_at AS ended_at FROM session_days AS s
+PREWHERE s.project_id = {project:UUID} AND s.day > {end_day:Date} AND s.session_hash IN {went_on:Array(UInt64)}
+"""
+_OF_WEEK = """
+SELECT count() AS count FROM session_days AS s
+WHERE s.project_id = {project:UUID} AND s.day >= {first:Date} AND s.day < {until:Date}
+"""
 _HASHES = "SELECT s.session_hash FROM session_days AS s WHERE {where}"
 # One pass for the page and the number of all.
 _GROUPED = """
@@ -179,20 +192,34 @@ def find_page(project_id: UUID, wanted: SessionFilter, *, limit: int, offset: in
     return _read_back(conditions, extent, limit, offset)
 
 
-def is_of_newest(wanted: SessionFilter, *, limit: int, offset: int) -> bool:
-    """Whether the newest days are likely to hold the page."""
-    others = wanted.user_id or wanted.name_pattern or wanted.end or settings.SESSION_LISTING_DELAY_MINUTES
-    return not others and offset + limit <= _SHALLOW
+def is_of_newest(wanted: SessionFilter) -> bool:
+    """Whether days until today are likely to hold the page, and how many of them can be told beforehand."""
+    return not (wanted.user_id or wanted.name_pattern or wanted.end or settings.SESSION_LISTING_DELAY_MINUTES)
 
 
 def find_newest(project_id: UUID, wanted: SessionFilter, *, limit: int, offset: int) -> Sequence[int]:
     """The page, for a filter that `is_of_newest`: all of it or nothing. This need not wait for the count."""
+    since = _newest_days(project_id, offset + limit)
+    if since is None:
+        return []
     conditions = conditions_of(project_id, wanted)
-    since = datetime.now(UTC).date() - _NEWEST_DAYS
     params = {**conditions.params, "since": since, "limit": limit, "offset": offset}
     sql = _PAGE.format(rows=_WINDOW.format(matching=conditions.matching))
     [page] = client.query(sql, params, row=_Hashes, name="sessions.newest")
     return page.hashes if len(page.hashes) == limit else []
+
+
+def _newest_days(project_id: UUID, sessions: int) -> date | None:
+    """The first of the days until today that are likely to hold so many sessions. None: nobody can tell."""
+    today = datetime.now(UTC).date()
+    if sessions <= _SHALLOW:
+        return today - _NEWEST_DAYS
+    params = {"project": project_id, "first": today - _WEEK, "until": today}
+    week = client.query(_OF_WEEK, params, row=_Count, name="sessions.week")[0].count
+    # Multiplied by the other side: an offset may be a number of any size.
+    if sessions * _WEEK.days > week * _MOST_DAYS:
+        return None
+    return today - timedelta(days=math.ceil(sessions * _WEEK.days / week * _SOMEWHAT_MORE))
 
 
 def count_sessions(project_id: UUID, wanted: SessionFilter) -> int:
@@ -235,6 +262,10 @@ def _read_back(conditions: Conditions, extent: _Extent, limit: int, offset: int)
     params = {**conditions.params, "limit": limit, "offset": offset}
     if extent.went_on_count:
         listed = len(extent.went_on) == extent.went_on_count
+        if listed and offset + limit <= extent.went_on_count:
+            later = _after_range(conditions, extent, limit, offset)
+            if len(later) == limit:
+                return SessionPage(extent.count, later)
         went_on = "{went_on:Array(UInt64)}" if listed else f"({_HASHES.format(where=conditions.matching)})"
         rows += _AND_LATER.format(later=conditions.later, went_on=went_on)
         params["went_on"] = extent.went_on
@@ -248,6 +279,13 @@ def _read_back(conditions: Conditions, extent: _Extent, limit: int, offset: int)
         if window >= extent.days or (page.hashes and offset + len(page.hashes) >= needed):
             return SessionPage(extent.count, page.hashes)
         window *= _WIDER
+
+
+def _after_range(conditions: Conditions, extent: _Extent, limit: int, offset: int) -> Sequence[int]:
+    """The page among those that went on after the last day of the range; less than `limit` when it is not."""
+    params = {**conditions.params, "went_on": extent.went_on, "limit": limit, "offset": offset}
+    sql = _PAGE.format(rows=_AFTER_RANGE)
+    return client.query(sql, params, row=_Hashes, name="sessions.after_range")[0].hashes
 
 
 def _grouped(conditions: Conditions, limit: int, offset: int) -> SessionPage:

@@ -69,10 +69,10 @@ def list_sessions(
     project_id: UUID, wanted: SessionFilter, *, limit: int, offset: int
 ) -> tuple[int, list[SessionSummary]]:
     """How many sessions there are, and one page of them, the latest active first."""
-    if is_of_newest(wanted, limit=limit, offset=offset):
+    if is_of_newest(wanted):
         newest = partial(_newest, project_id, wanted, limit=limit, offset=offset)
         count, rows = both(partial(count_sessions, project_id, wanted), newest)
-        if rows:
+        if rows or offset >= count:
             return count, rows
     page = find_page(project_id, wanted, limit=limit, offset=offset)
     return page.count, _sums(project_id, page.hashes)

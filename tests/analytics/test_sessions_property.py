@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analytics.contracts import Outcome, RequestRecord, SpoolEntry
-from analytics.queries import session_requests
+from analytics.queries import session_pages, session_requests
 from analytics.queries.session_filters import SessionFilter
 from analytics.queries.session_requests import list_session_requests
 from analytics.queries.sessions import SessionSummary, get_session, list_sessions
@@ -112,8 +112,12 @@ def asks(draw: st.DrawFn, records: list[RequestRecord]) -> Ask:
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-def test_sessions__random_requests_and_filters__equal_plain_python(data: st.DataObject) -> None:
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.parametrize("shallow", [0, session_pages._SHALLOW])
+def test_sessions__random_requests_and_filters__equal_plain_python(
+    data: st.DataObject, monkeypatch: pytest.MonkeyPatch, shallow: int
+) -> None:
+    monkeypatch.setattr(session_pages, "_SHALLOW", shallow)
     records = data.draw(histories())
     project = UUID(records[0].project_id)
     _store(records)
