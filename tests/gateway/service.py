@@ -26,7 +26,7 @@ from openai import OpenAI
 
 from analytics.contracts import RequestRecord, SpoolEntry
 from tests.fakes.scripted import ScriptedServer
-from tests.gateway.spooled import spooled_entries
+from tests.gateway.spooled import Spooled
 from tests.gateway.wire import ENDPOINT, bearer
 from tests.patience import PATIENCE_SECONDS
 from tests.services import START_SECONDS, start_redis
@@ -95,6 +95,7 @@ class GatewayService:
         self.folder = Path(tempfile.mkdtemp(prefix="gwt-", dir="/tmp"))
         self.var = self.folder / "var"
         self.database = self.var / "db.sqlite3"
+        self.spooled = Spooled(self.var / "spool")
         self.log = self.folder / "workers.log"
         self._reserved = [reserved_port() for _ in range(workers)]
         self.ports: list[int] = [holder.getsockname()[1] for holder in self._reserved]
@@ -246,10 +247,7 @@ class GatewayService:
     def entries(self, request_id: str) -> list[SpoolEntry]:
         """What the workers spooled for a request; waits for the first one."""
 
-        def found() -> list[SpoolEntry]:
-            return [entry for entry in spooled_entries(self.var / "spool") if entry.record.request_id == request_id]
-
-        return self.until(found, bool)
+        return self.until(lambda: self.spooled.of_request(request_id), bool)
 
 
 @dataclass

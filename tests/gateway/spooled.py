@@ -9,9 +9,35 @@ from analytics.spool import names
 from analytics.spool.reader import read_stretch
 
 
+class Spooled:
+    """Reads what was appended since it looked last; what it has read it keeps, also when it is shipped and deleted."""
+
+    def __init__(self, spool: Path) -> None:
+        self._spool = spool
+        self._read_to: dict[Path, int] = {}
+        self._entries: list[SpoolEntry] = []
+        self._by_request: dict[str, list[SpoolEntry]] = {}
+
+    def entries(self) -> list[SpoolEntry]:
+        self._read_on()
+        return self._entries
+
+    def of_request(self, request_id: str) -> list[SpoolEntry]:
+        self._read_on()
+        return self._by_request.get(request_id, [])
+
+    def _read_on(self) -> None:
+        for path in names.list_files(self._spool, names.SEGMENT):
+            try:
+                stretch = read_stretch(path, self._read_to.get(path, 0), finished=False)
+            except FileNotFoundError:
+                continue  # shipped and deleted since the listing
+            self._read_to[path] = stretch.end
+            for frame in stretch.frames:
+                entry = SpoolEntry(frame.record(), frame.request, frame.response)
+                self._entries.append(entry)
+                self._by_request.setdefault(entry.record.request_id, []).append(entry)
+
+
 def spooled_entries(spool: Path) -> list[SpoolEntry]:
-    return [
-        SpoolEntry(frame.record(), frame.request, frame.response)
-        for path in names.list_files(spool, names.SEGMENT)
-        for frame in read_stretch(path, 0, finished=False).frames
-    ]
+    return Spooled(spool).entries()

@@ -14,7 +14,6 @@ from analytics.contracts import Outcome
 from tests.fakes import scripted as play
 from tests.gateway.conftest import Scripted
 from tests.gateway.service import Gateway
-from tests.gateway.spooled import spooled_entries
 from tests.gateway.wire import ENDPOINT, body
 from tests.patience import PATIENCE_SECONDS
 
@@ -54,7 +53,7 @@ def outcomes(gateway: Gateway, count: int) -> list[str]:
     """Outcomes of all the project's records, once there are `count`."""
 
     def found() -> list[str]:
-        entries = spooled_entries(gateway.service.var / "spool")
+        entries = gateway.service.spooled.entries()
         return [entry.record.outcome.value for entry in entries if entry.record.project_id == gateway.project_id]
 
     return gateway.service.until(found, lambda records: len(records) >= count)
@@ -119,9 +118,7 @@ def test_cancelled_stream__counts_what_was_delivered(scripted: Scripted) -> None
 
     assert outcomes(gateway, 1) == [Outcome.CANCELLED]
     (record,) = [
-        entry.record
-        for entry in spooled_entries(gateway.service.var / "spool")
-        if entry.record.project_id == gateway.project_id
+        entry.record for entry in gateway.service.spooled.entries() if entry.record.project_id == gateway.project_id
     ]
     assert record.tokens_estimated
     assert record.status_code == 499
