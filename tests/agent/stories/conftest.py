@@ -47,8 +47,11 @@ def tells(make: Callable[[list[dict[str, Any]]], str]) -> Step:
 
 @dataclass
 class Project:
+    """`answered` counts its clients' requests that sandbox/echo answered."""
+
     team: Team
     upstream: ScriptedServer
+    answered: int = 0
 
     @property
     def headers(self) -> dict[str, str]:
@@ -76,14 +79,24 @@ class Project:
     def get(self, path: str, **query: Any) -> Any:
         return self.call("GET", path, **query)
 
-    def complete(self, text: str, *, model: str = PRICED, session: str = "", status: int = 200, **fields: Any) -> str:
-        """A client's request through the gateway; the rollout's arm that it got."""
-        url = f"{self.team.service.base_url}/api/gateway/v1/chat/completions"
-        body = {"model": model, "messages": [{"role": "user", "content": text}], **fields}
-        headers = {**self.headers, **({"x-svc-session-id": session} if session else {})}
-        answer = requests.post(url, json=body, headers=headers, timeout=4 * PATIENCE_SECONDS)
+    def complete(self, text: str, *, model: str = PRICED, session: str = "", status: int = 200) -> None:
+        """A client's request through the gateway."""
+        answer = self._send(text, {"x-svc-session-id": session} if session else {}, model=model)
         assert answer.status_code == status, answer.text
-        return answer.headers.get("x-svc-variant", "")
+
+    def arm(self, text: str, prompt: str) -> str | None:
+        """The rollout's arm that a request got; None while its worker has not heard of the prompt and its rollout."""
+        answer = self._send(text, {}, model="auto", prompt_config=prompt)
+        assert answer.status_code in (200, 404), answer.text
+        return answer.headers.get("x-svc-variant") or None
+
+    def _send(self, text: str, headers: dict[str, str], **fields: Any) -> requests.Response:
+        url = f"{self.team.service.base_url}/api/gateway/v1/chat/completions"
+        body = {"messages": [{"role": "user", "content": text}], **fields}
+        answer = requests.post(url, json=body, headers=self.headers | headers, timeout=4 * PATIENCE_SECONDS)
+        # A worker that knows the prompt and not yet its version asks what the project prefers.
+        self.answered += answer.ok and answer.headers["x-svc-model-used"].endswith("echo")
+        return answer
 
 
 @pytest.fixture(scope="package")
