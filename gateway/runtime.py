@@ -89,6 +89,7 @@ async def serving_runtime() -> AsyncIterator[Runtime]:
         return
     runtime = _start()
     try:
+        await runtime.limiter.tried()
         yield runtime
     finally:
         await runtime.stop()

@@ -22,6 +22,7 @@ from gateway.limits.scripts import Argument, Script, packed
 logger = logging.getLogger("gateway.limits")
 
 _RECONNECT_SECONDS = 0.5
+_CONNECT_SECONDS = 1.0
 
 
 class ScriptConnection:
@@ -31,7 +32,7 @@ class ScriptConnection:
     def __init__(self, url: str, *, patience: float, on_return: Callable[[], None]) -> None:
         """`patience`: seconds to wait for an answer before Redis counts as away."""
         self._pool = redis.asyncio.ConnectionPool.from_url(
-            url, protocol=2, socket_connect_timeout=1, socket_timeout=None, retry=None, health_check_interval=0
+            url, protocol=2, socket_connect_timeout=None, socket_timeout=None, retry=None, health_check_interval=0
         )
         self._patience = patience
         self._on_return = on_return
@@ -41,6 +42,7 @@ class ScriptConnection:
         self._closed = False
         self._channel: Channel | None = None
         self._news = asyncio.Event()
+        self._tried = asyncio.Event()
         self._connection: Any = None
         self._task = self._loop.create_task(self._live(), name="gateway.limits")
 
@@ -52,6 +54,10 @@ class ScriptConnection:
     def run_id(self) -> str:
         """Which start of which server is asked: one that was started again may have forgotten what it was told last."""
         return self._run_id
+
+    async def tried(self) -> None:
+        """Returns when the first attempt to connect has succeeded or failed."""
+        await self._tried.wait()
 
     def ask(self, question: Question) -> None:
         """Raises RedisAwayError at once while there is no connection; then the question hears nothing."""
@@ -85,8 +91,10 @@ class ScriptConnection:
             except Exception as error:
                 # Whatever it was: without this task Redis would be away for as long as the worker lives.
                 self._note_away(type(error).__name__)
+                self._tried.set()
             else:
                 self._on_return()
+                self._tried.set()
                 await self._news.wait()
             await self._drop()
             await asyncio.sleep(_RECONNECT_SECONDS)
@@ -94,7 +102,7 @@ class ScriptConnection:
     async def _connect(self) -> None:
         connection: Any = self._pool.make_connection()  # type: ignore[no-untyped-call]
         self._connection = connection
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(max(self._patience, _CONNECT_SECONDS)):
             await connection.connect()
             # A server that is paused takes connections and does not answer.
             await connection.send_command("PING", check_health=False)

@@ -52,6 +52,11 @@ class Limiter:
         """Whether Redis is asked; if not, this worker goes by its own figures."""
         return self._redis.is_open
 
+    async def tried(self) -> None:
+        """Returns when Redis was reached or found to be away. Who asks earlier gets this worker's own figures, and one
+        that has just started has none."""
+        await self._redis.tried()
+
     async def close(self) -> None:
         self._renewal.cancel()
         await asyncio.gather(self._renewal, return_exceptions=True)
