@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from gateway.limits.scripts import Script
 
-# A loop that is late by so much is what kept the answer waiting, and for no longer than so long.
+# A loop that is late by so much is what kept the answer waiting, and for no longer than so long or twice the patience.
 _LATE_SECONDS = 0.01
 _LONGEST_SECONDS = 1.0
 _MORE = object()
@@ -146,7 +146,7 @@ class Channel(asyncio.Protocol):
         late = 0.0 if watch is None else now - watch.when()
         if left > 0:
             self._watch = self._loop.call_later(left, self._look)
-        elif late > _LATE_SECONDS and now - sent_at < _LONGEST_SECONDS:
+        elif late > _LATE_SECONDS and now - sent_at < max(_LONGEST_SECONDS, 2 * self._patience):
             self._watch = self._loop.call_later(self._patience, self._look)
         else:
             self.lose("it does not answer")

@@ -57,6 +57,7 @@ class Seeder:
             now = time()
             due = [scope for scope, at in self._due.items() if at <= now]
             asked = await self._ask(limiter, due)
+            asked_at = time()
             try:
                 found = await asyncio.to_thread(_spends, asked)
             except _STORE_ERRORS as error:
@@ -65,7 +66,7 @@ class Seeder:
                 continue
             self._failing = False
             for scope, since_us in asked.items():
-                await self._raise(limiter, scope, since_us, found.get(scope, 0))
+                await self._raise(limiter, scope, since_us, found.get(scope, 0), asked_at)
 
     async def _wait(self) -> None:
         soonest = min(self._due.values(), default=None)
@@ -93,8 +94,9 @@ class Seeder:
                 self._forget(scope)
         return asked
 
-    async def _raise(self, limiter: Limiter, scope: Scope, since_us: int, spent: int) -> None:
-        age = time() - since_us / 1_000_000
+    async def _raise(self, limiter: Limiter, scope: Scope, since_us: int, spent: int, asked_at: float) -> None:
+        # When the log was asked: what came in while it answered is not in the sum.
+        age = asked_at - since_us / 1_000_000
         final = age >= self._settle
         try:
             done = await limiter.raise_to(scope, since_us, spent, final=final)
