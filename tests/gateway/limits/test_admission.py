@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -54,6 +55,14 @@ def counted(gateway: Gateway, response: httpx2.Response, key: Any) -> int:
     with client_of(gateway) as client:
         found: Any = client.get(key(gateway.project_id, minute))
     return int(found or 0)
+
+
+def standing(gateway: Gateway, scope: Scope) -> tuple[int, int]:
+    """Spent and reserved."""
+    with client_of(gateway) as client:
+        found: Any = client.hmget(scope.spend, "base", "after", "reserved")
+    base, after, reserved = (int(value or 0) for value in found)
+    return base + after, reserved
 
 
 def test_requests__beyond_the_minute__are_429_and_count_nothing(scripted: Scripted) -> None:
@@ -144,12 +153,8 @@ def test_budget__used_up__is_429_and_reserves_nothing(
     kept = Scope(gateway.project_id, month=month) if scope == "month" else Scope(gateway.project_id, session_id="s/1")
     served = len(answers) - len(refused)
 
-    def figure() -> tuple[int, int]:
-        with client_of(gateway) as client:
-            base, after, reserved = client.hmget(kept.spend, "base", "after", "reserved")
-        return int(base or 0) + int(after or 0), int(reserved or 0)
-
-    assert gateway.service.until(figure, lambda found: found == (served * COST, 0)) == (served * COST, 0)
+    found = gateway.service.until(lambda: standing(gateway, kept), lambda found: found == (served * COST, 0))
+    assert found == (served * COST, 0)
     assert served * COST <= 20_000_000
     if scope == "session":
         assert gateway.post(body(**PRICED), headers={"x-svc-session-id": "another"}).status_code == 200
@@ -182,34 +187,38 @@ def test_model__without_a_price__is_served_with_a_warning_and_reserves_nothing(s
 
 
 def test_stream__that_was_admitted__is_never_cut(scripted: Scripted) -> None:
-    words = [piece for n in range(10) for piece in (chunk({"content": f"w{n} "}), 0.1)]
+    refused = threading.Event()
+    words = [chunk({"content": f"w{n} "}) for n in range(10)]
     gateway = limited(
         scripted,
-        stream(ROLE, *words, FINISH, USAGE_CHUNK, DONE),
+        stream(ROLE, *words[:5], refused, *words[5:], FINISH, USAGE_CHUNK, DONE),
         monthly_budget_usd="0.001",
         budget_hard_stop=True,
         rate_limit_enabled=True,
         rate_limit_rpm=1000,
     )
-    until_known(gateway, has_limits, model="openai/nobody-knows-its-price")
-    found: list[httpx2.Response] = []
-    thread = threading.Thread(target=lambda: found.append(gateway.post(body(**PRICED, stream=True))))
     received = len(gateway.upstream.received)
-    thread.start()
-    # Or the next one might be the one that is admitted.
-    gateway.service.until(lambda: len(gateway.upstream.received), lambda count: count > received)
-    gateway.service.until(lambda: gateway.post(body(**PRICED)).status_code, lambda code: code == 429)
-    gateway.service.set_routing(gateway.project_id, monthly_budget_usd="0", rate_limit_rpm=1)
-    thread.join()
-    assert found[0].status_code == 200
-    assert read_stream(found[0].content).text == "".join(f"w{n} " for n in range(10))
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(gateway.post, body(**PRICED, stream=True))
+        try:
+            # Or the next one might be the one that is admitted.
+            gateway.service.until(lambda: len(gateway.upstream.received), lambda count: count > received)
+            assert_error(gateway.post(body(**PRICED)), 429, "monthly_budget_exceeded", type="budget_error")
+            gateway.service.set_routing(gateway.project_id, monthly_budget_usd="0", rate_limit_rpm=1)
+            until_known(gateway, lambda other: other.headers.get("x-ratelimit-limit-requests") == "1", **PRICED)
+        finally:
+            refused.set()
+    assert found.result().status_code == 200
+    assert read_stream(found.result().content).text == "".join(f"w{n} " for n in range(10))
 
 
 def test_failure__of_the_provider__gives_back_what_was_reserved(scripted: Scripted) -> None:
     gateway = limited(scripted, status(500), session_budget_usd="0.0011")
-    headers = {"x-svc-session-id": "s"}
-    answers = [gateway.post(body(**PRICED), headers=headers) for _ in range(5)]
-    assert {found.status_code for found in answers} <= {500, 503}
+    scope = Scope(gateway.project_id, session_id="s")
+    for _ in range(5):
+        found = gateway.post(body(**PRICED), headers={"x-svc-session-id": "s"})
+        assert found.status_code in (500, 503)
+        assert gateway.service.until(lambda: standing(gateway, scope), lambda now: now == (0, 0)) == (0, 0)
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,7 @@ def test_thousand_requests__on_a_budget_with_room_for_some__do_not_pass_it(
     served = logged.until(
         lambda: gateway.post(body(model=MODEL, max_tokens=1, user="ok-1"), headers=crowd.headers).status_code,
         lambda status: not logged.counted(scope)[1],
+        seconds=SECONDS_TO_SETTLE,
     )
     assert served in (200, 429)
     # How much room the crowd has left depends on how many of it were under way at once: on the machine's load.
@@ -111,10 +112,7 @@ def test_thousand_requests__on_a_budget_with_room_for_some__do_not_pass_it(
 def test_rates__at_the_border_of_minutes__hold_for_each_minute(logged: LoggedService, upstream: ScriptedServer) -> None:
     rpm, tpm = 120, 40_000
     gateway = project(logged, upstream, "wish", rate_limit_enabled=True, rate_limit_rpm=rpm, rate_limit_tpm=tpm)
-    logged.until(lambda: 60 - time.time() % 60, lambda left: left < 4, seconds=60)
     crowd = Crowd(gateway, MODEL, MAX_TOKENS, seed=2)
-
-    asyncio.run(crowd.ask(1000, over_seconds=8))
 
     def recorded() -> dict[int, tuple[int, int, int]]:
         """By minute: requests that came to a provider, those that were not refused, and tokens."""
@@ -144,14 +142,19 @@ def test_rates__at_the_border_of_minutes__hold_for_each_minute(logged: LoggedSer
             for minute, (called, passed, tokens) in records.items()
         )
 
-    assert logged.until(agree, bool), (counted(), recorded())
+    def full() -> list[int]:
+        """Minutes that were full: by requests, or by the tokens of those that were under way."""
+        assert logged.until(agree, bool), (counted(), recorded())
+        return [minute for minute, (requests, tokens) in counted().items() if requests == rpm or tokens > tpm // 4]
+
+    logged.until(lambda: 60 - time.time() % 60, lambda left: left < 5, seconds=60)
+    asyncio.run(crowd.ask(1000, over_seconds=10))
+    while len(full()) < 2:
+        # On a busy machine few may have asked before the border, or behind it.
+        asyncio.run(crowd.ask(250, over_seconds=2))
     found = counted()
-    assert len(found) >= 2
     assert max(requests for requests, _ in found.values()) <= rpm
     assert max(tokens for _, tokens in found.values()) <= tpm
-    # Both minutes were full: by requests, or by the tokens of those that were under way.
-    first = min(found)
-    assert all(found[minute][0] == rpm or found[minute][1] > tpm // 4 for minute in (first, first + 1))
 
 
 def away_lines(logged: LoggedService) -> Counter[str]:
@@ -168,7 +171,8 @@ def test_redis_paused__requests_are_answered_meanwhile_and_each_worker_says_it_o
             lambda port=port: gateway.post(body(), port=port),  # type: ignore[misc]
             lambda found: "x-ratelimit-limit-requests" in found.headers,
         )
-    before = away_lines(logged)
+    # What an earlier test did to Redis has been noticed by all.
+    before = logged.until(lambda: away_lines(logged), lambda found: found["redis.away"] == found["redis.back"])
     logged.redis.send(signal.SIGSTOP)
     try:
         answers = [gateway.post(body(), port=port) for _ in range(40) for port in logged.ports]

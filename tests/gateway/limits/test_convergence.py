@@ -41,6 +41,10 @@ class Log:
     def add(self, chance: random.Random, arrived_us: int, cost: int) -> None:
         self.records.append((time() + chance.random() * LOG_SECONDS, arrived_us, cost))
 
+    def takes_in_time(self, arrived_us: int) -> bool:
+        """Whether what is recorded now can be read before nobody asks about its arrival any more."""
+        return time() + LOG_SECONDS < arrived_us / 1_000_000 + SETTLE_SECONDS
+
     def spends(self, asked: Mapping[Scope, int]) -> dict[Scope, int]:
         now = time()
         return {
@@ -101,8 +105,7 @@ class Life:
         worker, held = self.under_way.pop(self.chance.randrange(len(self.under_way)))
         cost = self.chance.randint(0, MOST_UNITS)
         self.log.add(self.chance, held.claim.arrived_us, cost)
-        if worker in self.workers:  # else it died after it had recorded
-            worker.limiter.settle(held, 0, cost)
+        worker.limiter.settle(held, 0, cost)
 
     async def stall(self) -> None:
         """A worker that is held up for longer than its leases last."""
@@ -125,15 +128,14 @@ class Life:
     async def worker_dies(self) -> None:
         dead = self.workers.pop(0)
         self.workers.append(Worker(self.own))
-        await dead.die()
-        kept = []
         for worker, held in self.under_way:
-            if worker is dead and self.chance.random() < 0.5:
-                # Recorded as interrupted: nobody knows what it cost.
-                self.log.add(self.chance, held.claim.arrived_us, 0)
-            else:
-                kept.append((worker, held))
-        self.under_way = kept
+            if worker is dead:
+                # It died after it had recorded; or the request is recorded as interrupted: nobody knows what it cost.
+                recorded, cost = self.chance.random() < 0.5, self.chance.randint(0, MOST_UNITS)
+                in_time = self.log.takes_in_time(held.claim.arrived_us)
+                self.log.add(self.chance, held.claim.arrived_us, cost if recorded and in_time else 0)
+        self.under_way = [(worker, held) for worker, held in self.under_way if worker is not dead]
+        await dead.die()
 
     async def rest(self) -> None:
         await asyncio.sleep(self.chance.random() * 0.05)

@@ -25,7 +25,8 @@ from tests.patience import PATIENCE_SECONDS
 PROJECT = "018f0000-0000-7000-8000-000000000002"
 DOLLAR = 10**10
 WORKERS = 2
-REDIS_PATIENCE_SECONDS = 2.0
+# Until a Redis that is paused counts as away. One that is killed hangs up.
+SOON_SECONDS = 3.0
 
 
 def now_us() -> int:
@@ -60,21 +61,23 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-def new_limiter(own: OwnRedis, workers: int, lease: float, doubts: list[Scope]) -> Limiter:
+def new_limiter(
+    own: OwnRedis, workers: int, lease: float, doubts: list[Scope], patience: float = PATIENCE_SECONDS
+) -> Limiter:
     """One that does not take a busy machine for a Redis that is away."""
     return Limiter(
         own.url,
         workers=workers,
         lease_seconds=lease,
-        patience=REDIS_PATIENCE_SECONDS,
+        patience=patience,
         on_doubt=lambda scope, _: doubts.append(scope),
     )
 
 
 @asynccontextmanager
-async def worker(own: OwnRedis, *, lease: float = 60.0, **limits: Any) -> Any:
+async def worker(own: OwnRedis, *, lease: float = 60.0, patience: float = PATIENCE_SECONDS, **limits: Any) -> Any:
     doubts: list[Scope] = []
-    limiter = new_limiter(own, WORKERS, lease, doubts)
+    limiter = new_limiter(own, WORKERS, lease, doubts, patience)
     await until(lambda: limiter.is_connected)
     try:
         yield Worker(limiter, doubts, LimitSettings(**limits))
@@ -220,9 +223,13 @@ Away = Callable[[OwnRedis], Awaitable[None]]
 AWAY = pytest.mark.parametrize("away", [paused, killed])
 
 
+def noticed_after(away: Away) -> float:
+    return SOON_SECONDS if away is paused else PATIENCE_SECONDS
+
+
 @AWAY
 async def test_redis_away__rates__are_this_workers_share(fragile_redis: OwnRedis, away: Away) -> None:
-    async with worker(fragile_redis, requests_per_minute=6, tokens_per_minute=100) as one:
+    async with worker(fragile_redis, patience=noticed_after(away), requests_per_minute=6, tokens_per_minute=100) as one:
         await away(fragile_redis)
         assert [(await one.ask(tokens=10)).refused_by for _ in range(4)] == ["", "", "", "requests"]
         one.limits = LimitSettings(tokens_per_minute=100)
@@ -232,7 +239,8 @@ async def test_redis_away__rates__are_this_workers_share(fragile_redis: OwnRedis
 
 @AWAY
 async def test_redis_away__budgets__go_by_what_was_known_last(fragile_redis: OwnRedis, away: Away) -> None:
-    async with worker(fragile_redis, monthly_budget_usd=Decimal(10), hard_stop=True) as one:
+    budget: dict[str, Any] = {"monthly_budget_usd": Decimal(10), "hard_stop": True}
+    async with worker(fragile_redis, patience=noticed_after(away), **budget) as one:
         held = (await one.ask(cost=4 * DOLLAR)).held
         one.limiter.settle(held, 0, 4 * DOLLAR)
         await until(lambda: spent(fragile_redis, one.month)[0] == 4 * DOLLAR)
@@ -251,7 +259,7 @@ async def test_redis_away__budgets__go_by_what_was_known_last(fragile_redis: Own
 async def test_redis_away__once_noticed__nobody_waits_for_it(
     fragile_redis: OwnRedis, away: Away, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with worker(fragile_redis, requests_per_minute=600) as one:
+    async with worker(fragile_redis, patience=noticed_after(away), requests_per_minute=600) as one:
         await away(fragile_redis)
         await one.ask()
         assert not one.limiter.is_connected
@@ -268,7 +276,7 @@ async def test_redis_away_and_back__is_said_once_each_way(
     fragile_redis: OwnRedis, away: Away, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, logger="gateway.limits"):
-        async with worker(fragile_redis, requests_per_minute=100) as one:
+        async with worker(fragile_redis, patience=noticed_after(away), requests_per_minute=100) as one:
             await away(fragile_redis)
             for _ in range(10):
                 await one.ask()
@@ -280,7 +288,7 @@ async def test_redis_away_and_back__is_said_once_each_way(
 
 @AWAY
 async def test_redis_back__what_happened_meanwhile__is_asked_of_the_log(fragile_redis: OwnRedis, away: Away) -> None:
-    async with worker(fragile_redis, lease=0.5, monthly_budget_usd=Decimal(10)) as one:
+    async with worker(fragile_redis, patience=noticed_after(away), lease=3.0, monthly_budget_usd=Decimal(10)) as one:
         before, under_way = (await one.ask(cost=DOLLAR)).held, (await one.ask(cost=DOLLAR)).held
         one.limiter.settle(before, 0, DOLLAR)
         await until(lambda: spent(fragile_redis, one.month) == (DOLLAR, DOLLAR))
