@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import uuid
@@ -11,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from tests.agent.chat.playing import calls, says
 from tests.browser.actions import overflows, sign_in, unlabelled
@@ -299,6 +300,7 @@ async def test_panel__session_is_over__leads_to_the_login_with_the_message_kept(
     await panel.ask("Where?")
     await panel.done("Not sent")
     await page.get_by_role("link", name="Sign in again").click()
+    await expect(page.get_by_label("Username:")).to_be_visible()
     assert f"/admin/login/?next={quote(PATH, safe='')}" in page.url
     await page.get_by_label("Username:").fill(panel.office.user.name)
     await page.get_by_label("Password:").fill(panel.office.user.password)
@@ -384,6 +386,7 @@ async def test_panel__narrow_window__fits_and_every_field_has_a_name(
     await panel.ask("question" * 50)
     await panel.done()
     await panel.tool("get_project").get_by_text("get_project").click()
+    await expect(panel.answers.get_by_role("table")).to_be_visible()
     assert await unlabelled(page) == []
     assert not await overflows(page)
     background: str = await page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -450,12 +453,58 @@ async def test_panel__many_conversations_and_messages__come_by_page(panel: Panel
     await panel.ask("goes on")
     await panel.done()
     await earlier.click()
+    await expect(panel.questions).to_have_count(101)
     await earlier.click()
     await expect(earlier).to_be_hidden()
     await expect(panel.questions).to_have_count(126)
     assert await panel.questions.first.inner_text() == "You\nquestion 1"
     await expect(panel.questions.last).to_contain_text("goes on")
     await expect(panel.answers.last).to_contain_text("On it goes.")
+
+
+async def test_panel__asked_while_the_conversation_loads__follows_what_was_said(
+    panel: PanelPage, office: Office
+) -> None:
+    office.play(says("One."), says("Two."))
+    await panel.ask("first")
+    await panel.done()
+    asked = asyncio.Event()
+
+    async def late(route: Route) -> None:
+        await asked.wait()
+        await route.continue_()
+
+    await panel.page.route("**/messages?*", late)
+    await panel.choose(office.team.project_id)
+    await panel.ask("second")
+    await expect(panel.send_button).to_be_disabled()
+    asked.set()
+    await panel.done()
+    await expect(panel.questions).to_have_text(["Youfirst", "Yousecond"])
+    await expect(panel.answers).to_have_text(["AgentOne.", "AgentTwo."])
+
+
+async def test_panel__earlier_messages_asked_for_twice__come_once(panel: PanelPage, office: Office) -> None:
+    office.team.command("shell", "--verbosity", "0", "-c", _MANY.format(project_id=office.team.project_id))
+    await panel.page.reload()
+    await panel.ready()
+    await panel.list.get_by_role("button", name="the long one").first.click()
+    await expect(panel.questions).to_have_count(50)
+    asked = asyncio.Event()
+
+    async def late(route: Route) -> None:
+        await asked.wait()
+        await route.continue_()
+
+    await panel.page.route("**/messages?*", late)
+    earlier = panel.page.get_by_role("button", name="Earlier messages")
+    await earlier.click()
+    await earlier.click()
+    asked.set()
+    await expect(panel.questions).to_have_count(100)
+    await earlier.click()
+    await expect(earlier).to_be_hidden()
+    await expect(panel.questions).to_have_count(125)
 
 
 async def test_panel__left_while_the_agent_answers__stops_it(panel: PanelPage, office: Office) -> None:

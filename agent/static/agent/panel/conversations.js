@@ -7,6 +7,8 @@ const PAGE = 30;
 export class Conversations {
   #rows = [];
   #current = null;
+  // Changes whenever the newest are asked for, so that an answer which was overtaken is dropped.
+  #asked = null;
 
   // `open` and `remove` get a row of the API.
   constructor(api, { open, remove }) {
@@ -16,8 +18,9 @@ export class Conversations {
   // The newest ones, or, with `older`, those that follow what is shown.
   async load({ older = false } = {}) {
     const { project } = this.api;
+    const asked = older ? this.#asked : (this.#asked = {});
     const { results, next } = await this.api.get("conversations", { limit: PAGE, offset: older ? this.#rows.length : 0 });
-    if (project !== this.api.project) return;
+    if (asked !== this.#asked || project !== this.api.project) return;
     // One that was used meanwhile has moved, and would come twice.
     const known = new Set(older ? this.#rows.map((row) => row.conversation_id) : []);
     this.#rows = [...(older ? this.#rows : []), ...results.filter((row) => !known.has(row.conversation_id))];

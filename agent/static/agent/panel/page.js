@@ -12,6 +12,8 @@ class Page {
   #abort = null;
   // Changes with whatever is shown, so that what comes late is dropped.
   #view = null;
+  // Done when what is stored of the conversation is shown, or cannot be.
+  #shown = null;
   #origin = JSON.parse(byId("origin-data")?.textContent ?? "null");
 
   constructor(panel) {
@@ -92,15 +94,19 @@ class Page {
   async #show(id) {
     this.#abort?.abort();
     const view = (this.#view = {});
+    this.#shown = null;
     this.thread.clear();
     byId("status").textContent = "";
     this.#tellProblem(null);
     this.#setCurrent(id);
     byId("welcome").hidden = id !== null;
     if (id === null) return;
-    try {
-      const loaded = await this.thread.load(id);
+    const showing = this.thread.load(id).then((loaded) => {
       if (view === this.#view) this.thread.show(loaded);
+    });
+    this.#shown = showing.catch(() => {});
+    try {
+      await showing;
     } catch (error) {
       if (error.code !== "conversation_not_found" || view !== this.#view) throw error;
       // Deleted since it was looked at.
@@ -140,10 +146,18 @@ class Page {
     this.#tellProblem(null);
     byId("welcome").hidden = true;
     if (this.message.value === text) this.#setDraft("");
+    this.#setRunning(true, "The agent is answering");
+    await this.#shown;
+    if (view !== this.#view) {
+      // Another conversation was opened before this one was there.
+      this.#abort = null;
+      this.#setRunning(false, "");
+      if (!this.message.value) this.#setDraft(text);
+      return;
+    }
     const said = this.thread.say(text, origin);
     const answer = this.thread.answer();
     answer.element.dataset.live = "true";
-    this.#setRunning(true, "The agent is answering");
     let ending = "Done";
     try {
       ending = await this.#stream(this.#body(text, origin), abort.signal, answer, view);

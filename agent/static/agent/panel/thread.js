@@ -55,9 +55,11 @@ export class Thread {
 
   async loadEarlier() {
     const id = this.#id;
-    const first = Math.max(0, this.#first - PAGE);
-    const { results } = await this.#page(id, first, this.#first - first);
-    if (id !== this.#id) return;
+    const last = this.#first;
+    const first = Math.max(0, last - PAGE);
+    const { results } = await this.#page(id, first, last - first);
+    // Asked for twice, they come once.
+    if (id !== this.#id || last !== this.#first) return;
     this.#first = first;
     this.#stored = [...results, ...this.#stored];
     const below = this.place.scrollHeight - this.place.scrollTop;
