@@ -18,7 +18,6 @@ from tests.fakes.scripted import DONE, FINISH, ROLE, USAGE_CHUNK, Script, Script
 from tests.fakes.upstream import Connection, Received
 from tests.live.prompts import Team
 from tests.live.waiting import wait_for
-from tests.patience import PATIENCE_SECONDS
 
 PATH = "/admin/gateway/playground/"
 
@@ -159,7 +158,10 @@ def gated(before: Iterable[str], gate: threading.Event, after: Iterable[str]) ->
         await connection.start_stream()
         for event in [ROLE, *(chunk({"content": word}) for word in before)]:
             await connection.send_chunk(event)
-        assert await asyncio.to_thread(gate.wait, PATIENCE_SECONDS)
+        while not gate.is_set():
+            if connection.lost.is_set():
+                return
+            await asyncio.sleep(0.01)
         for event in [*(chunk({"content": word}) for word in after), FINISH, USAGE_CHUNK, DONE]:
             await connection.send_chunk(event)
         await connection.end_stream()

@@ -12,12 +12,14 @@ from datetime import UTC, datetime
 from threading import Barrier
 from typing import Any
 
+import httpx2
 import openai
 import psutil
 import requests
 
 from tests.live.service import ROOT, LiveService, minimal_environment
 from tests.live.waiting import wait_for
+from tests.services import START_SECONDS
 
 JSON = dict[str, Any]
 
@@ -53,7 +55,7 @@ class Team:
             env={**minimal_environment(self.service.var_dir), **SHORTENED, **environment},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=START_SECONDS,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -91,7 +93,9 @@ class Team:
 
     def client(self) -> openai.OpenAI:
         base_url = f"{self.service.base_url}/api/gateway/v1"
-        return openai.OpenAI(base_url=base_url, api_key=self.api_key, max_retries=0, timeout=30)
+        # However long a test does something else between two requests: who has a connection to a worker keeps it.
+        http_client = openai.DefaultHttpxClient(limits=httpx2.Limits(keepalive_expiry=None), timeout=30)
+        return openai.OpenAI(base_url=base_url, api_key=self.api_key, max_retries=0, http_client=http_client)
 
 
 class Prompt:
@@ -231,7 +235,7 @@ class EachWorker:
         found = {}
         for pid, client in self._clients.items():
             found[pid] = ask(client, self.prompt.name, question)
-            assert found[pid].port in _client_ports(pid), "the connection was lost"
+            assert found[pid].port in client_ports(pid), "the connection was lost"
         return found
 
     def all_serve(self, wanted: str) -> None:
@@ -253,12 +257,12 @@ class EachWorker:
         self._opened.append(client)
         port = ask(client, self.prompt.name).port
         for pid in pids:
-            if port in _client_ports(pid):
+            if port in client_ports(pid):
                 self._clients.setdefault(pid, client)
         return len(pids) == len(WORKERS) and set(self._clients) == set(pids)
 
 
-def _client_ports(pid: int) -> set[int]:
+def client_ports(pid: int) -> set[int]:
     return {
         found.raddr[1] for found in psutil.Process(pid).net_connections(kind="tcp") if found.status == "ESTABLISHED"
     }

@@ -21,7 +21,7 @@ from tests.services import START_SECONDS
 ROOT = Path(__file__).resolve().parent.parent.parent
 ROLES = ("redis", "engine", "sandbox", "web-1", "web-2", "shipper", "celery")
 
-_STOP_SECONDS = 60.0
+_STOP_SECONDS = 120.0
 
 
 class LiveService:
@@ -108,7 +108,8 @@ class LiveService:
                 raise AssertionError(f"serve ended with {self.process.returncode}:\n{self.log}")
             return self._printed(r"Serving (\S+) .*\n") or None
 
-        return wait_for(serving, seconds=START_SECONDS, what="serve to print its address")
+        # Many processes, whose start `serve` itself gives up after two minutes.
+        return wait_for(serving, seconds=2 * START_SECONDS, what="serve to print its address")
 
     def _printed(self, pattern: str) -> str:
         found = re.search(pattern, self.output)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gateway.demo.conversations import OWN_PROMPTS
 from tests.live.service import ROOT, LiveService, minimal_environment
+from tests.services import START_SECONDS
 
 
 def _demo(var_dir: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -16,7 +17,7 @@ def _demo(var_dir: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         env=minimal_environment(var_dir),
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=3 * START_SECONDS,
     )
 
 

@@ -2,47 +2,40 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
-import requests
 from openai import OpenAI
 
 from tests.live.conftest import StartService
 from tests.live.service import ROOT, LiveService, minimal_environment
 from tests.live.waiting import wait_for
 from tests.patience import PATIENCE_SECONDS
+from tests.services import START_SECONDS
 
 
 @contextmanager
-def _running(var_dir: Path, *command: str) -> Iterator[None]:
+def _running(var_dir: Path, *command: str) -> Iterator[psutil.Process]:
     with (var_dir.parent / "part.log").open("ab") as log:
         process = subprocess.Popen(
             [sys.executable, *command], cwd=ROOT, env=minimal_environment(var_dir), stdout=log, stderr=log
         )
     try:
-        yield
+        yield psutil.Process(process.pid)
     finally:
         process.terminate()
         process.wait(timeout=PATIENCE_SECONDS)
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-        return port
-
-
-def _is_up(port: int) -> bool:
-    try:
-        return requests.get(f"http://127.0.0.1:{port}/healthz", timeout=PATIENCE_SECONDS).status_code == 200
-    except requests.ConnectionError:
-        return False
+def _port(process: psutil.Process) -> int | None:
+    """Of its own choosing, once it listens."""
+    listening = [found.laddr.port for found in process.net_connections("tcp") if found.status == psutil.CONN_LISTEN]
+    return listening[0] if listening else None
 
 
 @pytest.mark.parametrize(
@@ -56,9 +49,8 @@ def _is_up(port: int) -> bool:
 def test_web__other_server_on_the_same_services__answers_and_streams(
     live_service: LiveService, server: list[str]
 ) -> None:
-    port = _free_port()
-    with _running(live_service.var_dir, *server, str(port)):
-        wait_for(lambda: _is_up(port), what="the server to answer")
+    with _running(live_service.var_dir, *server, "0") as process:
+        port = wait_for(lambda: _port(process), seconds=START_SECONDS, what="the server to listen")
         client = OpenAI(base_url=f"http://127.0.0.1:{port}/api/gateway/v1", api_key=live_service.api_key)
 
         whole = client.chat.completions.create(
@@ -80,6 +72,6 @@ def test_shipper__started_later__ships_what_waited(start_service: StartService) 
     assert service.manage("sessions/waited").status_code == 404
 
     with _running(service.var_dir, "manage.py", "ship_records"):
-        wait_for(lambda: service.manage("sessions/waited").status_code == 200)
+        wait_for(lambda: service.manage("sessions/waited").status_code == 200, seconds=START_SECONDS)
 
     assert service.stop() == 0

@@ -15,8 +15,9 @@ from tests.browser.actions import overflows, sign_in, unlabelled
 from tests.browser.problems import Problems
 from tests.fakes.scripted import ScriptedServer, answer, endless, status
 from tests.live.playground import PATH, PlaygroundPage, Stage, gated, make_account, make_stage
-from tests.live.prompts import Team
+from tests.live.prompts import EachWorker, Team
 from tests.live.service import LiveService
+from tests.live.waiting import wait_for
 from tests.patience import PATIENCE_SECONDS
 
 GOOD, BETTER, BAD, ENDLESS = "openai/good", "openai/better", "openai/bad", "openai/endless"
@@ -119,10 +120,13 @@ async def test_page__kept_as_a_session__is_listed_and_linked(playground: Playgro
     link = playground.status.get_by_role("link")
     session_id = await link.inner_text()
     assert len(stage.kept_requests(session_id, 2)) == 2
-    listed = stage.manage("sessions", project_id=stage.team.project_id)["results"]
-    assert [(row["session_id"], row["request_count"]) for row in listed if row["session_id"] == session_id] == [
-        (session_id, 2)
-    ]
+
+    def listed() -> list[int]:
+        rows = stage.manage("sessions", project_id=stage.team.project_id)["results"]
+        return [row["request_count"] for row in rows if row["session_id"] == session_id]
+
+    # A view's rows may be seen a moment after those that they are made of.
+    wait_for(lambda: listed() == [2], what="both requests in the list of sessions")
     await link.click()
     await expect(playground.page.get_by_text("2 requests")).to_be_visible()
 
@@ -133,7 +137,9 @@ async def test_page__prompt_version__has_a_field_for_each_variable(
     problems.expect("status of 422")
     first = {"system_prompt": "You sell.", "model": "sandbox/echo"}
     second = {"system_prompt": "You sell {{count}} {{goods}}, {{fresh}}.", "model": "sandbox/mirror"}
-    stage.team.prompt("shop", first, {**second, "variables": _VARIABLES})
+    shop = stage.team.prompt("shop", first, {**second, "variables": _VARIABLES})
+    with EachWorker(shop) as workers:
+        workers.all_serve("1 -")
     await playground.open()
     page = playground.page
     await page.get_by_label("Prompt config").select_option("shop")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.live.service import ROOT, LiveService, minimal_environment
+from tests.services import START_SECONDS
 
 
 def _serve(var_dir: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -17,7 +18,7 @@ def _serve(var_dir: Path, **environment: str) -> subprocess.CompletedProcess[str
         env={**minimal_environment(var_dir), **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=START_SECONDS,
     )
 
 

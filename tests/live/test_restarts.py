@@ -1,24 +1,65 @@
 from __future__ import annotations
 
 import os
+import socket
+import subprocess
+import sys
 import uuid
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import openai
 import psutil
 import pytest
+import redis
 
 from tests.live.conftest import StartService
-from tests.live.service import ROLES, LiveService
+from tests.live.prompts import WORKERS, client_ports
+from tests.live.service import ROLES, ROOT, LiveService, minimal_environment
 from tests.live.waiting import wait_for
+from tests.patience import PATIENCE_SECONDS
+from tests.services import START_SECONDS
 
 
 def _complete(service: LiveService, session: str) -> bool:
     client = service.openai(max_retries=5, default_headers={"x-svc-session-id": session})
-    answer = client.chat.completions.create(
-        model="sandbox/echo", messages=[{"role": "user", "content": "Still there?"}]
-    )
+    try:
+        answer = client.chat.completions.create(
+            model="sandbox/echo", messages=[{"role": "user", "content": "Still there?"}]
+        )
+    except openai.APIError:
+        return False
     return answer.choices[0].message.content == "Still there?"
+
+
+def _works(service: LiveService, role: str, pid: int) -> bool:
+    """Whether it does what neither an answer nor its record shows."""
+    if role == "redis":
+        return _redis_answers(service)
+    if role == "celery":
+        ask = [sys.executable, "-m", "celery", "-A", "config", "inspect", "ping"]
+        return not subprocess.run(
+            ask, cwd=ROOT, env=minimal_environment(service.var_dir), capture_output=True
+        ).returncode
+    return role not in WORKERS or _web_answers(service, pid)
+
+
+def _redis_answers(service: LiveService) -> bool:
+    address = (service.var_dir / "run" / "redis.url").read_text(encoding="utf-8").strip()
+    with redis.Redis.from_url(address) as client:
+        try:
+            return bool(client.ping())
+        except redis.RedisError:
+            return False
+
+
+def _web_answers(service: LiveService, pid: int) -> bool:
+    """A connection may be another worker's: then this one is not proved yet."""
+    address = urlsplit(service.base_url)
+    with socket.create_connection((str(address.hostname), int(address.port or 0)), timeout=PATIENCE_SECONDS) as asking:
+        asking.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        return asking.recv(1) == b"H" and asking.getsockname()[1] in client_ports(pid)
 
 
 def _is_listed(service: LiveService, session: str) -> bool:
@@ -34,6 +75,8 @@ def test_child__killed__is_restarted_and_the_service_works(live_service: LiveSer
     successor = live_service.wait_for_successor(role, killed)
 
     assert wait_for(lambda: psutil.pid_exists(successor))
+    # A whole process with its imports, before the next test asks it for anything.
+    wait_for(lambda: _works(live_service, role, successor), seconds=START_SECONDS, what=f"{role} to work again")
     wait_for(lambda: _complete(live_service, session), what="an answer after the restart")
     wait_for(lambda: _is_listed(live_service, session), seconds=60, what="the record after the restart")
     assert f"child.restarted role={role} exit_code=-9" in live_service.log
@@ -62,7 +105,14 @@ def _has_ended(pid: int) -> bool:
 def test_run_folder__readable_by_its_owner_only(live_service: LiveService) -> None:
     files = [Path(folder) / name for folder, _, names in os.walk(live_service.var_dir) for name in names]
 
-    open_to_others = [file for file in files if file.exists() and file.stat().st_mode & 0o077]
+    open_to_others = [file for file in files if _open_to_others(file)]
 
     assert files
     assert open_to_others == []
+
+
+def _open_to_others(file: Path) -> bool:
+    try:
+        return bool(file.stat().st_mode & 0o077)
+    except FileNotFoundError:
+        return False  # gone since it was listed

@@ -19,6 +19,7 @@ from opentelemetry.trace import Tracer
 
 from tests.live.service import LiveService
 from tests.live.waiting import wait_for
+from tests.services import START_SECONDS
 
 Spans = list[dict[str, Any]]
 
@@ -52,7 +53,8 @@ def wait_for_spans(service: LiveService, session: str, number: int) -> Spans:
         spans = spans_of(service, session)
         return spans if len(spans) >= number else None
 
-    return wait_for(enough, what=f"{number} spans of {session}")
+    # The shipper may have been killed just now.
+    return wait_for(enough, seconds=START_SECONDS, what=f"{number} spans of {session}")
 
 
 def ask(client: OpenAI, session: str, model: str = "sandbox/echo") -> None:
