@@ -49,6 +49,14 @@ def brisk() -> Iterator[GatewayService]:
         assert_log_is_clean(running)
 
 
+@pytest.fixture(scope="session")
+def pair() -> Iterator[GatewayService]:
+    """Two workers that serve few projects: a change of prices has them read all that they serve again."""
+    with GatewayService(settings=PATIENT) as running:
+        yield running
+        assert_log_is_clean(running)
+
+
 def assert_log_is_clean(service: GatewayService) -> None:
     """Whatever the tests of a run did: no key, and nothing unexpected, reached the log."""
     log = service.log.read_text(errors="replace")

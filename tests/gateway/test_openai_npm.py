@@ -46,7 +46,7 @@ def seen(node_folder: Path, sandboxed: Gateway) -> dict[str, Any]:
     """What the script saw: one run, many assertions."""
     base_url = f"{sandboxed.service.base_url()}/api/gateway/v1"
     command = ["node", "sdk.mjs", base_url, sandboxed.key, MODEL]
-    done = subprocess.run(command, cwd=node_folder, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, cwd=node_folder, capture_output=True, text=True, check=False, timeout=240)
     assert done.returncode == 0, done.stderr
     result: dict[str, Any] = json.loads(done.stdout)
     return result

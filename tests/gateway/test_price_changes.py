@@ -19,9 +19,9 @@ USAGE = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
 
 
 @pytest.fixture
-def projects(service: GatewayService, upstream: ScriptedServer) -> tuple[Gateway, Gateway]:
+def projects(pair: GatewayService, upstream: ScriptedServer) -> tuple[Gateway, Gateway]:
     upstream.play("priced", play.answer("hi", usage=USAGE))
-    first, second = (service.new_project(base_urls={"openai": upstream.base_url("priced")}) for _ in range(2))
+    first, second = (pair.new_project(base_urls={"openai": upstream.base_url("priced")}) for _ in range(2))
     return first, second
 
 
@@ -47,12 +47,12 @@ def sync(service: GatewayService, folder: Path, models: dict[str, tuple[float, f
 
 
 def test_prices__synced_overridden_removed__every_worker_prices_by_them(
-    service: GatewayService, projects: tuple[Gateway, Gateway], tmp_path: Path
+    pair: GatewayService, projects: tuple[Gateway, Gateway], tmp_path: Path
 ) -> None:
     mine, other = projects
     assert costs(mine, "") == ["", ""]
 
-    sync(service, tmp_path, {MODEL: (1, 10), "gpt-synced-2": (1, 1)})
+    sync(pair, tmp_path, {MODEL: (1, 10), "gpt-synced-2": (1, 1)})
     assert costs(mine, "0.0020000000") == ["0.0020000000"] * 2
 
     own = {"input_cost_per_1m": "3", "output_cost_per_1m": "30"}
@@ -60,12 +60,12 @@ def test_prices__synced_overridden_removed__every_worker_prices_by_them(
     assert costs(mine, "0.0060000000") == ["0.0060000000"] * 2
     assert costs(other, "0.0020000000") == ["0.0020000000"] * 2
 
-    sync(service, tmp_path, {MODEL: (2, 20), "gpt-synced-2": (1, 1)})
+    sync(pair, tmp_path, {MODEL: (2, 20), "gpt-synced-2": (1, 1)})
     assert costs(other, "0.0040000000") == ["0.0040000000"] * 2
     assert costs(mine, "0.0060000000") == ["0.0060000000"] * 2
 
     assert mine.manage("DELETE", f"pricing/openai/{MODEL}").status_code == 204
     assert costs(mine, "0.0040000000") == ["0.0040000000"] * 2
 
-    sync(service, tmp_path, {"gpt-synced-2": (1, 1)})
+    sync(pair, tmp_path, {"gpt-synced-2": (1, 1)})
     assert costs(mine, "") == ["", ""]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -10,15 +9,8 @@ import httpx2
 import pytest
 
 from tests.fakes.scripted import Script, ScriptedServer, answer, status
-from tests.gateway.conftest import PATIENT
 from tests.gateway.service import Gateway, GatewayService
 from tests.gateway.wire import body
-
-
-@pytest.fixture(scope="module")
-def pair() -> Iterator[GatewayService]:
-    with GatewayService(settings=PATIENT) as running:
-        yield running
 
 
 @pytest.fixture
