@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,8 @@ from clickhouse_driver import Client
 from clickhouse_driver.errors import Error
 
 from tests.live.service import LiveService
+from tests.live.waiting import wait_for
+from tests.services import START_SECONDS
 
 ROLLUPS = ("requests_minute", "requests_hourly", "requests_daily", "users_daily", "session_days")
 
@@ -34,6 +37,22 @@ def read_rows(service: LiveService, project_id: str) -> Rows | None:
             return _read(client, project_id)
     except (OSError, EOFError, Error):
         return None
+
+
+def rows_when(service: LiveService, project_id: str, good: Callable[[Rows], bool], *, what: str = "") -> Rows:
+    """The project's rows once they are good, however many have to come before: waits as long as further ones do.
+
+    A shipper whose store was away for long looks for it once a minute.
+    """
+    known = -1
+
+    def news() -> Rows | None:
+        rows = read_rows(service, project_id)
+        return rows if rows is not None and (good(rows) or rows.total > known) else None
+
+    while not good(rows := wait_for(news, seconds=START_SECONDS, what=what)):
+        known = rows.total
+    return rows
 
 
 def _read(client: Any, project_id: str) -> Rows:

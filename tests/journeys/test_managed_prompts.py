@@ -12,7 +12,7 @@ import pytest
 from clickhouse_driver import Client
 
 from rollouts.allocation import AllocationType, target_sql, unit_sql
-from tests.journeys.rows import read_rows
+from tests.journeys.rows import rows_when
 from tests.journeys.traffic import Project, new_project
 from tests.live.service import LiveService
 from tests.live.waiting import wait_for
@@ -110,18 +110,13 @@ def test_rollout__calls_of_many_users__log_and_arithmetic_agree_with_what_client
     # A user meets one version only, on whatever worker.
     assert set(seen.values()) == {2}
     assert len(seen) == USERS
-    wait_for(lambda: rows_of(journey_service, project.id) == len(api.answers), what="the rows")
+    rows_when(journey_service, project.id, lambda rows: rows.total == len(api.answers), what="more of the rows")
     logged = logged_arms(journey_service, project.id, rollout)
     assert {(user, str(version), variant) for user, version, variant, _ in logged if user.startswith("user-")} == set(
         seen
     )
     assert all(agrees for user, _, _, agrees in logged if user.startswith("user-"))
     assert [(version, variant) for user, version, variant, _ in logged if user == "forced"] == [(2, "target")]
-
-
-def rows_of(service: LiveService, project_id: str) -> int:
-    rows = read_rows(service, project_id)
-    return 0 if rows is None else rows.total
 
 
 def logged_arms(service: LiveService, project_id: str, rollout: str) -> list[tuple[str, int, str, bool]]:

@@ -10,11 +10,11 @@ from typing import Any
 import openai
 import pytest
 
-from tests.journeys.rows import Rows, read_rows
+from tests.journeys.rows import Rows, rows_when
 from tests.journeys.traffic import new_project
 from tests.live.service import LiveService
-from tests.live.waiting import wait_for
 from tests.recordings import shared_file
+from tests.services import START_SECONDS
 
 pytestmark = [pytest.mark.live, pytest.mark.recordings]
 
@@ -60,12 +60,9 @@ async def play(client: openai.AsyncOpenAI, prompt: dict[str, Any], gate: asyncio
 
 def rows_of(service: LiveService, project_id: str, count: int) -> Rows:
     """The project's rows once there are as many and the rollups have followed."""
-
-    def found() -> Rows | None:
-        rows = read_rows(service, project_id)
-        return rows if rows is not None and rows.total >= count and rows.consistent else None
-
-    return wait_for(found, what=f"{count} rows")
+    return rows_when(
+        service, project_id, lambda rows: rows.total >= count and rows.consistent, what=f"more rows of {count}"
+    )
 
 
 async def test_prompts__all_through_the_sdk__no_error_and_a_row_each(journey_service: LiveService) -> None:
@@ -73,7 +70,11 @@ async def test_prompts__all_through_the_sdk__no_error_and_a_row_each(journey_ser
     gate = asyncio.Semaphore(CONCURRENCY)
     base_url = f"{journey_service.base_url}/api/gateway/v1"
     # Every request belongs to a session, so that the session rollup counts all of them.
-    options: dict[str, Any] = {"max_retries": 0, "timeout": 60, "default_headers": {"x-svc-session-id": "prompts"}}
+    options: dict[str, Any] = {
+        "max_retries": 0,
+        "timeout": START_SECONDS,
+        "default_headers": {"x-svc-session-id": "prompts"},
+    }
     async with openai.AsyncOpenAI(base_url=base_url, api_key=project.key, **options) as client:
         counts = await asyncio.gather(*(play(client, prompt, gate) for prompt in prompts()))
 

@@ -13,7 +13,7 @@ from typing import Self
 import httpx2
 
 from tests.live.service import ROOT, LiveService, minimal_environment
-from tests.patience import PATIENCE_SECONDS
+from tests.services import START_SECONDS
 
 CLIENTS = 4
 
@@ -55,17 +55,17 @@ class Traffic:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._stop.set()
         for thread in self._threads:
-            thread.join(2 * PATIENCE_SECONDS)
+            thread.join(2 * START_SECONDS)
 
-    def wait_for_more(self, count: int, *, seconds: float = 30.0) -> None:
-        """Returns when `count` further answers have arrived."""
+    def wait_for_more(self, count: int, *, seconds: float = START_SECONDS) -> None:
+        """Returns when `count` further answers have arrived; a worker may have to start first."""
         with self._more:
             wanted = len(self.succeeded) + count
             if not self._more.wait_for(lambda: len(self.succeeded) >= wanted, seconds):
                 raise AssertionError(f"fewer than {count} answers in {seconds} s")
 
     def _run(self, number: int) -> None:
-        with httpx2.Client(base_url=self.service.base_url, timeout=PATIENCE_SECONDS) as client:
+        with httpx2.Client(base_url=self.service.base_url, timeout=START_SECONDS) as client:
             turn = 0
             while not self._stop.is_set():
                 turn += 1
