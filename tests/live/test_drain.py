@@ -8,6 +8,7 @@ from tests.live.conftest import StartService
 from tests.live.service import LiveService
 from tests.live.waiting import wait_for
 from tests.patience import PATIENCE_SECONDS
+from tests.services import START_SECONDS
 
 # The sandbox's `slow` model sends a word every tenth of a second.
 _PROMPT = " ".join(f"word{number}" for number in range(30))
@@ -28,7 +29,7 @@ def test_stop__during_a_stream__stream_ends_whole_and_is_recorded(start_service:
     text = "".join(chunk.choices[0].delta.content or "" for chunk in received if chunk.choices)
     assert text == _PROMPT
     assert received[-1].usage is not None
-    assert service.process.wait(timeout=60) == 0
+    assert service.process.wait(timeout=START_SECONDS) == 0
     assert list((service.var_dir / "spool").glob("*.seg")) == []
     _assert_recorded(start_service(), service)
 
