@@ -157,13 +157,13 @@ def test_reconcile__few_days__leaves_out_what_is_older(project: UUID) -> None:
 
 
 def test_day__that_is_not_over__is_left_alone(clickhouse: None, spool: Path) -> None:
-    project = make_project().pk
-    store(spool, *(make_entry(project_id=str(project)) for _ in range(5)))
+    project, now = make_project().pk, datetime.now(UTC)
+    store(spool, *(make_entry(project_id=str(project), ts=int(now.timestamp() * 1e6)) for _ in range(5)))
     [unit] = list_units(project, _LONG_AGO)
     _break(_rollup("requests_daily"), project, "DELETE", unit)
 
     assert reconcile([project]).units == 0
-    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    tomorrow = now + timedelta(days=1)
     assert reconcile([project], now=tomorrow.replace(hour=0, minute=59)).units == 0
     assert len(reconcile([project], now=tomorrow.replace(hour=1, minute=0)).differences) == 1
 

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, date, datetime
 
 import pytest
 from rest_framework.test import APIClient
 
 from analytics.clickhouse import client
+from analytics.telemetry import storage
 from core.models import Project
 from tests.analytics.telemetry.sending import Sender
 from tests.factories.core import make_key, make_project
@@ -23,6 +25,14 @@ def telemetry(clickhouse_engine: None) -> Iterator[None]:
 def no_window(settings: object) -> None:
     """Posts need not wait for others to join them."""
     settings.OTLP_WINDOW_SECONDS = 0.0  # type: ignore[attr-defined]  # pytest-django's fixture takes any name
+
+
+@pytest.fixture(autouse=True)
+def today(monkeypatch: pytest.MonkeyPatch) -> date:
+    """The day on which all of a test's records come in: the store keeps equal ones of two days."""
+    day, drop_date = datetime.now(UTC).date(), storage.drop_date
+    monkeypatch.setattr(storage, "drop_date", lambda _: drop_date(day))
+    return day
 
 
 @pytest.fixture

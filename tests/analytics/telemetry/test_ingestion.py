@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import zlib
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -506,11 +507,11 @@ def test_other_session_attributes__only_when_the_operator_names_them(
         assert (found["span_name"], line["body"]) == ("span 2", "line 2")
 
 
-def test_retention__setting__day_of_arrival_and_so_many_more(sender: Sender, settings: Settings) -> None:
+def test_retention__setting__day_of_arrival_and_so_many_more(sender: Sender, settings: Settings, today: date) -> None:
     settings.TELEMETRY_RETENTION_DAYS = 12
     sender.traces(span(1, start_time_unix_nano=START - 10**18))
 
-    assert client.execute("SELECT DropDate = today() + 12 FROM otel_traces") == [(1,)]
+    assert client.execute("SELECT DropDate FROM otel_traces") == [(today + timedelta(days=12),)]
 
 
 def test_retention__day_is_over__rows_gone_with_their_parts_and_no_mutation(sender: Sender) -> None:
