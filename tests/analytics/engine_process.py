@@ -78,7 +78,7 @@ class EngineProcess:
         # A client that loses patience connects anew, without what its session was told.
         return Client("127.0.0.1", port=self.port, settings=settings, sync_request_timeout=PATIENCE_SECONDS, **options)
 
-    def stop(self, by: signal.Signals = signal.SIGTERM, *, seconds: float = PATIENCE_SECONDS) -> int:
+    def stop(self, by: signal.Signals = signal.SIGTERM, *, seconds: float = START_SECONDS) -> int:
         """Send the signal and return the exit code, negative for the signal that ended it."""
         if self.process.poll() is None:
             self.process.send_signal(by)

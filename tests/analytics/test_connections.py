@@ -184,9 +184,11 @@ def test_query__in_a_fork__has_a_connection_of_its_own() -> None:
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:  # pragma: no cover - another process
-        right = connections() is not before and [ask(number) for number in range(20)] == list(range(20))
-        os.write(writer, b"right" if right else b"wrong")
-        os._exit(0)
+        try:
+            right = connections() is not before and [ask(number) for number in range(20)] == list(range(20))
+            os.write(writer, b"right" if right else b"wrong")
+        finally:
+            os._exit(0)
     os.close(writer)
 
     assert [ask(number) for number in range(100, 120)] == list(range(100, 120))

@@ -37,6 +37,10 @@ def test_both__in_a_forked_process__has_threads_of_its_own() -> None:
     both(lambda: None, lambda: None)
     child = os.fork()
     if child == 0:
-        os._exit(0 if both(lambda: 1, lambda: 2) == (1, 2) else 1)
+        code = 1
+        try:
+            code = 0 if both(lambda: 1, lambda: 2) == (1, 2) else 1
+        finally:
+            os._exit(code)
 
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -218,7 +218,7 @@ async def test_export__client_leaves_in_the_midst_of_a_question__its_thread_ends
     pieces = streamed(b"first\n", lines(), worker)
     await anext(pieces)
     waiting = asyncio.ensure_future(anext(pieces))
-    await asyncio.to_thread(asked.wait, 30)
+    assert await asyncio.to_thread(asked.wait, PATIENCE_SECONDS)
 
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -227,7 +227,7 @@ async def test_export__client_leaves_in_the_midst_of_a_question__its_thread_ends
     answered.set()
     for thread in threading.enumerate():
         if thread.name.startswith("leaving"):
-            await asyncio.to_thread(thread.join, 30)
+            await asyncio.to_thread(thread.join, PATIENCE_SECONDS)
             assert not thread.is_alive()
 
 

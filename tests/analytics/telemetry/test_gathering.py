@@ -14,6 +14,7 @@ from analytics.errors import AnalyticsQueryError, AnalyticsUnavailableError
 from analytics.telemetry import storage
 from analytics.telemetry.errors import BusyError
 from analytics.telemetry.storage import Gatherer
+from tests.analytics.engine_process import wait_until
 from tests.patience import PATIENCE_SECONDS
 
 PROJECT = uuid4()
@@ -70,12 +71,7 @@ def posted_while_busy(gatherer: Gatherer, table: FakeTable, *posts: str) -> list
 
 
 def _until_waiting(gatherer: Gatherer, number: int) -> None:
-    ready = threading.Event()
-    for _ in range(1000):
-        if len(gatherer._waiting) == number:
-            return
-        ready.wait(0.01)
-    raise AssertionError(f"{number} posts never waited")
+    wait_until(lambda: len(gatherer._waiting) == number)
 
 
 def test_posts__while_an_insert_runs__become_one_insert(gatherer: Gatherer, table: FakeTable) -> None:
