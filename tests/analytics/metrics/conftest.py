@@ -77,5 +77,5 @@ def make_request(chance: random.Random, project: str) -> SpoolEntry:
         ttft_ms=chance.randrange(1, 4000) if streamed else 0,
         cost_known=known,
         cost_usd=f"{Decimal(chance.randrange(10**9)) / 10**10:.10f}" if known else "",
-        retention_days=chance.choice([400, 400, 90]),
+        retention_days=chance.choice([4000, 4000, 900]),
     )
