@@ -18,7 +18,7 @@ def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name not in {"CLICKHOUSE_URL", "VAR_DIR"}}
     return subprocess.run(
         [sys.executable, "-m", "benchmarks.analytics", *arguments],
-        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=250, check=False,
+        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=550, check=False,
     )  # fmt: skip
 
 
@@ -27,7 +27,7 @@ def _texts(svg: str) -> list[str | None]:
     return [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_every_question_is_answered_over_a_small_history(tmp_path: Path) -> None:
     data, figures, drawn = tmp_path / "store", tmp_path / "figures.json", tmp_path / "picture.svg"
     common = ("--requests", "20_000", "--data", str(data), "--json", str(figures))

@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 from benchmarks import processes
+from tests.services import START_SECONDS
 
-_SECONDS = 30.0
 # Writes for as long as it lives, and does not end when asked to.
 _WRITER = """
 import itertools, pathlib, signal, sys
@@ -35,7 +35,7 @@ child.wait()
 def started(folder: Path) -> tuple[subprocess.Popen[bytes], psutil.Process]:
     log = folder.parent / "output.log"
     process = processes.start([sys.executable, "-c", _PARENT, _WRITER, str(folder)], log=log)
-    deadline = time.monotonic() + _SECONDS
+    deadline = time.monotonic() + START_SECONDS
     while not (log.read_text().strip() and (folder / "written").exists()) and time.monotonic() < deadline:
         assert process.poll() is None
     return process, psutil.Process(int(log.read_text()))

@@ -17,6 +17,9 @@ from benchmarks.rollout_runs import Plan, Run, only, simulate
 from benchmarks.rollout_traffic import World, traffic
 from rollouts.evaluation import Metric
 
+# The simulation is nothing but work, which a busy machine does slowly.
+pytestmark = pytest.mark.timeout(900)
+
 # Runs of each cell: enough to notice a verdict that is broken, few enough for every test run.
 FEW = {
     "harmless": 6,
