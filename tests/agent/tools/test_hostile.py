@@ -15,6 +15,9 @@ from agent.tools.base import OUTPUT_CHARACTERS, Tool
 from tests.agent.tools.calls import calls
 from tests.agent.tools.world import World
 
+# More than a thousand calls in one test are work, which a busy machine does slowly.
+pytestmark = pytest.mark.timeout(900)
+
 _TEXTS = [
     "",
     "\\",

@@ -8,10 +8,15 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import pytest
+
 from agent.tools import registry
 from agent.tools.base import Tool
 from tests.agent.tools.calls import calls
 from tests.agent.tools.world import World, make_world
+
+# More than a thousand calls in one test are work, which a busy machine does slowly.
+pytestmark = pytest.mark.timeout(900)
 
 # Texts that say how, not what.
 _MANNER = {"start_date", "end_date", "last", "period"}
