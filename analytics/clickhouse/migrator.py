@@ -113,8 +113,12 @@ def _create_database() -> None:
 
 def _has_text_indexes() -> bool:
     """Servers from 26.2 on. Without them a search reads the texts of a bounded range."""
+    probe = (
+        "SELECT hasAllTokens('text', {all:Array(String)}, {by:String}), "
+        "hasAnyTokens('text', {any:Array(String)}, {by:String})"
+    )
     try:
-        client.execute(f"SELECT hasAllTokens('text', ['ext'], '{text_index.TOKENS}')")
+        client.execute(probe, {"all": ["text"], "any": text_index.fours("tex"), "by": text_index.TOKENS})
     except AnalyticsQueryError:
         return False
     return True

@@ -1,13 +1,16 @@
 """What a text search looks at: one folded text per request, and the indexes on it. Migrations and queries share this.
 
-The indexes hold every three characters in a row of the folded text, so that a part of a word is found as fast as a
-word, and every two characters of scripts written without spaces, where two are a word. The expressions of the indexes
-and of the queries have to be the same to the letter, or ClickHouse reads the texts instead.
+The indexes hold every four characters in a row of the folded text, so that a part of a word is found as fast as a
+word. Three characters are found by all the fours that they begin, which are known where the fourth is an ASCII
+character; where it is another, an index of their own has them. A third index has every two characters of scripts
+written without spaces, where two are a word. The expressions of the indexes and of the queries have to be the same to
+the letter, or ClickHouse reads the texts instead.
 """
 
 from __future__ import annotations
 
-LETTERS = 3
+LETTERS = 4
+FEW_LETTERS = 3
 IDEOGRAPHS = 2
 # Scripts whose words are not set apart, by code points, so that ClickHouse and Python mean the same: Thai, Hangul, kana
 # and the ideographs.
@@ -17,7 +20,10 @@ UNSPACED = (
 )  # fmt: skip
 
 TOKENS = f"ngrams({LETTERS})"
+FEW_TOKENS = f"ngrams({FEW_LETTERS})"
 UNSPACED_TOKENS = f"ngrams({IDEOGRAPHS})"
+# What ASCII has once it is folded.
+FOLDED_ASCII = "".join(chr(code) for code in range(128) if not chr(code).isupper())
 
 
 def folded(expression: str) -> str:
@@ -35,30 +41,48 @@ def folded(expression: str) -> str:
 # i with a combining dot, which is what a capital dotted I becomes; dotless i; the sigma at the end of a word.
 FOLDED_LETTERS = (("i\u0307", "i"), ("\u0131", "i"), ("\u03c2", "\u03c3"))
 
-# A zero byte between the two: no word or phrase reaches from the prompt into the completion.
-_BOTH = r"concat(prompt, '\0', completion)"
+# A zero byte between the two: no word or phrase reaches from the prompt into the completion. And one at the end: a
+# character follows on every three.
+_BOTH = r"concat(prompt, '\0', completion, '\0')"
 TEXT = folded(_BOTH)
+# Holds every three characters that are followed by one beyond ASCII, and few others: such runs, up to three characters
+# before each, and what is too short between two.
+_BEYOND_ASCII = r"[\\x00-\\x7F]{0,3}[^\\x00-\\x7F]+(?:[\\x00-\\x7F]{1,2}[^\\x00-\\x7F]+)*"
+BEYOND_ASCII_TEXT = folded(rf"arrayStringConcat(extractAll({_BOTH}, '{_BEYOND_ASCII}'), '\0')")
 _UNSPACED = "".join(rf"\\x{{{first:X}}}-\\x{{{last:X}}}" for first, last in UNSPACED)
 UNSPACED_TEXT = f"replaceRegexpAll({_BOTH}, '[^{_UNSPACED}]+', ' ')"
 
 # The clauses of `payloads`. A migration that makes that table anew copies them with `CREATE TABLE … AS payloads`.
+# Packed, the lists of rows take two thirds of the space.
+_PACKED = "posting_list_codec = 'bitpacking'"
 _INDEXES = {
-    "i_text": f"{TEXT} TYPE text(tokenizer = {TOKENS})",
-    "i_unspaced": f"{UNSPACED_TEXT} TYPE text(tokenizer = {UNSPACED_TOKENS})",
+    "i_letters": f"{TEXT} TYPE text(tokenizer = {TOKENS}, {_PACKED})",
+    "i_few_letters": f"{BEYOND_ASCII_TEXT} TYPE text(tokenizer = {FEW_TOKENS}, {_PACKED})",
+    "i_ideographs": f"{UNSPACED_TEXT} TYPE text(tokenizer = {UNSPACED_TOKENS}, {_PACKED})",
 }
-# Those of versions before this one: words, cut at everything that is not an ASCII letter or digit.
-_FORMER = ("i_prompt", "i_completion")
+NAMES = frozenset(_INDEXES)
+# Those of versions before this one: words, cut at everything that is not an ASCII letter or digit; every three
+# characters, and every two of scripts without spaces.
+FORMER_NAMES = frozenset({"i_prompt", "i_completion", "i_text", "i_unspaced"})
+
+
+def fours(three: str) -> list[str]:
+    """What the index of fours has for these three characters where an ASCII character follows on them."""
+    return [three + character for character in FOLDED_ASCII]
 
 
 def migration_values(supported: bool) -> dict[str, str]:
     """What stands for `$text_indexes` and its like in migrations; nothing where the server has no such indexes."""
-    if not supported:
-        return dict.fromkeys(("text_indexes", "text_index_change", "text_index_build"), "")
     added = [f"ADD INDEX IF NOT EXISTS {name} {clause}" for name, clause in _INDEXES.items()]
-    dropped = [f"DROP INDEX IF EXISTS {name}" for name in _FORMER]
+    dropped = [f"DROP INDEX IF EXISTS {name}" for name in sorted(FORMER_NAMES)]
     built = [f"MATERIALIZE INDEX {name}" for name in _INDEXES]
-    return {
+    values = {
         "text_indexes": "".join(f"INDEX {name} {clause},\n    " for name, clause in _INDEXES.items()),
+        "text_index_add": f"ALTER TABLE payloads {', '.join(added)}",
+        "text_index_drop": f"ALTER TABLE payloads {', '.join(dropped)}",
         "text_index_change": f"ALTER TABLE payloads {', '.join([*added, *dropped])}",
+        # In the background, and until it is done.
         "text_index_build": f"ALTER TABLE payloads {', '.join(built)}",
+        "text_index_built": f"ALTER TABLE payloads {', '.join(built)} SETTINGS mutations_sync = 1",
     }
+    return values if supported else dict.fromkeys(values, "")

@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from analytics.clickhouse import client
-from analytics.clickhouse.text_index import TEXT, TOKENS, UNSPACED_TEXT, UNSPACED_TOKENS, folded
+from analytics.clickhouse import client, text_index
+from analytics.clickhouse.text_index import TEXT, folded
 from analytics.queries.newest import recent_start_of_newest, start_of_newest
 from analytics.queries.requests import RequestRow, get_requests
 from analytics.queries.search_terms import Tokens, tokens
@@ -138,7 +138,7 @@ class _Question:
 def search(project_id: UUID, wanted: SearchFilter, *, limit: int) -> Found:
     """Raises AnalyticsLimitError for a query of frequent pieces that match almost nowhere, which takes too long."""
     terms = _fold(wanted.terms)
-    found_by = tokens(terms) if _has_indexes() else Tokens([], [])
+    found_by = tokens(terms) if _has_indexes() else Tokens([], [], [])
     since = None if found_by else _start_of_recent(project_id, wanted)
     question = _question(project_id, wanted, terms, found_by)
     matches = _newest_first(question, since=since, limit=limit + 1)
@@ -168,18 +168,36 @@ def _start_of_recent(project_id: UUID, wanted: SearchFilter) -> datetime | None:
 
 def _question(project_id: UUID, wanted: SearchFilter, terms: Sequence[str], found_by: Tokens) -> _Question:
     narrow, params = _conditions(project_id, end=wanted.end)
-    if found_by.letters:
-        narrow += f" AND hasAllTokens({TEXT}, {{letters:Array(String)}}, '{TOKENS}')"
-        params["letters"] = found_by.letters
-    if found_by.unspaced:
-        narrow += f" AND hasAllTokens({UNSPACED_TEXT}, {{unspaced:Array(String)}}, '{UNSPACED_TOKENS}')"
-        params["unspaced"] = found_by.unspaced
+    indexed, tokens_asked = _indexed(found_by)
+    narrow += indexed
+    params |= tokens_asked
     exact = " AND ".join(f"position({TEXT}, {{term{index}:String}}) > 0" for index in range(len(terms)))
     params.update({f"term{index}": term for index, term in enumerate(terms)})
     if wanted.session_id:
         exact += " AND session_id = {session:String}"
         params["session"] = wanted.session_id
     return _Question(project_id, narrow, exact, params, wanted)
+
+
+def _indexed(found_by: Tokens) -> tuple[str, dict[str, Any]]:
+    """The conditions that the text indexes answer by themselves."""
+    where, params = "", dict[str, Any]()
+    if found_by.letters:
+        where += f" AND hasAllTokens({TEXT}, {{letters:Array(String)}}, '{text_index.TOKENS}')"
+        params["letters"] = found_by.letters
+    for index, three in enumerate(found_by.few_letters):
+        before_ascii = f"hasAnyTokens({TEXT}, {{fours{index}:Array(String)}}, '{text_index.TOKENS}')"
+        beyond = (
+            f"hasAllTokens({text_index.BEYOND_ASCII_TEXT}, {{three{index}:Array(String)}}, '{text_index.FEW_TOKENS}')"
+        )
+        where += f" AND ({before_ascii} OR {beyond})"
+        params |= {f"fours{index}": text_index.fours(three), f"three{index}": [three]}
+    if found_by.unspaced:
+        where += (
+            f" AND hasAllTokens({text_index.UNSPACED_TEXT}, {{unspaced:Array(String)}}, '{text_index.UNSPACED_TOKENS}')"
+        )
+        params["unspaced"] = found_by.unspaced
+    return where, params
 
 
 def _newest_first(question: _Question, *, since: datetime | None, limit: int) -> list[_Match]:
@@ -313,12 +331,15 @@ _known_indexes: tuple[bool, float] = (False, float("-inf"))
 
 
 def _has_indexes() -> bool:
-    """Whether this store's texts are indexed. Asked again only while they are not: a migration may be on its way."""
+    """Whether this store's texts are indexed. Asked again only while they are not: a migration may be on its way, which
+    drops the former indexes when the texts have those of this version.
+    """
     global _known_indexes
     known, asked = _known_indexes
     if known or time.monotonic() - asked < _REPEAT_PROBE_SECONDS:
         return known
     sql = "SELECT name FROM system.data_skipping_indices WHERE database = currentDatabase() AND table = 'payloads'"
-    known = "i_text" in {row.name for row in client.query(sql, {}, row=_Index, name="search.indexes")}
+    names = {row.name for row in client.query(sql, {}, row=_Index, name="search.indexes")}
+    known = names >= text_index.NAMES and not names & text_index.FORMER_NAMES
     _known_indexes = (known, time.monotonic())
     return known

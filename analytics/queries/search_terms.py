@@ -6,23 +6,26 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from analytics.clickhouse.text_index import FOLDED_LETTERS, IDEOGRAPHS, LETTERS, UNSPACED
+from analytics.clickhouse.text_index import FEW_LETTERS, FOLDED_LETTERS, IDEOGRAPHS, LETTERS, UNSPACED
 
 # A part in double quotes, else what stands between blanks. A single quote mark is a character like any other.
 _PART = re.compile(r'"([^"]+)"|(\S+)')
 # Further ones hardly narrow a search and each is looked up in every part of the index.
 _MOST_TOKENS = 24
+# Of three characters: each is a hundred look-ups.
+_MOST_FEW_LETTERS = 3
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """What the two indexes of `analytics.clickhouse.text_index` are asked for. Both empty: they cannot help."""
+    """What the indexes of `analytics.clickhouse.text_index` are asked for. All empty: they cannot help."""
 
     letters: list[str]
+    few_letters: list[str]
     unspaced: list[str]
 
     def __bool__(self) -> bool:
-        return bool(self.letters or self.unspaced)
+        return bool(self.letters or self.few_letters or self.unspaced)
 
 
 def parse(query: str) -> list[str]:
@@ -34,8 +37,9 @@ def parse(query: str) -> list[str]:
 def tokens(folded_terms: Sequence[str]) -> Tokens:
     """Of terms without letter case. What has them may still lack a term; what lacks one of them has not all terms."""
     letters = [token for term in folded_terms for token in _runs(term, LETTERS)]
+    few = [term for term in dict.fromkeys(folded_terms) if len(term) == FEW_LETTERS]
     short = [term for term in folded_terms if len(term) == IDEOGRAPHS and all(map(_is_unspaced, term))]
-    return Tokens(_some(letters), _some(short))
+    return Tokens(_some(letters), few[:_MOST_FEW_LETTERS], _some(short))
 
 
 def fold(text: str) -> str:

@@ -87,6 +87,24 @@ def test_search__any_texts_and_queries__finds_what_plain_python_finds(
             assert not found.more
 
 
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_search__every_three_characters_of_a_text__are_found(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """Whatever follows on them: ASCII, what is beyond, or nothing."""
+    mixed = st.lists(st.one_of([st.text(alphabet, max_size=5) for alphabet in _ALPHABETS]), max_size=12).map("".join)
+    text, project = data.draw(mixed), uuid.uuid4()
+    entry = make_entry(**chat("", text), project_id=str(project))
+    store(tmp_path_factory.mktemp("spool"), entry, make_entry(**chat("", ""), project_id=str(project)))
+    stored = completion_text(entry.response)
+    threes = {_plain(stored)[start : start + 3] for start in range(len(_plain(stored)) - 2)}
+
+    for three in sorted(three for three in threes if "\x00" not in three):
+        found = search(project, SearchFilter([three]), limit=10)
+        assert [str(hit.request.request_id) for hit in found.hits] == [entry.record.request_id], ascii(three)
+
+
 def test_search__marked_places__hold_the_terms(tmp_path: Path) -> None:
     project = uuid.uuid4()
     long = "Lorem ipsum dolor. " * 40

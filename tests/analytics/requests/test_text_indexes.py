@@ -19,8 +19,11 @@ from analytics.queries.search import SearchFilter, search
 from tests.analytics.requests.conftest import chat
 from tests.factories.analytics import make_entry, store
 
-_FORMER_INDEXES = """INDEX i_prompt prompt TYPE text(tokenizer = splitByNonAlpha, preprocessor = lower(prompt)),
+_INDEXES_OF_WORDS = """INDEX i_prompt prompt TYPE text(tokenizer = splitByNonAlpha, preprocessor = lower(prompt)),
     INDEX i_completion completion TYPE text(tokenizer = splitByNonAlpha, preprocessor = lower(completion)),"""
+_TEXT_OF_THREES = text_index.folded(r"concat(prompt, '\0', completion)")
+_INDEXES_OF_THREES = f"""INDEX i_text {_TEXT_OF_THREES} TYPE text(tokenizer = ngrams(3)),
+    INDEX i_unspaced replaceRegexpAll(completion, '[a-z]+', ' ') TYPE text(tokenizer = ngrams(2)),"""
 
 
 @dataclass(frozen=True)
@@ -62,25 +65,48 @@ def _fill(spool: Path, project: uuid.UUID) -> None:
 
 
 @pytest.mark.usefixtures("empty_store")
-def test_migrate__store_with_indexes_of_words__finds_parts_of_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("before", "clauses"), [(15, _INDEXES_OF_WORDS), (33, _INDEXES_OF_THREES)])
+def test_migrate__store_with_former_indexes__finds_what_it_held_by_those_of_today(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int, clauses: str
 ) -> None:
     project, everything = uuid.uuid4(), migrator.load_migrations()
     with monkeypatch.context() as patch:
-        patch.setattr(migrator, "load_migrations", lambda: [one for one in everything if one.number < 15])
-        former = {"text_indexes": _FORMER_INDEXES}
+        patch.setattr(migrator, "load_migrations", lambda: [one for one in everything if one.number < before])
+        former = {**dict.fromkeys(text_index.migration_values(True), ""), "text_indexes": clauses}
         patch.setattr(text_index, "migration_values", lambda supported: former)
         migrator.migrate()
     _fill(tmp_path, project)
-    assert {"i_prompt", "i_completion"} <= _indexes()
+    assert _indexes() & text_index.FORMER_NAMES
 
     migrator.migrate()
 
-    assert {"i_text", "i_unspaced"} <= _indexes()
-    assert not {"i_prompt", "i_completion"} & _indexes()
+    assert _indexes() >= text_index.NAMES
+    assert not _indexes() & text_index.FORMER_NAMES
+    assert client.execute(
+        "SELECT min(data_compressed_bytes) > 0 FROM system.data_skipping_indices"
+        " WHERE database = currentDatabase() AND table = 'payloads' AND type = 'text'"
+    ) == [(1,)]
     assert _sessions(project, "LOPHON") == ["one"]
+    assert _sessions(project, "und") == ["one"]
     assert _sessions(project, "退款") == ["two"]
     assert _sessions(project, "риве") == ["two"]
+    assert _sessions(project, "вет") == ["two"]
+
+
+@pytest.mark.usefixtures("empty_store")
+def test_search__texts_not_yet_indexed_by_fours__reads_the_newest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a migration builds the index, the former one is still there."""
+    project = uuid.uuid4()
+    migrator.migrate()
+    _fill(tmp_path, project)
+    client.execute(f"ALTER TABLE payloads ADD INDEX i_text {_TEXT_OF_THREES} TYPE text(tokenizer = ngrams(3))")
+    monkeypatch.setattr(searching, "READ_WITHOUT_INDEX", 1)
+
+    found = search(project, SearchFilter(["xylophonic"]), limit=10)
+
+    assert found.searched_since is not None
 
 
 @pytest.mark.usefixtures("empty_store")
@@ -93,15 +119,23 @@ def test_migrate__server_without_text_indexes__search_works_without(
     migrator.migrate()
 
     _fill(tmp_path, project)
-    assert not {"i_text", "i_unspaced"} & _indexes()
+    assert not text_index.NAMES & _indexes()
     assert _sessions(project, "LOPHON") == ["one"]
     assert _sessions(project, "退款") == ["two"]
 
 
 @pytest.mark.usefixtures("clickhouse")
-@pytest.mark.parametrize(("term", "index"), [("xylophonic", "i_text"), ("退款", "i_unspaced")])
+@pytest.mark.parametrize(
+    ("term", "indexes"),
+    [
+        ("xylophonic", ["i_letters"]),
+        ("loph", ["i_letters"]),
+        ("oph", ["i_letters", "i_few_letters"]),
+        ("退款", ["i_ideographs"]),
+    ],
+)
 def test_search__query__is_answered_by_the_index(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, term: str, index: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, term: str, indexes: list[str]
 ) -> None:
     """Whether the expressions are the same to the letter shows in no result, only in the time it takes."""
     project = uuid.uuid4()
@@ -110,7 +144,7 @@ def test_search__query__is_answered_by_the_index(
 
     def explained(sql: str, params: object, *, row: type, name: str, **options: Any) -> list[object]:
         if name == "search.matches":
-            plan = f"SELECT explain AS line FROM (EXPLAIN indexes = 1 {sql})"  # noqa: S608 - of the product
+            plan = f"SELECT explain AS line FROM (EXPLAIN indexes = 1, actions = 1 {sql})"  # noqa: S608 - of the product
             plans.append("\n".join(line.line for line in query(plan, params, row=_Line, name="plan")))  # type: ignore[arg-type]  # handed on
         return query(sql, params, row=row, name=name, **options)  # type: ignore[arg-type]  # handed on
 
@@ -118,4 +152,6 @@ def test_search__query__is_answered_by_the_index(
         patch.setattr(client, "query", explained)
         assert _sessions(project, term)
 
-    assert f"Name: {index}" in plans[0]
+    assert all(f"Name: {index}" in plans[0] for index in indexes)
+    # No text is read to know which rows the index means.
+    assert "__text_index_" in plans[0]
