@@ -32,6 +32,7 @@ DAYS = Rollup("requests_daily", "day", "Date", timedelta(days=1))
 HOURS = Rollup("requests_hourly", "hour", "DateTime('UTC')", timedelta(hours=1))
 MINUTES = Rollup("requests_minute", "minute", "DateTime('UTC')", timedelta(minutes=1))
 USER_DAYS = Rollup("users_daily", "day", "Date", timedelta(days=1))
+USER_HOURS = Rollup("users_hourly", "hour", "DateTime('UTC')", timedelta(hours=1))
 ERROR_DAYS = Rollup("errors_daily", "day", "Date", timedelta(days=1))
 
 _ROWS = Rollup("requests", "ts", "DateTime64(6, 'UTC')", TICK)

@@ -1,6 +1,10 @@
 """Which users does a project have, and what did each of them do in a range of time?
 
 The page's names first, from the few columns that order them, then everything else for those names alone.
+
+Days tell between which bounds a user's figures are: all days that the range touches, and only the whole ones. Few users
+can be on a page by these, and they are brought into order when everything is known of them; so nothing but days is read
+for all the others.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from analytics.clickhouse import client
-from analytics.queries.exact import PLANNED, USER_DAYS, same, totals, union
+from analytics.queries.exact import PLANNED, TICK, USER_DAYS, USER_HOURS, clamp, same, split, totals, union
 
 
 @dataclass(frozen=True)
@@ -53,10 +57,21 @@ class _Name:
 
 
 @dataclass(frozen=True)
+class _Bounds:
+    """Cost and requests are at least and at most these."""
+
+    user_id: str
+    least: tuple[Decimal, int]
+    most: tuple[Decimal, int]
+    users: int
+
+
+@dataclass(frozen=True)
 class _Count:
     users: int
 
 
+_ROLLUPS = (USER_DAYS, USER_HOURS)
 _KEYS = {"user_id": same("t.user_id")}
 _SUMS = (
     "requests", "errors", "cancelled", "unpriced", "prompt_tokens", "completion_tokens", "cache_read_tokens",
@@ -64,19 +79,71 @@ _SUMS = (
 )  # fmt: skip
 
 
+# Beyond, too many users may be on the page.
+_NEAR_THE_TOP = 200
+_BOUNDS = """
+SELECT
+    t.user_id AS user_id, count() OVER () AS users,
+    (sumIf(t.cost_usd, t.day >= {first:Date} AND t.day < {until:Date}),
+        sumIf(t.requests, t.day >= {first:Date} AND t.day < {until:Date})) AS least,
+    (sum(t.cost_usd), sum(t.requests)) AS most
+FROM users_daily AS t
+PREWHERE t.project_id = {project:UUID} AND t.day >= {first_day:Date} AND t.day <= {last_day:Date}
+    AND (t.day >= {first:Date} OR t.last_at >= {start:DateTime64(6, 'UTC')})
+    AND (t.day < {until:Date} OR t.first_at < {stop:DateTime64(6, 'UTC')}) AND t.user_id != ''
+GROUP BY t.user_id ORDER BY most DESC LIMIT {limit:UInt64}
+"""
+
+
 def list_users(project_id: UUID, start: datetime, end: datetime, *, limit: int, offset: int) -> Users:
     """Those who cost most first, then those who asked most, then by name."""
-    source, params = union(
-        [USER_DAYS], start, end, keys=_KEYS, figures=("cost_usd", "requests"), where="t.user_id != ''"
-    )
+    found = _likely(project_id, start, end, offset + limit)
+    if found is None:
+        names, count = _ordered(project_id, start, end, limit, offset)
+        offset = 0
+    else:
+        names, count = found
+    rows = _rows(project_id, start, end, ["", *names])
+    unnamed = rows.pop("", None)
+    page = sorted(rows.values(), key=lambda row: (-row.cost_usd, -row.requests, row.user_id))
+    return Users(count, page[offset : offset + limit], unnamed)
+
+
+def _likely(project_id: UUID, start: datetime, end: datetime, needed: int) -> tuple[list[str], int] | None:
+    """Users with the first `needed` ones among them, and how many there are in all. None: days alone do not tell."""
+    start, stop = clamp(start), clamp(end + TICK)
+    [whole], _ = split(start, stop, [USER_DAYS.unit])
+    # Whole days alone say it at once.
+    if whole in ([], [(start, stop)]) or needed > _NEAR_THE_TOP:
+        return None
+    [(first, until)] = whole
+    asked = 2 * needed + _NEAR_THE_TOP
+    params = {
+        "project": project_id,
+        "first_day": start.date(),
+        "first": first.date(),
+        "until": until.date(),
+        "last_day": until.date(),
+        "start": start,
+        "stop": stop,
+        "limit": asked,
+    }
+    bounds = client.query(_BOUNDS, params, row=_Bounds, name="users.bounds", database_settings=PLANNED)
+    floor = sorted((user.least for user in bounds), reverse=True)[:needed][-1:]
+    if len(bounds) == asked and bounds[-1].most >= floor[0]:
+        return None
+    return [user.user_id for user in bounds if user.most >= floor[0]], bounds[0].users if bounds else 0
+
+
+def _ordered(project_id: UUID, start: datetime, end: datetime, limit: int, offset: int) -> tuple[list[str], int]:
+    """The names of a page, and how many users there are in all."""
+    source, params = union(_ROLLUPS, start, end, keys=_KEYS, figures=("cost_usd", "requests"), where="t.user_id != ''")
     params |= {"project": project_id, "limit": limit, "offset": offset}
     order = "ORDER BY sum(f.cost_usd) DESC, sum(f.requests) DESC, f.user_id LIMIT {limit:UInt64} OFFSET {offset:UInt64}"
     sql = f"SELECT f.user_id AS user_id, count() OVER () AS users FROM {source} AS f GROUP BY f.user_id {order}"  # noqa: S608 - fragments of this app
     names = client.query(sql, params, row=_Name, name="users.page", database_settings=PLANNED)
-    rows = _rows(project_id, start, end, ["", *(name.user_id for name in names)])
-    page = [rows[name.user_id] for name in names if name.user_id in rows]
     count = names[0].users if names else _count(project_id, start, end) if offset else 0
-    return Users(count, page, rows.get(""))
+    return [name.user_id for name in names], count
 
 
 def get_user(project_id: UUID, user_id: str, start: datetime, end: datetime) -> UserRow | None:
@@ -86,7 +153,7 @@ def get_user(project_id: UUID, user_id: str, start: datetime, end: datetime) -> 
 
 def _rows(project_id: UUID, start: datetime, end: datetime, names: Sequence[str]) -> dict[str, UserRow]:
     wanted = "t.user_id IN {names:Array(String)}"
-    source, params = union([USER_DAYS], start, end, keys=_KEYS, figures=(*_SUMS, "session_set"), where=wanted)
+    source, params = union(_ROLLUPS, start, end, keys=_KEYS, figures=(*_SUMS, "session_set"), where=wanted)
     sessions = "uniqExactMerge(f.session_set) AS sessions"
     sql = f"SELECT f.user_id AS user_id, {totals(*_SUMS)}, {sessions} FROM {source} AS f GROUP BY f.user_id"  # noqa: S608 - as above
     values: dict[str, Any] = {**params, "project": project_id, "names": list(names)}
@@ -95,7 +162,7 @@ def _rows(project_id: UUID, start: datetime, end: datetime, names: Sequence[str]
 
 
 def _count(project_id: UUID, start: datetime, end: datetime) -> int:
-    source, params = union([USER_DAYS], start, end, keys=_KEYS, where="t.user_id != ''")
+    source, params = union(_ROLLUPS, start, end, keys=_KEYS, where="t.user_id != ''")
     sql = f"SELECT count() AS users FROM (SELECT f.user_id FROM {source} AS f GROUP BY f.user_id)"  # noqa: S608 - as above
     values = {**params, "project": project_id}
     return client.query(sql, values, row=_Count, name="users.count", database_settings=PLANNED)[0].users

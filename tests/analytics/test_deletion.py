@@ -258,7 +258,9 @@ _REQUESTS_COLUMNS = """
 SELECT name FROM system.columns WHERE database = currentDatabase() AND table = 'requests' ORDER BY position
 """
 
-STEPS = ["payloads", "anonymised", "requests", "session_days", "user_sessions", "users_daily", "otel_traces"]
+STEPS = [
+    "payloads", "anonymised", "requests", "session_days", "user_sessions", "users_daily", "users_hourly", "otel_traces",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("step", STEPS)

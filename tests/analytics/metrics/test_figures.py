@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from analytics.contracts import RequestRecord
+from analytics.queries import users
 from tests.analytics.metrics import reference
 from tests.analytics.metrics.conftest import NOW
 
@@ -67,6 +68,22 @@ def test_users__any_range__equal_plain_computation(get: Callable[..., Any], reco
 
         assert (found["results"], found["without_user_id"]) == (expected, unnamed), (start, end)
         assert found["count"] == len(expected)
+
+
+@pytest.mark.parametrize("near", [0, 1, users._NEAR_THE_TOP])
+def test_users__pages_of_any_range__equal_plain_computation(
+    get: Callable[..., Any], records: list[RequestRecord], monkeypatch: pytest.MonkeyPatch, near: int
+) -> None:
+    """However few users the days of the range may tell to be near the top."""
+    monkeypatch.setattr(users, "_NEAR_THE_TOP", near)
+    for start, end in ranges(records, 3):
+        expected, unnamed = reference.users(reference.between(records, start, end))
+
+        for offset, limit in ((0, 1), (0, 4), (3, 2), (27, 5)):
+            found = get("users", start_date=start, end_date=end, limit=limit, offset=offset)
+
+            assert found["results"] == expected[offset : offset + limit], (start, end, offset)
+            assert (found["count"], found["without_user_id"]) == (len(expected), unnamed)
 
 
 def test_models__any_range__equal_plain_computation(get: Callable[..., Any], records: list[RequestRecord]) -> None:
