@@ -37,15 +37,28 @@ def announce(change: str) -> None:
 
 async def follow(store: SnapshotStore) -> None:
     """Runs as long as the worker: applies announcements, re-reads all after a gap in the subscription."""
+    prices_changed = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(_follow_prices(store, prices_changed), name="gateway.follow.prices")
+        await _follow_projects(store, prices_changed)
+
+
+async def _follow_projects(store: SnapshotStore, prices_changed: asyncio.Event) -> None:
     while True:
         client = redis.asyncio.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=1)
         try:
             async with client.pubsub(ignore_subscribe_messages=True) as channel:
                 await channel.subscribe(CHANNEL)
+                # Until Redis has confirmed it, nothing is heard.
+                await channel.get_message(timeout=None)
                 # Whatever was announced before the subscription stood was not heard.
                 await store.refresh_all()
                 async for message in channel.listen():
-                    await _apply(store, message["data"].decode())
+                    change = message["data"].decode()
+                    if change == PRICES:
+                        prices_changed.set()
+                    else:
+                        await store.refresh_project(UUID(change))
         except (redis.RedisError, OSError) as error:
             logger.warning("subscription.lost error=%s", type(error).__name__)
         finally:
@@ -53,14 +66,15 @@ async def follow(store: SnapshotStore) -> None:
         await asyncio.sleep(1.0)
 
 
+async def _follow_prices(store: SnapshotStore, changed: asyncio.Event) -> None:
+    """Beside the projects: prices concern all of them, and a key that is revoked meanwhile must not wait so long."""
+    while True:
+        await changed.wait()
+        changed.clear()
+        await store.refresh_prices()
+
+
 async def refresh_regularly(store: SnapshotStore) -> None:
     while True:
         await asyncio.sleep(settings.SNAPSHOT_SECONDS)
         await store.refresh_all()
-
-
-async def _apply(store: SnapshotStore, change: str) -> None:
-    if change == PRICES:
-        await store.refresh_prices()
-    else:
-        await store.refresh_project(UUID(change))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
 from uuid import UUID
 
 from django.db import close_old_connections
@@ -13,14 +12,10 @@ from gateway.snapshot.project import PriceTable, ProjectSnapshot
 from gateway.snapshot.prompts import managed_prompts
 from integrations.selectors import enabled_credentials, price_overrides, price_table
 
-_serial = count(1)
 
-
-def load_project(project_id: UUID, prices: PriceTable) -> ProjectSnapshot:
+def load_project(project_id: UUID, prices: PriceTable, serial: int) -> ProjectSnapshot:
     """The project as it is now. An unknown project has no keys. Raises django.db.Error when the database is away."""
     close_old_connections()
-    # Drawn before reading: of two loads under way, the one that began later has seen more.
-    serial = next(_serial)
     overrides = price_overrides(project_id)
     return ProjectSnapshot(
         project_id=project_id,

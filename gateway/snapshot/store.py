@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
+from itertools import count
 from typing import TypeVar
 from uuid import UUID
 
@@ -27,8 +29,6 @@ T = TypeVar("T")
 _NEGATIVE_SECONDS = 30.0
 _NEGATIVE_ENTRIES = 50_000
 _IDLE_SECONDS = 600.0
-# Loads during which a change was announced are repeated; a storm of changes must not keep a request waiting for ever.
-_LOAD_TRIES = 5
 
 Found = tuple[ProjectSnapshot, KeyRecord]
 
@@ -42,7 +42,10 @@ class SnapshotStore:
         self._used: dict[UUID, float] = {}
         self._unknown: dict[str, float] = {}
         self._loading: dict[str, asyncio.Future[None]] = {}
+        self._reading: Counter[UUID] = Counter()
+        self._serials = count(1)
         self._prices: PriceTable | None = None
+        self._prices_serial = 0
         self._changes_heard = 0
         self._database_away = False
 
@@ -77,7 +80,8 @@ class SnapshotStore:
         """Re-reads a project after a change; keys made meanwhile become known. The old snapshot serves until then."""
         self._changes_heard += 1
         self._unknown.clear()
-        if project_id in self._by_project:
+        # One that is being read for the first time may have been read before the change.
+        if project_id in self._by_project or project_id in self._reading:
             await self._keep_on_failure(lambda: self._reload_project(project_id))
 
     async def refresh_prices(self) -> None:
@@ -92,8 +96,8 @@ class SnapshotStore:
         await self.refresh_prices()
 
     async def _reload_prices(self) -> None:
-        self._prices = await _in_thread(loader.load_prices)
-        for project_id in list(self._by_project):
+        await self._read_prices()
+        for project_id in [*self._by_project, *(self._reading.keys() - self._by_project.keys())]:
             await self._reload_project(project_id)
 
     async def _reload_project(self, project_id: UUID) -> None:
@@ -119,16 +123,17 @@ class SnapshotStore:
         await self._load_project(project_id)
 
     async def _load_project(self, project_id: UUID) -> None:
-        if self._prices is None:
-            self._prices = await _in_thread(loader.load_prices)
-        for _ in range(_LOAD_TRIES):
-            heard = self._changes_heard
-            snapshot = await _in_thread(loader.load_project, project_id, self._prices)
-            if heard == self._changes_heard:
-                break
+        """Of several loads under way the one that began last is kept: it has seen what the others may have missed."""
+        prices = self._prices if self._prices is not None else await self._read_prices()
+        serial = next(self._serials)
+        self._reading[project_id] += 1
+        try:
+            snapshot = await _in_thread(loader.load_project, project_id, prices, serial)
+        finally:
+            self._reading -= Counter((project_id,))
         current = self._by_project.get(project_id)
         if current is not None:
-            if current.serial > snapshot.serial:
+            if current.serial > serial:
                 return
             self._forget(project_id)
         self._by_project[project_id] = snapshot
@@ -136,6 +141,13 @@ class SnapshotStore:
         for key_hash, record in snapshot.keys.items():
             self._by_hash[key_hash] = (snapshot, record)
             self._unknown.pop(key_hash, None)
+
+    async def _read_prices(self) -> PriceTable:
+        serial = next(self._serials)
+        table = await _in_thread(loader.load_prices)
+        if self._prices is None or serial > self._prices_serial:
+            self._prices, self._prices_serial = table, serial
+        return self._prices
 
     def _forget(self, project_id: UUID) -> None:
         snapshot = self._by_project.pop(project_id, None)

@@ -14,6 +14,7 @@ from gateway.snapshot import loader
 from gateway.snapshot.project import PriceTable, ProjectSnapshot
 from gateway.snapshot.settings import ProjectSettings
 from gateway.snapshot.store import SnapshotStore
+from integrations.pricing.cost import FREE
 from tests.patience import PATIENCE_SECONDS
 
 PROJECT = uuid4()
@@ -25,18 +26,20 @@ class Database:
 
     def __init__(self) -> None:
         self.keys: dict[str, KeyRecord] = {"hash": KEY}
-        self.serial = 0
+        self.prices: PriceTable = {}
         self.has_read = threading.Event()
         self.resume = threading.Event()
         self.resume.set()
         self.paused = ""
 
-    def load_project(self, project_id: UUID, prices: PriceTable) -> ProjectSnapshot:
-        self.serial += 1
-        found = ProjectSnapshot(
-            project_id, str(project_id), dict(self.keys), {}, prices, ProjectSettings(), self.serial
-        )
+    def load_project(self, project_id: UUID, prices: PriceTable, serial: int) -> ProjectSnapshot:
+        found = ProjectSnapshot(project_id, str(project_id), dict(self.keys), {}, prices, ProjectSettings(), serial)
         self._linger("load_project")
+        return found
+
+    def load_prices(self) -> PriceTable:
+        found = self.prices
+        self._linger("load_prices")
         return found
 
     def project_of_key(self, key_hash: str) -> UUID | None:
@@ -60,7 +63,7 @@ def database(monkeypatch: pytest.MonkeyPatch) -> Database:
     made = Database()
     monkeypatch.setattr(loader, "load_project", made.load_project)
     monkeypatch.setattr(loader, "project_of_key", made.project_of_key)
-    monkeypatch.setattr(loader, "load_prices", dict)
+    monkeypatch.setattr(loader, "load_prices", made.load_prices)
     return made
 
 
@@ -84,6 +87,39 @@ async def test_key__revoked_while_its_project_is_read__is_not_kept(database: Dat
     assert store.find("hash") is None
 
 
+async def test_change__announced_while_its_project_is_read_again_and_again__is_seen(database: Database) -> None:
+    store = SnapshotStore()
+    database.pause("load_project")
+    resolving = asyncio.ensure_future(store.resolve("hash"))
+    assert await asyncio.to_thread(database.has_read.wait, PATIENCE_SECONDS)
+
+    # given more changes than anybody would repeat a load for, each announced before the load has ended
+    announced = [asyncio.ensure_future(store.refresh_project(PROJECT)) for _ in range(20)]
+    await asyncio.sleep(0)
+    database.keys.clear()
+    announced.append(asyncio.ensure_future(store.refresh_project(PROJECT)))
+    await asyncio.sleep(0)
+    database.resume.set()
+    await asyncio.gather(resolving, *announced)
+
+    assert store.find("hash") is None
+
+
+async def test_prices__changed_while_they_are_read_for_the_first_time__are_the_new_ones(database: Database) -> None:
+    store = SnapshotStore()
+    database.pause("load_prices")
+    first = asyncio.ensure_future(store.project(PROJECT))
+    assert await asyncio.to_thread(database.has_read.wait, PATIENCE_SECONDS)
+
+    database.prices = {("openai", "gpt-new"): FREE}
+    announced = asyncio.ensure_future(store.refresh_prices())
+    await asyncio.sleep(0)
+    database.resume.set()
+    await asyncio.gather(first, announced)
+
+    assert (await store.project(PROJECT)).prices == database.prices
+
+
 async def test_key__made_while_it_is_looked_for__is_found_by_the_next_request(database: Database) -> None:
     database.keys.clear()
     store = SnapshotStore()
@@ -101,10 +137,10 @@ async def test_project__unreadable_row__its_last_snapshot_serves_and_others_are_
     assert await store.resolve("hash") is not None
     before = await store.project(other)
 
-    def load_project(project_id: UUID, prices: PriceTable) -> ProjectSnapshot:
+    def load_project(project_id: UUID, prices: PriceTable, serial: int) -> ProjectSnapshot:
         if project_id == PROJECT:
             raise ValueError("an odd row")
-        return database.load_project(project_id, prices)
+        return database.load_project(project_id, prices, serial)
 
     monkeypatch.setattr(loader, "load_project", load_project)
     await store.refresh_project(PROJECT)
