@@ -301,11 +301,8 @@ class Gateway:
 def free_port() -> int:
     """Nobody else is given it before this process ends: who asks for it by number listens beside the socket kept here,
     which only reserves it. Where nobody listens, it refuses connections."""
-    reserved = socket.socket()
-    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    reserved.bind(("127.0.0.1", 0))
-    _RESERVED.append(reserved)
-    port: int = reserved.getsockname()[1]
+    _RESERVED.append(reserved_port())
+    port: int = _RESERVED[-1].getsockname()[1]
     return port
 
 
