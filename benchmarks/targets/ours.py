@@ -56,7 +56,9 @@ class Ours(Target):
         made = self._bootstrap(manage, environment)
         authorization = {"authorization": f"Bearer {made['api_key']}"}
         self._prepare(f"{base}/api/llm", mock_port, {**authorization, "x-project-id": made["project_id"]})
-        return Endpoint(port, "/api/gateway/v1/chat/completions", self.model, authorization, dict(self.fields))
+        # With a session, as a limit by session needs it: targets differ in what is set, not in what is asked.
+        headers = {**authorization, "x-svc-session-id": "bench"}
+        return Endpoint(port, "/api/gateway/v1/chat/completions", self.model, headers, dict(self.fields))
 
     def _bootstrap(self, manage: list[str], environment: dict[str, str]) -> dict[str, str]:
         command = [*manage, "bootstrap", "--name", "bench", "--json"]
@@ -135,12 +137,6 @@ class OursLimits(Ours):
 
     name: ClassVar[str] = "ours-limits"
     label: ClassVar[str] = "Prompt Gateway, all limits"
-
-    @override
-    def start(self, mock_port: int) -> Endpoint:
-        endpoint = super().start(mock_port)
-        endpoint.headers["x-svc-session-id"] = "bench"
-        return endpoint
 
     @override
     def _prepare(self, api: str, mock_port: int, headers: dict[str, str]) -> None:
