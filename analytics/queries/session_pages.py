@@ -33,6 +33,8 @@ _MOST_LOOKED_UP = 2000
 _MOST_LISTED = 10_000
 # Where most rows that the key leaves are read anyway, to choose among them first costs more than it saves.
 _ALL_ROWS = {**_WITHOUT_INDEXES, "optimize_move_to_prewhere": 0}
+# Nor are a hundred thousand hashes put in order to hold them against the key.
+_BY_SET = {**_ALL_ROWS, "use_index_for_in_with_subqueries": 0}
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,11 @@ _AFTER_RANGE = """
 SELECT s.session_hash AS session_hash, s.ended_at AS ended_at FROM session_days AS s
 PREWHERE s.project_id = {project:UUID} AND s.day > {end_day:Date} AND s.session_hash IN {went_on:Array(UInt64)}
 """
+# The same before anybody has counted. Few rows are of these sessions: what else a row has is read of them only.
+_GONE_ON = """
+SELECT l.session_hash AS session_hash, l.ended_at AS ended_at FROM session_days AS l
+PREWHERE l.session_hash IN ({matching}) AND l.day > {{end_day:Date}} AND l.project_id = {{project:UUID}}
+"""
 _OF_WEEK = """
 SELECT count() AS count FROM session_days AS s
 WHERE s.project_id = {project:UUID} AND s.day >= {first:Date} AND s.day < {until:Date}
@@ -222,8 +229,24 @@ def _newest_days(project_id: UUID, sessions: int) -> date | None:
     return today - timedelta(days=math.ceil(sessions * _WEEK.days / week * _SOMEWHAT_MORE))
 
 
+def is_of_past(wanted: SessionFilter) -> bool:
+    """Whether there is more time after the range than in it: some of its sessions went on, and few tell which."""
+    if not (wanted.start and wanted.end) or wanted.within_a_day or settings.SESSION_LISTING_DELAY_MINUTES:
+        return False
+    return wanted.end - wanted.start < datetime.now(UTC) - wanted.end
+
+
+def find_gone_on(project_id: UUID, wanted: SessionFilter, *, limit: int, offset: int) -> Sequence[int]:
+    """The page, for a filter that `is_of_past`, as `find_newest`: those that went on after the last day come first."""
+    conditions = conditions_of(project_id, wanted)
+    sql = _PAGE.format(rows=_GONE_ON.format(matching=_HASHES.format(where=conditions.matching)))
+    params = {**conditions.params, "limit": limit, "offset": offset}
+    [page] = client.query(sql, params, row=_Hashes, name="sessions.gone_on", database_settings=_BY_SET)
+    return page.hashes if len(page.hashes) == limit else []
+
+
 def count_sessions(project_id: UUID, wanted: SessionFilter) -> int:
-    """For a filter that `is_of_newest`."""
+    """For a filter that `is_of_newest` or `is_of_past`."""
     conditions = conditions_of(project_id, wanted)
     sql = _COUNT.format(where=conditions.matching)
     return client.query(sql, conditions.params, row=_Count, name="sessions.count", database_settings=_ALL_ROWS)[0].count
