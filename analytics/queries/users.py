@@ -13,32 +13,41 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from analytics.clickhouse import client
 from analytics.queries.exact import PLANNED, TICK, USER_DAYS, USER_HOURS, clamp, same, split, totals, union
+from analytics.queries.together import both
 
 
 @dataclass(frozen=True)
-class UserRow:
-    """`sessions` counts different ones; times are of the first and the last request in the range."""
-
+class _Asked:
     user_id: str
     requests: int
-    sessions: int
     errors: int
     cancelled: int
     unpriced: int
-    prompt_tokens: int
-    completion_tokens: int
-    cache_read_tokens: int
-    cache_write_tokens: int
     cost_usd: Decimal
     latency_sum_ms: int
     models: list[str]
     first_at: datetime
     last_at: datetime
+
+
+@dataclass(frozen=True)
+class _Used:
+    user_id: str
+    sessions: int
+    prompt_tokens: int
+    completion_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+
+
+@dataclass(frozen=True)
+class UserRow(_Asked, _Used):
+    """`sessions` counts different ones; times are of the first and the last request in the range."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +72,6 @@ class _Bounds:
     user_id: str
     least: tuple[Decimal, int]
     most: tuple[Decimal, int]
-    users: int
 
 
 @dataclass(frozen=True)
@@ -71,27 +79,39 @@ class _Count:
     users: int
 
 
+Row = TypeVar("Row", _Asked, _Used)
+
 _ROLLUPS = (USER_DAYS, USER_HOURS)
 _KEYS = {"user_id": same("t.user_id")}
-_SUMS = (
-    "requests", "errors", "cancelled", "unpriced", "prompt_tokens", "completion_tokens", "cache_read_tokens",
-    "cache_write_tokens", "cost_usd", "latency_sum_ms", "models", "first_at", "last_at",
+# Most of what all figures together take is planning, column by column: so they are asked for in two halves, at once.
+_ASKED = (
+    "requests", "errors", "cancelled", "unpriced", "cost_usd", "latency_sum_ms", "models", "first_at", "last_at",
 )  # fmt: skip
+_USED = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens")
+_SESSIONS = "uniqExactMerge(f.session_set) AS sessions"
 
 
 # Beyond, too many users may be on the page.
 _NEAR_THE_TOP = 200
 _BOUNDS = """
 SELECT
-    t.user_id AS user_id, count() OVER () AS users,
+    t.user_id AS user_id,
     (sumIf(t.cost_usd, t.day >= {first:Date} AND t.day < {until:Date}),
         sumIf(t.requests, t.day >= {first:Date} AND t.day < {until:Date})) AS least,
     (sum(t.cost_usd), sum(t.requests)) AS most
 FROM users_daily AS t
-PREWHERE t.project_id = {project:UUID} AND t.day >= {first_day:Date} AND t.day <= {last_day:Date}
-    AND (t.day >= {first:Date} OR t.last_at >= {start:DateTime64(6, 'UTC')})
-    AND (t.day < {until:Date} OR t.first_at < {stop:DateTime64(6, 'UTC')}) AND t.user_id != ''
+PREWHERE t.project_id = {project:UUID} AND t.day >= {first_day:Date} AND t.day <= {last_day:Date} AND t.user_id != ''
 GROUP BY t.user_id ORDER BY most DESC LIMIT {limit:UInt64}
+"""
+# By the days alone as well: their first and last requests tell whether any is in the range.
+_COUNT_BY_DAYS = """
+SELECT count() AS users FROM (
+    SELECT t.user_id FROM users_daily AS t
+    PREWHERE t.project_id = {project:UUID} AND t.day >= {first_day:Date} AND t.day <= {last_day:Date}
+        AND (t.day >= {first:Date} OR t.last_at >= {start:DateTime64(6, 'UTC')})
+        AND (t.day < {until:Date} OR t.first_at < {stop:DateTime64(6, 'UTC')}) AND t.user_id != ''
+    GROUP BY t.user_id
+)
 """
 
 
@@ -128,11 +148,14 @@ def _likely(project_id: UUID, start: datetime, end: datetime, needed: int) -> tu
         "stop": stop,
         "limit": asked,
     }
-    bounds = client.query(_BOUNDS, params, row=_Bounds, name="users.bounds", database_settings=PLANNED)
+    bounds, [count] = both(
+        lambda: client.query(_BOUNDS, params, row=_Bounds, name="users.bounds", database_settings=PLANNED),
+        lambda: client.query(_COUNT_BY_DAYS, params, row=_Count, name="users.count", database_settings=PLANNED),
+    )
     floor = sorted((user.least for user in bounds), reverse=True)[:needed][-1:]
     if len(bounds) == asked and bounds[-1].most >= floor[0]:
         return None
-    return [user.user_id for user in bounds if user.most >= floor[0]], bounds[0].users if bounds else 0
+    return [user.user_id for user in bounds if user.most >= floor[0]], count.users
 
 
 def _ordered(project_id: UUID, start: datetime, end: datetime, limit: int, offset: int) -> tuple[list[str], int]:
@@ -152,13 +175,20 @@ def get_user(project_id: UUID, user_id: str, start: datetime, end: datetime) -> 
 
 
 def _rows(project_id: UUID, start: datetime, end: datetime, names: Sequence[str]) -> dict[str, UserRow]:
-    wanted = "t.user_id IN {names:Array(String)}"
-    source, params = union(_ROLLUPS, start, end, keys=_KEYS, figures=(*_SUMS, "session_set"), where=wanted)
-    sessions = "uniqExactMerge(f.session_set) AS sessions"
-    sql = f"SELECT f.user_id AS user_id, {totals(*_SUMS)}, {sessions} FROM {source} AS f GROUP BY f.user_id"  # noqa: S608 - as above
-    values: dict[str, Any] = {**params, "project": project_id, "names": list(names)}
-    rows = client.query(sql, values, row=UserRow, name="users.rows", database_settings=PLANNED)
-    return {row.user_id: row for row in rows}
+    def ask(row: type[Row], figures: Sequence[str], selected: str) -> dict[str, Row]:
+        wanted = "t.user_id IN {names:Array(String)}"
+        source, params = union(_ROLLUPS, start, end, keys=_KEYS, figures=figures, where=wanted)
+        sql = f"SELECT f.user_id AS user_id, {selected} FROM {source} AS f GROUP BY f.user_id"  # noqa: S608 - as above
+        values: dict[str, Any] = {**params, "project": project_id, "names": list(names)}
+        rows = client.query(sql, values, row=row, name="users.rows", database_settings=PLANNED)
+        return {row.user_id: row for row in rows}
+
+    asked, used = both(
+        lambda: ask(_Asked, _ASKED, totals(*_ASKED)),
+        lambda: ask(_Used, (*_USED, "session_set"), f"{totals(*_USED)}, {_SESSIONS}"),
+    )
+    # One who comes between the two is of the next answer.
+    return {name: UserRow(**vars(used[name]) | vars(asked[name])) for name in asked.keys() & used.keys()}
 
 
 def _count(project_id: UUID, start: datetime, end: datetime) -> int:
