@@ -80,14 +80,15 @@ def set_routing(command: dict[str, Any]) -> dict[str, Any]:
 
 
 def make_prompt(command: dict[str, Any]) -> dict[str, Any]:
-    """A config with its versions, the first of them active."""
+    """A config with its versions, the first of them active: workers hear of all of it or of nothing."""
+    from django.db import transaction
+
     from prompts.services import create_config
 
-    config = create_config(project_id=UUID(command["project_id"]), name=command["name"])
-    ids = [
-        add_prompt_version({"project_id": command["project_id"], "config_id": str(config.pk), "content": content})["id"]
-        for content in command["versions"]
-    ]
+    with transaction.atomic():
+        config = create_config(project_id=UUID(command["project_id"]), name=command["name"])
+        added = {"project_id": command["project_id"], "config_id": str(config.pk)}
+        ids = [add_prompt_version({**added, "content": content})["id"] for content in command["versions"]]
     return {"config_id": str(config.pk), "version_ids": ids}
 
 
