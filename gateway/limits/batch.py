@@ -1,5 +1,5 @@
-"""What is asked of Redis in one turn of the loop about the limits of one project: one command for many requests, whose
-answer costs little more than that of one."""
+"""What is asked of Redis at one time about the limits of one project: one command for many requests, whose answer costs
+little more than that of one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Asked(msgspec.Struct):
     """`answer`: the limit that refuses or nothing, then requests and tokens of the minute."""
 
     held: Held
-    answer: asyncio.Future[Sequence[Any]]
+    answer: asyncio.Future[tuple[bytes, int, int | None]]
 
 
 class Settled(msgspec.Struct):
@@ -52,15 +52,18 @@ class Batch(Question):
     """Takes admissions and settlements until it leaves; what becomes of one does not touch the others. All have the
     same terms. Nobody waits for a settlement."""
 
-    __slots__ = ("_ledger", "_loop", "_month", "_requests", "_sessions", "_terms", "_words")
+    __slots__ = ("_admissions", "_extra", "_ledger", "_loop", "_month", "_sessions", "_settlements", "_terms", "_words")
 
     def __init__(self, terms: Terms, ledger: Ledger, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(BATCH)
         self._terms = terms
         self._ledger = ledger
         self._loop = loop
-        self._requests: list[Asked | Settled] = []
-        self._words: list[Argument] = []
+        self._settlements: list[Settled] = []
+        self._admissions: list[Asked] = []
+        # Of settlements and of admissions, and the tokens that settlements correct.
+        self._words: tuple[list[Argument], list[Argument]] = [], []
+        self._extra = 0
         self._month = None if terms.month is None else ledger.known_of(terms.month)
         self._sessions: dict[str, tuple[int, Scope, Known]] = {}
 
@@ -69,17 +72,21 @@ class Batch(Question):
         """Once it was answered: the month's budget is used up, without what is reserved."""
         return self._month is not None and self._month.spent >= self._terms.month_budget
 
-    def admit(self, held: Held) -> asyncio.Future[Sequence[Any]]:
+    def admit(self, held: Held) -> asyncio.Future[tuple[bytes, int, int | None]]:
         """Fails with RedisAwayError, or redis.ResponseError when Redis cannot do it."""
-        answer: asyncio.Future[Sequence[Any]] = self._loop.create_future()
-        self._add(Asked(held, answer), held.name, held.claim.tokens, "")
+        answer: asyncio.Future[tuple[bytes, int, int | None]] = self._loop.create_future()
+        self._admissions.append(Asked(held, answer))
+        self._words[1].extend((self._number(held.session), held.name, held.claim.tokens))
+        self._leave_when_full()
         return answer
 
     def settle(self, held: Held, tokens: int, cost: int) -> None:
-        claim, extra = held.claim, 0
+        claim = held.claim
         if held.terms.counts_tokens:
-            extra = tokens - claim.tokens if held.name else tokens
-        self._add(Settled(held, tokens, cost), held.name or f"|0|{claim.arrived_us}", extra, cost)
+            self._extra += tokens - claim.tokens if held.name else tokens
+        self._settlements.append(Settled(held, tokens, cost))
+        self._words[0].extend((self._number(held.session), held.name or f"|0|{claim.arrived_us}", cost))
+        self._leave_when_full()
 
     @override
     def complete(self) -> None:
@@ -88,22 +95,22 @@ class Batch(Question):
         self._close()
         now_us, month = time_ns() // 1000, 0 if self._month is None else self._month.spent
         sessions = self._sessions.values()
-        own = (now_us, month, *[known.spent for _, _, known in sessions], *self._words)
+        known = [known.spent for _, _, known in sessions]
+        settled, asked = self._words
+        own = (now_us, self._extra, len(self._settlements), month, *known, *settled, *asked)
         self.command = self._terms.command(own, [scope for _, scope, _ in sessions])
 
     @override
     def answered(self, answer: Any) -> None:
-        answers, month, *sessions = answer
-        for request, found in zip(self._requests, answers, strict=True):
-            if isinstance(found, redis.ResponseError):
-                self._fail(request, found)
-            elif isinstance(request, Settled):
-                self._count(request, found)
-            elif not request.answer.done():
-                request.answer.set_result(found)
-            elif not found[0]:
-                # Nobody is there any more to use what it reserved.
-                self._ledger.settle(request.held, 0, 0)
+        settled, admitted, month, *sessions = answer
+        for index, settlement in enumerate(self._settlements):
+            doubted = settled[index] if settled else 0
+            if isinstance(doubted, redis.ResponseError):
+                self._fail(settlement, doubted)
+            else:
+                self._count(settlement, doubted)
+        for asked, found in zip(self._admissions, zip(*[iter(admitted)] * 3, strict=True), strict=True):
+            self._tell(asked, found)
         # As Redis has it, whatever was added to it here.
         if month and self._month is not None and self._terms.month is not None:
             self._ledger.learn(self._terms.month, self._month, month)
@@ -114,25 +121,35 @@ class Batch(Question):
     @override
     def failed(self, error: RedisAwayError | redis.ResponseError) -> None:
         self._close()
-        for request in self._requests:
+        requests: list[Asked | Settled] = [*self._settlements, *self._admissions]
+        for request in requests:
             self._fail(request, error)
 
     def _close(self) -> None:
         if self._terms.batch is self:
             self._terms.batch = None
 
-    def _add(self, request: Asked | Settled, name: str, tokens: int, cost: Argument) -> None:
-        self._requests.append(request)
-        session = request.held.session
-        self._words += (0 if session is None else self._number(session), name, tokens, cost)
-        if len(self._requests) == _MOST_REQUESTS:
+    def _leave_when_full(self) -> None:
+        if len(self._settlements) + len(self._admissions) == _MOST_REQUESTS:
             self.complete()
 
-    def _number(self, session: Scope) -> int:
+    def _number(self, session: Scope | None) -> int:
+        if session is None:
+            return 0
         found = self._sessions.get(session.spend)
         if found is None:
             found = self._sessions[session.spend] = len(self._sessions) + 1, session, self._ledger.known_of(session)
         return found[0]
+
+    def _tell(self, asked: Asked, found: tuple[Any, ...]) -> None:
+        refused_by = found[0]
+        if isinstance(refused_by, redis.ResponseError):
+            self._fail(asked, refused_by)
+        elif not asked.answer.done():
+            asked.answer.set_result(found)
+        elif not refused_by:
+            # Nobody is there any more to use what it reserved.
+            self._ledger.settle(asked.held, 0, 0)
 
     def _count(self, settled: Settled, doubted: int) -> None:
         """`doubted`: where Redis did not count it."""

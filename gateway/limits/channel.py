@@ -1,5 +1,5 @@
-"""One connection to Redis on which many callers ask: what is asked in one turn of the loop goes out in one write, and
-answers are read where they arrive, without a task or a stream between."""
+"""One connection to Redis on which many callers ask. What is asked while an answer is awaited leaves in one write once
+it has come: the more ask, the more share a command. Answers are read where they arrive, without a task or a stream."""
 
 from __future__ import annotations
 
@@ -79,15 +79,14 @@ class Channel(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._reader = hiredis.Reader(replyError=redis.ResponseError, notEnoughData=_MORE)
         self._waiting: deque[Question] = deque()
-        self._outbox: list[Question] = []
+        self._outbox: deque[Question] = deque()
         self._watch: asyncio.TimerHandle | None = None
         self._lost = False
         transport.set_protocol(self)
 
     def send(self, question: Question) -> None:
         question.sent_at = self._loop.time()
-        self._waiting.append(question)
-        if not self._outbox:
+        if not self._outbox and not self._waiting:
             self._loop.call_soon(self._flush)
         self._outbox.append(question)
         if self._watch is None:
@@ -101,8 +100,8 @@ class Channel(asyncio.Protocol):
             self._watch.cancel()
         self._transport.abort()
         self._on_lost(reason)
-        while self._waiting:
-            self._waiting.popleft().failed(RedisAwayError())
+        while self._waiting or self._outbox:
+            (self._waiting or self._outbox).popleft().failed(RedisAwayError())
 
     @override
     def data_received(self, data: bytes) -> None:
@@ -115,18 +114,21 @@ class Channel(asyncio.Protocol):
                 self._failed(question, answer)
             else:
                 question.answered(answer)
+        if self._outbox and not self._waiting:
+            # Not at once: others of this turn may still want to ask.
+            self._loop.call_soon(self._flush)
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         self.lose("it closed the connection" if exc is None else type(exc).__name__)
 
     def _flush(self) -> None:
-        outbox, self._outbox = self._outbox, []
-        if self._lost:
+        if self._waiting or not self._outbox:
             return
-        for question in outbox:
+        self._waiting, self._outbox = self._outbox, self._waiting
+        for question in self._waiting:
             question.complete()
-        self._transport.write(b"".join([question.command for question in outbox]))
+        self._transport.write(b"".join([question.command for question in self._waiting]))
 
     def _failed(self, question: Question, error: redis.ResponseError) -> None:
         if str(error).startswith("NOSCRIPT"):
@@ -136,12 +138,13 @@ class Channel(asyncio.Protocol):
             question.failed(error)
 
     def _look(self) -> None:
-        """One timer for all: it looks at the command that waits the longest."""
+        """One timer for all: it looks at the question that waits the longest."""
         watch, self._watch = self._watch, None
-        if not self._waiting:
+        questions = self._waiting or self._outbox
+        if not questions:
             return
         now = self._loop.time()
-        sent_at = self._waiting[0].sent_at
+        sent_at = questions[0].sent_at
         left = sent_at + self._patience - now
         late = 0.0 if watch is None else now - watch.when()
         if left > 0:

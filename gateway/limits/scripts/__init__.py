@@ -44,7 +44,7 @@ def _load(*names: str) -> Script:
     return Script(text, packed(("EVALSHA", sha)), packed(("EVAL", text)))
 
 
-BATCH = _load("terms", "admit", "settle", "batch")
+BATCH = _load("terms", "minute", "scope", "settle", "admit", "batch")
 DOUBT = _load("doubt")
 RAISE = _load("raise")
 RENEW = _load("renew")

@@ -7,7 +7,8 @@ lapse(KEYS[1], KEYS[2], ARGV[4])
 if redis.call('HGET', KEYS[1], 'since') ~= ARGV[1] then return {0, standing(KEYS[1])} end
 for _, name in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
     -- It would be in the log's sum and be added once more when it is settled.
-    if arrival(name) < tonumber(ARGV[1]) then return {0, standing(KEYS[1])} end
+    local _, arrived = parts(name)
+    if arrived < tonumber(ARGV[1]) then return {0, standing(KEYS[1])} end
 end
 redis.call('HSET', KEYS[1], 'base', larger(whole(redis.call('HGET', KEYS[1], 'base')), ARGV[2]))
 if ARGV[3] == '1' then redis.call('HDEL', KEYS[1], 'unsure') end

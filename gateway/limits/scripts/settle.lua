@@ -1,35 +1,29 @@
--- Puts what a request cost in the place of what was reserved for it.
+-- Puts what requests cost in the place of what was reserved for them.
 
--- Returns whether it was counted; if not, it has put the scope in doubt.
-local function counts(scope, name, cost)
-    if redis.call('ZREM', scope.held, name) == 1 then
-        unreserve(scope.spend, name)
-        local found = redis.call('HMGET', scope.spend, 'since', 'last')
-        local arrived = arrival(name)
-        if arrived < tonumber(whole(found[1])) then
-            redis.call('HINCRBY', scope.spend, 'base', cost)
-        else
-            redis.call('HINCRBY', scope.spend, 'after', cost)
-            if arrived > tonumber(whole(found[2])) then redis.call('HSET', scope.spend, 'last', text_of(arrived)) end
-        end
-        return true
-    end
-    -- Counting it here as well could count it twice: the request log has it, or will have it in a moment.
-    doubt(scope.spend, NOW, arrival(name))
-    redis.call('EXPIRE', scope.spend, 2592000)
-    return false
+local function settle_one(scope, reserved, arrived, cost)
+    if reserved ~= '0' then add(scope, 'reserved', '-' .. reserved) end
+    local is_earlier = arrived < scope.arrived_before
+    if cost ~= '0' then add(scope, is_earlier and 'base' or 'after', cost) end
+    if not is_earlier and arrived > scope.last then put(scope, 'last', arrived) end
 end
 
--- `extra`: tokens to add to the minute. Returns 0 when it was counted, else 1 for the month, 2 for the session, or both.
-local function settle(session, name, extra, cost)
-    if extra ~= '0' and redis.call('EXISTS', TOKENS) == 1 then
-        if redis.call('INCRBY', TOKENS, extra) < 0 then
-            -- It was admitted by a Redis that has been lost since.
-            redis.call('SET', TOKENS, '0', 'KEEPTTL')
+-- Adds `flag` to the answers of those that were not counted; these have put the scope in doubt.
+local function settle_all(scope, answers, flag)
+    local names = scope.ended
+    if #names == 0 then return end
+    local holds = redis.call('ZMSCORE', scope.held, unpack(names))
+    redis.call('ZREM', scope.held, unpack(names))
+    local lost
+    for index, name in ipairs(names) do
+        local reserved, arrived = parts(name)
+        if holds[index] then
+            settle_one(scope, reserved, arrived, scope.costs[index])
+        else
+            -- Counting it here as well could count it twice: the request log has it, or will have it in a moment.
+            lost = math.max(lost or 0, arrived)
+            local place = scope.places[index]
+            answers[place] = answers[place] + flag
         end
     end
-    local doubted = 0
-    if month and not counts(month, name, cost) then doubted = 1 end
-    if session and not counts(session, name, cost) then doubted = doubted + 2 end
-    return doubted
+    if lost then doubt_scope(scope, lost) end
 end

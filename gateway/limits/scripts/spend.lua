@@ -42,27 +42,29 @@ local function clock_ms()
     return clock
 end
 
--- Of a reservation `<request>|<amount>|<arrival>`.
-local function arrival(name) return tonumber(string.match(name, '|(%d+)$')) end
-
-local function amount(name) return string.match(name, '^[^|]*|(%d+)|') end
-
-local function unreserve(spend, name)
-    local reserved = amount(name)
-    if reserved ~= '0' then redis.call('HINCRBY', spend, 'reserved', '-' .. reserved) end
+-- What a reservation `<request>|<amount>|<arrival>` says: the amount as text.
+local function parts(name)
+    local amount, arrived = string.match(name, '^[^|]*|(%d+)|(%d+)$')
+    return amount, tonumber(arrived)
 end
 
 -- Reservations whose worker has not said for long that it still needs them.
-local function lapse(spend, held, now_us)
-    local late = redis.call('ZRANGEBYSCORE', held, '-inf', clock_ms(), 'LIMIT', 0, 100)
-    local latest = 0
-    for _, name in ipairs(late) do
-        redis.call('ZREM', held, name)
-        unreserve(spend, name)
-        latest = math.max(latest, arrival(name))
-    end
-    if #late > 0 then doubt(spend, now_us, latest) end
+local function late(held)
+    return redis.call('ZRANGEBYSCORE', held, '-inf', clock_ms(), 'LIMIT', 0, 100)
 end
+
+local function let_go(spend, held, names, now_us)
+    local latest = 0
+    for _, name in ipairs(names) do
+        local reserved, arrived = parts(name)
+        redis.call('ZREM', held, name)
+        if reserved ~= '0' then redis.call('HINCRBY', spend, 'reserved', '-' .. reserved) end
+        latest = math.max(latest, arrived)
+    end
+    if #names > 0 then doubt(spend, now_us, latest) end
+end
+
+local function lapse(spend, held, now_us) let_go(spend, held, late(held), now_us) end
 
 -- What a worker is told of a scope: base, after, unsure, since.
 local function standing(spend)

@@ -190,6 +190,40 @@ async def test_requests_of_one_turn__are_one_command__each_in_its_session(own_re
         assert [answer.refused_by for answer in again] == ["", ""]
 
 
+async def asked_later(one: Worker, requests: int, **claim: Any) -> list[asyncio.Task[Admission]]:
+    """In turns of the loop that are not that of the one before."""
+    tasks = []
+    for _ in range(requests):
+        tasks.append(asyncio.create_task(one.ask(**claim)))
+        for _ in range(3):
+            await asyncio.sleep(0)
+    return tasks
+
+
+async def test_requests_that_ask_while_an_answer_is_awaited__are_one_command(own_redis: OwnRedis) -> None:
+    async with worker(own_redis, requests_per_minute=100) as one:
+        await one.ask()
+        before: Any = own_redis.client.info("commandstats")
+        own_redis.service.send(signal.SIGSTOP)
+        tasks = await asked_later(one, 6)
+        own_redis.service.send(signal.SIGCONT)
+        answers = await asyncio.gather(*tasks)
+        after: Any = own_redis.client.info("commandstats")
+        assert [answer.requests for answer in answers] == [2, 3, 4, 5, 6, 7]
+        assert after["cmdstat_evalsha"]["calls"] - before["cmdstat_evalsha"]["calls"] == 2
+
+
+async def test_redis_paused__who_asks_while_an_answer_is_awaited__goes_by_what_the_worker_knows(
+    fragile_redis: OwnRedis,
+) -> None:
+    async with worker(fragile_redis, patience=SOON_SECONDS, requests_per_minute=4) as one:
+        await one.ask()
+        fragile_redis.service.send(signal.SIGSTOP)
+        answers = await asyncio.gather(*await asked_later(one, 4))
+        assert [answer.refused_by for answer in answers] == ["", "", "requests", "requests"]
+        fragile_redis.service.send(signal.SIGCONT)
+
+
 async def test_more_requests_than_a_command_takes__are_all_answered(own_redis: OwnRedis) -> None:
     async with worker(own_redis, requests_per_minute=500) as one:
         answers = await asyncio.gather(*[one.ask() for _ in range(600)])

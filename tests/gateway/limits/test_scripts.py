@@ -25,6 +25,7 @@ from tests.gateway.limits.conftest import OwnRedis
 
 PROJECT = "018f0000-0000-7000-8000-000000000001"
 MONTH, SESSION = Scope(PROJECT, month="2026-11"), Scope(PROJECT, session_id="s/1 %")
+OTHER = Scope(PROJECT, session_id="other")
 MINUTE = 29_921_506
 KEYS = [
     requests_key(PROJECT, MINUTE),
@@ -50,37 +51,45 @@ class Terms:
 COUNTED = Terms(month=2**62, session=2**62)
 
 
+@dataclass
+class Ended:
+    """A settlement."""
+
+    name: str
+    cost: int | str = 0
+    tokens: int = 0
+
+
 def admit(
-    own: OwnRedis,
-    terms: Terms,
-    name: str,
-    *,
-    tokens: int = 1,
-    cost: int = 0,
-    at: int = NOW,
-    now: int = 0,
-    known: int = 0,
-    run: str = "run-1",
-    set_at: int = 0,
+    own: OwnRedis, terms: Terms, name: str, *, tokens: int = 1, cost: int = 0, at: int = NOW, **batched: Any
 ) -> Any:
-    asked = (f"{name}|{cost}|{at}", tokens, "")
-    answer, *standings = batch(own, terms, asked, now=now or at, known=known, run=run, set_at=set_at)
+    answer, *standings = batch(own, terms, (f"{name}|{cost}|{at}", tokens), **{"now": at, **batched})
     return [*answer, *standings]
 
 
 def settle(own: OwnRedis, name: str, *, terms: Terms = COUNTED, tokens: int = 0, cost: int = 0, now: int = NOW) -> Any:
-    return batch(own, terms, (name, tokens, cost), now=now)
+    return batch(own, terms, Ended(name, cost, tokens), now=now)
 
 
 def batch(
-    own: OwnRedis, terms: Terms, *asked: tuple[Any, ...], now: int, known: int = 0, run: str = "run-1", set_at: int = 0
+    own: OwnRedis,
+    terms: Terms,
+    *asked: tuple[str, int] | Ended,
+    now: int,
+    known: int = 0,
+    run: str = "run-1",
+    set_at: int = 0,
 ) -> list[Any]:
-    """The answers to each, and the standings of month and session."""
+    """The answers to settlements and to admissions, and the standings of month and session."""
     limits = (terms.requests, terms.tokens, terms.month, terms.hard, terms.session, LEASE_MS, run, set_at)
     keys, in_session, spends = (KEYS, 1, [known, known]) if terms.session != "" else (KEYS[:4], 0, [known])
-    words = [word for each in asked for word in (in_session, *each)]
-    answers, month, *session = own.run(scripts.BATCH, keys, *limits, now, *spends, *words)
-    return [*answers, month, *(session or [[]])]
+    ended = [each for each in asked if isinstance(each, Ended)]
+    words = [word for each in ended for word in (in_session, each.name, each.cost)]
+    words += [word for each in asked if not isinstance(each, Ended) for word in (in_session, *each)]
+    own_words = (now, sum(each.tokens for each in ended), len(ended), *spends, *words)
+    settled, admitted, month, *session = own.run(scripts.BATCH, keys, *limits, *own_words)
+    answers = [admitted[at : at + 3] for at in range(0, len(admitted), 3)]
+    return [*(settled or [0] * len(ended)), *answers, month, *(session or [[]])]
 
 
 def raise_to(own: OwnRedis, scope: Scope, since: int, spent: int, *, final: int = 0) -> Any:
@@ -218,40 +227,62 @@ def test_settlement__that_one_scope_does_not_know__tells_of_that_one(own_redis: 
     assert (spent(own_redis, MONTH), spent(own_redis, SESSION)) == ((4, 0), (0, 0))
 
 
-def test_batch__answers_each_in_the_order_in_which_they_ask(own_redis: OwnRedis) -> None:
-    terms = Terms(requests=3, tokens=100, month=10, session=10)
-    held = f"a|6|{NOW}"
+def test_batch__settles_first_and_admits_in_the_order_in_which_they_ask(own_redis: OwnRedis) -> None:
+    terms = Terms(requests=5, tokens=100, month=10, session=10)
+    batch(own_redis, terms, (f"a|6|{NOW}", 10), (f"b|4|{NOW}", 10), now=NOW)
     answers = batch(
         own_redis,
         terms,
-        (held, 10, ""),
-        (f"b|5|{NOW}", 10, ""),  # beyond the budgets
-        (held, -3, 2),
-        (f"c|5|{NOW}", 94, ""),  # beyond the tokens
-        (f"d|8|{NOW}", 93, ""),
-        (f"e|0|{NOW}", 0, ""),
-        (f"f|0|{NOW}", 0, ""),
+        (f"c|5|{NOW}", 10),  # there is room when a is settled
+        (f"d|5|{NOW}", 10),  # beyond the budgets
+        Ended(f"a|6|{NOW}", 1, tokens=-3),
+        (f"e|0|{NOW}", 74),  # beyond the tokens
+        (f"f|0|{NOW}", 73),
+        (f"g|0|{NOW}", 0),
+        (f"h|0|{NOW}", 0),
         now=NOW,
     )
     assert answers[:-2] == [
-        [b"", 1, 10],
-        [b"month", 1, 10],
         0,
-        [b"tokens", 1, 7],
-        [b"", 2, 100],
-        [b"", 3, 100],
-        [b"requests", 3, None],
+        [b"", 3, 27],
+        [b"month", 3, 27],
+        [b"tokens", 3, 27],
+        [b"", 4, 100],
+        [b"", 5, 100],
+        [b"requests", 5, None],
     ]
-    assert spent(own_redis, MONTH) == spent(own_redis, SESSION) == (2, 8)
+    assert spent(own_redis, MONTH) == spent(own_redis, SESSION) == (1, 9)
 
 
-def test_batch__of_which_one_fails__answers_the_others(own_redis: OwnRedis) -> None:
-    terms, held = Terms(requests=10, tokens=100, month=100), f"a|1|{NOW}"
-    asked = [(held, 1, ""), (f"b|5|{NOW}", 1, ""), (held, 0, "no amount"), (f"c|2|{NOW}", 1, "")]
-    first, second, failed, last, *_ = batch(own_redis, terms, *asked, now=NOW)
-    assert (first, second, last) == ([b"", 1, 1], [b"", 2, 2], [b"", 3, 3])
-    assert spent(own_redis, MONTH) == (0, 7)
-    assert isinstance(failed, redis.ResponseError)
+def test_batch__of_several_settlements__tells_which_were_not_counted(own_redis: OwnRedis) -> None:
+    terms = Terms(month=100, session=100)
+    batch(own_redis, terms, *[(f"{name}|3|{NOW}", 1) for name in "abc"], now=NOW)
+    own_redis.client.zrem(SESSION.held, f"b|3|{NOW}")
+    ended = [Ended(f"{name}|3|{NOW}", cost) for name, cost in (("a", 1), ("b", 2), ("x", 9), ("c", 4))]
+    *answers, month, session = batch(own_redis, terms, *ended, now=NOW + 7)
+    assert answers == [0, 2, 3, 0]
+    since = str(NOW + 7).encode()
+    assert (month, session) == ([b"7", b"0", 1, since], [b"5", b"0", 1, since])
+
+
+@pytest.mark.parametrize("key", [SESSION.spend, SESSION.held])
+def test_batch__whose_session_cannot_be_counted__answers_the_others(own_redis: OwnRedis, key: str) -> None:
+    """As of a key that somebody else has written."""
+    own_redis.client.set(key, "something else")
+    month_only, both = Terms(month=100), Terms(requests=10, month=100, session=100)
+    admit(own_redis, month_only, "a", cost=4)
+    keys = [*KEYS[:4], SESSION.spend, SESSION.held, OTHER.spend, OTHER.held]
+    limits = (both.requests, both.tokens, both.month, both.hard, both.session, LEASE_MS, "run-1", 0)
+    ended, asked = (1, f"a|4|{NOW}", 3), (1, f"b|5|{NOW}", 1, 0, f"c|6|{NOW}", 1, 2, f"d|7|{NOW}", 1)
+    settled, admitted, month, session, other = own_redis.run(
+        scripts.BATCH, keys, *limits, NOW, 0, 1, 0, 0, 0, *ended, *asked
+    )
+    assert isinstance(settled[0], redis.ResponseError)
+    assert isinstance(admitted[0], redis.ResponseError)
+    assert admitted[3:] == [b"", 1, 0, b"", 2, 0]
+    assert (month[:2], session, other[:2]) == ([b"0", b"3"], [], [b"0", b"0"])
+    assert (spent(own_redis, MONTH), spent(own_redis, OTHER)) == ((3, 13), (0, 7))
+    assert own_redis.client.zrange(OTHER.held, 0, -1) == [f"d|7|{NOW}".encode()]
 
 
 def test_counters_of_a_minute__do_not_outlive_it_for_long(own_redis: OwnRedis) -> None:

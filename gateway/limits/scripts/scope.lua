@@ -1,0 +1,54 @@
+-- A scope while a batch is counted: read once, written once.
+
+-- From here on doubles skip integers: larger amounts are left to Redis.
+local EXACT = 9007199254740992
+
+local function read(scope)
+    local found = redis.call('HMGET', scope.spend, 'base', 'after', 'reserved', 'last', 'since', 'unsure', 'run', 'set')
+    local text = {base = whole(found[1]), after = whole(found[2]), reserved = whole(found[3]), last = whole(found[4])}
+    scope.base, scope.after = tonumber(text.base), tonumber(text.after)
+    scope.reserved, scope.last = tonumber(text.reserved), tonumber(text.last)
+    scope.since, scope.unsure, scope.run, scope.set = found[5], found[6], found[7], whole(found[8])
+    scope.arrived_before, scope.text, scope.changes = tonumber(whole(found[5])), text, {}
+end
+
+local function write(scope)
+    local words = {}
+    for field in pairs(scope.changes) do
+        local text = text_of(scope[field])
+        scope.text[field] = text
+        words[#words + 1] = field
+        words[#words + 1] = text
+    end
+    if #words == 0 then return end
+    redis.call('HSET', scope.spend, unpack(words))
+    scope.changes = {}
+end
+
+local function put(scope, field, number)
+    scope[field] = number
+    scope.changes[field] = true
+end
+
+-- `amount`: as text, which may begin with a minus.
+local function add(scope, field, amount)
+    local before = scope[field]
+    local sum = before + tonumber(amount)
+    if before < EXACT and sum < EXACT and sum > -EXACT then return put(scope, field, sum) end
+    write(scope)
+    redis.call('HINCRBY', scope.spend, field, amount)
+    read(scope)
+end
+
+-- `lost` as `doubt` has it.
+local function doubt_scope(scope, lost)
+    write(scope)
+    doubt(scope.spend, NOW, lost)
+    redis.call('EXPIRE', scope.spend, scope.ttl)
+    read(scope)
+end
+
+-- As `standing` tells it, once it is written.
+local function stands(scope)
+    return {scope.text.base, scope.text.after, scope.unsure and 1 or 0, whole(scope.since)}
+end
