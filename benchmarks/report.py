@@ -44,8 +44,12 @@ class Outcome:
     measured: dict[str, list[Measured]] = field(default_factory=dict)
 
     def median(self, scenario: str, value: Callable[[Measured], float | None]) -> float | None:
-        found = [one for one in map(value, self.measured.get(scenario, [])) if one is not None]
+        found = [one for one in self.of_rounds(scenario, value) if one is not None]
         return statistics.median(found) if found else None
+
+    def of_rounds(self, scenario: str, value: Callable[[Measured], float | None]) -> list[float | None]:
+        """In their order."""
+        return [value(one) for one in self.measured.get(scenario, [])]
 
     def result(self, scenario: str, field_name: str) -> float | None:
         def read(one: Measured) -> float | None:
@@ -129,12 +133,31 @@ def _remarks(outcomes: dict[str, Outcome]) -> Iterable[str]:
             f"On {os.cpu_count()} cores the two workers share them with load, mock and stores, so CPU per request is "
             "the figure that tells whether workers hinder each other."
         )
+    if ours:
+        yield from _beside_ours(ours, outcomes)
     for one in outcomes.values():
         if one.problem and one.measured:
             yield f"- {one.label}: {one.problem}"
         for kind, count in list(one.failures().items())[:6]:
             yield f"- {one.label}: {count} failed in {kind}."
     yield "- Versions: " + "; ".join(f"{one.label} {one.version}" for one in outcomes.values() if one.version != "-")
+
+
+def _beside_ours(ours: Outcome, outcomes: dict[str, Outcome]) -> Iterable[str]:
+    """What a setting or a change costs. Each round is compared with itself: what slows the machine for a while slows
+    both halves of a round, and would shift two medians by different amounts."""
+    base = ours.of_rounds("throughput", lambda one: one.cpu_per_request)
+    for name, one in outcomes.items():
+        found = one.of_rounds("throughput", lambda one: one.cpu_per_request)
+        if name == "ours" or not name.startswith("ours") or not base or len(found) != len(base):
+            continue
+        times = sorted(mine / plain for mine, plain in zip(found, base, strict=True) if mine and plain)
+        if len(times) > 1:
+            low, middle, high = statistics.quantiles(times)
+            yield (
+                f"- {one.label}: {middle:.2f} times the CPU per request of {ours.label}, the median over the rounds; "
+                f"{low:.2f} to {high:.2f} in the middle half of them."
+            )
 
 
 def _of(outcomes: dict[str, Outcome], name: str, attribute: str) -> float | None:

@@ -24,6 +24,23 @@ def test_outcome__several_rounds__takes_the_median() -> None:
     assert round(outcome.cpu_per_request) == 50
 
 
+def test_markdown__what_limits_cost__compares_each_round_with_itself() -> None:
+    """The two medians, 110 and 130, would say 1.18."""
+    plain = [measured(1, 100), measured(1, 300), measured(1, 110)]
+    limited = [measured(1, 130), measured(1, 330), measured(1, 110)]
+    outcomes = {
+        "ours": Outcome("Ours", measured={"throughput": plain}),
+        "ours-limits": Outcome("Limits", measured={"throughput": limited}),
+        "litellm": Outcome("LiteLLM", measured={"throughput": limited}),
+    }
+
+    lines = [line for line in report.markdown(outcomes, "settings").splitlines() if "times the CPU" in line]
+    assert lines == [
+        "- Limits: 1.10 times the CPU per request of Ours, the median over the rounds; "
+        "1.00 to 1.30 in the middle half of them."
+    ]
+
+
 def test_markdown__peer_that_cannot_run__is_in_the_table_with_the_reason() -> None:
     outcomes = {"ours": Outcome("Ours"), "litellm": Outcome("LiteLLM", problem="pip failed")}
 

@@ -36,7 +36,7 @@ end
 
 local function write_reservations(scope)
     if #scope.made == 0 then return end
-    local ends, words = clock_ms() + LEASE, {}
+    local ends, words = text_of(clock_ms() + LEASE), {}
     for _, name in ipairs(scope.made) do
         words[#words + 1] = ends
         words[#words + 1] = name
