@@ -16,11 +16,16 @@ from gateway.limits.channel import Question, RedisAwayError
 from gateway.limits.claims import Held
 from gateway.limits.keys import Scope
 from gateway.limits.local import Known
-from gateway.limits.scripts import BATCH, Argument
+from gateway.limits.scripts import BATCH
 from gateway.limits.terms import Terms
 
 # Nobody else is answered while Redis runs a script.
 _MOST_REQUESTS = 200
+# What a double holds, as which Lua knows numbers.
+_EXACT = 2**53
+
+
+_encode = msgspec.msgpack.Encoder().encode
 
 
 class Asked(msgspec.Struct):
@@ -52,7 +57,18 @@ class Batch(Question):
     """Takes admissions and settlements until it leaves; what becomes of one does not touch the others. All have the
     same terms. Nobody waits for a settlement."""
 
-    __slots__ = ("_admissions", "_extra", "_ledger", "_loop", "_month", "_sessions", "_settlements", "_terms", "_words")
+    __slots__ = (
+        "_admissions",
+        "_asked",
+        "_extra",
+        "_ledger",
+        "_loop",
+        "_month",
+        "_sessions",
+        "_settled",
+        "_settlements",
+        "_terms",
+    )
 
     def __init__(self, terms: Terms, ledger: Ledger, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(BATCH)
@@ -61,8 +77,9 @@ class Batch(Question):
         self._loop = loop
         self._settlements: list[Settled] = []
         self._admissions: list[Asked] = []
-        # Of settlements and of admissions, and the tokens that settlements correct.
-        self._words: tuple[list[Argument], list[Argument]] = [], []
+        # As batch.lua takes them: sessions, reservations, and costs or tokens.
+        self._settled: tuple[list[int], list[str], list[int | str]] = [], [], []
+        self._asked: tuple[list[int], list[str], list[int]] = [], [], []
         self._extra = 0
         self._month = None if terms.month is None else ledger.known_of(terms.month)
         self._sessions: dict[str, tuple[int, Scope, Known]] = {}
@@ -76,7 +93,10 @@ class Batch(Question):
         """Fails with RedisAwayError, or redis.ResponseError when Redis cannot do it."""
         answer: asyncio.Future[tuple[bytes, int, int | None]] = self._loop.create_future()
         self._admissions.append(Asked(held, answer))
-        self._words[1].extend((self._number(held.session), held.name, held.claim.tokens))
+        sessions, names, tokens = self._asked
+        sessions.append(self._number(held.session))
+        names.append(held.name)
+        tokens.append(min(held.claim.tokens, _EXACT))
         self._leave_when_full()
         return answer
 
@@ -85,7 +105,10 @@ class Batch(Question):
         if held.terms.counts_tokens:
             self._extra += tokens - claim.tokens if held.name else tokens
         self._settlements.append(Settled(held, tokens, cost))
-        self._words[0].extend((self._number(held.session), held.name or f"|0|{claim.arrived_us}", cost))
+        sessions, names, costs = self._settled
+        sessions.append(self._number(held.session))
+        names.append(held.name or f"|0|{claim.arrived_us}")
+        costs.append(cost if cost < _EXACT else str(cost))
         self._leave_when_full()
 
     @override
@@ -93,11 +116,11 @@ class Batch(Question):
         if self.command:
             return
         self._close()
-        now_us, month = time_ns() // 1000, 0 if self._month is None else self._month.spent
         sessions = self._sessions.values()
-        known = [known.spent for _, _, known in sessions]
-        settled, asked = self._words
-        own = (now_us, self._extra, len(self._settlements), month, *known, *settled, *asked)
+        known = [0.0 if self._month is None else float(self._month.spent)]
+        known += [float(of_session.spent) for _, _, of_session in sessions]
+        extra = max(-_EXACT, min(self._extra, _EXACT))
+        own = _encode((time_ns() // 1000, extra, known, self._settled, self._asked))
         self.command = self._terms.command(own, [scope for _, scope, _ in sessions])
 
     @override

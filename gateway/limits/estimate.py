@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import Decimal
-from math import ceil
 
 from django.conf import settings
 
@@ -20,7 +18,8 @@ _FILE_TOKENS = 1_500
 _DOCUMENT_CHARACTERS_PER_TOKEN = 40
 # Bodies below this size hold no file worth counting apart.
 _SMALL_BYTES = 16 * 1024
-_NOTHING = Decimal(0)
+# Prices are of a million tokens.
+_UNITS_OF_MILLIONTH = 10 ** (PLACES - 6)
 
 
 def prompt_tokens(context: RequestContext) -> int:
@@ -50,14 +49,14 @@ def completion_tokens(request: ChatCompletionRequest) -> int:
 
 def cost_units(prices: Iterable[Price | None], prompt: int, completion: int) -> int:
     """What it costs by the dearest price. 0 without any: the cost of such a request is not known afterwards either."""
-    most = _NOTHING
+    most = 0
     for price in prices:
         if price is not None:
-            cost = price.input * prompt + price.output * completion
-            if cost > most:
-                most = cost
-    # Prices are of a million tokens.
-    return min(ceil(most.scaleb(PLACES - 6)), MOST_UNITS)
+            of_input, of_output, one = price.integers
+            units = -(-(of_input * prompt + of_output * completion) * _UNITS_OF_MILLIONTH // one)
+            if units > most:
+                most = units
+    return most if most < MOST_UNITS else MOST_UNITS
 
 
 def prices_of(context: RequestContext, attempts: list[Attempt]) -> Iterable[Price | None]:

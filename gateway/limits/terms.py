@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from gateway.limits.keys import MINUTE_US, Scope, month_of, month_scope, requests_key, tokens_key
-from gateway.limits.scripts import BATCH, Argument, packed
+from gateway.limits.scripts import BATCH, packed
 from gateway.limits.units import to_units
 from gateway.snapshot.settings import LimitSettings
 
@@ -54,11 +54,11 @@ class Terms:
         budgets = (_money(budget), int(limits.hard_stop), _money(limits.session_budget_usd))
         self._limits = packed((*rates, *budgets, lease_ms, run_id, limits.set_at_us))
 
-    def command(self, own: tuple[Argument, ...], sessions: Collection[Scope]) -> bytes:
-        """Runs batch.lua; `own` are its arguments from `now` on."""
+    def command(self, own: bytes, sessions: Collection[Scope]) -> bytes:
+        """Runs batch.lua; `own` is its last argument."""
         keys = _KEYS + 2 * len(sessions)
-        begin = BATCH.begun(1 + keys + _LIMITS + len(own)) + packed((keys,)) + self._keys
-        return b"".join((begin, *[session.packed for session in sessions], self._limits, packed(own)))
+        begin = BATCH.begun(1 + keys + _LIMITS + 1) + packed((keys,)) + self._keys
+        return b"".join((begin, *[session.packed for session in sessions], self._limits, packed((own,))))
 
 
 def _number(limit: int | None) -> str:

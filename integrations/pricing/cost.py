@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
+from math import lcm
 
 import msgspec
 
@@ -22,6 +23,19 @@ class Price:
     output: Decimal
     cache_read: Decimal | None = None
     cache_write: Decimal | None = None
+    _integers: tuple[int, int, int] | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def integers(self) -> tuple[int, int, int]:
+        """Input and output as integers, and how many of these are one dollar: exact as well, and faster to reckon with
+        before a call, where each request pays for it."""
+        found = self._integers
+        if found is None:
+            of_input, of_output = self.input.as_integer_ratio(), self.output.as_integer_ratio()
+            one = lcm(of_input[1], of_output[1])
+            found = of_input[0] * (one // of_input[1]), of_output[0] * (one // of_output[1]), one
+            object.__setattr__(self, "_integers", found)
+        return found
 
 
 FREE = Price(Decimal(0), Decimal(0))

@@ -11,7 +11,7 @@ local function freshen(scope)
         or scope.run ~= RUN
         -- The budget may not have been counted before.
         or tonumber(scope.set) < tonumber(SET_AT)
-        or not scope.unsure and tonumber(NOW) - scope.arrived_before > RECHECK
+        or not scope.unsure and NOW - scope.arrived_before > RECHECK
     if stale then
         redis.call('HSET', scope.spend, 'run', RUN, 'set', larger(scope.set, SET_AT))
         doubt_scope(scope)

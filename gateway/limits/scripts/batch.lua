@@ -3,12 +3,12 @@
 --
 -- KEYS: requests of the minute, tokens of the minute, spend and held of the month, then spend and held of each session.
 -- ARGV: 1 requests limit, 2 tokens limit, 3 month's budget, 4 whether it refuses (1), 5 budget of a session, 6 lease in
---       milliseconds, 7 which start of Redis this is, 8 when the limits were set and 9 now, in microseconds, 10 tokens
---       that the settled requests used beyond what they had reserved, or less, 11 how many settlements there are, 12 what
---       the worker last knew of the month's spend, then the same of each session; then of each settlement which session
---       is its (0: none), its reservation and what it cost; then of each admission the session, its reservation and
---       tokens. Limits and budgets that do not exist are ''. The reservation of a request that Redis did not admit is
---       one that nobody holds.
+--       milliseconds, 7 which start of Redis this is, 8 when the limits were set, in microseconds; those that do not exist
+--       are ''. 9 as MessagePack: now in microseconds; tokens that the settled requests used beyond what they had
+--       reserved, or less; what the worker last knew of the month's spend, then the same of each session; of all
+--       settlements three lists, which session is theirs (0: none), reservations, and what they cost (as text beyond what
+--       a double holds); of all admissions the same with tokens in the place of costs. The reservation of a request that
+--       Redis did not admit is one that nobody holds.
 -- Returns what is answered to the settlements: nothing when all were counted, else of each 0 when it was, or 1 for the
 -- month, 2 for the session, or both where it was not, or an error; of each admission the name of the limit that refuses
 -- or '', and requests and tokens of the minute with this one, or an error and two that say nothing; then the standing
@@ -27,16 +27,14 @@ local function take(scope, place, name, cost)
     scope.ended[index], scope.costs[index], scope.places[index] = name, cost, place
 end
 
-local first = 13 + #sessions
-local first_admission = first + 3 * SETTLEMENTS
-
 local function settle()
     local answers, all_counted = {}, true
-    for at = first, first_admission - 3, 3 do
-        local place, session = #answers + 1, sessions[tonumber(ARGV[at])]
+    local of_session, names, costs = unpack(SETTLED)
+    for place, name in ipairs(names) do
+        local session = sessions[of_session[place]]
         answers[place] = 0
-        if month then take(month, place, ARGV[at + 1], ARGV[at + 2]) end
-        if session then take(session, place, ARGV[at + 1], ARGV[at + 2]) end
+        if month then take(month, place, name, costs[place]) end
+        if session then take(session, place, name, costs[place]) end
     end
     if month then settle_all(month, answers, 1) end
     for _, session in ipairs(sessions) do
@@ -49,14 +47,14 @@ end
 
 local function admit_all()
     local answers = {}
-    for at = first_admission, #ARGV, 3 do
-        local session, index = sessions[tonumber(ARGV[at])], #answers + 1
+    local of_session, names, tokens = unpack(ASKED)
+    for place, name in ipairs(names) do
+        local session, index = sessions[of_session[place]], #answers + 1
         if session and not session.fresh then try(session, freshen) end
         if session and session.error then
             answers[index], answers[index + 1], answers[index + 2] = session.error, 0, 0
         else
-            answers[index], answers[index + 1], answers[index + 2] =
-                admit(session, ARGV[at + 1], tonumber(ARGV[at + 2]))
+            answers[index], answers[index + 1], answers[index + 2] = admit(session, name, tokens[place])
         end
     end
     return answers

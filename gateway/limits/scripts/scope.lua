@@ -30,7 +30,7 @@ local function put(scope, field, number)
     scope.changes[field] = true
 end
 
--- `amount`: as text, which may begin with a minus.
+-- `amount`: a number, or its text, which may begin with a minus.
 local function add(scope, field, amount)
     local before = scope[field]
     local sum = before + tonumber(amount)

@@ -3,7 +3,7 @@
 local function settle_one(scope, reserved, arrived, cost)
     if reserved ~= '0' then add(scope, 'reserved', '-' .. reserved) end
     local is_earlier = arrived < scope.arrived_before
-    if cost ~= '0' then add(scope, is_earlier and 'base' or 'after', cost) end
+    if cost ~= 0 then add(scope, is_earlier and 'base' or 'after', cost) end
     if not is_earlier and arrived > scope.last then put(scope, 'last', arrived) end
 end
 

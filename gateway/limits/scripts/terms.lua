@@ -1,15 +1,14 @@
 -- What the requests of a batch have in common. batch.lua says what KEYS and ARGV are.
 local REQUESTS, TOKENS = KEYS[1], KEYS[2]
 local REQUESTS_LIMIT, TOKENS_LIMIT, MONTH_BUDGET, HARD_STOP = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4] == '1'
-local SESSION_BUDGET, LEASE, RUN, SET_AT, NOW = ARGV[5], tonumber(ARGV[6]), ARGV[7], ARGV[8], ARGV[9]
-local EXTRA_TOKENS, SETTLEMENTS = tonumber(ARGV[10]), tonumber(ARGV[11])
-local _FIRST_KNOWN = 12
+local SESSION_BUDGET, LEASE, RUN, SET_AT = ARGV[5], tonumber(ARGV[6]), ARGV[7], ARGV[8]
+local NOW, EXTRA_TOKENS, KNOWN, SETTLED, ASKED = unpack(cmsgpack.unpack(ARGV[9]))
 
 -- `made`: reservations to be written. `ended`: those that are settled, what they cost, and which settlements they are.
 local function scope_of(number, budget, ttl)
     return {
         spend = KEYS[3 + 2 * number], held = KEYS[4 + 2 * number], ttl = ttl,
-        budget = tonumber(budget), known = tonumber(ARGV[_FIRST_KNOWN + number]),
+        budget = tonumber(budget), known = KNOWN[1 + number],
         made = {}, ended = {}, costs = {}, places = {},
     }
 end

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import hypothesis.strategies as st
+import msgspec
 import pytest
 import redis
 from hypothesis import HealthCheck, settings
@@ -67,7 +68,9 @@ def admit(
     return [*answer, *standings]
 
 
-def settle(own: OwnRedis, name: str, *, terms: Terms = COUNTED, tokens: int = 0, cost: int = 0, now: int = NOW) -> Any:
+def settle(
+    own: OwnRedis, name: str, *, terms: Terms = COUNTED, tokens: int = 0, cost: int | str = 0, now: int = NOW
+) -> Any:
     return batch(own, terms, Ended(name, cost, tokens), now=now)
 
 
@@ -84,12 +87,16 @@ def batch(
     limits = (terms.requests, terms.tokens, terms.month, terms.hard, terms.session, LEASE_MS, run, set_at)
     keys, in_session, spends = (KEYS, 1, [known, known]) if terms.session != "" else (KEYS[:4], 0, [known])
     ended = [each for each in asked if isinstance(each, Ended)]
-    words = [word for each in ended for word in (in_session, each.name, each.cost)]
-    words += [word for each in asked if not isinstance(each, Ended) for word in (in_session, *each)]
-    own_words = (now, sum(each.tokens for each in ended), len(ended), *spends, *words)
-    settled, admitted, month, *session = own.run(scripts.BATCH, keys, *limits, *own_words)
+    settlements = columns([(in_session, each.name, each.cost) for each in ended])
+    admissions = columns([(in_session, *each) for each in asked if not isinstance(each, Ended)])
+    words = (now, sum(each.tokens for each in ended), spends, settlements, admissions)
+    settled, admitted, month, *session = own.run(scripts.BATCH, keys, *limits, msgspec.msgpack.encode(words))
     answers = [admitted[at : at + 3] for at in range(0, len(admitted), 3)]
     return [*(settled or [0] * len(ended)), *answers, month, *(session or [[]])]
+
+
+def columns(rows: list[tuple[Any, ...]]) -> list[list[Any]]:
+    return [[row[place] for row in rows] for place in range(3)]
 
 
 def raise_to(own: OwnRedis, scope: Scope, since: int, spent: int, *, final: int = 0) -> Any:
@@ -273,10 +280,10 @@ def test_batch__whose_session_cannot_be_counted__answers_the_others(own_redis: O
     admit(own_redis, month_only, "a", cost=4)
     keys = [*KEYS[:4], SESSION.spend, SESSION.held, OTHER.spend, OTHER.held]
     limits = (both.requests, both.tokens, both.month, both.hard, both.session, LEASE_MS, "run-1", 0)
-    ended, asked = (1, f"a|4|{NOW}", 3), (1, f"b|5|{NOW}", 1, 0, f"c|6|{NOW}", 1, 2, f"d|7|{NOW}", 1)
-    settled, admitted, month, session, other = own_redis.run(
-        scripts.BATCH, keys, *limits, NOW, 0, 1, 0, 0, 0, *ended, *asked
-    )
+    ended = columns([(1, f"a|4|{NOW}", 3)])
+    asked = columns([(1, f"b|5|{NOW}", 1), (0, f"c|6|{NOW}", 1), (2, f"d|7|{NOW}", 1)])
+    own = msgspec.msgpack.encode((NOW, 0, [0, 0, 0], ended, asked))
+    settled, admitted, month, session, other = own_redis.run(scripts.BATCH, keys, *limits, own)
     assert isinstance(settled[0], redis.ResponseError)
     assert isinstance(admitted[0], redis.ResponseError)
     assert admitted[3:] == [b"", 1, 0, b"", 2, 0]
@@ -307,7 +314,7 @@ def test_known_spend__of_a_worker__counts_where_redis_was_lost(own_redis: OwnRed
 def test_amounts__beyond_what_a_double_holds__are_exact(own_redis: OwnRedis, amount: int) -> None:
     terms = Terms(month=2**63 - 1)
     admit(own_redis, terms, "a", cost=1)
-    settle(own_redis, f"a|1|{NOW}", cost=amount)
+    settle(own_redis, f"a|1|{NOW}", cost=str(amount))
     admit(own_redis, terms, "b", cost=1)
     settle(own_redis, f"b|1|{NOW}", cost=1)
     assert spent(own_redis, MONTH) == (amount + 1, 0)
