@@ -119,11 +119,10 @@ def _row(name: str, one: Outcome, outcomes: dict[str, Outcome]) -> list[str]:
 def _remarks(outcomes: dict[str, Outcome]) -> Iterable[str]:
     ours, twice = outcomes.get("ours"), outcomes.get("ours-2")
     if ours and ours.measured:
-        beside = _number(ours.median("throughput", lambda one: one.beside_per_request), 0)
         yield (
             "- Prompt Gateway runs with authentication, cost and records on; CPU per request is the web worker's. "
-            f"Shipper, Redis, ClickHouse engine, supervisor and Celery together used {beside} µs per request beside, "
-            "on the load's core. The peers keep no records."
+            f"Shipper, Redis, ClickHouse engine, supervisor and Celery together used {_beside(ours)} µs per request "
+            "beside, on the load's core. The peers keep no records."
         )
     if ours and twice and ours.measured and twice.measured:
         yield (
@@ -156,8 +155,13 @@ def _beside_ours(ours: Outcome, outcomes: dict[str, Outcome]) -> Iterable[str]:
             low, middle, high = statistics.quantiles(times)
             yield (
                 f"- {one.label}: {middle:.2f} times the CPU per request of {ours.label}, the median over the rounds; "
-                f"{low:.2f} to {high:.2f} in the middle half of them."
+                f"{low:.2f} to {high:.2f} in the middle half of them. Processes beside: {_beside(one)} µs against "
+                f"{_beside(ours)}."
             )
+
+
+def _beside(one: Outcome) -> str:
+    return _number(one.median("throughput", lambda measured: measured.beside_per_request), 0)
 
 
 def _of(outcomes: dict[str, Outcome], name: str, attribute: str) -> float | None:

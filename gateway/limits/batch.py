@@ -19,8 +19,8 @@ from gateway.limits.local import Known
 from gateway.limits.scripts import BATCH
 from gateway.limits.terms import Terms
 
-# Nobody else is answered while Redis runs a script.
-_MOST_REQUESTS = 200
+# Of admissions, and as many settlements. Nobody else is answered while Redis runs a script.
+_MOST_REQUESTS = 100
 # What a double holds, as which Lua knows numbers.
 _EXACT = 2**53
 
@@ -97,7 +97,8 @@ class Batch(Question):
         sessions.append(self._number(held.session))
         names.append(held.name)
         tokens.append(min(held.claim.tokens, _EXACT))
-        self._leave_when_full()
+        if len(names) == _MOST_REQUESTS:
+            self.complete()
         return answer
 
     def settle(self, held: Held, tokens: int, cost: int) -> None:
@@ -109,7 +110,8 @@ class Batch(Question):
         sessions.append(self._number(held.session))
         names.append(held.name or f"|0|{claim.arrived_us}")
         costs.append(cost if cost < _EXACT else str(cost))
-        self._leave_when_full()
+        if len(names) == _MOST_REQUESTS:
+            self.complete()
 
     @override
     def complete(self) -> None:
@@ -126,12 +128,8 @@ class Batch(Question):
     @override
     def answered(self, answer: Any) -> None:
         settled, admitted, month, *sessions = answer
-        for index, settlement in enumerate(self._settlements):
-            doubted = settled[index] if settled else 0
-            if isinstance(doubted, redis.ResponseError):
-                self._fail(settlement, doubted)
-            else:
-                self._count(settlement, doubted)
+        if settled or any(standing and standing[2] for standing in (month, *sessions)):
+            self._count_all(settled or [0] * len(self._settlements))
         for asked, found in zip(self._admissions, zip(*[iter(admitted)] * 3, strict=True), strict=True):
             self._tell(asked, found)
         # As Redis has it, whatever was added to it here.
@@ -152,10 +150,6 @@ class Batch(Question):
         if self._terms.batch is self:
             self._terms.batch = None
 
-    def _leave_when_full(self) -> None:
-        if len(self._settlements) + len(self._admissions) == _MOST_REQUESTS:
-            self.complete()
-
     def _number(self, session: Scope | None) -> int:
         if session is None:
             return 0
@@ -173,6 +167,14 @@ class Batch(Question):
         elif not refused_by:
             # Nobody is there any more to use what it reserved.
             self._ledger.settle(asked.held, 0, 0)
+
+    def _count_all(self, doubted: Sequence[Any]) -> None:
+        """Only where something is in doubt: what is certain is learned from the standing."""
+        for settled, found in zip(self._settlements, doubted, strict=True):
+            if isinstance(found, redis.ResponseError):
+                self._fail(settled, found)
+            else:
+                self._count(settled, found)
 
     def _count(self, settled: Settled, doubted: int) -> None:
         """`doubted`: where Redis did not count it."""

@@ -37,7 +37,8 @@ class ScriptConnection:
         self._patience = patience
         self._on_return = on_return
         self._loop = asyncio.get_running_loop()
-        self._run_id = ""
+        # Which start of which server is asked: one that was started again may have forgotten what it was told last.
+        self.run_id = ""
         self._was_away = False
         self._closed = False
         self._channel: Channel | None = None
@@ -49,11 +50,6 @@ class ScriptConnection:
     @property
     def is_open(self) -> bool:
         return self._channel is not None
-
-    @property
-    def run_id(self) -> str:
-        """Which start of which server is asked: one that was started again may have forgotten what it was told last."""
-        return self._run_id
 
     async def tried(self) -> None:
         """Returns when the first attempt to connect has succeeded or failed."""
@@ -107,7 +103,7 @@ class ScriptConnection:
             # A server that is paused takes connections and does not answer.
             await connection.send_command("PING", check_health=False)
             await connection.read_response()
-            self._run_id = await _run_id(connection)
+            self.run_id = await _run_id(connection)
         self._news.clear()
         # All that was asked has been answered: nothing is left in the stream.
         self._channel = Channel(connection._writer.transport, patience=self._patience, on_lost=self._lost)

@@ -68,7 +68,7 @@ class Limiter:
         session = session_scope(claim.project, claim.session_id) if terms.counts_session and claim.session_id else None
         held = Held(claim, f"{claim.request_id}|{claim.cost}|{claim.arrived_us}", terms, session)
         try:
-            batch = self._batch_of(terms)
+            batch = terms.batch or self._new_batch(terms)
         except RedisAwayError:
             return self._local.admit(held)
         asked = batch.admit(held)
@@ -98,9 +98,11 @@ class Limiter:
         if terms.month is None and held.session is None and not terms.counts_tokens:
             return
         try:
-            self._batch_of(terms).settle(held, tokens, cost)
+            batch = terms.batch or self._new_batch(terms)
         except RedisAwayError:
             self._settle_alone(held, tokens, cost)
+        else:
+            batch.settle(held, tokens, cost)
 
     async def since(self, scope: Scope) -> tuple[int | None, bool]:
         """Up to which time, in microseconds, the request log is to be asked about a scope, None when it is not (another
@@ -163,13 +165,11 @@ class Limiter:
             self._terms[claim.project] = found
         return found
 
-    def _batch_of(self, terms: Terms) -> Batch:
-        """The one that has not left yet. Raises RedisAwayError."""
-        batch = terms.batch
-        if batch is None:
-            batch = Batch(terms, self, self._loop)
-            self._redis.ask(batch)
-            terms.batch = batch
+    def _new_batch(self, terms: Terms) -> Batch:
+        """That takes requests until it leaves. Raises RedisAwayError."""
+        batch = Batch(terms, self, self._loop)
+        self._redis.ask(batch)
+        terms.batch = batch
         return batch
 
     def _returned(self) -> None:

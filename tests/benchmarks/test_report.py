@@ -37,7 +37,7 @@ def test_markdown__what_limits_cost__compares_each_round_with_itself() -> None:
     lines = [line for line in report.markdown(outcomes, "settings").splitlines() if "times the CPU" in line]
     assert lines == [
         "- Limits: 1.10 times the CPU per request of Ours, the median over the rounds; "
-        "1.00 to 1.30 in the middle half of them."
+        "1.00 to 1.30 in the middle half of them. Processes beside: 50 µs against 50."
     ]
 
 
