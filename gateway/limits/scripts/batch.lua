@@ -60,20 +60,19 @@ local function admit_all()
     return answers
 end
 
+-- Nothing is told before all is written: a Redis without memory for it has admitted nobody.
 local function close(scope)
+    if scope.error then return {} end
     write(scope)
     write_reservations(scope)
+    return stands(scope)
 end
 
 read_minute()
 if month then read(month) end
 for _, session in ipairs(sessions) do try(session, read) end
-local settled, admitted = settle(), admit_all()
+local told = {settle(), admit_all(), {}}
 write_minute()
-if month then close(month) end
-local told = {settled, admitted, month and stands(month) or {}}
-for index, session in ipairs(sessions) do
-    try(session, close)
-    told[index + 3] = session.error and {} or stands(session)
-end
+if month then told[3] = close(month) end
+for index, session in ipairs(sessions) do told[index + 3] = close(session) end
 return told

@@ -5,7 +5,7 @@ local function read_minute()
     if not (REQUESTS_LIMIT or TOKENS_LIMIT or EXTRA_TOKENS ~= 0) then return end
     local found = redis.call('MGET', REQUESTS, TOKENS)
     minute.requests = REQUESTS_LIMIT and tonumber(found[1]) or 0
-    minute.tokens, minute.knows_tokens = tonumber(found[2]) or 0, found[2]
+    minute.tokens = tonumber(found[2]) or 0
     if found[2] and EXTRA_TOKENS ~= 0 then
         -- Below 0: what was settled was admitted by a Redis that has been lost since.
         minute.tokens, minute.corrected = math.max(minute.tokens + EXTRA_TOKENS, 0), true

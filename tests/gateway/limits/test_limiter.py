@@ -142,6 +142,22 @@ async def test_redis_that_refuses__is_said_once_and_the_worker_goes_by_its_own(
         assert [record.getMessage().split()[0] for record in caplog.records] == ["redis.refuses"]
 
 
+async def test_redis_that_refuses_a_reservation__has_admitted_nobody(
+    own_redis: OwnRedis, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with worker(own_redis, session_budget_usd=Decimal(1)) as one:
+        await one.ask(session="s", cost=1)
+        own_redis.client.config_set("maxmemory", 1)
+        try:
+            with caplog.at_level(logging.WARNING, logger="gateway.limits"):
+                held = (await one.ask(session="s", cost=1)).held
+        finally:
+            own_redis.client.config_set("maxmemory", 0)
+        assert [record.getMessage().split()[0] for record in caplog.records] == ["redis.refuses"]
+        assert held is not None
+        assert held.name == ""
+
+
 async def test_redis_restored_from_an_older_copy__is_doubted(fragile_redis: OwnRedis) -> None:
     async with worker(fragile_redis, monthly_budget_usd=Decimal(10)) as one:
         held = (await one.ask(cost=1)).held
