@@ -14,7 +14,6 @@ from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
     invariant,
-    precondition,
     rule,
     run_state_machine_as_test,
 )
@@ -134,8 +133,18 @@ class Model:
             return "session"
         return ""
 
+    def ask(self, terms: Terms, name: str, tokens: int, cost: int) -> str:
+        refused = self.refuses(terms, tokens, cost)
+        if not refused:
+            self.held[name] = (tokens, cost)
+            self.requests += 1
+            self.tokens += tokens
+        return refused
 
-BUDGET = st.one_of(st.just(""), st.integers(0, 60), st.integers(2**53, 2**62))
+
+# Some beyond what a double holds: budgets are compared as doubles, amounts are added exactly.
+AMOUNT = st.one_of(st.integers(0, 30), st.sampled_from([2**53 - 1, 2**53 + 1, 2**54 + 3]))
+BUDGET = st.one_of(st.just(""), st.integers(0, 60), st.just(2**62))
 
 
 class Limits(RuleBasedStateMachine):
@@ -154,27 +163,32 @@ class Limits(RuleBasedStateMachine):
         self.model = Model()
         self.serial = 0
 
-    @rule(tokens=st.integers(0, 30), cost=st.integers(0, 30))
-    def ask(self, tokens: int, cost: int) -> None:
-        self.serial += 1
-        answer = admit(self.own, self.terms, f"r{self.serial}", tokens=tokens, cost=cost, at=NOW + self.serial)
-        refused = self.model.refuses(self.terms, tokens, cost)
-        assert answer[0].decode() == refused
-        if not refused:
-            self.model.held[f"r{self.serial}|{cost}|{NOW + self.serial}"] = (tokens, cost)
-            self.model.requests += 1
-            self.model.tokens += tokens
+    @rule(
+        data=st.data(),
+        asked=st.lists(st.tuples(st.integers(0, 30), AMOUNT), max_size=5),
+        used=st.lists(st.tuples(st.integers(0, 40), AMOUNT), max_size=5),
+    )
+    def go_on(self, data: st.DataObject, asked: list[tuple[int, int]], used: list[tuple[int, int]]) -> None:
+        """Requests that end and requests that come, in one batch."""
+        ended = [self.end(data, *of_one) for of_one in used if self.model.held]
+        names = [self.name(cost) for _, cost in asked]
+        wanted = [self.model.ask(self.terms, name, *of_one) for name, of_one in zip(names, asked, strict=True)]
+        admissions = [(name, tokens) for name, (tokens, _) in zip(names, asked, strict=True)]
+        answers = batch(self.own, self.terms, *admissions, *ended, now=NOW + 1000)[len(ended) : -2]
+        assert [answer[0].decode() for answer in answers] == wanted
 
-    @precondition(lambda self: self.model.held)
-    @rule(data=st.data(), tokens=st.integers(0, 40), cost=st.integers(0, 40))
-    def end(self, data: st.DataObject, tokens: int, cost: int) -> None:
+    def name(self, cost: int) -> str:
+        self.serial += 1
+        return f"r{self.serial}|{cost}|{NOW + self.serial}"
+
+    def end(self, data: st.DataObject, tokens: int, cost: int) -> Ended:
         name = data.draw(st.sampled_from(sorted(self.model.held)))
         reserved, _ = self.model.held.pop(name)
-        extra = tokens - reserved if self.terms.tokens != "" else 0
-        settle(self.own, name, terms=self.terms, tokens=extra, cost=cost, now=NOW + 1000)
         self.model.tokens += tokens - reserved
         self.model.month += cost
         self.model.session += cost
+        as_sent = cost if cost < 2**53 else str(cost)
+        return Ended(name, as_sent, tokens - reserved if self.terms.tokens != "" else 0)
 
     @invariant()
     def agrees(self) -> None:
