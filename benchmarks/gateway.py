@@ -55,6 +55,7 @@ class Options:
     install: bool
     write_docs: bool
     scenario: str
+    rate: float
 
 
 class Run:
@@ -98,7 +99,7 @@ class Run:
     def _rounds(self) -> None:
         wanted = [
             (name, scenario)
-            for scenario in scenarios.scenarios(self._options.connections)
+            for scenario in scenarios.scenarios(self._options.connections, self._options.rate)
             for name in self._endpoints
             # Two workers answer one question only.
             if name != "ours-2" or scenario.name == "throughput"
@@ -132,6 +133,8 @@ class Run:
 
     def _rate(self, name: str, scenario: Scenario) -> float:
         """A moderate rate is at most half of what the target can do."""
+        if scenario.name == "throughput":
+            return scenario.rate
         most = self.outcomes[name].throughput
         return min(scenario.rate, most / 2) if scenario.rate and most else scenario.rate
 
@@ -159,6 +162,9 @@ def parse(arguments: list[str]) -> Options:
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--targets", default="", help=f"comma-separated, of {', '.join(TARGETS)}; default: all")
     parser.add_argument("--scenario", default="", help="measure only this one, such as throughput")
+    parser.add_argument(
+        "--rate", type=float, default=0.0, help="requests per second of throughput for every target; else what it can"
+    )
     parser.add_argument("--before", default="", metavar="REVISION", help="measure this revision of ours beside today's")
     parser.add_argument("--write-docs", action="store_true", help="put the table into docs/performance.md")
     parser.add_argument("--quick", action="store_true", help="one short round of a few: a smoke test, installs nothing")
@@ -174,7 +180,7 @@ def parse(arguments: list[str]) -> Options:
         parser.error(f"unknown targets {', '.join(unknown)}; known: {', '.join(TARGETS)}")
     rounds, seconds = (1, 1.0) if options.quick else (options.rounds, options.seconds)
     docs, only = options.write_docs, options.scenario
-    return Options(rounds, seconds, options.connections, targets, not options.quick, docs, only)
+    return Options(rounds, seconds, options.connections, targets, not options.quick, docs, only, options.rate)
 
 
 def main() -> None:

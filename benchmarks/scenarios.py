@@ -58,9 +58,10 @@ class Measured:
         return self.beside_cpu_seconds / done * 1e6 if done else None
 
 
-def scenarios(connections: int) -> list[Scenario]:
+def scenarios(connections: int, rate: float = 0.0) -> list[Scenario]:
+    """`rate`: requests per second of the throughput scenario, in place of a closed loop."""
     return [
-        Scenario("throughput", connections),
+        Scenario("throughput", connections, rate=rate),
         Scenario("large", connections, body_bytes=60_000),
         Scenario("moderate", 16, rate=MODERATE_RATE),
         Scenario("streams-16", 16, streams=True),
