@@ -23,8 +23,6 @@ from gateway.limits.terms import Terms
 _MOST_REQUESTS = 100
 # What a double holds, as which Lua knows numbers.
 _EXACT = 2**53
-
-
 _encode = msgspec.msgpack.Encoder().encode
 
 
