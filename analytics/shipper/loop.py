@@ -26,6 +26,7 @@ from analytics.shipper.state import Plan, State, StateFile
 from analytics.spool import names
 from analytics.spool.interrupted import is_retained, record_interrupted
 from analytics.spool.reader import is_finished
+from analytics.totals.file import TotalsFile
 
 logger = logging.getLogger("analytics.shipper")
 
@@ -84,6 +85,7 @@ class Shipper:
         self._file = StateFile(directory)
         self._state = self._file.load()
         self._dead = DeadLetters(directory)
+        self._totals = TotalsFile(directory)
 
     def close(self) -> None:
         os.close(self._lock)
@@ -141,6 +143,7 @@ class Shipper:
             if not self._spans_stored(frames, plan.token):
                 return False
             self.shipped += len(rows)
+            self._totals.count(rows, plan.token)
         self._commit(plan)
         return True
 

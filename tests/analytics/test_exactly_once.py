@@ -19,6 +19,7 @@ from analytics.clickhouse import client
 from analytics.clickhouse.migrator import load_migrations, migrate
 from analytics.queries.counts import Counts, count_requests
 from analytics.spool.writer import SpoolWriter
+from analytics.totals.file import read_totals
 from tests.analytics.engine_process import ROOT, EngineProcess, wait_until
 from tests.factories.analytics import make_entry
 from tests.patience import PATIENCE_SECONDS
@@ -105,6 +106,10 @@ def test_records__engine_and_shipper_killed_again_and_again__each_counted_exactl
     assert counts.requests == written
     assert counts.consistent, counts
     wait_until(lambda: not list((place.directory / "spool").glob("*.seg")))
+    totals = read_totals(place.directory / "spool")
+    assert totals is not None
+    assert totals.records == written
+    assert [(one.project, one.outcomes) for one in totals.usage] == [(str(project), {"success": written})]
 
 
 def test_ship_records__sigterm_and_drain__end_in_order(place: Place) -> None:

@@ -1,0 +1,117 @@
+"""Adds the rows of a batch to the totals. Rows and no records: what is counted is what the store was given."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from operator import itemgetter
+from typing import Any
+
+import msgspec
+
+from analytics.contracts import Outcome
+from analytics.shipper.rows import COLUMNS
+from analytics.totals.figures import DURATION_MS, OVERHEAD_MS, Distribution, Totals, UsageFigures
+from analytics.totals.labels import MOST_CODES, MOST_PROVIDERS, Places, UsageLabels, bounded
+
+_read = itemgetter(
+    *(
+        COLUMNS.index(name)
+        for name in (
+            "project_id", "outcome", "provider", "model", "prompt_tokens", "completion_tokens", "cache_read_tokens",
+            "cache_write_tokens", "cost_usd", "cost_known", "error_code", "cache_status", "latency_ms", "ttft_ms",
+            "is_stream", "attempts",
+        )
+    )
+)  # fmt: skip
+
+
+class _Attempt(msgspec.Struct):
+    """What is counted of a call to a provider."""
+
+    provider: str
+    status: int = 0
+    error: str = ""
+    latency_ms: int = 0
+
+
+_attempts = msgspec.json.Decoder(list[_Attempt])
+
+
+class Counting:
+    """Belongs to one `totals`, which it changes."""
+
+    def __init__(self, totals: Totals) -> None:
+        self.totals = totals
+        self._usage = {UsageLabels(one.project, one.provider, one.model): one for one in totals.usage}
+        self._places = Places((labels, one.used_at) for labels, one in self._usage.items())
+
+    def add(self, rows: Iterable[Sequence[Any]]) -> None:
+        now = int(time.time())
+        for row in rows:
+            self._add(row, now)
+        self.totals.usage = list(self._usage.values())
+
+    def _add(self, row: Sequence[Any], now: int) -> None:
+        (
+            project, outcome, provider, model, prompt, completion, cache_read, cache_write, cost, cost_known, error,
+            cache, latency_ms, ttft_ms, is_stream, attempts,
+        ) = _read(row)  # fmt: skip
+        totals = self.totals
+        totals.records += 1
+        figures = self._figures_of(UsageLabels(str(project), provider, model), now)
+        figures.outcomes[outcome] = figures.outcomes.get(outcome, 0) + 1
+        figures.prompt_tokens += prompt
+        figures.completion_tokens += completion
+        figures.cache_read_tokens += cache_read
+        figures.cache_write_tokens += cache_write
+        figures.cost_units += _units(cost)
+        figures.unpriced += outcome == Outcome.SUCCESS and not cost_known
+        figures.used_at = now
+        totals.cache[cache] = totals.cache.get(cache, 0) + 1
+        if error:
+            _count(totals.errors, provider, error)
+        calls = _attempts.decode(attempts) if attempts else []
+        for call in calls:
+            _count(totals.attempts, call.provider, call.error or "success")
+        if outcome == Outcome.SUCCESS:
+            self._note_times(provider, is_stream, latency_ms, ttft_ms, calls)
+
+    def _figures_of(self, wanted: UsageLabels, now: int) -> UsageFigures:
+        labels, given_up = self._places.place_of(wanted, now)
+        if given_up is not None:
+            del self._usage[given_up]
+        figures = self._usage.get(labels)
+        if figures is None:
+            figures = self._usage[labels] = UsageFigures(*labels)
+        return figures
+
+    def _note_times(
+        self, provider: str, is_stream: bool, latency_ms: int, ttft_ms: int, calls: Sequence[_Attempt]
+    ) -> None:
+        """`latency_ms` less what providers took is the gateway's own; pauses between attempts are in it."""
+        totals = self.totals
+        _of(totals.durations, "true" if is_stream else "false").note(DURATION_MS, latency_ms)
+        if is_stream and ttft_ms:
+            name = bounded(totals.first_outputs, provider, MOST_PROVIDERS)
+            _of(totals.first_outputs, name).note(DURATION_MS, ttft_ms)
+        totals.overhead.note(OVERHEAD_MS, max(latency_ms - sum(call.latency_ms for call in calls), 0))
+
+
+def _of(distributions: dict[str, Distribution], name: str) -> Distribution:
+    found = distributions.get(name)
+    if found is None:
+        found = distributions[name] = Distribution.over(DURATION_MS)
+    return found
+
+
+def _count(counts: dict[str, dict[str, int]], provider: str, what: str) -> None:
+    of_provider = counts.setdefault(bounded(counts, provider, MOST_PROVIDERS), {})
+    # `what` is one of the gateway's own codes, of which there are some dozens.
+    name = bounded(of_provider, what, MOST_CODES)
+    of_provider[name] = of_provider.get(name, 0) + 1
+
+
+def _units(cost: Decimal) -> int:
+    return int(cost.scaleb(10))

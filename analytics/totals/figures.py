@@ -1,0 +1,63 @@
+"""The counts themselves, as they are kept between two lives of the shipper."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+import msgspec
+
+# Upper bounds of buckets, in milliseconds; the last bucket has none.
+DURATION_MS = (50, 100, 250, 500, 1000, 2500, 5000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000)
+OVERHEAD_MS = (1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500)
+
+
+class UsageFigures(msgspec.Struct):
+    """Of one project, provider and model. `cost_units` are 10⁻¹⁰ US dollars, the log's own precision; `unpriced` are
+    successes whose cost is not known. `used_at`: Unix time in seconds."""
+
+    project: str
+    provider: str
+    model: str
+    outcomes: dict[str, int] = {}
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    cost_units: int = 0
+    unpriced: int = 0
+    used_at: int = 0
+
+
+class Distribution(msgspec.Struct):
+    """`counts` of each bucket alone, one more than there are bounds; `sum_ms` of all values."""
+
+    counts: list[int]
+    sum_ms: int = 0
+
+    @classmethod
+    def over(cls, bounds: tuple[int, ...]) -> Distribution:
+        return cls([0] * (len(bounds) + 1))
+
+    def note(self, bounds: tuple[int, ...], value_ms: int) -> None:
+        self.counts[bisect_left(bounds, value_ms)] += 1
+        self.sum_ms += value_ms
+
+
+class Totals(msgspec.Struct):
+    """All that was shipped from one spool since `since` (Unix time in seconds).
+
+    `token` is that of the latest batch counted. `errors` by provider and error code, `attempts` by provider and what
+    became of the call, `cache` by cache status, `durations` by whether it was a stream, `first_outputs` by provider.
+    """
+
+    since: int
+    token: str = ""
+    usage: list[UsageFigures] = []
+    errors: dict[str, dict[str, int]] = {}
+    attempts: dict[str, dict[str, int]] = {}
+    cache: dict[str, int] = {}
+    durations: dict[str, Distribution] = {}
+    first_outputs: dict[str, Distribution] = {}
+    overhead: Distribution = msgspec.field(default_factory=lambda: Distribution.over(OVERHEAD_MS))
+    batches: int = 0
+    records: int = 0

@@ -1,0 +1,68 @@
+"""Keeps the totals beside the shipper's state, so that each batch counts once.
+
+The totals are written, with the batch's token, after the store has the batch and before the state says so. A shipper
+that was killed in between ships the batch again under the same token, the store takes it once, and so do the totals.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from analytics.totals.counting import Counting
+from analytics.totals.figures import Totals
+
+logger = logging.getLogger("analytics.totals")
+
+NAME = "shipper.totals"
+
+_decoder = msgspec.json.Decoder(Totals)
+
+
+def read_totals(directory: Path) -> Totals | None:
+    """What has been shipped from a spool's directory; None while nothing was, and for a file that cannot be read."""
+    try:
+        return _decoder.decode((directory / NAME).read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.DecodeError) as error:
+        logger.error("totals.unreadable directory=%s error=%s", directory, type(error).__name__)
+        return None
+
+
+class TotalsFile:
+    """The shipper's own. A file that cannot be read is begun anew: figures that start at zero are what every counter's
+    reader expects now and then, and no reason to hold back records."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / NAME
+        self._counting = Counting(read_totals(directory) or Totals(since=int(time.time())))
+
+    @property
+    def totals(self) -> Totals:
+        return self._counting.totals
+
+    def count(self, rows: Sequence[Sequence[Any]], token: str) -> None:
+        """Counts a batch unless it was counted before. Raises OSError; then it may be called again."""
+        totals = self.totals
+        if totals.token != token:
+            self._counting.add(rows)
+            totals.batches += 1
+            totals.token = token
+        self._save(msgspec.json.encode(totals))
+
+    def _save(self, content: bytes) -> None:
+        """Returns when they would survive a loss of power; a reader sees the old ones or the new ones."""
+        hidden = self._path.with_suffix(".new-totals")
+        descriptor = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        hidden.rename(self._path)

@@ -1,0 +1,93 @@
+"""Which project, provider and model have figures of their own: so many, and the rest together.
+
+Clients choose model names, so their number has no bound; the number of series has to have one. What comes first gets a
+place of its own. A place that nobody used for a day goes to a newcomer; its figures are not shown any more, as those
+of a process that ended.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+OTHER = "other"
+
+MOST_SETS = 400
+MOST_OF_PROJECT = 100
+MOST_REMAINDERS = 100
+MOST_PROVIDERS = 40
+MOST_CODES = 30
+IDLE_SECONDS = 86_400
+
+
+class UsageLabels(NamedTuple):
+    """`project` is its id."""
+
+    project: str
+    provider: str
+    model: str
+
+    @property
+    def is_remainder(self) -> bool:
+        return self.model == OTHER and self.provider == OTHER
+
+
+REMAINDER = UsageLabels(OTHER, OTHER, OTHER)
+
+
+class Places:
+    """Who has a place. `used_at` of each is Unix time in seconds."""
+
+    def __init__(self, taken: Iterable[tuple[UsageLabels, int]] = ()) -> None:
+        self._used_at: dict[UsageLabels, int] = dict(taken)
+        self._sets = Counter(labels.project for labels in self._used_at if not labels.is_remainder)
+        self._remainders = sum(1 for labels in self._used_at if labels.is_remainder)
+        self._full_until = 0
+
+    def place_of(self, labels: UsageLabels, now: int) -> tuple[UsageLabels, UsageLabels | None]:
+        """The labels to count under, and those that gave up their place for it."""
+        if labels not in self._used_at and labels.is_remainder:
+            return self._use(self._remainder_of(labels.project), now), None
+        given_up: UsageLabels | None = None
+        if labels not in self._used_at:
+            if self._sets.total() >= MOST_SETS or self._sets[labels.project] >= MOST_OF_PROJECT:
+                given_up = self._vacated(labels.project, now)
+                if given_up is None:
+                    return self._use(self._remainder_of(labels.project), now), None
+            self._sets[labels.project] += 1
+        return self._use(labels, now), given_up
+
+    def _use(self, labels: UsageLabels, now: int) -> UsageLabels:
+        self._used_at[labels] = now
+        return labels
+
+    def _remainder_of(self, project: str) -> UsageLabels:
+        own = UsageLabels(project, OTHER, OTHER)
+        if own in self._used_at:
+            return own
+        if self._remainders >= MOST_REMAINDERS:
+            return REMAINDER
+        self._remainders += 1
+        return own
+
+    def _vacated(self, project: str, now: int) -> UsageLabels | None:
+        """The place that has been idle longest, if long enough; a project that has all it may have gives up its own."""
+        if now < self._full_until:
+            return None
+        own_only = self._sets[project] >= MOST_OF_PROJECT
+        sets = [one for one in self._used_at if not one.is_remainder and (one.project == project or not own_only)]
+        oldest = min(sets, key=lambda one: self._used_at[one])
+        if now - self._used_at[oldest] < IDLE_SECONDS:
+            # Looked for again in a minute, not for each record.
+            self._full_until = now + 60
+            return None
+        del self._used_at[oldest]
+        self._sets[oldest.project] -= 1
+        return oldest
+
+
+def bounded(known: Iterable[str], name: str, most: int) -> str:
+    """The name itself while there is room for it, else `other`."""
+    names = set(known)
+    return name if name in names or len(names) < most else OTHER
