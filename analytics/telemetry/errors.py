@@ -42,3 +42,7 @@ class BusyError(ServiceUnavailableError):
 
 class RejectedRecord(Exception):
     """One span or log record that cannot be stored; the others are. Says why."""
+
+
+class RejectedPart(RejectedRecord):
+    """A resource or scope that cannot be taken apart, so that nobody knows how many records it held."""

@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic
+from typing import Any
 
-from analytics.telemetry import logs, metrics, spans
 from analytics.telemetry.body import Encoding
 from analytics.telemetry.errors import LargeExportError, MalformedExportError, RejectedRecord
-from analytics.telemetry.origin import Origin
-from analytics.telemetry.records import Form, Located, Record, from_json, from_protobuf
+from analytics.telemetry.json_records import from_json
+from analytics.telemetry.protobuf_records import from_protobuf
+from analytics.telemetry.records import Located, Record
+from analytics.telemetry.rejections import Rejections
+from analytics.telemetry.signals import SIGNALS, Signal
 
-_REASONS_TOLD = 3
 # A resource stands once in an export and in every one of its rows in the table.
 MOST_STORED_BYTES = 128 * 1024 * 1024
-
-
-@dataclass(frozen=True)
-class Signal(Generic[Record]):
-    """`name` is the last part of the path; `rejected` the field of the answer that counts what was not taken."""
-
-    name: str
-    form: Form[Record]
-    rejected: str
-    table: str
-    columns: tuple[str, ...]
-    to_row: Callable[[Origin, Record], tuple[Any, ...]]
-    weigh: Callable[[Record], int] = lambda record: 1
 
 
 @dataclass(frozen=True)
@@ -41,29 +28,28 @@ class Export:
     message: str
 
 
-TRACES = Signal("traces", spans.FORM, "rejectedSpans", spans.TABLE, spans.COLUMNS, spans.span_row)
-LOGS = Signal("logs", logs.FORM, "rejectedLogRecords", logs.TABLE, logs.COLUMNS, logs.log_row)
-METRICS = Signal(
-    "metrics", metrics.FORM, "rejectedDataPoints", "", (), metrics.metric_row, metrics.number_of_data_points
-)
-_SIGNALS: tuple[Signal[Any], ...] = (TRACES, LOGS, METRICS)
-
-
 def read_export(signal: Signal[Record], encoding: Encoding, body: bytes) -> Export:
-    """Raises MalformedExportError, LargeExportError. A record that cannot be stored is counted, the rest are kept."""
+    """A record that cannot be stored is counted and told, the rest are kept.
+
+    Raises MalformedExportError when nothing of it can be read, LargeExportError.
+    """
     rows: list[tuple[Any, ...]] = []
+    rejections = Rejections(signal)
     size = 0
-    reasons: Counter[str] = Counter()
-    for origin, record in _located(signal, encoding, body):
-        if isinstance(record, RejectedRecord):
-            reasons[str(record)] += 1
+    for place, origin, record in _located(signal, encoding, body):
+        if origin is None or isinstance(record, RejectedRecord):
+            rejections.note(place, record)
             continue
         try:
-            rows.append(signal.to_row(origin, record))
-            size = _checked(size + origin.size + record.ByteSize())
-        except RejectedRecord as rejection:
-            reasons[str(rejection)] += signal.weigh(record)
-    return Export(rows, size, sum(reasons.values()), _message(signal, reasons, stored=len(rows)))
+            row = signal.to_row(origin, record)
+        except Exception as error:
+            rejections.note(place, record, error)
+            continue
+        rows.append(row)
+        size = _checked(size + origin.size + record.ByteSize())
+    if rejections.nothing_readable and not rows:
+        raise MalformedExportError(f"{rejections.message()}.")
+    return Export(rows, size, rejections.count, rejections.message(stored=len(rows)))
 
 
 def _checked(size: int) -> int:
@@ -84,18 +70,8 @@ def _located(signal: Signal[Record], encoding: Encoding, body: bytes) -> Iterato
 def _refuse_others(signal: Signal[Any]) -> Callable[[Mapping[str, Any]], None]:
     def refuse(document: Mapping[str, Any]) -> None:
         # Unknown fields are to be ignored, but nothing is dropped under a 200 without a word.
-        for other in _SIGNALS:
+        for other in SIGNALS:
             if other is not signal and other.form.resources in document:
                 raise MalformedExportError(f"{other.form.resources}: belongs to /v1/{other.name}.")
 
     return refuse
-
-
-def _message(signal: Signal[Any], reasons: Counter[str], *, stored: int) -> str:
-    told = "; ".join(f"{count} of them: {reason}" for reason, count in reasons.most_common(_REASONS_TOLD))
-    if len(reasons) > _REASONS_TOLD:
-        told += "; …"
-    if reasons and not stored and signal.table:
-        # Signals have the same field numbers: another one's export is read as records without ids and times.
-        told += f". Is this an export of {signal.name}?"
-    return told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, SeverityNumber
 
 from analytics.telemetry.checks import optional_id, required_time, within_limits
 from analytics.telemetry.origin import Origin
@@ -13,7 +13,14 @@ from analytics.telemetry.sessions import other_session_ids
 from analytics.telemetry.values import attributes, text
 
 TABLE = "otel_logs"
-FORM = Form(LogRecord, "resourceLogs", "scopeLogs", "logRecords", ("traceId", "spanId"))
+FORM = Form(
+    LogRecord,
+    "resourceLogs",
+    "scopeLogs",
+    "logRecords",
+    ids=("traceId", "spanId"),
+    enums={("severityNumber",): frozenset(SeverityNumber.keys())},
+)
 
 # After those of the store's own, see `storage`.
 COLUMNS = (

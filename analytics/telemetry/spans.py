@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from opentelemetry.proto.trace.v1.trace_pb2 import Span
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from analytics.telemetry import spelling
 from analytics.telemetry.checks import optional_id, required_id, required_time, within_limits
@@ -15,7 +15,14 @@ from analytics.telemetry.sessions import other_session_ids
 from analytics.telemetry.values import attributes
 
 TABLE = "otel_traces"
-FORM = Form(Span, "resourceSpans", "scopeSpans", "spans", ("traceId", "spanId", "parentSpanId"))
+FORM = Form(
+    Span,
+    "resourceSpans",
+    "scopeSpans",
+    "spans",
+    ids=("traceId", "spanId", "parentSpanId"),
+    enums={("kind",): frozenset(Span.SpanKind.keys()), ("status", "code"): frozenset(Status.StatusCode.keys())},
+)
 
 # After those of the store's own, see `storage`.
 COLUMNS = (

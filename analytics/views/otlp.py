@@ -18,7 +18,8 @@ from django.views.decorators.csrf import csrf_exempt
 from analytics.telemetry import answers
 from analytics.telemetry.body import Encoding, encoding_of, read_body
 from analytics.telemetry.errors import MalformedExportError, MethodNotAllowedError, UnsupportedExportError
-from analytics.telemetry.exports import LOGS, METRICS, TRACES, Signal, read_export
+from analytics.telemetry.exports import read_export
+from analytics.telemetry.signals import LOGS, METRICS, TRACES, Signal
 from analytics.telemetry.storage import Gatherer
 from core.authentication import usable_key
 from core.errors import ApplicationError, AuthenticationError

@@ -21,8 +21,9 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Sp
 from analytics.telemetry import wire
 from analytics.telemetry.body import Encoding
 from analytics.telemetry.errors import LargeExportError, MalformedExportError
-from analytics.telemetry.exports import LOGS, METRICS, TRACES, Signal, read_export
+from analytics.telemetry.exports import read_export
 from analytics.telemetry.records import MOST_RECORDS
+from analytics.telemetry.signals import LOGS, METRICS, TRACES, Signal
 from tests.analytics.telemetry.sending import log, logs, span, traces
 
 SIGNALS: tuple[Signal[Any], ...] = (TRACES, LOGS, METRICS)

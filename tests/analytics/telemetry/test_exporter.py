@@ -14,9 +14,9 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
-from opentelemetry.trace import SpanKind, StatusCode
+from opentelemetry.trace import SpanContext, SpanKind, StatusCode
 from pytest_django.live_server_helper import LiveServer
 from rest_framework.test import APIClient
 
@@ -137,3 +137,29 @@ def test_exporter__wrong_key__told_and_not_sent_again(
     assert result is SpanExportResult.FAILURE
     assert posted == ["/api/otlp/v1/traces"]
     assert "401" in caplog.text
+
+
+def test_exporter__one_span_that_cannot_be_stored__the_others_are_and_it_is_not_sent_again(
+    live_server: LiveServer, sender: Sender, api: APIClient, project: Project, posted: list[str]
+) -> None:
+    exporter = OTLPSpanExporter(
+        endpoint=f"{live_server.url}/api/otlp/v1/traces", headers={"Authorization": f"Bearer {sender.key}"}
+    )
+    now = time.time_ns()
+    spans = [
+        ReadableSpan(
+            name,
+            SpanContext(trace_id, number, is_remote=False),
+            resource=RESOURCE,
+            attributes={"gen_ai.session_id": SESSION},
+            start_time=now,
+            end_time=now + 1,
+        )
+        for number, (name, trace_id) in enumerate([("first", 1), ("without a trace", 0), ("last", 2)], start=1)
+    ]
+
+    assert exporter.export(spans) is SpanExportResult.SUCCESS
+    assert posted == ["/api/otlp/v1/traces"]
+
+    found, _ = telemetry_of(api, project.pk)
+    assert sorted(item["span_name"] for item in found) == ["first", "last"]

@@ -1,0 +1,187 @@
+"""The records of an export in JSON, one by one. What lies deeper is looked at when it is its turn: a document of many
+megabytes is never one object of many more."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+from google.protobuf.json_format import ParseDict, ParseError
+from google.protobuf.message import Message
+from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+
+from analytics.telemetry.errors import LargeExportError, MalformedExportError, RejectedRecord
+from analytics.telemetry.json_texts import object_of, value_of
+from analytics.telemetry.origin import Seen
+from analytics.telemetry.records import (
+    MOST_JSON_RECORD_BYTES,
+    Form,
+    Located,
+    Record,
+    counted,
+    origin_or_rejection,
+    readable,
+    unreadable,
+)
+
+Built = TypeVar("Built", bound=Message)
+
+_items = msgspec.json.Decoder(list[msgspec.Raw] | None)
+_NULL = msgspec.Raw(b"null")
+_FIELD = re.compile(r"Failed to parse (\w+) field")
+_FIELDS_TOLD = 6
+
+
+def from_json(
+    form: Form[Record], body: bytes, *, refuse_others: Callable[[Mapping[str, Any]], None]
+) -> Iterator[Located[Record]]:
+    """Raises MalformedExportError naming the field, LargeExportError, and what `refuse_others` does of the document."""
+    try:
+        document = object_of(body) if body.strip() else {}
+    except msgspec.ValidationError:
+        raise MalformedExportError("The body must be a JSON object.") from None
+    except (ValueError, RecursionError):
+        raise MalformedExportError("The body is not JSON.") from None
+    refuse_others(document)
+    count, seen = 0, Seen()
+    groups = _members(document, form.resources)
+    if isinstance(groups, RejectedRecord):
+        raise MalformedExportError(f"{form.resources}: must be a list of objects.")
+    for number, group in enumerate(groups):
+        for located in _of_resource(form, number, group, seen):
+            count = counted(count)
+            yield located
+
+
+def _of_resource(form: Form[Record], number: int, written: msgspec.Raw, seen: Seen) -> Iterator[Located[Record]]:
+    group = _holder(written)
+    scopes = group if isinstance(group, RejectedRecord) else _members(group, form.scopes)
+    if isinstance(group, RejectedRecord) or isinstance(scopes, RejectedRecord):
+        yield unreadable((number,), str(scopes))
+        return
+    resource = _built(Resource, group, "resource")
+    if isinstance(resource, RejectedRecord) and not scopes:
+        yield unreadable((number,), str(resource))
+    for place, scope in enumerate(scopes):
+        yield from _of_scope(form, (number, place), (resource, _text(group, "schemaUrl")), scope, seen)
+
+
+def _of_scope(
+    form: Form[Record],
+    place: tuple[int, int],
+    resource: tuple[Resource | RejectedRecord, str],
+    written: msgspec.Raw,
+    seen: Seen,
+) -> Iterator[Located[Record]]:
+    """`resource` is the resource with its schema's address."""
+    scoped = _holder(written)
+    records = scoped if isinstance(scoped, RejectedRecord) else _members(scoped, form.records)
+    if isinstance(scoped, RejectedRecord) or isinstance(records, RejectedRecord):
+        yield unreadable(place, str(records))
+        return
+    scope = _built(InstrumentationScope, scoped, "scope")
+    origin = origin_or_rejection(*resource, scope, _text(scoped, "schemaUrl"), seen)
+    for index, record in enumerate(records):
+        if isinstance(origin, RejectedRecord):
+            yield Located((*place, index), None, origin)
+        else:
+            yield Located((*place, index), origin, _record(form, record))
+
+
+def _holder(written: msgspec.Raw) -> dict[str, msgspec.Raw] | RejectedRecord:
+    try:
+        return object_of(bytes(written))
+    except msgspec.ValidationError:
+        return RejectedRecord("not an object")
+    except (ValueError, RecursionError):
+        return RejectedRecord("not readable")
+
+
+def _members(holder: Mapping[str, msgspec.Raw], name: str) -> list[msgspec.Raw] | RejectedRecord:
+    try:
+        return _items.decode(holder.get(name, _NULL)) or []
+    except (ValueError, RecursionError):
+        return RejectedRecord(f"{name} must be a list")
+
+
+def _text(holder: Mapping[str, msgspec.Raw], name: str) -> str:
+    try:
+        found = value_of(holder.get(name, _NULL))
+    except (ValueError, RecursionError):
+        return ""
+    return found if isinstance(found, str) else ""
+
+
+def _built(message: type[Built], holder: Mapping[str, msgspec.Raw], name: str) -> Built | RejectedRecord:
+    written = holder.get(name, _NULL)
+    if len(bytes(written)) > MOST_JSON_RECORD_BYTES:
+        raise LargeExportError(f"{name}: larger than {MOST_JSON_RECORD_BYTES} bytes.")
+    return readable(f"the {name}", lambda: _parsed(value_of(written), message))
+
+
+def _record(form: Form[Record], raw: msgspec.Raw) -> Record | RejectedRecord:
+    if len(bytes(raw)) > MOST_JSON_RECORD_BYTES:
+        return RejectedRecord(f"larger than {MOST_JSON_RECORD_BYTES} bytes")
+    return readable("the record", partial(_made, form, raw))
+
+
+def _made(form: Form[Record], raw: msgspec.Raw) -> Record:
+    written = value_of(raw)
+    if not isinstance(written, dict):
+        raise RejectedRecord("not an object")
+    for path, names in form.enums.items():
+        _check_enum(written, path, names)
+    return _parsed(_with_base64_ids(written, form.ids), form.message)
+
+
+def _parsed(written: Any, message: type[Built]) -> Built:
+    """Raises RejectedRecord that names the field, and nearly anything else."""
+    built = message()
+    if written is not None and not isinstance(written, dict):
+        raise RejectedRecord("not an object")
+    try:
+        ParseDict(written or {}, built, ignore_unknown_fields=True)
+    except ParseError as error:
+        # The text of the error may quote what was sent; the names in it are the format's own.
+        fields = ".".join(_FIELD.findall(str(error))[:_FIELDS_TOLD])
+        raise RejectedRecord(f"{fields or 'the record'} is not readable") from None
+    return built
+
+
+def _check_enum(written: Mapping[str, Any], path: tuple[str, ...], names: frozenset[str]) -> None:
+    """protobuf's reader takes an unknown name for an unknown field, and skips it."""
+    value: Any = written
+    for step in path:
+        if value is None:
+            return
+        if not isinstance(value, Mapping):
+            raise RejectedRecord(f"{path[0]} is not an object")
+        value = value.get(step)
+    # A number in text is one of the forms that protobuf's JSON has for it.
+    known = value in names or value.lstrip("-").isdecimal() if isinstance(value, str) else value is None
+    if not known and (isinstance(value, bool) or not isinstance(value, int)):
+        raise RejectedRecord(f"{'.'.join(path)} is no value that there is")
+
+
+def _with_base64_ids(written: Mapping[str, Any], ids: tuple[str, ...]) -> dict[str, Any]:
+    """OTLP writes ids in hexadecimal, where protobuf's own JSON has base64."""
+    changed = dict(written)
+    for name in ids:
+        if changed.get(name) is not None:
+            changed[name] = _base64_of_hex(name, changed[name])
+    links = changed.get("links")
+    if isinstance(links, list):
+        changed["links"] = [_with_base64_ids(link, ids) if isinstance(link, dict) else link for link in links]
+    return changed
+
+
+def _base64_of_hex(name: str, value: Any) -> str:
+    try:
+        return base64.b64encode(bytes.fromhex(value)).decode()
+    except (TypeError, ValueError):
+        raise RejectedRecord(f"{name} is not hexadecimal") from None

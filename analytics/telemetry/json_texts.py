@@ -1,0 +1,80 @@
+"""JSON made readable whose texts no database would take, or that is nested deeper than a reader goes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+# For Python's own reader, which makes objects of all of it.
+MOST_REPAIRED_BYTES = 8 * 1024 * 1024
+# Deeper than any message that protobuf reads, and what every reader of JSON can follow.
+MOST_NESTED = 300
+
+_object = msgspec.json.Decoder(dict[str, msgspec.Raw])
+# Texts are passed over whole, one without an end to the end.
+_BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|[\[{]++|[\]}]++', re.DOTALL)
+
+
+def object_of(content: bytes) -> dict[str, msgspec.Raw]:
+    """The members of a JSON object. Raises msgspec.ValidationError for what is none, ValueError, RecursionError."""
+    try:
+        try:
+            return _object.decode(content)
+        except RecursionError:
+            content = _shallow(content)
+            return _object.decode(content)
+    except msgspec.ValidationError:
+        raise
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _object.decode(_repaired(content))
+
+
+def value_of(raw: msgspec.Raw) -> Any:
+    """A value whose structure has been looked at. Raises ValueError, RecursionError."""
+    content = bytes(raw)
+    try:
+        # Python's reader of bytes lets halves of surrogate pairs through, which a strict one does not.
+        value = json.loads(content.decode("utf-8"))
+    except UnicodeDecodeError:
+        return json.loads(_repaired(content))
+    return json.loads(_repaired(content)) if b"\\u" in content else value
+
+
+def _repaired(content: bytes) -> bytes:
+    """The same with replacements for bytes that are no text and for halves of surrogate pairs, and with a NaN that
+    stands there as it does in programs as the text that OTLP has for it.
+
+    Raises ValueError, RecursionError.
+    """
+    if len(content) > MOST_REPAIRED_BYTES:
+        raise ValueError("too large for Python's own reader")
+    document = json.loads(content.decode("utf-8", "replace"), parse_constant=str)
+    return json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _shallow(content: bytes) -> bytes:
+    """The same with null for what lies deeper than MOST_NESTED. Raises ValueError."""
+    if len(content) > MOST_REPAIRED_BYTES:
+        raise ValueError("too large to be looked through")
+    return b"".join(_pieces(content))
+
+
+def _pieces(content: bytes) -> Iterator[bytes]:
+    depth, kept_from = 0, 0
+    for found in _BRACKETS.finditer(content):
+        run = found[0]
+        if run[:1] in b"[{":
+            if depth <= MOST_NESTED < depth + len(run):
+                yield content[kept_from : found.start() + MOST_NESTED - depth] + b"null"
+            depth += len(run)
+        elif run[:1] in b"]}":
+            left = depth - len(run)
+            if left <= MOST_NESTED < depth:
+                kept_from = found.start() + depth - MOST_NESTED
+            depth = left
+    if depth <= MOST_NESTED:
+        yield content[kept_from:]
