@@ -4,13 +4,13 @@ interpreter while it does, and cannot be interrupted."""
 from __future__ import annotations
 
 import asyncio
-import atexit
 import multiprocessing
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
 import msgspec
@@ -31,19 +31,36 @@ class CheckTooLongError(Exception):
     """It is not known whether the text is of the schema."""
 
 
-class CheckProcess:
-    """One a worker, started when it is first needed. The answers come one by one, in a thread that waits for them."""
+class NotWantedError(Exception):
+    """The check is to be made elsewhere."""
 
-    def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(1, thread_name_prefix="contract")
+
+@dataclass(frozen=True)
+class Check:
+    """Texts to hold against a JSON schema. The process's thread calls both functions: `is_wanted` when the check's turn
+    comes, and `on_overrun` when it was begun and not finished, before the next check has its turn."""
+
+    schema: bytes
+    contents: Sequence[str]
+    is_wanted: Callable[[], bool]
+    on_overrun: Callable[[], None]
+
+
+class CheckProcess:
+    """A process that checks, started when first needed, and a thread that asks it one question after the other."""
+
+    def __init__(self, name: str) -> None:
+        self._threads = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
 
-    async def violation(self, schema: bytes, contents: Sequence[str]) -> tuple[int, str] | None:
-        """The index of the first text that is not of the schema, and why. Raises CheckTooLongError."""
-        asked = time.monotonic()
+    async def violation(self, check: Check) -> tuple[int, str] | None:
+        """Returns the index of the first text that is not of the schema, and why; None when all are.
+
+        Raises CheckTooLongError when that could not be found out in time, and NotWantedError.
+        """
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, self._violation, schema, contents, asked)
+        return await loop.run_in_executor(self._threads, self._violation, check, time.monotonic())
 
     def close(self) -> None:
         process, connection, self._process, self._connection = self._process, self._connection, None, None
@@ -53,15 +70,18 @@ class CheckProcess:
             process.kill()
             process.wait()
 
-    def _violation(self, schema: bytes, contents: Sequence[str], asked: float) -> tuple[int, str] | None:
+    def _violation(self, check: Check, asked: float) -> tuple[int, str] | None:
+        if not check.is_wanted():
+            raise NotWantedError
         if time.monotonic() - asked > _QUEUE_SECONDS:
             raise CheckTooLongError
         try:
             connection = self._connection or self._started()
-            connection.send_bytes(_encode((schema, contents)))
+            connection.send_bytes(_encode((check.schema, check.contents)))
             index = _decode_index(self._answer(connection, CHECK_SECONDS))
         except (OSError, EOFError, CheckTooLongError) as error:
             self.close()
+            check.on_overrun()
             raise CheckTooLongError from error
         if index is None:
             return None
@@ -88,7 +108,3 @@ class CheckProcess:
         if not connection.poll(seconds):
             raise CheckTooLongError
         return connection.recv_bytes()
-
-
-check_process = CheckProcess()
-atexit.register(check_process.close)

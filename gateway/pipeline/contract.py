@@ -9,13 +9,15 @@ import asyncio
 import logging
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
 from analytics.shipper.streamed import assembled
-from gateway.contract.apart import CheckTooLongError, check_process
+from gateway.contract.apart import CheckTooLongError
 from gateway.contract.checking import first_violation, reason
 from gateway.contract.effort import is_quick
+from gateway.contract.lanes import check_lanes
 from gateway.pipeline.context import Account
 from gateway.wire import ChatCompletionRequest
 from integrations.providers.base import StreamEvent
@@ -87,7 +89,7 @@ async def hold_stream(schema: bytes, account: Account, last: list[StreamEvent]) 
 
 async def _hold(schema: bytes, account: Account, data: bytes, *, streamed: bool) -> None:
     try:
-        problem = await _problem(schema, data, streamed=streamed)
+        problem = await _problem(account.snapshot.project_id, schema, data, streamed=streamed)
     except CheckTooLongError:
         account.attributes[UNCHECKED] = "the check took too long"
         logger.warning("contract.unchecked request_id=%s", account.request_id)
@@ -98,7 +100,7 @@ async def _hold(schema: bytes, account: Account, data: bytes, *, streamed: bool)
         logger.info("contract.violated request_id=%s", account.request_id)
 
 
-async def _problem(schema: bytes, data: bytes, *, streamed: bool) -> str | None:
+async def _problem(project_id: UUID, schema: bytes, data: bytes, *, streamed: bool) -> str | None:
     """Where the first content that violates the schema does so, without a word of it; None when none does."""
     if len(data) <= _ON_LOOP_BYTES:
         answers = _answers(data, streamed)
@@ -113,7 +115,7 @@ async def _problem(schema: bytes, data: bytes, *, streamed: bool) -> str | None:
         index = first_violation(schema, texts)
         found = None if index is None else (index, reason(schema, texts[index]))
     else:
-        found = await check_process.violation(schema, texts)
+        found = await check_lanes.violation(project_id, schema, texts)
     return None if found is None else f"choices[{list(answers)[found[0]]}]: {found[1]}"
 
 

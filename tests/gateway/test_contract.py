@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from uuid import UUID
 
 import openai
 import pytest
 
 from gateway.contract import apart
-from gateway.contract.apart import _REASON_SECONDS, CHECK_SECONDS, CheckTooLongError, check_process
+from gateway.contract.apart import _REASON_SECONDS, CHECK_SECONDS, CheckTooLongError
 from gateway.contract.effort import is_quick
+from gateway.contract.lanes import check_lanes
 from gateway.pipeline import contract
 from tests.fakes import scripted as play
 from tests.gateway.conftest import Scripted
@@ -30,7 +33,7 @@ SCHEMA = {
 @pytest.fixture(scope="module", autouse=True)
 def no_process_left() -> Iterator[None]:
     yield
-    check_process.close()
+    check_lanes.close()
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +43,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(apart, name, PATIENCE_SECONDS)
 
 
+PROJECT = UUID(int=1)
 HEADER = "x-output-contract-violation"
 
 
@@ -161,7 +165,7 @@ def test_schema__cannot_be_read__answer_is_left_alone(scripted: Scripted, schema
 
 def problem_of(schema: Any, content: Any, **message: Any) -> str | None:
     completion = json.dumps({"choices": [{"message": {"content": content, **message}}]}).encode()
-    return asyncio.run(contract._problem(json.dumps(schema).encode(), completion, streamed=False))
+    return asyncio.run(contract._problem(PROJECT, json.dumps(schema).encode(), completion, streamed=False))
 
 
 def test_pattern__that_backtracks_for_ever__is_given_up() -> None:
@@ -207,6 +211,22 @@ def test_check__after_one_that_took_too_long__is_made(monkeypatch: pytest.Monkey
         with pytest.raises(CheckTooLongError):
             problem_of(doubling(60), "5")
     assert problem_of({"pattern": "^a"}, '"b"') == "choices[0]: #/pattern fails"
+
+
+def test_schemas__of_one_project_that_explode__cost_another_none_of_its_checks(scripted: Scripted) -> None:
+    hostile, _ = scripted(play.answer("5"))
+    other, _ = scripted(play.answer('"b"'))
+    port = hostile.service.ports[0]
+
+    with ThreadPoolExecutor(8) as threads:
+        exploding = [threads.submit(hostile.post, asking(doubling(60 + n)), port=port) for n in range(8)]
+        answers = [other.post(asking({"type": "string", "pattern": f"^a{n}"}), port=port) for n in range(8)]
+        refused = [future.result() for future in exploding]
+
+    assert [answer.headers.get(HEADER) for answer in answers] == ["true"] * 8
+    assert all(contract.UNCHECKED not in other.record(answer).attributes for answer in answers)
+    # All that explode are passed through unchecked.
+    assert [(answer.status_code, HEADER in answer.headers) for answer in refused] == [(200, False)] * 8
 
 
 def test_violation__whose_place_takes_too_long_to_find__is_told_without(monkeypatch: pytest.MonkeyPatch) -> None:
