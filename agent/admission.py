@@ -13,7 +13,6 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from rest_framework.renderers import BaseRenderer, JSONRenderer
-from rest_framework.request import Request
 from typing_extensions import override
 
 from agent.errors import NoAgentModelError, NoConversationError
@@ -30,11 +29,9 @@ from core.views import ProjectAPIView
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A chat that may begin. `actor` and `scopes` are the caller's."""
+    """A chat that may begin. `access` is the caller's."""
 
-    project_id: UUID
-    actor: str
-    scopes: frozenset[str]
+    access: ProjectAccess
     model: str
     conversation_id: UUID | None
     said: NewMessage
@@ -54,6 +51,7 @@ class EventStreamRenderer(BaseRenderer):
 class _Caller(ProjectAPIView):
     """REST framework's own stages, for a call that no view of Django's answers."""
 
+    operation_id = "chatWithAgent"
     renderer_classes = [JSONRenderer, EventStreamRenderer]
     http_method_names = ["post"]
 
@@ -71,18 +69,11 @@ class _Caller(ProjectAPIView):
                 "agent_model: the project's settings name no model for the agent, nor any preferred."
             )
         return Asked(
-            project_id=self.project_id,
-            actor=self.actor,
-            scopes=_scopes(request),
+            access=self.access,
             model=settings.model,
             conversation_id=given["conversation_id"],
             said=NewMessage(Role.USER, content=given["message"], page_context=given["page_context"]),
         )
-
-
-def _scopes(request: Request) -> frozenset[str]:
-    access = request.auth
-    return access.scopes if isinstance(access, ProjectAccess) else frozenset()
 
 
 def read_call(scope: dict[str, Any], body: bytes) -> Asked:
@@ -98,7 +89,10 @@ def read_call(scope: dict[str, Any], body: bytes) -> Asked:
 def begin_chat(asked: Asked) -> Chat:
     """Takes the conversation. Raises NoConversationError and ConversationBusyError."""
     run = begin_run(
-        project_id=asked.project_id, conversation_id=asked.conversation_id, said=asked.said, actor=asked.actor
+        project_id=asked.access.project_id,
+        conversation_id=asked.conversation_id,
+        said=asked.said,
+        actor=asked.access.actor,
     )
     rows = recent_messages(run.conversation_id)
     if not rows:
@@ -108,8 +102,7 @@ def begin_chat(asked: Asked) -> Chat:
         rows=rows,
         project=_project_name(run),
         model=asked.model,
-        actor=asked.actor,
-        caller_scopes=asked.scopes,
+        access=asked.access,
         now=timezone.now(),
     )
 

@@ -69,7 +69,7 @@ class ChatConsumer(AsyncHttpConsumer):  # type: ignore[misc]  # Channels has no 
         self._watch.body_arrived()
         asked = await in_thread(read_call, self.scope, body)
         # Read before anything is sent or kept, so that its failure is a status.
-        await runtime.snapshots.project(asked.project_id)
+        await runtime.snapshots.project(asked.access.project_id)
         return await _begin(asked)
 
     async def _stream(self, runtime: Runtime, chat: Chat) -> None:

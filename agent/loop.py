@@ -36,12 +36,13 @@ from agent.limits import (
     STEPS,
 )
 from agent.models import Message, MessageState, Role
-from agent.scopes import granted_scopes, require_agent
+from agent.scopes import Granted, granted, require_agent
 from agent.services import NewMessage, Run, add_message
 from agent.threads import in_thread, to_the_end
 from agent.tools.base import Tool, ToolContext, ToolOutcome
 from agent.tools.registry import offered
 from agent.transcript import transcript
+from core.authentication import ProjectAccess, rights_now
 from core.exception_handler import log_unexpected, translate
 from gateway.runtime import Runtime
 
@@ -60,8 +61,7 @@ class Chat:
     rows: Sequence[Message]
     project: str
     model: str
-    actor: str
-    caller_scopes: frozenset[str]
+    access: ProjectAccess
     now: datetime
 
 
@@ -155,13 +155,13 @@ class ChatLoop:
 
     async def _ask(self, *, closing: bool) -> list[dict[str, Any]]:
         """One answer of the model, streamed and stored; the calls that it wants."""
-        scopes = await self._scopes()
+        allowed = await self._granted()
         snapshot = await self.runtime.snapshots.project(self.chat.run.project_id)
         self._asking = asking = Asking(
             self.runtime,
             snapshot,
-            caller(actor=self.chat.actor, conversation_id=self.chat.run.conversation_id),
-            self._body(scopes, closing=closing),
+            caller(actor=self.chat.access.actor, conversation_id=self.chat.run.conversation_id),
+            self._body(allowed, closing=closing),
             settings.AGENT_STEP_SECONDS,
         )
         async with aclosing(asking.texts(OUTPUT_CHARACTERS - self._used.characters)) as texts:
@@ -186,10 +186,10 @@ class ChatLoop:
         self._asking = None
         return calls
 
-    def _body(self, scopes: frozenset[str], *, closing: bool) -> dict[str, Any]:
-        situation = Situation(self.chat.project, str(self.chat.run.project_id), scopes, self.chat.now)
+    def _body(self, allowed: Granted, *, closing: bool) -> dict[str, Any]:
+        situation = Situation(self.chat.project, str(self.chat.run.project_id), allowed.scopes, self.chat.now)
         system = instructions(situation, self._fence, closing=closing)
-        tools = [_described(tool) for tool in offered(scopes)]
+        tools = [_described(tool) for tool in offered(allowed)]
         messages = transcript(self._rows, self._fence, CONTEXT_CHARACTERS, with_calls=bool(tools))
         body: dict[str, Any] = {
             "model": self.chat.model,
@@ -202,14 +202,13 @@ class ChatLoop:
                 body["tool_choice"] = "none"
         return body
 
-    async def _scopes(self) -> frozenset[str]:
+    async def _granted(self) -> Granted:
         """Asked before every step: what is withdrawn while the agent works is not read any more."""
-        found = await in_thread(require_agent, self.chat.run.project_id)
-        return granted_scopes(found, self.chat.caller_scopes)
+        return await in_thread(_granted_now, self.chat.access)
 
     async def _call_tools(self, calls: list[dict[str, Any]]) -> None:
         """All at once as far as there is room; each result is told and stored as soon as it is there."""
-        context = ToolContext(self.chat.run.project_id, await self._scopes(), self.chat.now)
+        context = ToolContext(self.chat.run.project_id, await self._granted(), self.chat.now)
         for made in calls:
             await self.emit(ToolStart(made["id"], made["function"]["name"]))
         room = asyncio.Semaphore(PARALLEL_CALLS)
@@ -261,6 +260,10 @@ class ChatLoop:
             logger.info("chat.lost conversation_id=%s", self.chat.run.conversation_id)
         except Exception:
             logger.exception("message.lost conversation_id=%s", self.chat.run.conversation_id)
+
+
+def _granted_now(access: ProjectAccess) -> Granted:
+    return granted(require_agent(access.project_id), rights_now(access))
 
 
 @cache

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import dataclass
 from uuid import UUID
 
 from agent.errors import AgentDisabledError
-from core.keys import MANAGE
-from gateway.models import AGENT_SCOPES
+from core.rights.asking import right_of_tool
+from core.rights.roles import Right
 from gateway.selectors import AgentSettings, agent_settings
 
-# A key of the management API, and staff, may read everything of their project there.
-_READABLE = {MANAGE: frozenset(AGENT_SCOPES)}
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """The tools of a run or an MCP session: those of the project's `area:read` scopes for which the caller has the
+    right himself."""
+
+    scopes: frozenset[str]
+    rights: frozenset[Right]
+
+    def allows(self, name: str, scope: str) -> bool:
+        return scope in self.scopes and self.entitles_to(name)
+
+    def entitles_to(self, name: str) -> bool:
+        """Whether the caller's rights allow the tool, whatever the project's scopes say."""
+        return right_of_tool(name) in self.rights
 
 
 def require_agent(project_id: UUID) -> AgentSettings:
@@ -22,7 +35,6 @@ def require_agent(project_id: UUID) -> AgentSettings:
     return found
 
 
-def granted_scopes(settings: AgentSettings, caller: Iterable[str]) -> frozenset[str]:
-    """The `area:read` scopes of a run or an MCP session. `caller`: the scopes of the key or session that asks."""
-    readable = frozenset[str]().union(*(_READABLE.get(scope, frozenset()) for scope in caller))
-    return settings.scopes & readable
+def granted(settings: AgentSettings, rights: frozenset[Right]) -> Granted:
+    """`rights`: those in the project of the key or person that asks."""
+    return Granted(settings.scopes, rights)

@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.request import Request
 from typing_extensions import override
 
-from core.errors import AuthenticationError
-from core.keys import SCOPES, KeyRecord, find_key, hash_key, project_exists
+from core.errors import AuthenticationError, PermissionDeniedError
+from core.keys import KeyRecord, find_key, hash_key, project_exists
 from core.last_use import flush_last_uses_when_due, note_use
+from core.rights.asking import rights_in, rights_of_scopes
+from core.rights.roles import Right
 from core.tenancy import requested_project
 
 
@@ -21,12 +24,13 @@ from core.tenancy import requested_project
 class ProjectAccess:
     """`request.auth`: the project the call may touch, what it may do there, and who is behind it.
 
-    `actor` is `key:<id>` or `user:<username>`, for rows that say who did something.
+    `actor` is `key:<id>` or `user:<username>`, for rows that say who did something. `user_id` is that of a session.
     """
 
     project_id: UUID
-    scopes: frozenset[str]
+    rights: frozenset[Right]
     actor: str
+    user_id: int | None = None
 
 
 class ApiKeyAuthentication(BaseAuthentication):
@@ -42,7 +46,7 @@ class ApiKeyAuthentication(BaseAuthentication):
             raise AuthenticationError("This API key belongs to another project.", code="invalid_project")
         note_use(record.id, timezone.now())
         flush_last_uses_when_due()
-        return AnonymousUser(), ProjectAccess(record.project_id, record.scopes, f"key:{record.id}")
+        return AnonymousUser(), ProjectAccess(record.project_id, rights_of_scopes(record.scopes), f"key:{record.id}")
 
     @override
     def authenticate_header(self, request: Request) -> str:
@@ -51,17 +55,30 @@ class ApiKeyAuthentication(BaseAuthentication):
 
 
 class StaffSessionAuthentication(SessionAuthentication):
-    """The session cookie of the admin; unsafe methods need the CSRF token."""
+    """The session cookie of the admin; unsafe methods need the CSRF token. It opens what its owner's role does."""
 
     @override
     def authenticate(self, request: Request) -> tuple[AbstractBaseUser, ProjectAccess] | None:
         found = super().authenticate(request)
         if found is None or not found[0].is_staff:
             return None
-        project_id = requested_project(request)
-        if not project_exists(project_id):
+        user, project_id = found[0], requested_project(request)
+        rights = rights_in(user, project_id)
+        if not rights:
+            # Whether there is such a project is told to its members alone.
+            raise PermissionDeniedError("You are no member of this project.", code="permission_denied")
+        if user.is_superuser and not project_exists(project_id):
             raise AuthenticationError("The project does not exist.", code="invalid_project")
-        return found[0], ProjectAccess(project_id, frozenset(SCOPES), f"user:{found[0].get_username()}")
+        return user, ProjectAccess(project_id, rights, f"user:{user.get_username()}", user.pk)
+
+
+def rights_now(access: ProjectAccess) -> frozenset[Right]:
+    """The caller's rights at this moment, for what goes on for longer than a request. Those of a person are read again:
+    the role may have been taken away."""
+    if access.user_id is None:
+        return access.rights
+    user = get_user_model().objects.filter(pk=access.user_id).first()
+    return frozenset() if user is None else rights_in(user, access.project_id)
 
 
 def usable_key(header: str) -> KeyRecord:

@@ -1,12 +1,14 @@
-"""Projects, and the keys that open them."""
+"""Projects, the keys that open them, and the people who work in them."""
 
 from __future__ import annotations
 
 import uuid
 
+from django.conf import settings
 from django.db import models
 from typing_extensions import override
 
+from core.rights.roles import Role
 from core.tenancy import ProjectManager
 
 NAME_CHARACTERS = 100
@@ -51,3 +53,25 @@ class ApiKey(models.Model):
     @override
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
+
+
+class Membership(models.Model):
+    """What a person is in a project. Superusers need none: they have every right in all projects."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=32, choices=Role)
+    # Who added the person, as `user:<name>`, `key:<id>` or `command`.
+    created_by = models.CharField(max_length=200, blank=True, default="", editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = ProjectManager()
+
+    class Meta:
+        ordering = ["project_id", "id"]
+        verbose_name = "member"
+        constraints = [models.UniqueConstraint(fields=["project", "user"], name="one_role_in_a_project")]
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.user}, {self.get_role_display()} of {self.project}"

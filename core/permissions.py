@@ -10,20 +10,46 @@ from typing_extensions import override
 
 from core.authentication import ProjectAccess
 from core.errors import PermissionDeniedError
-from core.keys import MANAGE
+from core.rights.asking import right_of_operation
+from core.rights.roles import Right, least_role
 
 if TYPE_CHECKING:
     from rest_framework.views import APIView  # which loads this module by DRF's setting while it is being imported
 
 
 class IsProjectMember(BasePermission):
-    """Someone authenticated for a project, with scope `manage`."""
+    """Someone authenticated for a project, with the right that the table asks for."""
 
     @override
     def has_permission(self, request: Request, view: APIView) -> bool:
         access = request.auth
         if not isinstance(access, ProjectAccess):
             return False
-        if MANAGE not in access.scopes:
+        if not access.rights:
             raise PermissionDeniedError("This API key lacks the scope 'manage'.", code="scope_missing")
+        operation = operation_of(request, view)
+        if operation is not None and right_of_operation(operation) not in access.rights:
+            raise PermissionDeniedError(_told(right_of_operation(operation)), code="permission_denied")
         return True
+
+
+def operation_of(request: Request, view: APIView) -> str | None:
+    """The id of the operation that is asked for; None where the path has no such method, and for OPTIONS.
+
+    An undecorated handler has an id that is in no table.
+    """
+    whole = getattr(view, "operation_id", None)
+    handler = getattr(view, (request.method or "").lower(), None)
+    if whole is not None or handler is None or request.method == "OPTIONS":
+        return whole
+    named: str = getattr(handler, "operation_id", "")
+    return named.format(last=request.path.rpartition("/")[2])
+
+
+def _told(right: Right) -> str:
+    role = least_role(right)
+    return (
+        "This is for API keys."
+        if role is None
+        else f"This needs the role {role.label!r} in the project, or a higher one."
+    )

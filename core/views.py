@@ -23,18 +23,23 @@ from core.metadata import PathMetadata
 from core.models import ApiKey, Project
 from core.openapi import PAGE, operation
 from core.pagination import LimitOffset
+from core.rights.roles import Right
 from core.serializers import ApiKeySerializer, IssuedApiKeySerializer, NewApiKeySerializer
 from core.tenancy import require_same_project
 
 
 class ProjectAPIView(APIView):
-    """A view on one project: `self.project_id` and `self.actor` are set before the handler runs.
+    """A view on one project: `project_id`, `actor` and `sees_content` are set before the handler runs.
+
+    `sees_content`: whether the caller may read what people and models wrote; without it answers hold null instead.
 
     Works as a base of DRF's generic views too: `class SessionList(ProjectAPIView, ListAPIView)`.
     """
 
     project_id: UUID
+    access: ProjectAccess
     actor: str
+    sees_content: bool
     metadata_class = PathMetadata
 
     @override
@@ -43,8 +48,10 @@ class ProjectAPIView(APIView):
         access = request.auth
         if not isinstance(access, ProjectAccess):
             raise TypeError(f"{type(self).__name__} serves projects and needs core's authentication and permission")
+        self.access = access
         self.project_id = access.project_id
         self.actor = access.actor
+        self.sees_content = Right.READ_CONTENT in access.rights
         for named in _named_projects(request, kwargs):
             require_same_project(self.project_id, named)
 

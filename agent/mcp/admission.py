@@ -13,24 +13,25 @@ from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.renderers import JSONRenderer
 
 from agent.mcp.origins import require_known_origin
-from agent.scopes import granted_scopes, require_agent
-from core.authentication import ApiKeyAuthentication, ProjectAccess
+from agent.scopes import Granted, granted, require_agent
+from core.authentication import ApiKeyAuthentication
 from core.views import ProjectAPIView
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Who sent a message. `scopes` are those of the tools, as they are granted at this moment."""
+    """Who sent a message, and the tools as they are granted at this moment."""
 
     project_id: UUID
     actor: str
-    scopes: frozenset[str]
+    granted: Granted
 
 
 class _Caller(ProjectAPIView):
     """REST framework's own stages, for a call that no view of Django's answers."""
 
     # No session of the admin: what a browser sends by itself shall open nothing here.
+    operation_id = "callAgentTools"
     authentication_classes = [ApiKeyAuthentication]
     renderer_classes = [JSONRenderer]
     http_method_names = ["post"]
@@ -41,9 +42,7 @@ class _Caller(ProjectAPIView):
         self.format_kwarg = None
         self.initial(request)
         settings = require_agent(self.project_id)
-        access = request.auth
-        scopes = access.scopes if isinstance(access, ProjectAccess) else frozenset[str]()
-        return Client(self.project_id, self.actor, granted_scopes(settings, scopes))
+        return Client(self.project_id, self.actor, granted(settings, self.access.rights))
 
 
 def admit(scope: dict[str, Any]) -> Client:

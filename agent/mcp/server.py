@@ -42,13 +42,13 @@ Context = ServerRequestContext[Any, Any]
 
 
 async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
-    return ListToolsResult(tools=[_TOOLS[tool.name] for tool in registry.offered(_client(context).scopes)])
+    return ListToolsResult(tools=[_TOOLS[tool.name] for tool in registry.offered(_client(context).granted)])
 
 
 async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
     """Every failure of a tool is a result, so that the model of the client reads what was wrong."""
     client, started = _client(context), time.monotonic()
-    allowed = ToolContext(client.project_id, client.scopes, timezone.now())
+    allowed = ToolContext(client.project_id, client.granted, timezone.now())
     outcome = await outcome_in_turn(allowed, params.name, params.arguments or {})
     logger.info(
         "mcp.tool_called project_id=%s actor=%s tool=%s is_error=%s seconds=%.2f request_id=%s",

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import msgspec
 
+from agent.scopes import Granted
 from agent.tools.schema import schema_of
 
 # About 6,000 tokens: several results fit next to a conversation.
@@ -29,7 +30,7 @@ class ToolContext:
     """All that a tool may know of who asks. No argument of any tool can name another project."""
 
     project_id: UUID
-    scopes: frozenset[str]
+    granted: Granted
     now: datetime
 
 

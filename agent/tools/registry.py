@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from agent.scopes import Granted
 from agent.tools import billing, llm, observability, project
 from agent.tools.arguments import read_arguments
 from agent.tools.base import OUTPUT_CHARACTERS, Tool, ToolContext, ToolOutcome
@@ -22,10 +23,9 @@ _SHOWN_NAME = 80
 _MESSAGE_CHARACTERS = 1_000
 
 
-def offered(scopes: Iterable[str]) -> list[Tool]:
-    """The tools that the scopes allow, in the order of ALL."""
-    allowed = frozenset(scopes)
-    return [tool for tool in ALL if tool.scope in allowed]
+def offered(granted: Granted) -> list[Tool]:
+    """The tools that are granted, in the order of ALL."""
+    return [tool for tool in ALL if granted.allows(tool.name, tool.scope)]
 
 
 def call(context: ToolContext, name: str, arguments: str | Mapping[str, Any]) -> ToolOutcome:
@@ -45,7 +45,9 @@ def _allowed(context: ToolContext, name: str) -> Tool:
     tool = _BY_NAME.get(name)
     if tool is None:
         raise NotFoundError(f"There is no tool {name[:_SHOWN_NAME]!a}.", code="unknown_tool")
-    if tool.scope not in context.scopes:
+    if not context.granted.entitles_to(name):
+        raise PermissionDeniedError(f"The role of who asks does not allow the tool {name}.", code="permission_denied")
+    if tool.scope not in context.granted.scopes:
         raise PermissionDeniedError(f"The tool {name} needs the scope {tool.scope}, which this project does not grant.")
     return tool
 

@@ -30,7 +30,7 @@ class SessionPathDeletion(ProjectAPIView):
 
     path_end: ClassVar[str]
 
-    @unlisted
+    @unlisted("deleteSession")
     def delete(self, request: Request, session_id: str) -> Response:
         whole_id = f"{session_id}/{self.path_end}"
         require_id("session_id", whole_id, SESSION_ID_CHARACTERS)

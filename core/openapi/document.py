@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from core.rights.table import OPERATIONS
+
 BEARER, PROJECT_ID, STAFF = "bearer", "projectId", "staffSession"
 
 REQUEST_ID = {"x-request-id": {"$ref": "#/components/headers/RequestId"}}
@@ -45,11 +47,22 @@ _TAGS = {
 }
 
 
+def operations_of(document: dict[str, Any]) -> list[str]:
+    """The ids of all operations."""
+    return [operation["operationId"] for path in document["paths"].values() for operation in path.values()]
+
+
 def finish(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """A hook of the generator, the last one."""
     components = result.setdefault("components", {})
     components["securitySchemes"] = _SCHEMES
     components["headers"] = _HEADERS
+    forgotten = sorted(set(operations_of(result)) - set(OPERATIONS))
+    if forgotten:
+        raise ValueError(
+            f"{', '.join(forgotten)}: no line in OPERATIONS of core/rights/table.py says who may call it. Add the id"
+            " there, behind the right that it asks for."
+        )
     used = {tag for path in result["paths"].values() for operation in path.values() for tag in operation["tags"]}
     known = {name: text for name, text in _TAGS.items() if name in used}
     result["tags"] = [{"name": name, "description": text} for name, text in known.items()]

@@ -77,14 +77,25 @@ def operation(
         request=body,
         responses={**responses, **failures(*statuses)},
     )
-    return decorate
+
+    def named(handler: Handler) -> Handler:
+        # By which `core.permissions` finds the right that the call asks for.
+        handler.operation_id = operation_id  # type: ignore[attr-defined]  # a function takes any
+        return decorate(handler)
+
+    return named
 
 
-def unlisted(handler: Handler) -> Handler:
-    """For a call that is another one under a path that looks like this one's: the document has the other."""
-    handler.is_unlisted = True  # type: ignore[attr-defined]
-    decorate: Callable[[Handler], Handler] = extend_schema(exclude=True)
-    return decorate(handler)
+def unlisted(operation_id: str) -> Callable[[Handler], Handler]:
+    """For a call that is the named one under a path that looks like another's: the document has it once."""
+
+    def named(handler: Handler) -> Handler:
+        handler.is_unlisted = True  # type: ignore[attr-defined]
+        handler.operation_id = operation_id  # type: ignore[attr-defined]
+        decorate: Callable[[Handler], Handler] = extend_schema(exclude=True)
+        return decorate(handler)
+
+    return named
 
 
 def _is_serializer(shape: Shape) -> bool:

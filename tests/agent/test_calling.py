@@ -14,10 +14,11 @@ import pytest
 from agent import calling, threads
 from agent.limits import PARALLEL_CALLS
 from agent.loop import _result
+from agent.scopes import Granted
 from agent.tools.base import ToolContext, ToolOutcome
 from tests.patience import PATIENCE_SECONDS
 
-CONTEXT = ToolContext(uuid4(), frozenset(), datetime(2026, 11, 21, tzinfo=UTC))
+CONTEXT = ToolContext(uuid4(), Granted(frozenset(), frozenset()), datetime(2026, 11, 21, tzinfo=UTC))
 FINE = ToolOutcome("{}", is_error=False)
 
 Call = Callable[[ToolContext, str, Any], ToolOutcome]

@@ -7,15 +7,16 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.utils import timezone
 from rest_framework.test import APIClient
 
 from agent.models import Conversation, Message, Role
 from agent.services import NewMessage, begin_run, create_conversation
 from core.models import Project
+from core.rights import roles
 from gateway.models import GatewaySettings
 from tests.agent.conftest import headers_for
+from tests.factories.core import make_staff
 
 PATH = "/api/agent/conversations"
 
@@ -224,10 +225,10 @@ def test_endpoints__project_in_the_query_differs__are_403(
 
 
 def test_endpoints__staff_session__serves_reads_and_needs_the_token_for_writes(
-    project: Project, django_user_model: type[User]
+    project: Project,
 ) -> None:
     client = APIClient(enforce_csrf_checks=True, raise_request_exception=False)
-    client.force_login(django_user_model.objects.create_user("ada", is_staff=True))
+    client.force_login(make_staff(roles.Role.READER, project))
     headers = {"X-Project-Id": str(project.pk)}
 
     assert client.get(PATH, headers=headers).status_code == 200

@@ -20,6 +20,7 @@ from agent.leases import release_lease, renew_lease
 from agent.models import Conversation, Message, Role
 from agent.services import NewMessage, Run, add_message, begin_run, create_conversation, delete_conversation
 from agent.texts import storable, title_of
+from core.authentication import ProjectAccess
 from core.models import Project
 
 HELLO = NewMessage(Role.USER, content="What did we spend?")
@@ -227,4 +228,4 @@ def test_begin_chat__deleted_at_this_moment__is_not_found(project: Project, monk
     monkeypatch.setattr(admission, "recent_messages", lambda conversation_id: [])
 
     with pytest.raises(NoConversationError):
-        begin_chat(Asked(project.pk, "key:1", frozenset(), "auto", None, HELLO))
+        begin_chat(Asked(ProjectAccess(project.pk, frozenset(), "key:1"), "auto", None, HELLO))

@@ -28,10 +28,12 @@ def api() -> APIClient:
 
 @pytest.fixture
 def as_staff(api: APIClient, django_user_model: Any) -> Callable[..., APIClient]:
-    """A client with a staff session, with CSRF enforced as for a browser."""
+    """A client with a superuser's session, with CSRF enforced as for a browser."""
 
     def sign_in(*, is_staff: bool = True) -> APIClient:
-        user = django_user_model.objects.create_user(username="ada", password="long enough", is_staff=is_staff)
+        user = django_user_model.objects.create_user(
+            username="ada", password="long enough", is_staff=is_staff, is_superuser=is_staff
+        )
         client = APIClient(enforce_csrf_checks=True, raise_request_exception=False)
         client.force_login(user)
         return client

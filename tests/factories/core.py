@@ -1,4 +1,4 @@
-"""Projects and keys for tests."""
+"""Projects, keys and members for tests."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Iterable
 from datetime import datetime
 from itertools import count
 
+from django.contrib.auth.models import User
+
 from core.keys import SCOPES, hash_key, issue_key
-from core.models import ApiKey, Project
+from core.models import ApiKey, Membership, Project
+from core.rights.roles import Role
 
 _serial = count(1)
 
@@ -31,3 +34,11 @@ def make_key(
         row.save(update_fields=["expires_at", "revoked_at"])
     assert row.key_hash == hash_key(key)
     return row, key
+
+
+def make_staff(role: Role | None = None, *projects: Project, name: str | None = None) -> User:
+    """Somebody who may sign in to the admin, with the role in each of the projects."""
+    user = User.objects.create_user(name or f"person-{next(_serial)}", is_staff=True)
+    if role is not None:
+        Membership.objects.bulk_create(Membership(project=project, user=user, role=role) for project in projects)
+    return user

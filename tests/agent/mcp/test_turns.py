@@ -13,6 +13,7 @@ from pytest_django import Settings
 
 from agent.limits import PARALLEL_CALLS, TOOL_THREADS
 from agent.mcp.turns import outcome_in_turn
+from agent.scopes import Granted
 from agent.tools.base import ToolContext, ToolOutcome
 from tests.patience import PATIENCE_SECONDS
 
@@ -48,7 +49,7 @@ def door(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> Iterator[Door]:
 
 
 async def call(project_id: uuid.UUID, name: str = "closed") -> ToolOutcome:
-    return await outcome_in_turn(ToolContext(project_id, frozenset(), timezone.now()), name, {})
+    return await outcome_in_turn(ToolContext(project_id, Granted(frozenset(), frozenset()), timezone.now()), name, {})
 
 
 async def test_turns__more_than_places__the_others_wait_and_all_are_served(door: Door) -> None:

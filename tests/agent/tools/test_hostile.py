@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -104,9 +105,9 @@ def test_every_tool__required_argument_missing__named(world: World) -> None:
 
 def test_every_tool__scope_not_granted__refused_whatever_the_arguments(world: World) -> None:
     for tool in registry.ALL:
-        scopes = world.context.scopes - {tool.scope}
-        context = type(world.context)(world.context.project_id, scopes, world.context.now)
-        assert tool not in registry.offered(scopes)
+        granted = replace(world.context.granted, scopes=world.context.granted.scopes - {tool.scope})
+        context = replace(world.context, granted=granted)
+        assert tool not in registry.offered(granted)
         outcome = registry.call(context, tool.name, calls(world)[tool.name])
         assert outcome.is_error
         assert json.loads(outcome.content)["error"]["code"] == "scope_missing"

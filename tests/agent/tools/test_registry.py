@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any
 from uuid import UUID, uuid4
@@ -11,8 +11,10 @@ from uuid import UUID, uuid4
 import msgspec
 import pytest
 
+from agent.scopes import Granted
 from agent.tools import registry
 from agent.tools.base import OUTPUT_CHARACTERS, Arguments, Tool, ToolContext
+from core.rights.roles import PROJECT_RIGHTS, Right
 from gateway.models import AGENT_SCOPES
 from tests.factories.core import make_project
 
@@ -24,8 +26,12 @@ class _Wanted(Arguments, kw_only=True, frozen=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=100, description="How many.")] = 20
 
 
+def _granted(*scopes: str, rights: Iterable[Right] = PROJECT_RIGHTS) -> Granted:
+    return Granted(frozenset(scopes), frozenset(rights))
+
+
 def _context(project_id: UUID | None = None, *, scopes: tuple[str, ...] = AGENT_SCOPES) -> ToolContext:
-    return ToolContext(project_id or uuid4(), frozenset(scopes), datetime.now(UTC))
+    return ToolContext(project_id or uuid4(), _granted(*scopes), datetime.now(UTC))
 
 
 def _echo(context: ToolContext, arguments: _Wanted) -> Mapping[str, Any]:
@@ -106,9 +112,20 @@ def test_call__defect_of_a_tool__told_without_its_text(tools: None, name: str) -
 
 
 def test_offered__scopes__only_their_tools() -> None:
-    assert registry.offered([]) == []
-    assert {tool.scope for tool in registry.offered(["project:read"])} == {"project:read"}
-    assert registry.offered(AGENT_SCOPES) == list(registry.ALL)
+    assert registry.offered(_granted()) == []
+    assert {tool.scope for tool in registry.offered(_granted("project:read"))} == {"project:read"}
+    assert registry.offered(_granted(*AGENT_SCOPES)) == list(registry.ALL)
+
+
+def test_offered__rights__only_what_the_one_who_asks_may_read() -> None:
+    allowed = _granted(*AGENT_SCOPES, rights=[Right.READ])
+    offered = {tool.name for tool in registry.offered(allowed)}
+
+    assert {"get_metrics_overview", "list_sessions"} <= offered
+    assert not offered & {"search_requests", "get_request", "list_session_spans", "get_gateway_settings"}
+    outcome = registry.call(ToolContext(uuid4(), allowed, datetime.now(UTC)), "search_requests", {"query": "a"})
+    assert outcome.is_error
+    assert json.loads(outcome.content)["error"]["code"] == "permission_denied"
 
 
 def test_get_project__own_project__its_facts(db: None) -> None:

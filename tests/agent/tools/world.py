@@ -15,12 +15,14 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Status as SpanStatus
 from rest_framework.test import APIClient
 
+from agent.scopes import Granted
 from agent.tools import registry
 from agent.tools.base import ToolContext, ToolOutcome
 from analytics.contracts import Outcome, SpoolEntry
 from analytics.copying.run import copy_due
 from analytics.services import record_feedback
 from core.models import Project
+from core.rights.roles import PROJECT_RIGHTS
 from gateway.models import AGENT_SCOPES, GatewaySettings
 from integrations.models import ProviderIntegration
 from integrations.price_services import set_price
@@ -65,7 +67,7 @@ class World:
 
     @property
     def context(self) -> ToolContext:
-        return ToolContext(self.project.pk, frozenset(AGENT_SCOPES), self.now)
+        return ToolContext(self.project.pk, Granted(frozenset(AGENT_SCOPES), frozenset(PROJECT_RIGHTS)), self.now)
 
     def call(self, name: str, arguments: str | Mapping[str, Any] = "") -> ToolOutcome:
         return registry.call(self.context, name, arguments)

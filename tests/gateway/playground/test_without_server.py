@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import User
 from django.db import OperationalError
 from django.test import Client
 
 from core.models import Project
+from core.rights.roles import Role
 from gateway.inside import Answer, on_loop
 from gateway.judging.judge import Judgement
 from gateway.judging.rubric import Grade
 from gateway.playground.results import Result
 from gateway.playground.services import Run, judged, with_kept_scores
 from gateway.runtime import Runtime
-from tests.factories.core import make_key, make_project
+from tests.factories.core import make_key, make_project, make_staff
 from tests.gateway.playground.calls import MESSAGES
 from tests.gateway.spooled import spooled_entries
 
@@ -57,7 +57,7 @@ def test_stream__without_a_server__comes_whole(project: Project) -> None:
 
 def test_playground__signed_in_staff__is_served(project: Project) -> None:
     client = Client()
-    client.force_login(User.objects.create_user("ann", is_staff=True))
+    client.force_login(make_staff(Role.EDITOR, project, name="ann"))
     content = json.dumps({"model": "gpt-4o", "messages": MESSAGES})
     headers = {"x-project-id": str(project.pk)}
     response = client.post("/api/llm/playground", content, content_type="application/json", headers=headers)

@@ -1,0 +1,112 @@
+"""The question "may this person do that", asked by API, admin, agent and MCP alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from django.contrib.auth.models import AnonymousUser
+
+from core.models import Membership, Project
+from core.rights.roles import PROJECT_RIGHTS, RIGHTS_OF, Right, Role
+from core.rights.table import MODELS, OPERATIONS, PAGES, SCOPES, TOOLS, Rows
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser
+    from django.db.models import QuerySet
+
+    Person = AbstractBaseUser | AnonymousUser
+
+_EVERYTHING = frozenset(PROJECT_RIGHTS)
+_UNKNOWN_MODEL = Rows(Right.OPERATE, Right.OPERATE, Right.OPERATE, Right.OPERATE)
+_KEPT = "_roles_of_this_request"
+
+
+def right_of_operation(operation_id: str) -> Right:
+    """What an operation of the API asks for."""
+    return OPERATIONS.get(operation_id, Right.ADMINISTER)
+
+
+def right_of_tool(name: str) -> Right:
+    """What a tool of the agent asks for."""
+    return TOOLS.get(name, Right.ADMINISTER)
+
+
+def right_of_page(url_name: str) -> Right:
+    """What a page of the admin asks for."""
+    return PAGES.get(url_name, Right.OPERATE)
+
+
+def rights_of_rows(model: str) -> Rows:
+    """What the pages of a table in the admin ask for; `model` is `app_model`."""
+    return MODELS.get(model, _UNKNOWN_MODEL)
+
+
+def rights_of_scopes(scopes: Iterable[str]) -> frozenset[Right]:
+    """The rights of an API key in its project."""
+    return frozenset[Right]().union(*(SCOPES.get(scope, frozenset()) for scope in scopes))
+
+
+def rights_in(person: Person, project_id: UUID) -> frozenset[Right]:
+    """The rights that somebody has in a project: none without a role there, all for superusers."""
+    if not _is_staff(person):
+        return frozenset()
+    if _is_superuser(person):
+        return _EVERYTHING
+    role = roles_of(person).get(project_id)
+    return frozenset() if role is None else RIGHTS_OF[role]
+
+
+def may(person: Person, right: Right, project_id: UUID | None = None) -> bool:
+    """Whether somebody has the right, in the project or, without one, in any."""
+    if right is Right.OPEN:
+        return True
+    if right in (Right.NOBODY, Right.KEY) or not _is_staff(person):
+        return False
+    if right is Right.SIGNED_IN or _is_superuser(person):
+        return True
+    if project_id is not None:
+        return right in rights_in(person, project_id)
+    return any(right in RIGHTS_OF[role] for role in roles_of(person).values())
+
+
+def projects_with(person: Person, right: Right) -> QuerySet[Project]:
+    """The projects in which somebody has the right."""
+    projects = Project.objects.order_by("name", "id")
+    if may(person, right) and _is_superuser(person):
+        return projects
+    return projects.filter(pk__in=project_ids_with(person, right))
+
+
+def project_ids_with(person: Person, right: Right) -> list[UUID]:
+    """As `projects_with` for who is no superuser, from their memberships alone."""
+    if not _is_staff(person):
+        return []
+    return [project_id for project_id, role in roles_of(person).items() if right in RIGHTS_OF[role]]
+
+
+def sees_every_project(person: Person) -> bool:
+    """Whether no query has to be narrowed for this person."""
+    return _is_staff(person) and _is_superuser(person)
+
+
+def roles_of(person: Person) -> Mapping[UUID, Role]:
+    """The role in each project. Read once for an object of a person, which lives as long as a request."""
+    if person.pk is None:
+        return {}
+    found: Mapping[UUID, Role] | None = getattr(person, _KEPT, None)
+    if found is None:
+        rows = Membership.objects.filter(user_id=person.pk).values_list("project_id", "role")
+        # A role that this release does not know brings nothing.
+        found = {project_id: Role(role) for project_id, role in rows if role in Role.values}
+        setattr(person, _KEPT, found)
+    return found
+
+
+def _is_staff(person: Person) -> bool:
+    return bool(person.is_active and getattr(person, "is_staff", False))
+
+
+def _is_superuser(person: Person) -> bool:
+    return bool(getattr(person, "is_superuser", False))

@@ -1,0 +1,131 @@
+"""The one table of who may do what: every operation of the API, every tool of the agent, every page of the admin.
+
+API, admin, agent and MCP ask it through `core.rights.asking`. Whatever is added needs its line here:
+
+- an operation by its id, the first argument of `@operation`, in OPERATIONS;
+- a tool of the agent by its name in TOOLS;
+- a model that is registered in the admin as one `Rows` in MODELS; any other page of the admin by the name of its URL in
+  PAGES.
+
+What has no line is for administrators (operations) or superusers (pages), and fails `manage.py check` or `make openapi`
+and `tests/rights`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from core.rights.roles import PROJECT_RIGHTS, Right
+
+READ, READ_CONTENT, EDIT, ADMINISTER = PROJECT_RIGHTS
+OPERATE, OPEN, SIGNED_IN, KEY, NOBODY = Right.OPERATE, Right.OPEN, Right.SIGNED_IN, Right.KEY, Right.NOBODY
+
+# Keys have scopes and never a role: one that manages has the whole of its project, any other nothing of its management.
+SCOPES: Mapping[str, frozenset[Right]] = {"manage": frozenset({*PROJECT_RIGHTS, KEY})}
+
+
+def _each(right: Right, names: str) -> dict[str, Right]:
+    return dict.fromkeys(names.split(), right)
+
+
+OPERATIONS: Mapping[str, Right] = {
+    # Figures, and the request log without its texts, which READ_CONTENT adds to the same answers.
+    **_each(READ, "listSessions getSession listSessionRequests listSessionFeedback sessionTelemetry"),
+    **_each(READ, "listRequests getRequest listScores listRequestScores"),
+    **_each(READ, "overview userMetrics modelMetrics dailyCost modelCost usageMetrics errorMetrics providerLatency"),
+    **_each(READ, "scoreMetrics feedbackMetrics usage"),
+    # What people and models wrote.
+    **_each(READ_CONTENT, "search exportRequests"),
+    **_each(READ_CONTENT, "chatWithAgent listConversations createConversation deleteConversation"),
+    **_each(READ_CONTENT, "listConversationMessages"),
+    **_each(EDIT, "recordScore recordScores addSessionFeedback"),
+    **_each(ADMINISTER, "deleteRequest deleteSession"),
+    # Managed prompts and rollouts.
+    **_each(READ, "listPromptConfigs getPromptConfig listPromptVersions getPromptVersion diffPromptVersions"),
+    **_each(READ, "listActivations exportPromptConfig exportPrompts listRollouts getRollout rolloutMetrics"),
+    **_each(EDIT, "createPromptConfig updatePromptConfig deletePromptConfig createPromptVersion importPrompts"),
+    **_each(EDIT, "activatePromptVersion undoActivation"),
+    **_each(EDIT, "createRollout startRollout pauseRollout promoteRollout rollbackRollout completeRollout"),
+    **_each(EDIT, "tryModel compareModels listPlaygroundModels"),
+    # What a project is made of.
+    **_each(ADMINISTER, "listApiKeys issueApiKey revokeApiKey"),
+    **_each(ADMINISTER, "listIntegrations addIntegration updateIntegration removeIntegration testIntegration"),
+    **_each(ADMINISTER, "getSettings putSettings listSettingsChanges restoreSettings emptyCache"),
+    **_each(READ, "listPrices listProviderPrices getPrice listPriceHistory listPriceSyncs"),
+    **_each(ADMINISTER, "setPrice removePrice syncPrices"),
+    # Applications: a session of the admin opens none of these.
+    **_each(KEY, "createChatCompletion listModels exportTraces exportLogs exportMetrics callAgentTools"),
+}
+
+TOOLS: Mapping[str, Right] = {
+    **_each(READ, "get_project list_models list_prices get_price"),
+    **_each(READ, "get_metrics_overview list_user_metrics list_model_metrics list_usage_metrics"),
+    **_each(READ, "get_error_breakdown get_provider_latency get_score_metrics get_feedback_metrics"),
+    **_each(READ, "list_sessions list_prompt_configs get_prompt_config list_prompt_versions get_prompt_version"),
+    **_each(READ, "diff_prompt_versions list_prompt_activations list_rollouts get_rollout get_rollout_metrics"),
+    **_each(READ, "list_model_costs list_daily_costs get_budget_status get_user_spend get_session_spend"),
+    **_each(READ_CONTENT, "list_requests get_request search_requests get_session list_session_requests"),
+    **_each(READ_CONTENT, "list_scores list_session_feedback list_session_spans list_session_logs"),
+    **_each(ADMINISTER, "get_gateway_settings list_integrations"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The pages of one table in the admin."""
+
+    view: Right
+    add: Right = NOBODY
+    change: Right = NOBODY
+    delete: Right = NOBODY
+
+
+# Of each table its `app_model`.
+MODELS: Mapping[str, Rows] = {
+    "auth_user": Rows(OPERATE, OPERATE, OPERATE, OPERATE),
+    "auth_group": Rows(OPERATE, OPERATE, OPERATE, OPERATE),
+    "core_project": Rows(READ, OPERATE, ADMINISTER, OPERATE),
+    "core_apikey": Rows(ADMINISTER, ADMINISTER, ADMINISTER, ADMINISTER),
+    "integrations_providerintegration": Rows(ADMINISTER, ADMINISTER, ADMINISTER, ADMINISTER),
+    "integrations_modelprice": Rows(READ, ADMINISTER, ADMINISTER, ADMINISTER),
+    "integrations_priceperiod": Rows(READ),
+    "integrations_pricesynclog": Rows(READ),
+    "analytics_deletion": Rows(READ),
+    "analytics_score": Rows(READ),
+    "analytics_feedback": Rows(READ),
+    "analytics_requests": Rows(READ),
+    "prompts_promptconfig": Rows(READ, EDIT, EDIT, EDIT),
+    "prompts_promptversion": Rows(READ),
+    "prompts_promptactivation": Rows(READ),
+    "rollouts_rollout": Rows(READ, change=EDIT, delete=EDIT),
+    "gateway_budgetalert": Rows(READ),
+    "gateway_alertsecret": Rows(ADMINISTER, change=ADMINISTER),
+    "gateway_gatewaysettings": Rows(ADMINISTER, ADMINISTER, ADMINISTER, ADMINISTER),
+    "gateway_settingschange": Rows(ADMINISTER),
+    "gateway_playground": Rows(EDIT),
+    "agent_panel": Rows(READ_CONTENT),
+    "agent_conversation": Rows(READ_CONTENT, delete=READ_CONTENT),
+}
+
+PAGES: Mapping[str, Right] = {
+    **_each(OPEN, "login"),
+    **_each(SIGNED_IN, "index logout password_change password_change_done jsi18n app_list view_on_site autocomplete"),
+    **_each(OPERATE, "auth_user_password_change"),
+    **_each(ADMINISTER, "integrations_test integrations_sync_prices"),
+    **_each(READ, "analytics_requests_detail prompts_diff"),
+    **_each(EDIT, "prompts_undo prompts_activate"),
+    **_each(READ_CONTENT, "agent_panel_rendered"),
+    **{
+        f"{model}_{page}": right
+        for model, rows in MODELS.items()
+        for page, right in {
+            "changelist": rows.view,
+            "add": rows.add,
+            "history": rows.view,
+            "delete": rows.delete,
+            # Also what is not changed is looked at there; saving asks for `rows.change`.
+            "change": rows.view,
+        }.items()
+    },
+}

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from core.models import Project
+from core.rights.roles import Role
+from tests.factories.core import make_project, make_staff
+from tests.openapi.conftest import Populated, populated, stored_requests
+
+__all__ = ["Populated", "populated", "stored_requests"]
+
+PEOPLE = [*Role, "superuser", "nobody"]
+"""Every role in the populated project, with no role in the other one; and a member of staff without any."""
+
+
+@pytest.fixture
+def own(populated: Populated) -> Project:
+    """The project with one of everything, in which the people have their roles."""
+    return Project.objects.get(pk=populated.known["project_id"])
+
+
+@pytest.fixture
+def other(db: None) -> Project:
+    """A project in which only superusers have any right."""
+    return make_project("somebody else's")
+
+
+@pytest.fixture
+def offline(settings: Any) -> None:
+    """No catalog is fetched from its maker."""
+    settings.PRICING_CATALOGS = {"catalog_a": "http://127.0.0.1:9/a", "catalog_b": "http://127.0.0.1:9/b"}
+
+
+def person(who: str, project: Project) -> User:
+    if who == "superuser":
+        return User.objects.create_superuser("root")
+    return make_staff(None if who == "nobody" else Role(who), project)
+
+
+def signed_in(user: User) -> Client:
+    client = Client(raise_request_exception=False)
+    client.force_login(user)
+    return client

@@ -1,0 +1,180 @@
+"""Every operation of the OpenAPI document, by a session of the admin."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.test import Client
+
+from agent.admission import read_call
+from agent.tools.registry import ALL
+from core.authentication import ProjectAccess
+from core.errors import ApplicationError
+from core.models import Project
+from core.openapi.views import document
+from core.rights.asking import rights_in
+from core.rights.roles import PROJECT_RIGHTS, Right
+from core.rights.table import OPERATIONS, TOOLS
+from tests.rights.conftest import PEOPLE, Populated, person, signed_in
+
+# Channels answers these, and not Django: the chat is asked for below, and the gateway's take keys alone.
+_OF_CHANNELS = ("/api/agent/chat", "/api/gateway/")
+# No transaction brings back what these delete.
+_FOR_GOOD = {"deleteSession", "deleteRequest"}
+# Of the Model Context Protocol, which describes itself.
+_NOT_IN_THE_DOCUMENT = {"callAgentTools"}
+
+
+class Operation(NamedTuple):
+    id: str
+    method: str
+    path: str
+
+    @property
+    def right(self) -> Right:
+        return OPERATIONS[self.id]
+
+
+def operations() -> Iterator[Operation]:
+    for path, methods in document()["paths"].items():
+        for method, described in methods.items():
+            yield Operation(described["operationId"], method, path)
+
+
+def test_table__operations_of_the_document__all_have_a_line_and_no_other_has() -> None:
+    known = {operation.id for operation in operations()}
+
+    forgotten, stale = sorted(known - set(OPERATIONS)), sorted(set(OPERATIONS) - known - _NOT_IN_THE_DOCUMENT)
+    assert not forgotten, f"Say in OPERATIONS of core/rights/table.py what these ask for: {forgotten}"
+    assert not stale, f"These lines of OPERATIONS in core/rights/table.py are of nothing any more: {stale}"
+
+
+def test_table__tools_of_the_agent__all_have_a_line_and_no_other_has() -> None:
+    assert {tool.name for tool in ALL} == set(TOOLS), "TOOLS of core/rights/table.py names every tool of the agent."
+
+
+@pytest.mark.parametrize("who", PEOPLE)
+def test_operations__of_the_own_project__as_the_role_allows(
+    who: str, own: Project, populated: Populated, offline: None
+) -> None:
+    user = person(who, own)
+    rights, client = rights_in(user, own.pk), signed_in(user)
+
+    wrong = [problem for operation in _of_django() if (problem := _asked(client, operation, populated.known, rights))]
+
+    assert not wrong
+
+
+@pytest.mark.parametrize("who", PEOPLE)
+def test_operations__of_another_project__none_but_for_superusers(
+    who: str, own: Project, other: Project, populated: Populated, offline: None
+) -> None:
+    user = person(who, own)
+    client, known = signed_in(user), {**populated.known, "project_id": str(other.pk)}
+
+    wrong = [
+        problem
+        for operation in _of_django()
+        if (problem := _asked(client, operation, known, rights_in(user, other.pk)))
+    ]
+
+    assert not wrong
+    assert bool(rights_in(user, other.pk)) is (who == "superuser")
+
+
+@pytest.mark.parametrize("who", PEOPLE)
+def test_chat__session__as_the_role_allows(who: str, own: Project) -> None:
+    user = person(who, own)
+    client = signed_in(user)
+    refused = ""
+    try:
+        read_call(_chat(client, own), b"{}")
+    except ApplicationError as error:
+        refused = error.code
+    except Exception as error:
+        refused = type(error).__name__
+
+    allowed = OPERATIONS["chatWithAgent"] in rights_in(user, own.pk)
+    # Whoever may ask is told next what is missing in the request.
+    assert refused == ("ValidationError" if allowed else "permission_denied")
+
+
+def _of_django() -> list[Operation]:
+    return [operation for operation in operations() if not operation.path.startswith(_OF_CHANNELS)]
+
+
+def _asked(client: Client, operation: Operation, known: dict[str, Any], rights: frozenset[Right]) -> str:
+    """What is wrong with the answer; empty when nothing is."""
+    if operation.id in _FOR_GOOD:
+        known = {**known, "session_id": "gone", "request_id": uuid4()}
+    path = re.sub(r"{(\w+)}", lambda name: str(known[name[1]]), operation.path)
+    with transaction.atomic():
+        answer = client.generic(
+            operation.method.upper(),
+            path,
+            "" if operation.method == "get" else "{}",
+            content_type="application/json",
+            headers={"X-Project-Id": known["project_id"]},
+        )
+        transaction.set_rollback(True)
+    status = answer.status_code
+    at = f"{operation.id} ({operation.right}): {status}"
+    if operation.right is Right.KEY:
+        return "" if status == 401 else f"{at}, a session of the admin opened what is for keys"
+    if operation.right not in rights:
+        refused = status == 403 and answer.json()["error"]["code"] == "permission_denied"
+        return "" if refused else f"{at}, where the table denies"
+    return f"{at}, where the table allows" if status in (401, 403) or status >= 500 else ""
+
+
+def _chat(client: Client, project: Project) -> dict[str, Any]:
+    session = client.cookies["sessionid"].value
+    token = "a" * 32
+    headers = {
+        "host": "localhost",
+        "cookie": f"sessionid={session}; csrftoken={token}",
+        "x-csrftoken": token,
+        "x-project-id": str(project.pk),
+        "content-type": "application/json",
+    }
+    return {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/agent/chat",
+        "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }
+
+
+def test_role__taken_away_while_a_chat_goes_on__ends_its_rights(own: Project) -> None:
+    from core.authentication import rights_now
+
+    user = person("reader", own)
+    access = ProjectAccess(own.pk, rights_in(user, own.pk), f"user:{user.username}", user.pk)
+    assert Right.READ_CONTENT in rights_now(access)
+
+    user.memberships.all().delete()  # type: ignore[attr-defined]  # of core's model
+    assert rights_now(access) == frozenset()
+    User.objects.filter(pk=user.pk).delete()
+    assert rights_now(access) == frozenset()
+
+
+def test_key__that_manages__has_every_right_of_its_project_and_no_role(
+    own: Project, populated: Populated, offline: None
+) -> None:
+    client = Client(headers={"Authorization": populated.headers["Authorization"]}, raise_request_exception=False)
+    managed = [operation for operation in _of_django() if operation.right in PROJECT_RIGHTS]
+
+    wrong = [
+        problem
+        for operation in managed
+        if (problem := _asked(client, operation, populated.known, frozenset(PROJECT_RIGHTS)))
+    ]
+
+    assert not wrong
