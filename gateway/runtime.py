@@ -103,7 +103,12 @@ def _start() -> Runtime:
         health=HealthMonitor(settings.REDIS_URL),
         media=MediaFetcher(),
         tokens=AccessTokens(allow_private=settings.ALLOW_PRIVATE_UPSTREAMS),
-        spool=SpoolWriter(settings.SPOOL_DIR, segment_bytes=settings.SPOOL_SEGMENT_BYTES),
+        spool=SpoolWriter(
+            settings.SPOOL_DIR,
+            segment_bytes=settings.SPOOL_SEGMENT_BYTES,
+            reserve_bytes=settings.SPOOL_RESERVE_BYTES,
+            queue_bytes=settings.SPOOL_QUEUE_BYTES,
+        ),
         inflight=InflightTable(settings.SPOOL_DIR),
         limiter=Limiter(
             settings.REDIS_URL,

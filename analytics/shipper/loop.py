@@ -212,6 +212,9 @@ class Shipper:
 
     def _delete_leftovers(self) -> None:
         """Files that never got their name, because their process died between the two steps."""
+        for path in self._directory.glob(f"*{names.RESERVE}"):
+            if is_finished(path):
+                path.unlink(missing_ok=True)
         for path in self._directory.glob("*.new*"):
             if is_finished(path) and time.time() - path.stat().st_mtime > _LEFTOVER_SECONDS:
                 path.unlink(missing_ok=True)

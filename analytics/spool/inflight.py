@@ -7,6 +7,7 @@ death of the worker and records those requests as interrupted (`analytics.spool.
 from __future__ import annotations
 
 import fcntl
+import logging
 import mmap
 import os
 import struct
@@ -17,6 +18,8 @@ from typing import NamedTuple
 
 from analytics.spool import names
 
+logger = logging.getLogger("analytics.spool")
+
 # State, stream, retention in days, ts, api key id, request id, project id, model, user id, session id; longer texts are
 # cut. A table of an earlier version has a retention of 0.
 _SLOT = struct.Struct("<B?H4xqQ36s36s96s256s256s")
@@ -24,6 +27,8 @@ _MOST_DAYS = 2**16 - 1
 _SLOTS_AT_FIRST = 256
 _FREE = 0
 _IN_USE = 1
+# What `mmap` takes for memory without a file.
+_NO_FILE = -1
 
 
 class InflightRequest(NamedTuple):
@@ -42,7 +47,8 @@ class InflightRequest(NamedTuple):
 
 
 class InflightTable:
-    """Slots of one worker. Not for several threads: the event loop's own.
+    """Slots of one worker. Not for several threads: the event loop's own. Without room on the disk they are in memory
+    alone, and what is in flight when the worker dies goes unrecorded.
 
     Call `begin` when a request is admitted, and `end` right after its record was appended to the spool, with nothing
     awaited between: then a worker killed in between has the record in its newest segment, which is where it is sought.
@@ -51,12 +57,13 @@ class InflightTable:
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.path = names.new_path(directory, names.INFLIGHT)
-        hidden = self.path.with_suffix(".new-inflight")
-        self._fd = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        _reserve(self._fd, _SLOTS_AT_FIRST * _SLOT.size)
-        fcntl.flock(self._fd, fcntl.LOCK_EX)
-        hidden.rename(self.path)
         self._slots = _SLOTS_AT_FIRST
+        try:
+            self._fd = _make_file(self.path, self._slots * _SLOT.size)
+        except OSError as error:
+            # Serving counts more than what a second death in a row would leave unrecorded.
+            logger.warning("spool.no_inflight_table directory=%s reason=%s", directory, error.strerror)
+            self._fd = _NO_FILE
         self._map = mmap.mmap(self._fd, self._slots * _SLOT.size)
         self._free = list(range(self._slots - 1, -1, -1))
 
@@ -76,7 +83,7 @@ class InflightTable:
         user_id: str,
         retention_days: int = 0,
     ) -> int:
-        """Note an admitted request; the number returned goes to `end`. Raises OSError when the table cannot grow."""
+        """Note an admitted request; the number returned goes to `end`."""
         if not self._free:
             self._grow()
         slot = self._free.pop()
@@ -109,15 +116,47 @@ class InflightTable:
         if not len(self):
             self.path.unlink(missing_ok=True)
         self._map.close()
-        os.close(self._fd)
+        if self._fd != _NO_FILE:
+            os.close(self._fd)
 
     def _grow(self) -> None:
         size = 2 * self._slots * _SLOT.size
-        _reserve(self._fd, size)
-        self._map.close()
-        self._map = mmap.mmap(self._fd, size)
+        self._map = self._larger(size)
         self._free.extend(range(2 * self._slots - 1, self._slots - 1, -1))
         self._slots *= 2
+
+    def _larger(self, size: int) -> mmap.mmap:
+        """The same content in a map of `size` bytes; in memory alone from now on when the disk has no room."""
+        if self._fd != _NO_FILE:
+            try:
+                _reserve(self._fd, size)
+            except OSError as error:
+                logger.warning("spool.no_inflight_table directory=%s reason=%s", self.path.parent, error.strerror)
+                self.path.unlink(missing_ok=True)
+                os.close(self._fd)
+                self._fd = _NO_FILE
+            else:
+                self._map.close()
+                return mmap.mmap(self._fd, size)
+        larger = mmap.mmap(_NO_FILE, size)
+        larger[: len(self._map)] = self._map[:]
+        self._map.close()
+        return larger
+
+
+def _make_file(path: Path, size: int) -> int:
+    """Raises OSError when there is no room for it; then nothing is left of it."""
+    hidden = path.with_suffix(".new-inflight")
+    fd = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        _reserve(fd, size)
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        hidden.rename(path)
+    except OSError:
+        os.close(fd)
+        hidden.unlink(missing_ok=True)
+        raise
+    return fd
 
 
 def _reserve(fd: int, size: int) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 SEGMENT = ".seg"
 INFLIGHT = ".inflight"
+RESERVE = ".reserve"
 RECOVERED = "-recovered"
 
 _tokens: dict[int, str] = {}

@@ -2,25 +2,36 @@
 
 What `append` has returned for is in the kernel's page cache and outlives the process, however it ends. Power loss may
 take the last seconds: an fsync per record would cost more than the request.
+
+On a disk that takes no more, records go into room that was set aside (`reserve`), then wait in memory, and are counted
+as lost (`counters`) when that is full as well. What waits is written in order once the disk takes it again.
 """
 
 from __future__ import annotations
 
-import fcntl
+import errno
 import logging
-import os
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from analytics.contracts import SpoolEntry
 from analytics.spool import frames, names
+from analytics.spool.counters import LossCounters
+from analytics.spool.queue import EntryQueue, without_content
+from analytics.spool.reserve import Reserve
+from analytics.spool.segment import Segment
 
 logger = logging.getLogger("analytics.spool")
 
 DEFAULT_SEGMENT_BYTES = 64 * 1024 * 1024
 DEFAULT_QUOTA_BYTES = 4 * 1024 * 1024 * 1024
-_QUOTA_CHECK_SECONDS = 5.0
+DEFAULT_RESERVE_BYTES = 16 * 1024 * 1024
+DEFAULT_QUEUE_BYTES = 32 * 1024 * 1024
+_HOUSEKEEPING_SECONDS = 5.0
+_RETRY_SECONDS = 0.25
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class SpoolWriter:
@@ -28,7 +39,8 @@ class SpoolWriter:
 
     The segment is locked (`flock`) while it may grow: a segment that can be locked by somebody else is complete.
     When the segments of the directory exceed `quota_bytes`, records are written without content until they do not.
-    `lost` counts records that could not be written to disk at all, `without_content` those stripped by the quota.
+    `reserve_bytes` of the disk are set aside, `queue_bytes` of memory are used at most (0 for neither).
+    `lost` counts records of this writer that were written nowhere, `without_content` those stripped of their texts.
     """
 
     def __init__(
@@ -37,6 +49,8 @@ class SpoolWriter:
         *,
         segment_bytes: int = DEFAULT_SEGMENT_BYTES,
         quota_bytes: int = DEFAULT_QUOTA_BYTES,
+        reserve_bytes: int = DEFAULT_RESERVE_BYTES,
+        queue_bytes: int = DEFAULT_QUEUE_BYTES,
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.lost = 0
@@ -44,78 +58,181 @@ class SpoolWriter:
         self._directory = directory
         self._segment_bytes = segment_bytes
         self._quota_bytes = quota_bytes
+        self._reserve_bytes = reserve_bytes
         self._lock = threading.Lock()
-        self._fd = -1
-        self._size = 0
-        self._seed = 0
+        self._segment: Segment | None = None
+        self._reserve: Reserve | None = None
+        self._queue = EntryQueue(queue_bytes)
+        # From the first write that fails until the disk takes records, and sets room aside, as before.
         self._failing = False
+        self._losing = False
         self._over_quota = False
-        self._next_quota_check = 0.0
+        self._next_housekeeping = 0.0
+        self._drainer: threading.Thread | None = None
+        self._stop = threading.Event()
+        # Both are made while there is room.
+        self._counters: LossCounters | None = LossCounters(directory)
+        self._make_reserve()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a record that came now would be kept, on disk or in memory."""
+        return self._queue.has_room
 
     def append(self, entry: SpoolEntry) -> None:
         """Write one record. Never raises for a disk that fails: the answer to the client must not depend on it."""
         with self._lock:
-            if time.monotonic() >= self._next_quota_check:
-                self._check_quota()
+            if time.monotonic() >= self._next_housekeeping:
+                self._keep_house()
             if self._over_quota and (entry.request or entry.response):
-                entry = SpoolEntry(entry.record)
-                self.without_content += 1
-            # A full disk or a bad block may concern this segment only, so the second try goes to a fresh one.
-            if self._write(entry) or self._write(entry):
-                if self._failing:
-                    self._failing = False
-                    logger.warning("spool.write_recovered directory=%s lost=%d", self._directory, self.lost)
-                return
-            self.lost += 1
-            if not self._failing:
-                self._failing = True
-                logger.error("spool.record_lost directory=%s request_id=%s", self._directory, entry.record.request_id)
+                entry = self._strip(entry)
+            # In order: what waits is written first.
+            if self._queue or not self._write(entry):
+                self._put_by(entry)
 
     def close(self) -> None:
         """Let go of the segment; the shipper may finish and delete it. `append` afterwards opens a new one."""
         with self._lock:
+            self._stop.set()
+            self._stop, self._drainer = threading.Event(), None
+            while self._write_first():
+                pass
+            self._lose(len(self._queue))
+            self._queue.clear()
             self._close_segment()
+            if self._reserve is not None:
+                self._reserve.close()
+                self._reserve = None
+            if self._counters is not None:
+                self._counters.set_queued(0)
+                self._counters.close()
+                self._counters = None
+            self._next_housekeeping = 0.0
 
     def _write(self, entry: SpoolEntry) -> bool:
         try:
-            if self._fd < 0 or self._size >= self._segment_bytes:
-                self._open_segment()
-            buffers = frames.pack(entry, self._seed)
-            size = sum(map(len, buffers))
-            if os.writev(self._fd, buffers) == size:
-                self._size += size
-                return True
-            # Half a frame in the middle of a segment would hide what follows it.
-            os.ftruncate(self._fd, self._size)
-            reason = "short write"
+            segment = self._segment
+            # What is left of a reserve would be given back with the segment that it has become.
+            if segment is None or (segment.size >= self._segment_bytes and not self._failing):
+                segment = self._use(Segment.open(self._directory))
+            segment.append(frames.pack(entry, segment.seed))
         except OSError as error:
-            reason = error.strerror or type(error).__name__
-        if not self._failing:
-            logger.warning("spool.write_failed directory=%s reason=%s", self._directory, reason)
-        self._close_segment()
-        return False
+            if not self._failing:
+                self._failing = True
+                reason = error.strerror or type(error).__name__
+                logger.warning("spool.write_failed directory=%s reason=%s", self._directory, reason)
+            return self._write_elsewhere(entry, error)
+        return True
 
-    def _open_segment(self) -> None:
-        self._close_segment()
-        path = names.new_path(self._directory, names.SEGMENT)
-        # Locked before it has its name: the shipper must never see a segment of a living writer unlocked.
-        hidden = path.with_suffix(".new")
-        fd = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    def _write_elsewhere(self, entry: SpoolEntry, failure: OSError) -> bool:
+        """Into the reserve on a full disk; into a fresh segment when something may be wrong with this one alone."""
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
-            hidden.rename(path)
+            if failure.errno in _NO_ROOM:
+                reserve, self._reserve = self._reserve, None
+                if reserve is None:
+                    return False
+                segment = self._use(reserve.to_segment())
+            elif self._segment is None or self._segment.size:
+                segment = self._use(Segment.open(self._directory))
+            else:
+                return False
+            segment.append(frames.pack(entry, segment.seed))
         except OSError:
-            os.close(fd)
-            raise
-        self._fd, self._size, self._seed = fd, 0, frames.segment_seed(path)
+            return False
+        return True
+
+    def _use(self, segment: Segment) -> Segment:
+        self._close_segment()
+        self._segment = segment
+        return segment
 
     def _close_segment(self) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        segment, self._segment = self._segment, None
+        if segment is not None:
+            with suppress(OSError):
+                segment.close()
 
-    def _check_quota(self) -> None:
-        self._next_quota_check = time.monotonic() + _QUOTA_CHECK_SECONDS
+    def _put_by(self, entry: SpoolEntry) -> None:
+        if not self._queue.fits(entry) and (entry.request or entry.response):
+            entry = self._strip(entry)
+        if not self._queue.fits(entry):
+            self._lose(1, entry.record.request_id)
+            return
+        self._queue.put(entry)
+        self._count().set_queued(len(self._queue))
+        if self._drainer is None:
+            drainer = threading.Thread(target=self._drain, args=(self._stop,), name="spool.drain", daemon=True)
+            with suppress(RuntimeError):  # no more threads: the next record tries again
+                drainer.start()
+                self._drainer = drainer
+
+    def _strip(self, entry: SpoolEntry) -> SpoolEntry:
+        self.without_content += 1
+        self._count().add_without_content()
+        return without_content(entry)
+
+    def _lose(self, records: int, request_id: str = "") -> None:
+        if not records:
+            return
+        self.lost += records
+        self._count().add_lost(records)
+        if not self._losing:
+            self._losing = True
+            logger.error(
+                "spool.record_lost directory=%s records=%d request_id=%s", self._directory, records, request_id
+            )
+
+    def _count(self) -> LossCounters:
+        if self._counters is None:
+            self._counters = LossCounters(self._directory)
+        return self._counters
+
+    def _drain(self, stop: threading.Event) -> None:
+        """Runs in a thread for as long as records wait: no record has to come for them to be written."""
+        while not stop.wait(_RETRY_SECONDS):
+            # The lock is free between two records: requests are not held up by a long queue.
+            while self._write_first_locked(stop):
+                pass
+            with self._lock:
+                if stop.is_set():
+                    return
+                if not self._queue:
+                    self._drainer = None
+                    self._make_reserve()
+                    self._note_recovery()
+                    return
+
+    def _write_first_locked(self, stop: threading.Event) -> bool:
+        with self._lock:
+            return not stop.is_set() and self._write_first()
+
+    def _write_first(self) -> bool:
+        """Whether the record that has waited longest is on disk now; False as well when none waits."""
+        if not self._queue or not self._write(self._queue.first):
+            return False
+        self._queue.drop_first()
+        self._count().set_queued(len(self._queue))
+        return True
+
+    def _make_reserve(self) -> None:
+        if self._reserve is None and self._reserve_bytes:
+            try:
+                self._reserve = Reserve(self._directory, self._reserve_bytes)
+            except OSError as error:
+                if not self._failing:
+                    logger.info("spool.no_reserve directory=%s reason=%s", self._directory, error.strerror)
+
+    def _note_recovery(self) -> None:
+        if self._failing:
+            self._failing = self._losing = False
+            self._count().keep()
+            logger.warning("spool.write_recovered directory=%s lost=%d", self._directory, self.lost)
+
+    def _keep_house(self) -> None:
+        self._next_housekeeping = time.monotonic() + _HOUSEKEEPING_SECONDS
+        self._make_reserve()
+        if not self._queue and self._reserve is not None:
+            self._note_recovery()
         over = spool_bytes(self._directory) > self._quota_bytes
         if over != self._over_quota:
             self._over_quota = over

@@ -16,6 +16,9 @@ PUBLIC_URL = env.url("PUBLIC_URL", schemes=("http", "https"))
 
 SPOOL_DIR = env.path("SPOOL_DIR", VAR_DIR / "spool")
 SPOOL_SEGMENT_BYTES = env.integer("SPOOL_SEGMENT_BYTES", 64 * 1024 * 1024, minimum=64 * 1024)
+# For records while the disk is full, of each process: room on the disk that is set aside, then memory.
+SPOOL_RESERVE_BYTES = env.integer("SPOOL_RESERVE_BYTES", 16 * 1024 * 1024, minimum=0)
+SPOOL_QUEUE_BYTES = env.integer("SPOOL_QUEUE_BYTES", 32 * 1024 * 1024, minimum=0)
 
 # Providers on private addresses are refused unless the operator says so: a base_url is a way into the internal network.
 ALLOW_PRIVATE_UPSTREAMS = env.boolean("ALLOW_PRIVATE_UPSTREAMS", False)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import errno
 import os
 import random
 import signal
@@ -95,28 +94,8 @@ def test_append__disk_full_in_the_middle_of_a_frame__retried_whole(
     assert writer.lost == 0
 
 
-def test_append__disk_stays_full__counted_logged_once_and_recovers(
-    spool: Path, writer: SpoolWriter, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def full(fd: int, buffers: Sequence[bytes]) -> int:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "writev", full)
-        for _ in range(5):
-            writer.append(make_entry(b"secret text"))
-    writer.append(make_entry())
-
-    assert writer.lost == 5
-    assert len(read(spool)) == 1
-    events = [record.getMessage().split()[0] for record in caplog.records]
-    assert events.count("spool.record_lost") == 1
-    assert events.count("spool.write_recovered") == 1
-    assert "secret" not in caplog.text
-
-
 def test_append__over_quota__drops_content_before_rows(spool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer_module, "_QUOTA_CHECK_SECONDS", 0.0)
+    monkeypatch.setattr(writer_module, "_HOUSEKEEPING_SECONDS", 0.0)
     writer = SpoolWriter(spool, quota_bytes=2000)
     for _ in range(10):
         writer.append(make_entry(b"x" * 900, b"y" * 100))
