@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: serve test demo bench bench-analytics lint types imports migrations openapi check lock clean
+.PHONY: serve test demo bench bench-analytics fuzz lint types imports migrations openapi check lock clean
 
 serve: $(READY)
 	$(BIN)/python manage.py serve
@@ -20,6 +20,10 @@ bench: $(READY)
 
 bench-analytics: $(READY)
 	$(BIN)/python -m benchmarks.analytics $(ARGS)
+
+# Hours of it: make fuzz ARGS="--seconds 14400".
+fuzz: $(READY)
+	$(BIN)/python -m tests.fuzzing $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -1,0 +1,79 @@
+"""Every seed of the corpus is answered well, and so is what becomes of it.
+
+Where it decides what lands, the cases are those of the last time, a minute's worth in all; `python -m tests.fuzzing`
+draws others, for as long as it is told.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.fuzzing.campaign import ENTRANCES, Outcome, entrance_of, fuzzed_gateway, run
+from tests.fuzzing.exchange import Sent
+from tests.gateway.service import GatewayService
+
+CASES = {"gateway": 300, "management": 300, "otlp": 300, "mcp": 300, "provider": 300}
+SEED = 14
+# Case numbers of a run that only its time bounds.
+UNBOUNDED = 1 << 40
+
+chosen = [name for name in ENTRANCES if os.environ.get("FUZZ_ENTRANCE", "") in ("", name)]
+
+
+@pytest.fixture(scope="module")
+def service(clickhouse_engine: None) -> Iterator[GatewayService]:
+    with fuzzed_gateway() as running:
+        yield running
+
+
+@pytest.mark.parametrize("name", chosen)
+def test_corpus__as_it_is__answered_as_documented(service: GatewayService, name: str) -> None:
+    with entrance_of(name, service) as entrance:
+        for seed in entrance.seeds:
+            entrance.send(entrance.unchanged(seed))
+
+
+@pytest.mark.parametrize("name", chosen)
+def test_entrance__changed_seeds__no_failure_and_no_leak(
+    service: GatewayService, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with entrance_of(name, service) as entrance:
+        if case := os.environ.get("FUZZ_CASE"):
+            outcome = run(entrance, seed=_seed(), cases=1, first=int(case))
+        elif seconds := os.environ.get("FUZZ_SECONDS"):
+            outcome = run(entrance, seed=_seed(), cases=UNBOUNDED, seconds=float(seconds) / len(chosen))
+        else:
+            outcome = run(entrance, seed=_seed(), cases=CASES[name])
+        with capsys.disabled():
+            _tell(outcome)
+        assert not outcome.found, _listed(outcome)
+        _assert_both_kinds_of_answers(outcome)
+
+
+def _seed() -> int:
+    return int(os.environ.get("FUZZ_SEED") or SEED)
+
+
+def _assert_both_kinds_of_answers(outcome: Outcome) -> None:
+    """A campaign that is only ever refused, or never, tests half of what it says."""
+    if outcome.cases < 100:
+        return
+    accepted = sum(count for status, count in outcome.statuses.items() if 200 <= status < 300)
+    refused = sum(count for status, count in outcome.statuses.items() if status >= 400)
+    assert min(accepted, refused) >= outcome.cases // 50, outcome.statuses
+
+
+def _tell(outcome: Outcome) -> None:
+    sys.stdout.write(f"{outcome.entrance}: {outcome.cases} cases, statuses {outcome.statuses}\n")
+
+
+def _listed(outcome: Outcome) -> str:
+    return "\n\n".join(f"{found.problem}\n  {found.replay}\n  {_shown(found.sent)}" for found in outcome.found)
+
+
+def _shown(sent: Sent) -> str:
+    return f"{sent.method} {sent.path} {(sent.body if sent.raw is None else sent.raw)!r:.600}"
