@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: serve test demo bench bench-analytics fuzz lint types imports migrations openapi check lock clean
+.PHONY: serve test demo bench bench-analytics soak fuzz lint types imports migrations openapi check lock clean
 
 serve: $(READY)
 	$(BIN)/python manage.py serve
@@ -20,6 +20,10 @@ bench: $(READY)
 
 bench-analytics: $(READY)
 	$(BIN)/python -m benchmarks.analytics $(ARGS)
+
+# An hour of it: make soak ARGS="--seconds 3600".
+soak: $(READY)
+	$(BIN)/python -m benchmarks.soak $(ARGS)
 
 # Hours of it: make fuzz ARGS="--seconds 14400".
 fuzz: $(READY)

@@ -1,0 +1,65 @@
+"""What the soak calls out of bounds, and a short one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import soak
+from benchmarks.soak import Sample, Sent, Watched, problems
+from tests.live.service import ROOT, minimal_environment
+
+MB = 2**20
+
+
+def watched(*megabytes: int, files: tuple[int, ...] = (), pids: tuple[int, ...] = (), spool: int = 0) -> Watched:
+    """One role, sampled 16 times for each of the figures."""
+    samples = [
+        Sample((pids or (1,) * len(megabytes))[at], size * MB, (files or (40,) * len(megabytes))[at])
+        for at, size in enumerate(megabytes)
+        for _ in range(16)
+    ]
+    return Watched({"web-1": samples}, [spool])
+
+
+def test_problems__steady_after_the_warm_up__none() -> None:
+    assert problems(watched(100, 200, 201, 205), Sent(answered=9, abandoned=1), 10) == []
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        (watched(200, 200, 230, 260), "web-1 grew from 200 to 260 MB"),
+        (watched(200, 200, 200, 200, files=(40, 40, 60, 90)), "web-1 has 90 files open, 40 at the beginning"),
+        (watched(200, 200, pids=(1, 2)), "web-1 was replaced"),
+        (watched(200, 200, spool=soak.MAX_SPOOL_BYTES + 1), "the spool holds"),
+    ],
+)
+def test_problems__something_grew_or_was_replaced__told(found: Watched, told: str) -> None:
+    (problem,) = problems(found, Sent(answered=9, abandoned=1), 10)
+
+    assert problem.startswith(told)
+
+
+@pytest.mark.parametrize("recorded", [9, 11])
+def test_problems__log_holds_other_than_was_sent__told(recorded: int) -> None:
+    assert problems(watched(200), Sent(answered=9, abandoned=1), recorded) == [
+        f"9 answered and 1 abandoned, {recorded} recorded"
+    ]
+
+
+def test_soak__of_a_few_seconds__tells_of_every_process_and_loses_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "benchmarks.soak", "--seconds", "4", "--rate", "20"]
+    # Without the addresses of the suite's own services: the soak starts a service with services of its own.
+    environment = minimal_environment(tmp_path / "unused")
+
+    told = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False).stdout
+
+    assert " 0 failed" in told
+    assert "recorded\nspool" in told
+    assert "abandoned, " not in told.partition("out of bounds")[2], told
+    roles = {line.split(" ")[1] for line in told.splitlines() if line.startswith("| ")}
+    assert {"web-1", "web-2", "shipper", "engine", "redis"} <= roles
