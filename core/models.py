@@ -75,3 +75,34 @@ class Membership(models.Model):
     @override
     def __str__(self) -> str:
         return f"{self.user}, {self.get_role_display()} of {self.project}"
+
+
+class EncryptionCanary(models.Model):
+    """One row, encrypted under the keys of the installation: a process that cannot read it has other keys."""
+
+    token = models.TextField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    # What `manage.py rotate_encryption_keys` re-encrypts (core.rotation).
+    encrypted_fields = ("token",)
+
+    class Meta:
+        default_permissions = ()
+
+    @override
+    def __str__(self) -> str:
+        return "canary"
+
+
+class FirstKey(models.Model):
+    """The key of the first start. Until it was printed nobody knows it, and the next start makes another."""
+
+    api_key = models.OneToOneField(ApiKey, on_delete=models.CASCADE)
+    shown_at = models.DateTimeField(null=True)
+
+    class Meta:
+        default_permissions = ()
+
+    @override
+    def __str__(self) -> str:
+        return str(self.api_key)

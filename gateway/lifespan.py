@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from asgiref.sync import sync_to_async
+
+from core.canary import wrong_keys_by_own_connection
 from gateway.consumers import Scope
 from gateway.pipeline.parse import Receive
 from gateway.reply import Send
@@ -12,6 +15,9 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
+            if problem := await sync_to_async(wrong_keys_by_own_connection, thread_sensitive=False)():
+                await send({"type": "lifespan.startup.failed", "message": problem})
+                return
             await current_runtime().limiter.tried()
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":

@@ -7,8 +7,10 @@ the first test asks for the fixture `clickhouse`.
 from __future__ import annotations
 
 import atexit
+import base64
 import io
 import os
+import secrets
 import shutil
 import signal
 import tempfile
@@ -101,6 +103,9 @@ def _set_environment(folder: Path) -> None:
         if name in foreign or name.endswith("_API_KEY"):
             del os.environ[name]
     os.environ.update({"VAR_DIR": str(folder / "var"), "SANDBOX": "0", "ALLOW_PRIVATE_UPSTREAMS": "1"})
+    # Beside a database server they are never made up.
+    os.environ["SECRET_KEY"] = secrets.token_urlsafe(48)
+    os.environ["ENCRYPTION_KEYS"] = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
     (folder / "var").mkdir()
 
 

@@ -3,6 +3,7 @@
 A migration is `migrations/<number>_<what>.sql`: comments that say why and how to reverse it, then statements, each
 ended by a `;` at the end of a line. Running them again changes nothing: a lost ledger costs a second run, no more. One
 that would copy a table again says in a comment, `Skipped when: SELECT …`, how it knows that there is nothing to do.
+One process at a time migrates a store (`lease`); the others wait, and then find nothing left to apply.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from clickhouse_driver import Client
 
 from analytics.clickhouse import client, text_index
 from analytics.clickhouse.address import resolve_url
+from analytics.clickhouse.lease import MARK, Lease, LeaseLostError, migration_lease, wait_until_none_runs
 from analytics.errors import AnalyticsQueryError
 
 logger = logging.getLogger("analytics.migrations")
@@ -26,6 +28,8 @@ logger = logging.getLogger("analytics.migrations")
 DIRECTORY = Path(__file__).parent / "migrations"
 
 _UNKNOWN_DATABASE = 81
+_UNKNOWN_TABLE = 60
+_TAKEN_AWAY = re.compile(r"RENAME TABLE IF EXISTS (\w+) TO \w+_closed")
 _LEDGER = """
 CREATE TABLE IF NOT EXISTS schema_migrations (
     number UInt32, name String, applied_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC')
@@ -66,26 +70,61 @@ def load_migrations(directory: Path = DIRECTORY) -> list[Migration]:
 
 
 def migrate() -> list[str]:
-    """Apply what the ledger does not list; returns the names applied.
+    """Apply what the ledger does not list; returns the names that this process applied.
 
     Raises AnalyticsUnavailableError when the store does not answer.
     """
     _create_ledger()
+    applied: list[str] = []
+    while _missing():
+        with migration_lease() as lease:
+            try:
+                _apply_missing(lease, applied)
+            except LeaseLostError:
+                logger.warning("lease.lost number=%d", lease.number)
+    return applied
+
+
+def missing_migrations() -> list[str]:
+    """Names of what is to be applied, in order. Writes nothing. Raises AnalyticsUnavailableError."""
+    try:
+        return [migration.name for migration in _missing()]
+    except AnalyticsQueryError as error:
+        if error.server_code not in (_UNKNOWN_DATABASE, _UNKNOWN_TABLE):
+            raise
+        return [migration.name for migration in load_migrations()]
+
+
+def _missing() -> list[Migration]:
     done = {number for (number,) in client.execute("SELECT number FROM schema_migrations")}
+    return [migration for migration in load_migrations() if migration.number not in done]
+
+
+def _apply_missing(lease: Lease, applied: list[str]) -> None:
     values = text_index.migration_values(_has_text_indexes())
-    applied = []
-    for migration in load_migrations():
-        if migration.number in done:
-            continue
-        statements = () if migration.is_done() else migration.statements(**values)
-        for statement in statements:
-            client.execute(statement, settings=_NO_LIMIT)
+    # Read again: whoever had the lease before has applied some.
+    for migration in _missing():
+        for statement in () if migration.is_done() else migration.statements(**values):
+            lease.check()
+            client.execute(MARK + statement, settings=_NO_LIMIT)
+            _wait_for_inserts(statement)
+        lease.check()
         client.insert(
             "schema_migrations", ("number", "name"), [(migration.number, migration.name)], token=migration.name
         )
         logger.info("migration.applied name=%s", migration.name)
         applied.append(migration.name)
-    return applied
+
+
+def _wait_for_inserts(statement: str) -> None:
+    """Until what was under way into a table that has just been taken away is stored.
+
+    Shippers of other hosts go on while a store is migrated. An insert that began before the table went away ends after
+    it, in some tables before the migration reads or empties them and in others afterwards.
+    """
+    taken = _TAKEN_AWAY.fullmatch(statement)
+    if taken is not None:
+        wait_until_none_runs(f"INSERT INTO {taken[1]} ")
 
 
 def _create_ledger() -> None:

@@ -12,3 +12,5 @@ CLICKHOUSE_QUERY_BYTES = env.integer("CLICKHOUSE_QUERY_BYTES", 1_000_000_000, mi
 CLICKHOUSE_ENGINE_BYTES = env.integer("CLICKHOUSE_ENGINE_BYTES", 1_500_000_000, minimum=200_000_000)
 
 SESSION_LISTING_DELAY_MINUTES = env.integer("SESSION_LISTING_DELAY_MINUTES", 0, minimum=0, maximum=1440)
+# So long a migrator may say nothing before another takes its place.
+MIGRATION_LEASE_SECONDS = env.number("MIGRATION_LEASE_SECONDS", 40.0, minimum=1.0, maximum=600.0)

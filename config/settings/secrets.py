@@ -1,4 +1,7 @@
-"""Secrets from the environment, else made once and kept in VAR_DIR, readable by their owner only."""
+"""Secrets from the environment, else made once and kept in VAR_DIR, readable by their owner only.
+
+None is made beside a database server: what its hosts share they have to be told.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,26 @@ from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 
 from config import env
+from config.settings.database import DATABASES
 from config.settings.paths import VAR_DIR
+
+_HAS_SERVER = DATABASES["default"]["ENGINE"].endswith(".postgresql")
 
 
 def _kept(name: str, made: str) -> str:
-    """The content of VAR_DIR/secrets/`name`, which is `made` when the file is new. Safe when two processes start."""
+    """The content of VAR_DIR/secrets/`name`, which is `made` when the file is new. Safe when two processes start.
+
+    Raises ImproperlyConfigured instead of making one beside a database server.
+    """
     folder = VAR_DIR / "secrets"
+    if _HAS_SERVER and not (folder / name).exists():
+        raise ImproperlyConfigured(
+            f"Environment variable {name.upper()}: must be set beside a DATABASE_URL of a server, and SECRET_KEY and"
+            " ENCRYPTION_KEYS be the same on all hosts and workers. To make them:"
+            " python -c 'import secrets; print(secrets.token_urlsafe(48))' for SECRET_KEY, and"
+            ' python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())" for'
+            " ENCRYPTION_KEYS."
+        )
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = folder / name
     draft = folder / f".{name}.{os.getpid()}"

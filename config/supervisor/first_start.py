@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from core.models import Project
-from core.services import bootstrap_project
-
-_PROJECT_NAME = "default"
+from core.services import BootstrappedProject
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +15,7 @@ class Welcome:
     curl: str
 
 
-def welcome(base_url: str, *, sandbox: bool) -> Welcome | None:
-    """Creates the first project, or returns None when there is one. Nothing can show the key again."""
-    if Project.objects.exists():
-        return None
-    made = bootstrap_project(name=_PROJECT_NAME)
+def welcome(made: BootstrappedProject, base_url: str, *, sandbox: bool) -> Welcome:
     model = "sandbox/echo" if sandbox else "gpt-4o-mini"
     return Welcome(str(made.project_id), made.api_key, _curl(base_url, made.api_key, model))
 

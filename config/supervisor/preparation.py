@@ -1,28 +1,46 @@
-"""What has to be true before a process serves: tables, prices, a first project. Blocking; run in a thread."""
+"""What has to be true before a process serves: tables, keys, a first project, prices. Blocking; run in a thread."""
 
 from __future__ import annotations
 
-import io
+from collections.abc import Callable
 
 from django.conf import settings
-from django.core.management import call_command
+from django.core.management.base import CommandError
 from django.db import connections
 
+from config.supervisor import schema
 from config.supervisor.first_start import Welcome, welcome
+from core.canary import WrongKeysError, ensure_canary
+from core.first_key import show_first_key
+from core.locks import installation_lock
+from core.services import BootstrappedProject
 from integrations.services import load_shipped_prices
 
+Show = Callable[[Welcome], bool]
 
-def prepare_database(base_url: str) -> Welcome | None:
-    """SQL migrations, shipped prices, and on the first start the first project."""
+
+def prepare_database(base_url: str, show: Show, *, migrate: bool) -> None:
+    """SQL tables, the check of the encryption keys, on the first start the first project, shipped prices.
+
+    Of many hosts one at a time, so that one of them shows the key. It is shown before anything that takes long.
+    Raises CommandError.
+    """
     try:
-        call_command("migrate", interactive=False, verbosity=0)
-        load_shipped_prices()
-        return welcome(base_url, sandbox=settings.SANDBOX)
+        (schema.migrate_database if migrate else schema.check_database)()
+        with installation_lock("start"):
+            ensure_canary()
+            show_first_key(lambda made: show(_welcome(made, base_url)))
+            load_shipped_prices()
+    except WrongKeysError as error:
+        raise CommandError(str(error)) from error
     finally:
         connections.close_all()
 
 
-def prepare_analytics() -> None:
-    """ClickHouse migrations."""
-    # What it applied is no news on the standard output of `serve`, whose lines are meant to be read.
-    call_command("migrate_analytics", stdout=io.StringIO())
+def prepare_analytics(*, migrate: bool) -> None:
+    """ClickHouse tables. Raises CommandError."""
+    (schema.migrate_analytics if migrate else schema.check_analytics)()
+
+
+def _welcome(made: BootstrappedProject, base_url: str) -> Welcome:
+    return welcome(made, base_url, sandbox=settings.SANDBOX)

@@ -7,6 +7,7 @@ import logging
 import signal
 import socket
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ from django.conf import settings
 
 from config.supervisor import preparation, run_files, web
 from config.supervisor.background import CeleryWorker, Shipper
+from config.supervisor.background_thread import in_background
 from config.supervisor.children import Child, Service, StartError
-from config.supervisor.first_start import Welcome
 from config.supervisor.ports import PortService
 from config.supervisor.redis import RedisServer
 
@@ -25,14 +26,24 @@ _START_SECONDS = 120.0
 
 
 class Supervisor:
-    """`announce(base_url, welcome)` is called once the gateway serves. `without` names parts that run elsewhere."""
+    """`announce(base_url)` is called once the gateway serves, and `show` with the key of a first start long before, in
+    a thread. `without` names parts that run elsewhere; `migrate` says whether to change tables or only to check them.
+    """
 
     def __init__(
-        self, listening: socket.socket, announce: Callable[[str, Welcome | None], None], *, without: frozenset[str]
+        self,
+        listening: socket.socket,
+        announce: Callable[[str], None],
+        show: preparation.Show,
+        *,
+        without: frozenset[str],
+        migrate: bool,
     ) -> None:
         self._listening = listening
         self._announce = announce
+        self._show = show
         self._without = without
+        self._migrate = migrate
         self._base_url = web.base_url(listening)
         self._run_dir: Path = settings.RUN_DIR
         self._stop = asyncio.Event()
@@ -61,15 +72,13 @@ class Supervisor:
     async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> None:
         starting = asyncio.create_task(work)
         stopping = asyncio.create_task(self._stop.wait())
-        await asyncio.wait({starting, stopping}, timeout=_START_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
         if starting.done():
             starting.result()
             return
         starting.cancel()
         await asyncio.wait({starting})
-        if not self._stop.is_set():
-            raise StartError(f"not ready within {_START_SECONDS:.0f} seconds")
 
     async def _start(self) -> None:
         if settings.REDIS_IS_EMBEDDED:
@@ -78,27 +87,26 @@ class Supervisor:
             self._launch(self._engine(), self._stores)
         sandboxes = [self._launch(self._sandbox(), self._stores)] if settings.SANDBOX else []
         engines = [child for child in self._stores if child not in sandboxes]
-        welcome, _ = await asyncio.gather(
-            self._start_web(before=[*self._redis, *sandboxes]), self._start_shipper(before=engines)
-        )
+        await asyncio.gather(self._start_web(sandboxes), self._start_shipper(before=engines))
         run_files.write(self._run_dir / "gateway.url", self._base_url)
-        self._announce(self._base_url, welcome)
+        self._announce(self._base_url)
         # Nobody waits for this one, so it does not compete with the start for the processor.
         if "celery" not in self._without:
             self._launch(CeleryWorker(var_dir=settings.VAR_DIR), self._celery)
 
-    async def _start_web(self, *, before: list[Child]) -> Welcome | None:
-        await _all_started(before)
-        welcome = await asyncio.to_thread(preparation.prepare_database, self._base_url)
+    async def _start_web(self, sandboxes: list[Child]) -> None:
+        await _all_started(self._redis)
+        # However long others migrate before this one may.
+        await in_background(partial(preparation.prepare_database, self._base_url, self._show, migrate=self._migrate))
+        await _all_started(sandboxes)
         for number in range(1, settings.WEB_WORKERS + 1):
             worker = web.WebWorker(number, self._listening, drain_seconds=settings.DRAIN_SECONDS)
             self._launch(worker, self._web)
         await _all_started(self._web)
-        return welcome
 
     async def _start_shipper(self, *, before: list[Child]) -> None:
         await _all_started(before)
-        await asyncio.to_thread(preparation.prepare_analytics)
+        await in_background(partial(preparation.prepare_analytics, migrate=self._migrate))
         if "shipper" not in self._without:
             self._launch(Shipper(spool_dir=settings.SPOOL_DIR), self._shipper)
         await _all_started(self._shipper)
@@ -144,4 +152,9 @@ class Supervisor:
 
 
 async def _all_started(children: list[Child]) -> None:
-    await asyncio.gather(*(asyncio.shield(child.started) for child in children))
+    try:
+        async with asyncio.timeout(_START_SECONDS):
+            await asyncio.gather(*(asyncio.shield(child.started) for child in children))
+    except TimeoutError:
+        late = ", ".join(child.service.role for child in children if not child.started.done())
+        raise StartError(f"{late} not ready within {_START_SECONDS:.0f} seconds") from None

@@ -41,7 +41,7 @@ def running_service() -> Iterator[str]:
     if address is not None and _answers(address):
         yield address
         return
-    # Its welcome would be lost among the demo's lines together with the key; the demo makes a key of its own.
+    # Its welcome would be lost among the demo's lines: the next start shows it, and the demo makes a key of its own.
     service = subprocess.Popen(
         [sys.executable, "manage.py", "serve"],
         cwd=settings.BASE_DIR,

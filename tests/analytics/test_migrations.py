@@ -277,5 +277,8 @@ def _has_small_granules(table: str) -> bool:
 
 def _layout() -> dict[str, str]:
     return dict(
-        client.execute("SELECT name, partition_key FROM system.tables WHERE database = currentDatabase() ORDER BY name")
+        client.execute(
+            "SELECT name, partition_key FROM system.tables"
+            " WHERE database = currentDatabase() AND name NOT LIKE 'migration_lease_%' ORDER BY name"
+        )
     )

@@ -65,6 +65,28 @@ def test_settings__secrets_given__nothing_kept(tmp_path: Path) -> None:
     assert not (tmp_path / "secrets").exists()
 
 
+@pytest.mark.parametrize("given", [{}, {"SECRET_KEY": "given"}], ids=["neither", "one"])
+def test_settings__database_server_without_secrets__refused_and_none_made(
+    tmp_path: Path, given: dict[str, str]
+) -> None:
+    ran = python("print(settings.DEBUG)", tmp_path, DATABASE_URL="postgresql://u:private@db/gateway", **given)
+
+    last_line = ran.stderr.strip().splitlines()[-1]
+    assert ran.returncode != 0
+    assert "SECRET_KEY and ENCRYPTION_KEYS" in last_line
+    assert "private" not in last_line
+    assert not any((tmp_path / "secrets").glob("*"))
+
+
+def test_settings__database_server_with_secrets_of_an_earlier_version__are_used(tmp_path: Path) -> None:
+    """Made before by an installation that has moved, or whose volume holds them."""
+    made = python("print(settings.SECRET_KEY)", tmp_path)
+
+    ran = python("print(settings.SECRET_KEY)", tmp_path, DATABASE_URL="postgresql://u:p@db/gateway")
+
+    assert ran.stdout == made.stdout
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -12,7 +12,7 @@ from django.db import connection
 from pytest_django import Settings
 
 from core import crypto, rotation
-from core.models import Project
+from core.models import EncryptionCanary, Project
 from core.rotation import models_with_secrets, rotate_all
 from gateway.alerts.models import AlertSecret
 from gateway.alerts.secrets import ensure_secret, secret_of
@@ -54,7 +54,7 @@ def run(**options: Any) -> tuple[str, str]:
 
 
 def test_models__with_secrets__are_found() -> None:
-    assert set(models_with_secrets()) == {ProviderIntegration, AlertSecret}
+    assert set(models_with_secrets()) == {ProviderIntegration, AlertSecret, EncryptionCanary}
 
 
 def test_command__then_the_old_key_removed__every_secret_readable(project: Project, settings: Settings) -> None:

@@ -1,8 +1,15 @@
 from __future__ import annotations
 
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
 from tests.live.conftest import StartService
-from tests.live.service import LiveService, run_curl
+from tests.live.service import ROOT, LiveService, minimal_environment, run_curl
 from tests.live.waiting import wait_for
+from tests.services import START_SECONDS
 
 
 def test_first_start__printed_curl_line__answers(live_service: LiveService) -> None:
@@ -39,6 +46,39 @@ def test_later_start__same_var_dir__prints_the_address_only_and_keeps_the_key(st
     answer = second.openai().chat.completions.create(model="sandbox/echo", messages=[{"role": "user", "content": "Hi"}])
     assert answer.choices[0].message.content == "Hi"
     assert second.stop() == 0
+
+
+def test_first_start__ended_before_anybody_saw_the_key__next_one_shows_a_new_key(
+    start_service: StartService, tmp_path: Path
+) -> None:
+    """Where its output leads nowhere it is as if it had died before: nobody has seen the key."""
+    unseen = subprocess.Popen(
+        [sys.executable, "manage.py", "serve", "--without", "celery"],
+        cwd=ROOT,
+        env={**minimal_environment(tmp_path / "var"), "WEB_WORKERS": "1"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_for(lambda: _has_first_key(tmp_path / "var" / "db.sqlite3"), seconds=START_SECONDS)
+    finally:
+        unseen.terminate()
+        unseen.wait(timeout=START_SECONDS)
+
+    service = start_service({"WEB_WORKERS": "1"})
+
+    assert service.output.index(service.api_key) < service.output.index("Serving ")
+    answer = run_curl(service.curl)
+    assert answer["choices"][0]["message"]["content"] == "Hello"
+    assert service.stop() == 0
+
+
+def _has_first_key(database: Path) -> bool:
+    try:
+        with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+            return bool(connection.execute("SELECT count(*) FROM core_firstkey").fetchone() == (1,))
+    except sqlite3.OperationalError:
+        return False  # not made yet
 
 
 def test_start__without_sandbox__announces_none(start_service: StartService) -> None:

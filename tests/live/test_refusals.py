@@ -1,19 +1,22 @@
 from __future__ import annotations
 
+import re
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from cryptography.fernet import Fernet
 
+from tests.live.conftest import StartService
 from tests.live.service import ROOT, LiveService, minimal_environment
 from tests.services import START_SECONDS
 
 
-def _serve(var_dir: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def _serve(var_dir: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "manage.py", "serve"],
+        [sys.executable, "manage.py", "serve", *arguments],
         cwd=ROOT,
         env={**minimal_environment(var_dir), **environment},
         capture_output=True,
@@ -40,6 +43,27 @@ def test_serve__port_taken__names_host_and_port(tmp_path: Path) -> None:
     assert result.returncode == 1
     assert f"HOST 127.0.0.1, PORT {port}: Address already in use" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_serve__no_migrate_on_empty_stores__refuses_and_names_the_command(tmp_path: Path) -> None:
+    result = _serve(tmp_path, "--no-migrate", "--without", "celery", WEB_WORKERS="1")
+
+    assert result.returncode == 1
+    last_line = result.stderr.strip().splitlines()[-1]
+    assert re.search(r"lacks \d+ migrations of this version.*`manage.py migrate_all`", last_line)
+    assert "API key" not in result.stdout
+
+
+def test_serve__other_encryption_keys_than_those_of_the_secrets__refuses(
+    start_service: StartService, tmp_path: Path
+) -> None:
+    service = start_service({"WEB_WORKERS": "1"}, ["--without", "celery", "--without", "shipper"])
+    assert service.stop() == 0
+
+    result = _serve(service.var_dir, ENCRYPTION_KEYS=Fernet.generate_key().decode(), WEB_WORKERS="1")
+
+    assert result.returncode == 1
+    assert "ENCRYPTION_KEYS has none of the keys" in result.stderr
 
 
 @pytest.mark.parametrize(

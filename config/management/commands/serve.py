@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TextIO
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -31,6 +32,11 @@ class Command(BaseCommand):
             choices=["celery", "shipper"],
             help="leave out a part that runs on its own",
         )
+        parser.add_argument(
+            "--no-migrate",
+            action="store_true",
+            help="change no tables: wait for whoever does, and refuse to start when migrations are missing then",
+        )
 
     @override
     def handle(self, *args: Any, **options: Any) -> None:
@@ -39,35 +45,53 @@ class Command(BaseCommand):
         settings.RUN_DIR.mkdir(parents=True, exist_ok=True)
         try:
             with lock.only_one(settings.RUN_DIR / "serve.lock"):
-                self._serve(frozenset(options["without"]))
+                self._serve(frozenset(options["without"]), migrate=not options["no_migrate"])
         except lock.AlreadyRunningError as error:
             address = run_files.read(settings.RUN_DIR / "gateway.url") or "an address it has not announced yet"
             raise CommandError(
                 f"`manage.py serve` already runs on {settings.VAR_DIR} as process {error.pid}, at {address}."
             ) from error
 
-    def _serve(self, without: frozenset[str]) -> None:
+    def _serve(self, without: frozenset[str], *, migrate: bool) -> None:
         run_files.remove_all(settings.RUN_DIR)
         try:
             listening = web.listen(settings.HOST, settings.PORT)
         except OSError as error:
             raise CommandError(f"HOST {settings.HOST}, PORT {settings.PORT}: {error.strerror}.") from error
         try:
-            asyncio.run(_supervise(listening, self._announce, without))
+            asyncio.run(_supervise(listening, self._announce, self._show, without=without, migrate=migrate))
         except StartError as error:
             raise CommandError(f"The service did not start: {error}.") from error
 
-    def _announce(self, base_url: str, welcome: Welcome | None) -> None:
+    def _announce(self, base_url: str) -> None:
         self.stdout.write(f"Serving {base_url} (OpenAI base URL: {base_url}/api/gateway/v1)")
-        if welcome is not None:
-            self.stdout.write("\nFirst start: a project and its key were made. The key is shown only now.")
-            self.stdout.write(f"  project id  {welcome.project_id}")
-            self.stdout.write(f"  API key     {welcome.api_key}")
-            self.stdout.write(f"\nTry it:\n\n  {welcome.curl}\n")
         self.stdout.flush()
+
+    def _show(self, welcome: Welcome) -> bool:
+        """Whether somebody can have read it. Where nobody can, a later start makes another key and shows that."""
+        if _leads_nowhere(sys.stdout):
+            return False
+        self.stdout.write("First start: a project and its key were made. The key is shown only now.")
+        self.stdout.write(f"  project id  {welcome.project_id}")
+        self.stdout.write(f"  API key     {welcome.api_key}")
+        self.stdout.write(f"\nTry it, once the service says that it serves:\n\n  {welcome.curl}\n")
+        self.stdout.flush()
+        return True
+
+
+def _leads_nowhere(stream: TextIO) -> bool:
+    try:
+        return os.fstat(stream.fileno()).st_rdev == os.stat(os.devnull).st_rdev
+    except (OSError, ValueError):
+        return False  # it is no file: a test's, which reads it
 
 
 async def _supervise(
-    listening: socket.socket, announce: Callable[[str, Welcome | None], None], without: frozenset[str]
+    listening: socket.socket,
+    announce: Callable[[str], None],
+    show: Callable[[Welcome], bool],
+    *,
+    without: frozenset[str],
+    migrate: bool,
 ) -> None:
-    await Supervisor(listening, announce, without=without).run()
+    await Supervisor(listening, announce, show, without=without, migrate=migrate).run()

@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from typing_extensions import override
 
+from core.canary import replace_canary
 from core.management.tables import require_tables
 from core.rotation import Rotation, rotate_all
 
@@ -24,6 +25,11 @@ class Command(BaseCommand):
     @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--dry-run", action="store_true", help="Count what is to be done and change nothing.")
+        parser.add_argument(
+            "--accept-loss",
+            action="store_true",
+            help="The keys of now are the right ones, although they read nothing: former keys are lost for good.",
+        )
 
     @override
     def handle(self, *args: Any, **options: Any) -> None:
@@ -31,6 +37,8 @@ class Command(BaseCommand):
         if options["dry_run"]:
             self._tell(rotate_all(dry_run=True), "to rotate")
             return
+        if options["accept_loss"]:
+            replace_canary()
         rotated: dict[str, int] = {}
         for _ in range(_PASSES):
             found = rotate_all()

@@ -1,0 +1,207 @@
+"""One migrator of an analytics store at a time, whatever SQL database and Redis the others have.
+
+The lease is in the store that it guards. ClickHouse has no conditional update, but of two `CREATE TABLE` of one name
+exactly one succeeds: `migration_lease_<number>` is a table without rows, whose comment says who holds it and that he
+is alive. Numbers only grow, so what a former holder still does to his own table touches nobody else's.
+
+- The holder changes his comment every few seconds, from a thread: a statement may take hours.
+- Who waits looks whether the comment changes, by his own monotonic clock. No two clocks are compared.
+- A comment that stays the same for `MIGRATION_LEASE_SECONDS` is that of a dead holder: the next number is taken.
+- A holder that was only stopped finds a higher number before his next statement, and goes back to waiting.
+- What a dead holder's statement still does in the server is waited for before the next holder begins.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+
+from analytics.clickhouse import client
+from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError
+from core.locks import this_process
+
+logger = logging.getLogger("analytics.migrations")
+
+_TABLE = "migration_lease_"
+_ENDED = "ended"
+_LOOK_EVERY_SECONDS = 0.2
+_BEATS_A_LEASE = 8
+_TABLE_EXISTS = 57
+_ACCESS_DENIED = 497
+_FAILURES = (AnalyticsUnavailableError, AnalyticsLimitError, AnalyticsQueryError)
+
+# In front of every statement of a migration, so that those still running are found.
+MARK = "/* schema migration */ "
+_LEASES = """
+SELECT name, comment FROM system.tables WHERE database = currentDatabase() AND startsWith(name, {table:String})
+"""
+_RUNNING = """
+SELECT count() FROM system.processes
+WHERE current_database = currentDatabase() AND query_id != queryID() AND position(query, {text:String}) > 0
+"""
+
+
+class LeaseLostError(Exception):
+    """Another took the lease, because this process had not been heard of for long."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    number: int
+    comment: str
+
+    @property
+    def is_free(self) -> bool:
+        return self.comment.startswith(_ENDED)
+
+
+class Lease:
+    """The lease while it is held."""
+
+    def __init__(self, number: int, holder: str) -> None:
+        self.number = number
+        self._holder = holder
+        self._ended = threading.Event()
+        self._keeper = threading.Thread(target=self._keep, name="migration-lease", daemon=True)
+
+    def check(self) -> None:
+        """Raises LeaseLostError when another has it."""
+        newest = _newest()
+        if newest is None or newest.number != self.number:
+            raise LeaseLostError
+
+    def begin(self) -> None:
+        self._keeper.start()
+
+    def end(self) -> None:
+        self._ended.set()
+        self._keeper.join()
+        try:
+            self._say(f"{_ENDED} {self._holder}")
+        except _FAILURES as error:
+            # Who comes next takes it for that of a dead process, and waits a while longer.
+            logger.warning("lease.not_ended number=%d reason=%s", self.number, type(error).__name__)
+
+    def _keep(self) -> None:
+        beat = 1
+        while not self._ended.wait(settings.MIGRATION_LEASE_SECONDS / _BEATS_A_LEASE):
+            beat += 1
+            try:
+                self._say(f"{self._holder} beat {beat}")
+            except _FAILURES as error:
+                logger.warning("lease.not_renewed number=%d reason=%s", self.number, type(error).__name__)
+
+    def _say(self, comment: str) -> None:
+        client.execute(f"ALTER TABLE {_TABLE}{self.number} MODIFY COMMENT '{comment}'")
+
+
+@contextmanager
+def migration_lease() -> Iterator[Lease]:
+    """Waits until nobody else has it; one log line says who is waited for.
+
+    Raises AnalyticsUnavailableError when the store does not answer.
+    """
+    # It stands in a statement, which takes no parameters there.
+    holder = re.sub(r"[^\w. -]", "_", this_process())
+    lease = Lease(_take(holder), holder)
+    lease.begin()
+    try:
+        wait_until_none_runs(MARK.strip())
+        _drop_former(lease.number)
+        yield lease
+    finally:
+        lease.end()
+
+
+def wait_for_migrators() -> None:
+    """Returns when nobody migrates the store; of one that has died, when his lease has run out."""
+    seen: _Found | None = None
+    since = time.monotonic()
+    while (newest := _newest()) is not None and not newest.is_free:
+        if newest != seen:
+            _tell(seen, newest)
+            seen, since = newest, time.monotonic()
+        elif time.monotonic() - since > settings.MIGRATION_LEASE_SECONDS:
+            return
+        time.sleep(_LOOK_EVERY_SECONDS)
+
+
+def wait_until_none_runs(text: str) -> None:
+    """Returns when no statement that holds `text` runs in the store's database."""
+    told = False
+    while _count_running(text):
+        if not told:
+            logger.info("statements.waiting text=%r", text)
+            told = True
+        time.sleep(_LOOK_EVERY_SECONDS)
+
+
+def _count_running(text: str) -> int:
+    try:
+        [(count,)] = client.execute(_RUNNING, {"text": text})
+    except AnalyticsQueryError as error:
+        if error.server_code != _ACCESS_DENIED:
+            raise
+        logger.warning("statements.unseen reason='this user may not read system.processes'")
+        return 0
+    return int(count)
+
+
+def _take(holder: str) -> int:
+    """The number of the lease that is now this process's."""
+    seen: _Found | None = None
+    since = time.monotonic()
+    while True:
+        newest = _newest()
+        if newest != seen:
+            _tell(seen, newest)
+            seen, since = newest, time.monotonic()
+        dead = time.monotonic() - since > settings.MIGRATION_LEASE_SECONDS
+        if newest is None or newest.is_free or dead:
+            number = 1 if newest is None else newest.number + 1
+            if _create(number, holder):
+                if newest is not None and not newest.is_free:
+                    logger.warning("lease.taken_over number=%d from=%r", number, newest.comment)
+                return number
+        time.sleep(_LOOK_EVERY_SECONDS)
+
+
+def _tell(seen: _Found | None, newest: _Found | None) -> None:
+    """Once a holder, and not at each sign of life."""
+    if newest is None or newest.is_free or (seen is not None and seen.number == newest.number):
+        return
+    logger.info("lease.waiting number=%d holder=%r", newest.number, newest.comment.partition(" beat ")[0])
+
+
+def _create(number: int, holder: str) -> bool:
+    """Whether this process was the one that made it."""
+    try:
+        client.execute(f"CREATE TABLE {_TABLE}{number} (none UInt8) ENGINE = Null COMMENT '{holder} beat 1'")
+    except AnalyticsQueryError as error:
+        if error.server_code != _TABLE_EXISTS:
+            raise
+        return False
+    return True
+
+
+def _newest() -> _Found | None:
+    return max(_all(), key=lambda one: one.number, default=None)
+
+
+def _all() -> list[_Found]:
+    rows: list[tuple[Any, ...]] = client.execute(_LEASES, {"table": _TABLE})
+    return [_Found(int(number), comment) for name, comment in rows if (number := name.removeprefix(_TABLE)).isdigit()]
+
+
+def _drop_former(number: int) -> None:
+    for found in _all():
+        if found.number < number:
+            client.execute(f"DROP TABLE IF EXISTS {_TABLE}{found.number} SYNC")

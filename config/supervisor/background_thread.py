@@ -1,0 +1,39 @@
+"""Blocking work beside the event loop that an end of the process does not wait for.
+
+`asyncio.to_thread` has its threads joined at the end: a stop during a migration of hours would take those hours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def in_background(function: Callable[[], T]) -> T:
+    """What `function` returns or raises. Cancelled, it leaves the function to itself."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: T | None, error: BaseException | None) -> None:
+        if done.cancelled():
+            return
+        if error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(result)  # type: ignore[arg-type]  # None only where T is
+
+    def run() -> None:
+        result, failure = None, None
+        try:
+            result = function()
+        except BaseException as error:  # handed to who waits
+            failure = error
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(settle, result, failure)
+
+    threading.Thread(target=run, name="preparation", daemon=True).start()
+    return await done

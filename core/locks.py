@@ -1,0 +1,122 @@
+"""One process at a time among all that share a SQL database, for what two must not do together: migrate, first steps.
+
+On PostgreSQL it is an advisory lock of a transaction, on a connection of its own: the server releases it however its
+holder ends, and it holds through a pooler that lends connections by transaction. On SQLite, whose users are all on one
+machine, it is a lock on a file beside the database, which the kernel releases. Neither knows a time-out, so a
+migration may take hours, and neither looks at a clock.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import socket
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+logger = logging.getLogger("core.locks")
+
+_LOOK_EVERY_SECONDS = 0.2
+# The first half of the advisory lock's number is the product's, so that another program's locks are others.
+_ADVISORY_CLASS = 0x50474C4B
+# A host that lost its power says no goodbye: the server asks after it, and lets go within a minute.
+_KEEPALIVE = (
+    "SET LOCAL tcp_keepalives_idle = 20; SET LOCAL tcp_keepalives_interval = 10; SET LOCAL tcp_keepalives_count = 3"
+)
+_HOLDER = """
+SELECT activity.application_name FROM pg_locks AS held JOIN pg_stat_activity AS activity USING (pid)
+WHERE held.locktype = 'advisory' AND held.granted AND held.classid = %s AND held.objid = %s
+    AND held.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+_NAME_BYTES = 63
+
+
+def this_process() -> str:
+    """Host and process id, as others read them in their logs."""
+    return f"{socket.gethostname()} process {os.getpid()}"
+
+
+@contextmanager
+def installation_lock(name: str, *, using: str = "default") -> Iterator[None]:
+    """Waits until nobody else has the lock of this name; one log line says who is waited for.
+
+    Raises django.db.Error when the database does not answer.
+    """
+    with _lock_of(connections[using], name):
+        yield
+
+
+def _lock_of(connection: BaseDatabaseWrapper, name: str) -> AbstractContextManager[None]:
+    if connection.vendor == "postgresql":
+        return _advisory_lock(connection, name)
+    file = str(connection.settings_dict["NAME"])
+    if ":memory:" in file or "mode=memory" in file:
+        return nullcontext()  # nobody else has it
+    return _file_lock(Path(f"{file}.{name}.lock"), name)
+
+
+@contextmanager
+def _advisory_lock(connection: BaseDatabaseWrapper, name: str) -> Iterator[None]:
+    number = zlib.crc32(name.encode()) & 0x7FFFFFFF
+    own = connection.copy()
+    try:
+        own.set_autocommit(False)
+        with own.cursor() as cursor:
+            cursor.execute(f"SET LOCAL idle_in_transaction_session_timeout = 0; {_KEEPALIVE}")
+            holder = f"prompt-gateway {name} {this_process()}"[:_NAME_BYTES]
+            cursor.execute("SELECT set_config('application_name', %s, true)", [holder])
+
+            def taken() -> bool:
+                cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [_ADVISORY_CLASS, number])
+                return bool(cursor.fetchone()[0])
+
+            def holder_of() -> str:
+                cursor.execute(_HOLDER, [_ADVISORY_CLASS, number])
+                row = cursor.fetchone()
+                return str(row[0]) if row else "a process that has just ended"
+
+            _wait_for(taken, holder_of, name)
+            yield
+    finally:
+        own.close()
+
+
+@contextmanager
+def _file_lock(file: Path, name: str) -> Iterator[None]:
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+
+        def taken() -> bool:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            return True
+
+        def holder_of() -> str:
+            return os.pread(descriptor, 200, 0).decode("utf-8", "replace").strip() or "unknown"
+
+        _wait_for(taken, holder_of, name)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{this_process()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _wait_for(taken: Callable[[], bool], holder_of: Callable[[], str], name: str) -> None:
+    told = False
+    while not taken():
+        if not told:
+            logger.info("lock.waiting name=%s holder=%r", name, holder_of())
+            told = True
+        time.sleep(_LOOK_EVERY_SECONDS)
+    if told:
+        logger.info("lock.taken name=%s", name)

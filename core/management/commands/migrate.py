@@ -1,0 +1,26 @@
+"""`manage.py migrate`: Django's own, one process at a time.
+
+Django locks nothing: of two that begin together one fails at the first table that the other has made.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.commands import migrate
+from typing_extensions import override
+
+from core.locks import installation_lock
+
+# These only look.
+_READS = ("plan", "check_unapplied")
+
+
+class Command(migrate.Command):
+    @override
+    def handle(self, *args: Any, **options: Any) -> None:
+        if any(options.get(name) for name in _READS):
+            super().handle(*args, **options)
+            return
+        with installation_lock("migrate", using=options["database"]):
+            super().handle(*args, **options)

@@ -1,0 +1,16 @@
+"""Whether the SQL database has the tables that this version of the code needs."""
+
+from __future__ import annotations
+
+from django.db import connections
+from django.db.migrations.executor import MigrationExecutor
+
+
+def missing_migrations(using: str = "default") -> list[str]:
+    """What is to be applied, as `app.name` in order; those of a newer version that the database has are no matter.
+
+    Writes nothing. Raises django.db.Error when the database does not answer.
+    """
+    executor = MigrationExecutor(connections[using])
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]

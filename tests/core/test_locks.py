@@ -1,0 +1,105 @@
+"""What may happen in one process at a time, over connections of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from django.db import connection, connections
+
+from core.locks import installation_lock
+from tests.at_once import at_once
+from tests.live.waiting import wait_for
+from tests.services import START_SECONDS
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+@pytest.mark.django_db(transaction=True)
+def test_installation_lock__several_callers__one_at_a_time() -> None:
+    inside: list[int] = []
+    most: list[int] = []
+
+    def enter(number: int) -> None:
+        with installation_lock("test"):
+            inside.append(number)
+            most.append(len(inside))
+            inside.remove(number)
+
+    at_once(6, enter)
+
+    assert most == [1] * 6
+
+
+@pytest.mark.django_db(transaction=True)
+def test_installation_lock__held_by_another__says_once_who_has_it(caplog: pytest.LogCaptureFixture) -> None:
+    entered = threading.Event()
+
+    def second() -> None:
+        with installation_lock("test"):
+            entered.set()
+        connection.close()
+
+    waiting = threading.Thread(target=second)
+    with installation_lock("test"), installation_lock("another"), caplog.at_level("INFO", logger="core.locks"):
+        waiting.start()
+        wait_for(lambda: "lock.waiting" in caplog.text or None)
+        assert not entered.is_set()
+        assert str(os.getpid()) in caplog.text
+    waiting.join(timeout=START_SECONDS)
+
+    assert entered.is_set()
+    assert caplog.text.count("lock.waiting") == 1
+
+
+@pytest.fixture
+def empty_database(transactional_db: None) -> str:
+    """The address of a new PostgreSQL database."""
+    name = f"empty_{os.urandom(6).hex()}"
+    with connections["default"].cursor() as cursor:
+        cursor.execute(f"CREATE DATABASE {name}")
+    host = connection.settings_dict["HOST"]
+    return f"postgresql://postgres@/{name}?host={host}"
+
+
+@pytest.mark.parametrize("server", [True, False], ids=["postgresql", "sqlite"])
+def test_migrate__several_at_once_on_an_empty_database__all_succeed(
+    empty_database: str, tmp_path: Path, server: bool
+) -> None:
+    url = empty_database if server else f"sqlite:{tmp_path / 'empty.sqlite3'}"
+    migrators = [_migrate(url) for _ in range(2)]
+
+    said = [migrator.communicate(timeout=2 * START_SECONDS)[0] for migrator in migrators]
+
+    assert [migrator.returncode for migrator in migrators] == [0, 0], said
+    assert sum("Applying core.0001" in text for text in said) == 1
+
+
+def test_migrate__holder_killed__lock_is_free(empty_database: str) -> None:
+    killed = _migrate(empty_database)
+    assert killed.stdout is not None
+    for line in killed.stdout:
+        if "Applying auth" in line:
+            break
+    killed.kill()
+    killed.communicate()
+
+    follower = _migrate(empty_database)
+    said, _ = follower.communicate(timeout=2 * START_SECONDS)
+
+    assert follower.returncode == 0, said
+
+
+def _migrate(url: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "manage.py", "migrate"],
+        cwd=ROOT,
+        env={**os.environ, "DATABASE_URL": url, "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
