@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -45,8 +46,17 @@ async def asked_with_reasoning(
         if failure.kind is not FailureKind.REJECTED:
             raise
         logger.info("introspection.refused request_id=%s provider=%s", account.request_id, attempt.provider)
+        if failure.status is not None:
+            _note_refusal(account, attempt, failure, failure.status)
     account.attributes[INTROSPECTION] = "refused"
     return await ask(context)
+
+
+def _note_refusal(account: Account, attempt: Attempt, failure: ProviderError, status: int) -> None:
+    """The provider was called, so it stands in the record; no retry, since what is asked next is another request."""
+    took = time.perf_counter() - account.asked_at
+    account.note_failure(attempt, took, status=status, error=failure.kind.value, usage=failure.usage)
+    account.asked_at = time.perf_counter()
 
 
 def with_reasoning(context: RequestContext, attempt: Attempt, account: Account) -> RequestContext:

@@ -82,12 +82,12 @@ class _Walker(Generic[T]):
         account, retries = self._account, 0
         while True:
             account.serve_from(attempt)
-            started = account.asked_at = time.perf_counter()
+            account.asked_at = time.perf_counter()
             try:
                 result = await self._call(attempt)
             except (ProviderError, RecursionError) as error:
                 failure = failure_of(error)
-                _note(self._runtime, account, attempt, started, failure)
+                _note(self._runtime, account, attempt, failure)
                 if _ends_the_walk(failure, attempt):
                     raise from_provider(failure) from failure
                 if isinstance(failure, UnsupportedParameterError):
@@ -102,10 +102,10 @@ class _Walker(Generic[T]):
                 # The client has left, or the request is at fault before the provider was asked.
                 self._runtime.health.release_probe(attempt.target)
                 if isinstance(error, asyncio.CancelledError):
-                    account.served_seconds = time.perf_counter() - started
+                    account.served_seconds = time.perf_counter() - account.asked_at
                 raise
             else:
-                took = time.perf_counter() - started
+                took = time.perf_counter() - account.asked_at
                 account.served_seconds = took
                 self._runtime.health.note_success(attempt.target, took * 1000)
                 return result
@@ -124,9 +124,9 @@ def _weight(failure: ProviderError) -> int:
     return 2 if failure.retryable else int(failure.kind is not FailureKind.NOT_FOUND)
 
 
-def _note(runtime: Runtime, account: Account, attempt: Attempt, started: float, failure: ProviderError) -> None:
+def _note(runtime: Runtime, account: Account, attempt: Attempt, failure: ProviderError) -> None:
     failure.provider = failure.provider or attempt.provider
-    took = time.perf_counter() - started
+    took = time.perf_counter() - account.asked_at
     error = failure.kind.value
     if isinstance(failure, UnsupportedParameterError):
         error = "unsupported_parameter"

@@ -12,7 +12,8 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Mapping
 from math import inf
-from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 import aiohttp
 from typing_extensions import override
@@ -23,14 +24,20 @@ from integrations.providers.base import UpstreamRequest
 from integrations.providers.errors import ProviderError
 from integrations.transport import failures
 from integrations.transport.base import Timeouts
+from integrations.transport.idle import look_for_end, promised
 from integrations.transport.proxies import ProxyFor, no_proxy
-from integrations.transport.request_head import RequestHead, head_of
+from integrations.transport.request_head import Origin, RequestHead, head_of
 from integrations.transport.resolver import AiohttpResolver, Resolver
 from integrations.transport.tls import client_context
 
+if TYPE_CHECKING:
+    from aiohttp.connector import Connection
+
 _HEADER_BYTES = 64 * 1024
 _LARGE_BODY_BYTES = 512 * 1024
-_KEEP_ALIVE_SECONDS = 30.0
+# Below what usual servers and proxies have for idle connections (five seconds): how long one was idle is not told here.
+_KEEP_ALIVE_SECONDS = 4.0
+_REMEMBERED_ORIGINS = 1024
 
 _FAILED = (aiohttp.ClientError, PrivateAddressError, TimeoutError, OSError)
 _BROKEN = (aiohttp.ClientPayloadError, aiohttp.ClientConnectionError, OSError)
@@ -130,45 +137,29 @@ class AiohttpTransport:
         self._keep_alive = keep_alive
         self._proxy_for = proxy_for
         self._resolver = AiohttpResolver(resolver or Resolver())
-        self._session: aiohttp.ClientSession | None = None
-        self._replacements: aiohttp.ClientSession | None = None
+        self._keeping: aiohttp.ClientSession | None = None
+        self._closing: aiohttp.ClientSession | None = None
+        self._hasty: set[Origin] = set()
         self._closed = False
 
     async def send(self, request: UpstreamRequest, timeouts: Timeouts) -> AiohttpResponse:
         head = head_of(request)
         if self._closed:
             raise failures.closed_by_caller(head.origin.host)
-        if self._session is None:
-            self._session = self._new_session(force_close=False)
-            # A connection that was never pooled cannot be stale: what a retry needs.
-            self._replacements = self._new_session(force_close=True)
-        trace = SimpleNamespace(reused=False)
         try:
-            return await self._exchange(self._session, request, head, timeouts, trace)
-        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
-            if not trace.reused or _was_answered(error) or self._replacements is None or self._closed:
-                raise _failure(error, head, timeouts) from None
-        except _FAILED as error:
-            raise _failure(error, head, timeouts) from None
-        try:
-            return await self._exchange(self._replacements, request, head, timeouts, trace)
+            return await self._exchange(self._session_for(head.origin), request, head, timeouts)
         except _FAILED as error:
             # Without its cause: aiohttp's exceptions print the whole URL.
             raise _failure(error, head, timeouts) from None
 
     async def close(self) -> None:
         self._closed = True
-        for session in (self._session, self._replacements):
+        for session in (self._keeping, self._closing):
             if session is not None:
                 await session.close()
 
     async def _exchange(
-        self,
-        session: aiohttp.ClientSession,
-        request: UpstreamRequest,
-        head: RequestHead,
-        timeouts: Timeouts,
-        trace: SimpleNamespace,
+        self, session: aiohttp.ClientSession, request: UpstreamRequest, head: RequestHead, timeouts: Timeouts
     ) -> AiohttpResponse:
         origin = head.origin
         proxy = self._proxy_for(origin)
@@ -183,12 +174,27 @@ class AiohttpTransport:
             allow_redirects=False,
             proxy=proxy,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=timeouts.connect, sock_read=timeouts.first_byte),
-            trace_request_ctx=trace,
         )
+        self._mind_promise(origin, response.headers.get("keep-alive"))
         return AiohttpResponse(response, origin.host, timeouts.idle)
 
+    def _mind_promise(self, origin: Origin, told: str | None) -> None:
+        """Of a peer that keeps connections for less long than we do, none is used again."""
+        if told is None:
+            return
+        seconds = promised(told.encode("latin-1", "replace"))
+        if seconds is not None and seconds < self._keep_alive and len(self._hasty) < _REMEMBERED_ORIGINS:
+            self._hasty.add(origin)
+
+    def _session_for(self, origin: Origin) -> aiohttp.ClientSession:
+        if origin in self._hasty:
+            self._closing = self._closing or self._new_session(force_close=True)
+            return self._closing
+        self._keeping = self._keeping or self._new_session(force_close=False)
+        return self._keeping
+
     def _new_session(self, *, force_close: bool) -> aiohttp.ClientSession:
-        connector = aiohttp.TCPConnector(
+        connector = _Connector(
             limit=0,
             ssl=self._tls,
             force_close=force_close,
@@ -197,8 +203,6 @@ class AiohttpTransport:
             resolver=self._resolver,
             happy_eyeballs_delay=None,
         )
-        tracing = aiohttp.TraceConfig()
-        tracing.on_connection_reuseconn.append(_note_reuse)
         return aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -206,19 +210,33 @@ class AiohttpTransport:
             skip_auto_headers=("content-type",),
             max_line_size=_HEADER_BYTES,
             max_field_size=_HEADER_BYTES,
-            trace_configs=[tracing],
         )
 
 
-async def _note_reuse(
-    session: aiohttp.ClientSession, context: SimpleNamespace, params: aiohttp.TraceConnectionReuseconnParams
-) -> None:
-    context.trace_request_ctx.reused = True
+class _Connector(aiohttp.TCPConnector):
+    """Gives out no kept connection that its peer has ended, also when the loop has not told it yet: aiohttp would write
+    the request to it."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._used: WeakSet[asyncio.BaseTransport] = WeakSet()
+
+    @override
+    async def connect(self, *args: Any, **options: Any) -> Connection:
+        while True:
+            connection = await super().connect(*args, **options)
+            transport = connection.transport
+            if transport is None or transport not in self._used or not _has_ended(transport):
+                break
+            connection.close()
+        if transport is not None:
+            self._used.add(transport)
+        return connection
 
 
-def _was_answered(error: Exception) -> bool:
-    """aiohttp puts the head that it had begun to read into the exception."""
-    return isinstance(error, aiohttp.ServerDisconnectedError) and not isinstance(error.message, str)
+def _has_ended(transport: asyncio.BaseTransport) -> bool:
+    sock = transport.get_extra_info("socket")
+    return transport.is_closing() or (sock is not None and bool(look_for_end(sock.fileno())(0)))
 
 
 def _failure(error: Exception, head: RequestHead, timeouts: Timeouts) -> ProviderError:

@@ -52,7 +52,8 @@ class Transport(Protocol):
     async def send(self, request: UpstreamRequest, timeouts: Timeouts) -> UpstreamResponse:
         """Raises ProviderError: UNAVAILABLE when no connection or a reset, TIMEOUT when a phase took too long.
 
-        A connection that the peer had closed while idle is replaced once, silently, if no byte of an answer was read.
+        The request is written once at most. An idle connection that is found to be closed before is replaced; when one
+        closes after the first byte was written, nobody can tell whether the peer has read it, and the call has failed.
         """
         ...
 

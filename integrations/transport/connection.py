@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from collections.abc import Callable
 from typing import cast
 
@@ -13,6 +14,7 @@ from typing_extensions import override
 from integrations.providers.errors import ProviderError
 from integrations.transport import failures
 from integrations.transport.base import Timeouts
+from integrations.transport.idle import IdleAges, look_for_end, promised
 from integrations.transport.request_head import Origin
 from integrations.transport.response import PooledResponse
 
@@ -24,6 +26,7 @@ MAX_OVERHEAD_BYTES = 64 * 1024
 
 _JOIN_BYTES = 128 * 1024
 _NEVER = float("inf")
+_JUST_NOW_SECONDS = 0.005
 
 
 class SurplusAnswerError(Exception):
@@ -31,20 +34,25 @@ class SurplusAnswerError(Exception):
 
 
 class Connection(asyncio.Protocol):
-    """Serves one exchange at a time. `on_free` and `on_lost` tell its pool.
+    """Serves one exchange at a time. `on_free` and `on_lost` tell its pool, `ages` how long it may lie idle.
 
     One coarse timer serves all phases: a new deadline is a stored number, and the timer is armed again only when it
     would otherwise ring too late.
     """
 
     def __init__(
-        self, origin: Origin, loop: asyncio.AbstractEventLoop, keep_alive: float, on_lost: Callable[[Connection], None]
+        self, origin: Origin, loop: asyncio.AbstractEventLoop, ages: IdleAges, on_lost: Callable[[Connection], None]
     ) -> None:
         self.origin = origin
         self.host = origin.host
         self.reusable = True
         self._loop = loop
-        self._keep_alive = keep_alive
+        self._ages = ages
+        self._idle_since = _NEVER
+        # How long it had lain idle before the exchange under way; below zero before the first one ends.
+        self._idled = -1.0
+        self._look: Callable[[int], list[tuple[int, int]]] | None = None
+        self._ended_here = False
         self._on_lost = on_lost
         self._on_free: Callable[[Connection], None] | None = None
         self._transport: asyncio.Transport | None = None
@@ -64,10 +72,21 @@ class Connection(asyncio.Protocol):
     def alive(self) -> bool:
         return self._transport is not None and not self._transport.is_closing()
 
-    @property
-    def answered(self) -> bool:
-        """A byte of an answer to the exchange under way was read."""
-        return self._response is not None and self._response.touched
+    def take(self, now: float) -> bool:
+        """Whether an idle connection may serve once more; otherwise it is given up. `now` is of the monotonic clock.
+        Nothing has been written yet, so that another one may serve instead."""
+        if not self.alive or self._look is None:
+            return False
+        ages, age = self._ages, now - self._idle_since
+        self._idled = age
+        if now < self._deadline and age < ages.limit:
+            # The loop has told what came before this turn of it. Looking again is for who was idle for longer, and for
+            # peers that may end every connection right after the answer.
+            if (age < _JUST_NOW_SECONDS and age <= ages.served) or not self._look(0):
+                return True
+            ages.ended(age, now)
+        self.abort()
+        return False
 
     async def exchange(
         self, head: bytes, body: bytes, timeouts: Timeouts, on_free: Callable[[Connection], None]
@@ -91,6 +110,7 @@ class Connection(asyncio.Protocol):
         return response
 
     def abort(self) -> None:
+        self._ended_here = True
         if self._transport is not None:
             self._transport.abort()
 
@@ -120,11 +140,15 @@ class Connection(asyncio.Protocol):
             return
         self._response = None
         # Unsent bytes of the request: the peer answered early and may never read them.
-        if not (response.complete and self.reusable and self.alive) or transport.get_write_buffer_size():
-            transport.abort()
+        seconds = self._idle_seconds(response)
+        if seconds <= 0 or not self.alive or transport.get_write_buffer_size():
+            self.abort()
             return
         self.resume()
-        self._set_deadline(self._loop.time() + _idle_seconds(response, self._keep_alive))
+        if self._idled > self._ages.served:
+            self._ages.served = self._idled
+        now = self._idle_since = time.monotonic()
+        self._set_deadline(now + seconds)
         if self._on_free is not None:
             self._on_free(self)
 
@@ -136,6 +160,7 @@ class Connection(asyncio.Protocol):
         sock = transport.get_extra_info("socket")
         if sock is not None:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._look = look_for_end(sock.fileno())
 
     @override
     def data_received(self, data: bytes) -> None:
@@ -144,6 +169,8 @@ class Connection(asyncio.Protocol):
             # Unasked-for bytes: whatever they are, the next answer could not be told from them.
             self.reusable = False
             if response is None:
+                # Mostly a word of farewell, such as a 408.
+                self._learn(None)
                 self.abort()
             return
         response.touched = True
@@ -164,6 +191,8 @@ class Connection(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
         response = self._response
+        if not self._ended_here:
+            self._learn(response)
         if response is not None and not response.complete:
             self._end_with_connection(response, exc)
         self._transport = None
@@ -229,6 +258,24 @@ class Connection(asyncio.Protocol):
         self._deadline = _NEVER
         response.wake()
 
+    def _idle_seconds(self, response: PooledResponse) -> float:
+        """How long the connection may lie idle after this answer."""
+        if not (response.complete and self.reusable):
+            return 0.0
+        for name, value in response.raw_headers:
+            if len(name) == 10 and name.lower() == b"keep-alive" and (seconds := promised(value)) is not None:
+                return min(self._ages.limit, seconds)
+        return self._ages.limit
+
+    def _learn(self, response: PooledResponse | None) -> None:
+        """The peer has ended the connection."""
+        now = time.monotonic()
+        if response is None:
+            if self._idle_since is not _NEVER:
+                self._ages.ended(now - self._idle_since, now)
+        elif not response.touched and self._idled >= 0:
+            self._ages.failed(self._idled, now)
+
     def _end_with_connection(self, response: PooledResponse, exc: Exception | None) -> None:
         if response.error is None and exc is None and response.ends_with_connection:
             response.complete = True
@@ -261,13 +308,3 @@ class Connection(asyncio.Protocol):
             self.fail(failures.idle_timeout(self.host, self._phase_seconds))
         else:
             self.fail(failures.answer_timeout(self.host, self._phase_seconds))
-
-
-def _idle_seconds(response: PooledResponse, keep_alive: float) -> float:
-    """How long the connection may lie idle; a second less than the peer says it keeps it (`Keep-Alive: timeout=5`)."""
-    for name, value in response.raw_headers:
-        if len(name) == 10 and name.lower() == b"keep-alive":
-            seconds = value.lower().partition(b"timeout=")[2].partition(b",")[0].strip()
-            if seconds.isdigit():
-                return min(keep_alive, max(int(seconds) - 1, 0))
-    return keep_alive

@@ -6,15 +6,15 @@ Per-request cost is what decides a worker's throughput: no task, no session obje
 from __future__ import annotations
 
 import asyncio
-import logging
 import ssl
+import time
 
 from integrations.addresses import PrivateAddressError
 from integrations.providers.base import UpstreamRequest
-from integrations.providers.errors import FailureKind, ProviderError
 from integrations.transport import failures
 from integrations.transport.base import Timeouts
 from integrations.transport.connection import Connection
+from integrations.transport.idle import IdleAges
 from integrations.transport.request_head import Origin, head_of
 from integrations.transport.resolver import Resolver
 from integrations.transport.response import PooledResponse
@@ -22,7 +22,7 @@ from integrations.transport.tls import client_context
 
 KEEP_ALIVE_SECONDS = 30.0
 
-logger = logging.getLogger("integrations.transport")
+_REMEMBERED_ORIGINS = 1024
 
 
 class PooledTransport:
@@ -39,6 +39,7 @@ class PooledTransport:
         self._keep_alive = keep_alive
         self._resolver = resolver or Resolver()
         self._idle: dict[Origin, list[Connection]] = {}
+        self._ages: dict[Origin, IdleAges] = {}
         self._all: set[Connection] = set()
         self._emptied = asyncio.Event()
         self._closed = False
@@ -46,15 +47,7 @@ class PooledTransport:
     async def send(self, request: UpstreamRequest, timeouts: Timeouts) -> PooledResponse:
         head = head_of(request)
         first_bytes = head.with_length(len(request.body))
-        connection = self._take(head.origin)
-        if connection is not None:
-            try:
-                return await connection.exchange(first_bytes, request.body, timeouts, self._give_back)
-            except ProviderError as error:
-                if error.kind is not FailureKind.UNAVAILABLE or connection.answered or self._closed:
-                    raise
-                logger.debug("connection.replaced", extra={"host": head.origin.host})
-        connection = await self._connect(head.origin, timeouts.connect)
+        connection = self._take(head.origin) or await self._connect(head.origin, timeouts.connect)
         return await connection.exchange(first_bytes, request.body, timeouts, self._give_back)
 
     async def close(self) -> None:
@@ -67,10 +60,12 @@ class PooledTransport:
 
     def _take(self, origin: Origin) -> Connection | None:
         idle = self._idle.get(origin)
-        while idle:
-            connection = idle.pop()
-            if connection.alive:
-                return connection
+        if idle:
+            now = time.monotonic()
+            while idle:
+                connection = idle.pop()
+                if connection.take(now):
+                    return connection
         return None
 
     def _give_back(self, connection: Connection) -> None:
@@ -89,6 +84,15 @@ class PooledTransport:
                 del self._idle[connection.origin]
         if not self._all:
             self._emptied.set()
+
+    def _ages_of(self, origin: Origin) -> IdleAges:
+        ages = self._ages.get(origin)
+        if ages is None:
+            if len(self._ages) >= _REMEMBERED_ORIGINS:
+                del self._ages[next(iter(self._ages))]
+            ages = self._ages[origin] = IdleAges(self._keep_alive)
+        ages.look(time.monotonic())
+        return ages
 
     async def _connect(self, origin: Origin, seconds: float) -> Connection:
         if self._closed:
@@ -111,11 +115,12 @@ class PooledTransport:
     async def _connect_to(self, origin: Origin, addresses: list[str]) -> Connection:
         """To the first that answers."""
         loop = asyncio.get_running_loop()
+        ages = self._ages_of(origin)
         failed: OSError = OSError("no address")
         for address in addresses:
             try:
                 _, connection = await loop.create_connection(
-                    lambda: Connection(origin, loop, self._keep_alive, self._forget),
+                    lambda: Connection(origin, loop, ages, self._forget),
                     address,
                     origin.port,
                     ssl=self._tls if origin.secure else None,

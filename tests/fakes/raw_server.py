@@ -31,6 +31,8 @@ class Peer:
         self.reader = reader
         self.writer = writer
         self.gone = asyncio.Event()
+        self.ended = asyncio.Event()
+        """Set when the server's side is closed."""
 
     async def read_head(self) -> tuple[str, dict[str, str]]:
         """Raises IncompleteReadError when the client hung up before."""
@@ -108,6 +110,7 @@ async def raw_server(script: Script, *, tls: ssl.SSLContext | None = None) -> As
             peer.close()
             with contextlib.suppress(OSError, asyncio.CancelledError):
                 await peer.writer.wait_closed()
+            peer.ended.set()
 
     def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         peer = Peer(len(server.peers) + 1, reader, writer)

@@ -102,6 +102,8 @@ def test_provider__that_takes_the_request_only_without_the_wish__gets_it_without
     assert second["messages"] == MESSAGES
     assert (response.status_code, response.headers["x-svc-retry-count"]) == (200, "0")
     assert introspection_of(gateway, response) == "refused"
+    attempts = gateway.record(response).attempts
+    assert [(attempt.status, attempt.error) for attempt in attempts] == [(400, "rejected"), (200, "")]
 
 
 def test_request__that_is_at_fault_itself__fails_as_it_would_without(routed: Routed) -> None:

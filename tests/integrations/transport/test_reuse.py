@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
+from contextlib import closing
 
 import pytest
 
@@ -12,6 +15,7 @@ from integrations.transport.pool import PooledTransport
 from tests.fakes.raw_server import Peer, answer, answering, eventually, raw_server
 from tests.integrations.transport.conftest import NewTransport
 from tests.integrations.transport.requests import LIMIT, PATIENT, fetch, post
+from tests.patience import PATIENCE_SECONDS
 
 
 async def test_connections__one_after_the_other__are_one(transport: Transport) -> None:
@@ -27,6 +31,31 @@ async def test_connections__of_parallel_requests__are_reused_afterwards(transpor
         opened = server.connections
         await asyncio.gather(*(fetch(transport, server.url) for _ in range(opened)))
         assert server.connections == opened
+
+
+async def accepted(listener: socket.socket) -> socket.socket:
+    """The server's end of a new connection, whose first request has been answered."""
+    connected, _ = await asyncio.to_thread(listener.accept)
+    connected.settimeout(PATIENCE_SECONDS)
+
+    def serve() -> None:
+        while b"{}" not in connected.recv(65536, socket.MSG_PEEK):
+            continue
+        connected.recv(65536)
+        connected.sendall(answer())
+
+    await asyncio.to_thread(serve)
+    return connected
+
+
+def end(peer: socket.socket, farewell: str) -> None:
+    """As the system does it: what the other end has not read yet is there when this returns."""
+    if farewell == "half_close":
+        peer.shutdown(socket.SHUT_WR)
+    else:
+        if farewell == "reset":
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        peer.close()
 
 
 async def test_connection__idle_too_long__is_closed(new_transport: NewTransport) -> None:
@@ -47,41 +76,49 @@ async def test_connection__closed_by_the_peer_while_idle__is_replaced(transport:
     async with raw_server(script) as server:
         for _ in range(3):
             assert await fetch(transport, server.url) == b"hello"
+            await server.peers[-1].ended.wait()
         assert server.connections == 3
 
 
 @pytest.mark.parametrize("farewell", ["close", "reset"])
-async def test_connection__stale_when_the_request_is_sent__is_replaced_once_and_silently(
+async def test_connection__ended_after_the_request_was_sent__is_unavailable_and_nothing_is_sent_again(
     transport: Transport, farewell: str
 ) -> None:
+    received = []
+
     async def script(peer: Peer) -> None:
         await peer.read_request()
         await peer.send(answer())
-        await peer.read_request()
-        if peer.number == 1:
-            peer.reset() if farewell == "reset" else peer.close()
-        else:
-            await peer.send(answer())
+        received.append(await peer.read_request())
+        peer.reset() if farewell == "reset" else peer.close()
 
     async with raw_server(script) as server:
         assert await fetch(transport, server.url) == b"hello"
-        assert await fetch(transport, server.url) == b"hello"
-        assert server.connections == 2
-
-
-async def test_connection__stale_and_its_replacement_too__is_unavailable(transport: Transport) -> None:
-    async def script(peer: Peer) -> None:
-        if peer.number == 1:
-            await peer.read_request()
-            await peer.send(answer())
-        await peer.read_request()
-
-    async with raw_server(script) as server:
-        await fetch(transport, server.url)
         with pytest.raises(ProviderError) as caught:
             await fetch(transport, server.url)
         assert caught.value.kind is FailureKind.UNAVAILABLE
-        assert server.connections == 2
+        assert (server.connections, len(received)) == (1, 1)
+
+
+@pytest.mark.parametrize("farewell", ["close", "half_close", "reset"])
+async def test_connection__ended_before_the_loop_could_tell__is_found_so_and_replaced(
+    transport: Transport, farewell: str
+) -> None:
+    """The end is in the system's buffers when the connection is to be used: no turn of the loop lies between."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        listener.settimeout(PATIENCE_SECONDS)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        first = asyncio.create_task(fetch(transport, url))
+        peer = await accepted(listener)
+        await first
+
+        end(peer, farewell)
+        second = asyncio.create_task(fetch(transport, url))
+        other = await accepted(listener)
+
+        assert await second == b"hello"
+        other.close()
+        peer.close()
 
 
 async def test_connection__new_and_closed_without_answer__is_not_tried_again(transport: Transport) -> None:
@@ -167,11 +204,32 @@ async def test_response__before_the_request_is_fully_sent__is_delivered_and_the_
 
 
 @pytest.mark.parametrize("promise", [b"timeout=1", b"max=5, timeout=1"])
-async def test_pooled_connection__the_peer_keeps_for_a_second__is_given_up_before(promise: bytes) -> None:
-    transport = PooledTransport()
+async def test_connection__the_peer_keeps_for_a_second__is_given_up_before(
+    new_transport: NewTransport, promise: bytes
+) -> None:
+    transport = new_transport()
     async with raw_server(answering(answer(head=b"Keep-Alive: " + promise + b"\r\n"))) as server:
         await fetch(transport, server.url)
-        await eventually(server.peers[0].gone.is_set)
+        await fetch(transport, server.url)
+        await eventually(server.peers[-1].gone.is_set)
+        await transport.close()
+
+
+async def test_pooled_connection__the_peer_was_seen_to_end_when_idle__is_given_up_before() -> None:
+    transport = PooledTransport(keep_alive=3600.0)
+    is_to_end = asyncio.Event()
+
+    async def script(peer: Peer) -> None:
+        await peer.read_request()
+        await peer.send(answer())
+        await (is_to_end.wait() if peer.number == 1 else peer.hung_up())
+
+    async with raw_server(script) as server:
+        await fetch(transport, server.url)
+        is_to_end.set()
+        await server.peers[0].ended.wait()
+        await fetch(transport, server.url)
+        await eventually(server.peers[1].gone.is_set)
         await transport.close()
 
 

@@ -1,0 +1,126 @@
+"""How long connections may lie idle, learned from peers that are patient for so long and no longer."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from integrations.transport.idle import IdleAges, before, promised
+
+MOST = 30.0
+HOUR = 3600.0
+
+
+class Peer:
+    """Ends a connection that has been idle for `patience` seconds; all that is sent takes `way` seconds."""
+
+    def __init__(self, patience: float, way: float, ages: IdleAges) -> None:
+        self.patience = patience
+        self.way = way
+        self.ages = ages
+        self.races = 0
+
+    def idle_for(self, seconds: float, now: float) -> None:
+        """A request comes after so long, and the connection is used again if it is there still."""
+        if seconds >= self.ages.limit:
+            return
+        # It hears of the answer's end when it sends it, and we of its own end as much later: both are one way apart.
+        if seconds >= self.patience:
+            self.ages.ended(self.patience, now)
+        elif seconds + 2 * self.way >= self.patience:
+            self.races += 1
+            self.ages.failed(seconds, now)
+        else:
+            self.ages.served = max(self.ages.served, seconds)
+
+
+@given(
+    patience=st.floats(2.0, 60.0),
+    way=st.floats(0.0001, 0.2),
+    seed=st.integers(),
+    busy=st.floats(0.01, 30.0),
+)
+def test_races__with_a_peer_of_any_patience__one_at_most_before_it_is_known(
+    patience: float, way: float, seed: int, busy: float
+) -> None:
+    ages = IdleAges(MOST)
+    peer, now, draw = Peer(patience, way, ages), 0.0, random.Random(seed)
+    ages.look(now)
+
+    for _ in range(300):
+        seconds = draw.expovariate(1 / busy)
+        now += min(seconds, 1.0)  # within an epoch
+        peer.idle_for(seconds, now)
+
+    assert peer.races <= 1
+    assert ages.limit > 0
+
+
+def test_limit__after_a_peer_started_anew__lets_live_what_serves() -> None:
+    ages = IdleAges(MOST)
+    ages.look(0.0)
+    ages.served = 2.0
+
+    for age in (0.01, 0.5, 1.9):
+        ages.ended(age, 1.0)
+
+    assert ages.limit == MOST
+    ages.ended(5.0, 1.0)
+    assert ages.limit == 4.0
+
+
+def test_limit__of_a_peer_that_ends_every_connection_at_once__is_next_to_nothing() -> None:
+    ages = IdleAges(MOST)
+
+    ages.ended(0.0002, 1.0)
+
+    assert ages.limit == pytest.approx(0.0001)
+
+
+def test_limit__peer_fails_at_work_on_young_connections__is_as_it_was() -> None:
+    ages = IdleAges(MOST)
+
+    ages.failed(0.02, 1.0)
+
+    assert ages.limit == MOST
+
+
+def test_limit__two_hosts_behind_a_name__is_the_hasty_ones() -> None:
+    ages = IdleAges(MOST)
+    ages.look(0.0)
+    ages.served = 20.0
+
+    ages.failed(4.9, 1.0)
+
+    assert ages.limit == pytest.approx(3.9)
+
+
+def test_limit__learned_long_ago__is_forgotten() -> None:
+    ages = IdleAges(MOST)
+    ages.ended(5.0, 1.0)
+    assert ages.limit == 4.0
+
+    ages.look(HOUR)
+
+    assert ages.limit == MOST
+
+
+@pytest.mark.parametrize(
+    ("told", "seconds"),
+    [(b"timeout=5", 4.0), (b"timeout=1, max=100", 0.5), (b"max=3, Timeout=60", 59.0), (b"timeout=0", 0.0)],
+)
+def test_promise__of_the_peer__is_kept_below(told: bytes, seconds: float) -> None:
+    assert promised(told) == seconds
+
+
+@pytest.mark.parametrize("told", [b"", b"max=5", b"timeout=", b"timeout=-1", b"timeout=soon"])
+def test_promise__unreadable__is_none(told: bytes) -> None:
+    assert promised(told) is None
+
+
+@given(st.floats(0, 1e6))
+def test_age__before_another__is_below_it_and_not_negative(seconds: float) -> None:
+    assert 0 <= before(seconds) <= seconds
