@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from django.core.asgi import get_asgi_application
 
@@ -18,8 +19,16 @@ from core.arrival import with_arrival  # noqa: E402
 from gateway.lifespan import lifespan  # noqa: E402
 from gateway.routing import http_urlpatterns, route  # noqa: E402
 
+
+async def no_websocket(scope: Any, receive: Any, send: Any) -> None:
+    """Refuses the handshake (403). A worker of `serve` does so before; other servers ask the application."""
+    await receive()
+    await send({"type": "websocket.close"})
+
+
 application = ProtocolTypeRouter(
     {
+        "websocket": no_websocket,
         "http": URLRouter([*http_urlpatterns, *agent_urlpatterns, route(r"", with_arrival(django_application))]),
         "lifespan": with_last_words(lifespan),
     }

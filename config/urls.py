@@ -6,9 +6,10 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 
 from analytics.views.telemetry import SessionTelemetryView
-from core.views import health
+from core.views import health, home
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("", home, name="home"),
     path("healthz", health, name="health"),
     path("admin/", admin.site.urls),
     path("api/", include("core.openapi.urls")),
@@ -23,6 +24,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/agent/", include("agent.urls")),
 ]
 
-handler400 = "core.views.bad_request"
-handler404 = "core.views.page_not_found"
-handler500 = "core.views.server_error"
+handler400 = "core.failures.bad_request"
+handler403 = "core.failures.permission_denied"
+handler404 = "core.failures.page_not_found"
+handler500 = "core.failures.server_error"

@@ -2,6 +2,7 @@
 
 ApplicationError
 ├── ValidationError            400 invalid_request_error
+│   └── UnknownHostError           400 host_not_allowed
 ├── AuthenticationError        401 authentication_error
 ├── PermissionDeniedError      403 permission_error
 ├── NotFoundError              404 not_found_error
@@ -50,6 +51,10 @@ class ValidationError(ApplicationError):
     status = 400
     type = "invalid_request_error"
     code = "invalid_value"
+
+
+class UnknownHostError(ValidationError):
+    code = "host_not_allowed"
 
 
 class AuthenticationError(ApplicationError):

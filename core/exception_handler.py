@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from math import ceil
 from typing import Any
 
-from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
+from django.core.exceptions import BadRequest, DisallowedHost, PermissionDenied, SuspiciousOperation
 from django.core.exceptions import ValidationError as DjangoValidationError
 from django.db import InterfaceError, OperationalError
 from django.http import Http404
@@ -22,10 +22,14 @@ from core.errors import (
     NotFoundError,
     PermissionDeniedError,
     ServiceUnavailableError,
+    UnknownHostError,
     ValidationError,
 )
 
 logger = logging.getLogger("core.api")
+
+# A store that is away is tried again after that.
+_AWAY_SECONDS = 5
 
 
 class ProtocolError(ApplicationError):
@@ -60,6 +64,8 @@ def translate(error: Exception) -> ApplicationError | None:
         return NotFoundError("Not found.")
     if isinstance(error, PermissionDenied):
         return PermissionDeniedError("Not allowed.", code="forbidden")
+    if isinstance(error, DisallowedHost):
+        return UnknownHostError("The Host header is no name of this service: ALLOWED_HOSTS lists those it has.")
     if isinstance(error, SuspiciousOperation | BadRequest):
         return ValidationError("The request cannot be read.")
     if isinstance(error, OperationalError | InterfaceError):
@@ -76,11 +82,18 @@ def error_body(error: ApplicationError) -> dict[str, dict[str, Any]]:
 
 
 def error_response(error: ApplicationError) -> Response:
-    headers = dict(error.headers)
     code = error.http_status if isinstance(error, ProtocolError) else error.status
+    return Response(error_body(error), status=code, headers=error_headers(error, code))
+
+
+def error_headers(error: ApplicationError, code: int) -> dict[str, str]:
+    """The error's own, and those that go with its status."""
+    headers = {name.title(): value for name, value in error.headers.items()}
     if code == status.HTTP_401_UNAUTHORIZED:
-        headers.setdefault("WWW-Authenticate", "Bearer")
-    return Response(error_body(error), status=code, headers=headers)
+        headers.setdefault("Www-Authenticate", "Bearer")
+    if code == status.HTTP_503_SERVICE_UNAVAILABLE:
+        headers.setdefault("Retry-After", str(_AWAY_SECONDS))
+    return headers
 
 
 def log_unexpected(error: BaseException, request: str) -> None:

@@ -1,14 +1,15 @@
-"""The base of every management view, core's own endpoints, and what stands behind unknown paths."""
+"""The base of every management view, and core's own endpoints."""
 
 from __future__ import annotations
 
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import connection
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
-from django.shortcuts import get_object_or_404
-from django.views import defaults
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,8 +17,9 @@ from rest_framework.views import APIView
 from typing_extensions import override
 
 from core.authentication import ProjectAccess
-from core.errors import ApplicationError, NotFoundError, ServiceUnavailableError
-from core.exception_handler import error_body, translate
+from core.errors import ServiceUnavailableError
+from core.exception_handler import translate
+from core.failures import failure, wants_page
 from core.keys import issue_key, revoke_key
 from core.metadata import PathMetadata
 from core.models import ApiKey, Project
@@ -88,7 +90,7 @@ class ApiKeyView(ProjectAPIView):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-def health(request: HttpRequest) -> JsonResponse:
+def health(request: HttpRequest) -> HttpResponse:
     """200 when this process answers and reaches its SQL database, else 503. Needs no key and tells nothing else."""
     try:
         with connection.cursor() as cursor:
@@ -97,27 +99,24 @@ def health(request: HttpRequest) -> JsonResponse:
         known = translate(error)
         if not isinstance(known, ServiceUnavailableError):
             raise
-        return JsonResponse(error_body(known), status=known.status)
+        return failure(request, known)
     return JsonResponse({"status": "ok"})
 
 
-def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
-    if _is_api(request):
-        return _json(NotFoundError("There is nothing at this path."))
-    return defaults.page_not_found(request, exception)
-
-
-def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
-    known = translate(exception)
-    if _is_api(request) and known is not None:
-        return _json(known)
-    return defaults.bad_request(request, exception)
-
-
-def server_error(request: HttpRequest) -> HttpResponseBase:
-    if _is_api(request):
-        return _json(ApplicationError("The service failed unexpectedly."))
-    return defaults.server_error(request)
+def home(request: HttpRequest) -> HttpResponse:
+    """Where somebody who opens the printed address gets on from."""
+    version = settings.SPECTACULAR_SETTINGS["VERSION"]
+    if wants_page(request):
+        return render(request, "core/home.html", {"version": version})
+    return JsonResponse(
+        {
+            "name": "Prompt Gateway",
+            "version": version,
+            "openai_base_url": request.build_absolute_uri("/api/gateway/v1"),
+            "openapi": request.build_absolute_uri(reverse("openapi")),
+            "admin": request.build_absolute_uri(reverse("admin:index")),
+        }
+    )
 
 
 def _named_projects(request: Request, path: dict[str, Any]) -> list[Any]:
@@ -128,11 +127,3 @@ def _named_projects(request: Request, path: dict[str, Any]) -> list[Any]:
     if isinstance(body, dict) and body.get("project_id") is not None:
         named.append(body["project_id"])
     return named
-
-
-def _is_api(request: HttpRequest) -> bool:
-    return request.path.startswith("/api/")
-
-
-def _json(error: ApplicationError) -> HttpResponse:
-    return JsonResponse(error_body(error), status=error.status)

@@ -16,10 +16,13 @@ from core.errors import PermissionDeniedError
 
 
 def require_known_origin(request: HttpRequest) -> None:
-    """Raises PermissionDeniedError (403), and Django's DisallowedHost (400) for a Host that is not in ALLOWED_HOSTS."""
-    own = f"{request.scheme}://{request.get_host()}"
+    """Raises PermissionDeniedError (403), and Django's DisallowedHost (400) for a page under a Host that is not in
+    ALLOWED_HOSTS."""
     origin = request.headers.get("Origin", "")
-    if origin and origin != own and not any(_matches(origin, trusted) for trusted in settings.CSRF_TRUSTED_ORIGINS):
+    if not origin:
+        return
+    own = f"{request.scheme}://{request.get_host()}"
+    if origin != own and not any(_matches(origin, trusted) for trusted in settings.CSRF_TRUSTED_ORIGINS):
         raise PermissionDeniedError("Pages of this origin may not call.", code="origin_not_allowed")
 
 

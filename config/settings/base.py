@@ -20,10 +20,12 @@ from config.settings.rollouts import *  # noqa: F403
 from config.settings.secrets import ENCRYPTION_KEYS as ENCRYPTION_KEYS
 from config.settings.secrets import SECRET_KEY as SECRET_KEY
 from config.settings.telemetry import *  # noqa: F403
+from config.settings.web import *  # noqa: F403
 
 DEBUG = env.boolean("DEBUG", False)
 ALLOWED_HOSTS = env.strings("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.strings("CSRF_TRUSTED_ORIGINS", [])
+CSRF_FAILURE_VIEW = "core.failures.csrf_failure"
 
 INSTALLED_APPS = [
     "daphne",  # its `runserver` is the development server; it has to come before staticfiles
@@ -50,6 +52,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "core.middleware.RequestIdMiddleware",
+    "core.hosts.HostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     # The admin's own files: no web server in front is needed, and none of the gateway's paths pass here.
     "whitenoise.middleware.WhiteNoiseMiddleware",

@@ -11,6 +11,9 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable
+from contextlib import suppress
+
+from config.web.refusals import WorkerFullError, as_bytes
 
 logger = logging.getLogger("config.web")
 
@@ -18,18 +21,30 @@ _EXHAUSTED_PAUSE_SECONDS = 0.5
 # Time for another worker to be scheduled: a worker with this many connections lets the others go first.
 _MODEST_CONNECTIONS = 8
 _MODEST_PAUSE_SECONDS = 0.001
+# A worker that is full leaves more time than that to the others before it turns a client away.
+_FULL_PAUSE_SECONDS = 0.005
+# A refused client has that long to read why: closed with something unread, the kernel would take the answer back.
+_REFUSED_SECONDS = 1.0
 
 
 class Acceptor:
-    """`connections` tells how many this worker has open."""
+    """`connections` tells how many this worker has open; of more than `most` each is told to try again."""
 
     def __init__(
-        self, listening: socket.socket, protocol: Callable[[], asyncio.Protocol], connections: Callable[[], int]
+        self,
+        listening: socket.socket,
+        protocol: Callable[[], asyncio.Protocol],
+        connections: Callable[[], int],
+        *,
+        most: int,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._listening = listening
         self._protocol = protocol
         self._connections = connections
+        self._most = most
+        self._is_full = False
+        self._refused: set[socket.socket] = set()
         self._opening: set[asyncio.Task[object]] = set()
         listening.setblocking(False)
         self._resume()
@@ -39,6 +54,8 @@ class Acceptor:
         if self._listening.fileno() >= 0:
             self._loop.remove_reader(self._listening.fileno())
             self._listening.close()
+        for refused in list(self._refused):
+            self._end(refused)
 
     def _resume(self) -> None:
         if self._listening.fileno() >= 0:
@@ -59,9 +76,32 @@ class Acceptor:
             self._pause(_EXHAUSTED_PAUSE_SECONDS)
             return
         connection.setblocking(False)
+        if self._full():
+            self._refuse(connection)
+            self._pause(_FULL_PAUSE_SECONDS)
+            return
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         opening = self._loop.create_task(self._loop.connect_accepted_socket(self._protocol, connection))
         self._opening.add(opening)
         opening.add_done_callback(self._opening.discard)
         if self._connections() >= _MODEST_CONNECTIONS:
             self._pause(_MODEST_PAUSE_SECONDS)
+
+    def _full(self) -> bool:
+        is_full = self._connections() >= self._most
+        if is_full != self._is_full:
+            self._is_full = is_full
+            logger.warning("connections.%s most=%d", "full" if is_full else "free", self._most)
+        return is_full
+
+    def _refuse(self, connection: socket.socket) -> None:
+        full = WorkerFullError("This worker has no connection left; try again", headers={"retry-after": "1"})
+        with suppress(OSError):  # it has left
+            connection.send(as_bytes(full))
+            connection.shutdown(socket.SHUT_WR)
+        self._refused.add(connection)
+        self._loop.call_later(_REFUSED_SECONDS, self._end, connection)
+
+    def _end(self, refused: socket.socket) -> None:
+        self._refused.discard(refused)
+        refused.close()

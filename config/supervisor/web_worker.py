@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import resource
 import socket
 import sys
+from contextlib import suppress
 from typing import Any
 
 import uvicorn
@@ -24,9 +26,10 @@ _COLLECT_AFTER = (50_000, 20, 50)
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, listening: socket.socket) -> None:
+    def __init__(self, config: uvicorn.Config, listening: socket.socket, *, most: int) -> None:
         super().__init__(config)
         self._listening = listening
+        self._most = most
         self._acceptor: Acceptor | None = None
 
     @override
@@ -35,7 +38,9 @@ class _Server(uvicorn.Server):
         gc.collect()
         gc.freeze()
         gc.set_threshold(*_COLLECT_AFTER)
-        self._acceptor = Acceptor(self._listening, self._protocol, lambda: len(self.server_state.connections))
+        self._acceptor = Acceptor(
+            self._listening, self._protocol, lambda: len(self.server_state.connections), most=self._most
+        )
 
     @override
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -56,12 +61,16 @@ class _Server(uvicorn.Server):
 
 def main(descriptor: int) -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.base")
-    from django.conf import settings  # after the variable that names them is set
+    # After the variable that names them is set.
+    from django.conf import settings
+
+    from config.web.protocol import BoundedProtocol
 
     config = uvicorn.Config(
         "config.asgi:application",
         loop="uvloop",
-        http="httptools",
+        http=BoundedProtocol,
+        ws="none",
         lifespan="on",
         log_config=None,
         access_log=False,
@@ -72,7 +81,17 @@ def main(descriptor: int) -> None:
         timeout_keep_alive=75,
         timeout_graceful_shutdown=settings.DRAIN_SECONDS,
     )
-    _Server(config, socket.socket(fileno=descriptor)).run()
+    most = min(settings.WEB_CONNECTIONS, _file_descriptors() // 2)
+    _Server(config, socket.socket(fileno=descriptor), most=most).run()
+
+
+def _file_descriptors() -> int:
+    """How many this process may have, now that it has asked for all it can get."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):  # some systems name a number that they then refuse
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        soft = hard
+    return sys.maxsize if soft == resource.RLIM_INFINITY else soft
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from collections.abc import AsyncIterator
 
@@ -27,9 +28,9 @@ class _Counted(asyncio.Protocol):
 
 
 class _Worker:
-    def __init__(self, listening: socket.socket) -> None:
+    def __init__(self, listening: socket.socket, *, most: int = 1000) -> None:
         self.opened: list[asyncio.BaseTransport] = []
-        self.acceptor = Acceptor(listening, lambda: _Counted(self.opened), lambda: len(self.opened))
+        self.acceptor = Acceptor(listening, lambda: _Counted(self.opened), lambda: len(self.opened), most=most)
 
 
 @pytest.fixture
@@ -75,3 +76,28 @@ async def test_acceptor__closed__refuses_and_ends_twice_without_harm(listening: 
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection(*address)
     assert worker.opened == []
+
+
+async def test_acceptor__full__turns_away_with_a_reason_until_there_is_room(
+    listening: socket.socket, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = _Worker(listening, most=3)
+    await _connect(listening, 3)
+
+    for _ in range(4):
+        reader, writer = await asyncio.open_connection(*listening.getsockname())
+        writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        answer = await asyncio.wait_for(reader.read(), 30)
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+        assert b"\r\nretry-after: 1" in head
+        assert b"\r\nconnection: close" in head
+        assert json.loads(body)["error"]["code"] == "too_many_connections"
+        writer.close()
+    worker.opened.pop().close()
+    await _connect(listening, 1)
+
+    assert [record.getMessage() for record in caplog.records] == ["connections.full most=3", "connections.free most=3"]
+    worker.acceptor.close()
+    for transport in worker.opened:
+        transport.close()

@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.core.exceptions import DisallowedHost, PermissionDenied, SuspiciousOperation
 from django.core.exceptions import ValidationError as DjangoValidationError
 from django.db import IntegrityError, OperationalError
 from django.http import Http404
@@ -16,7 +16,7 @@ from pytest_django import Settings
 from rest_framework import exceptions
 from rest_framework.test import APIClient
 
-from core.errors import ConflictError
+from core.errors import ConflictError, ServiceUnavailableError
 from core.exception_handler import handle_exception
 
 PATH = "/api/llm/keys"
@@ -42,6 +42,7 @@ def handled(error: Exception) -> tuple[int, dict[str, Any]]:
         (exceptions.MethodNotAllowed("PUT"), 405, "invalid_request_error", "method_not_allowed"),
         (exceptions.UnsupportedMediaType("text/x"), 415, "invalid_request_error", "unsupported_media_type"),
         (exceptions.Throttled(wait=0.2), 429, "invalid_request_error", "throttled"),
+        (DisallowedHost(), 400, "invalid_request_error", "host_not_allowed"),
         (SuspiciousOperation(), 400, "invalid_request_error", "invalid_value"),
         (OperationalError("no server"), 503, "service_unavailable_error", "service_unavailable"),
         (IntegrityError("row (sk-secret)"), 500, "api_error", "internal_error"),
@@ -55,6 +56,12 @@ def test_handle__each_kind__status_type_and_code(error: Exception, status: int, 
     assert body["message"]
     assert "sk-secret" not in str(body)
     assert "details" not in body
+
+
+def test_handle__store_away__says_when_to_try_again() -> None:
+    assert handle_exception(OperationalError("no server"), {}).headers["Retry-After"] == "5"
+    told = ServiceUnavailableError("busy", headers={"retry-after": "7"})
+    assert handle_exception(told, {}).headers["Retry-After"] == "7"
 
 
 def test_handle__throttled__says_when() -> None:
@@ -114,8 +121,9 @@ def test_path__unknown_below_api__envelope(api: APIClient) -> None:
     assert response.headers["x-request-id"]
 
 
-def test_path__unknown_elsewhere__djangos_page(api: APIClient) -> None:
-    assert api.get("/nothing").headers["Content-Type"].startswith("text/html")
+def test_path__right_but_for_a_slash__says_so(api: APIClient) -> None:
+    assert "/api/llm/keys has no slash at its end" in api.get(f"{PATH}/").json()["error"]["message"]
+    assert "slash" not in api.get("/api/llm/nothing/").json()["error"]["message"]
 
 
 def test_method__not_allowed__envelope(api: APIClient, headers: dict[str, str]) -> None:
@@ -178,4 +186,5 @@ def test_health__database_there_and_away__200_and_503(api: APIClient, db: None) 
     with patch("core.views.connection.cursor", side_effect=OperationalError("gone")):
         response = api.get("/healthz")
     assert response.status_code == 503
+    assert response.headers["Retry-After"]
     assert response.json()["error"]["code"] == "service_unavailable"

@@ -23,6 +23,8 @@ PATIENT = {
     "UPSTREAM_IDLE_SECONDS": "60",
     "UPSTREAM_TTFT_SECONDS": "60",
     "GATEWAY_BODY_SECONDS": "60",
+    "HTTP_HEAD_SECONDS": "60",
+    "MANAGEMENT_BODY_SECONDS": "60",
 }
 
 
@@ -43,6 +45,7 @@ def service() -> Iterator[GatewayService]:
 def brisk() -> Iterator[GatewayService]:
     """One worker that soon gives up, and soon fills a silence."""
     settings = {**PATIENT, "HEARTBEAT_SECONDS": "0.3", "GATEWAY_BODY_SECONDS": "3"}
+    settings |= {"HTTP_HEAD_SECONDS": "3", "MANAGEMENT_BODY_SECONDS": "3"}
     settings |= {"UPSTREAM_FIRST_BYTE_SECONDS": "3", "UPSTREAM_IDLE_SECONDS": "3", "UPSTREAM_TTFT_SECONDS": "5"}
     with GatewayService(workers=1, settings=settings) as running:
         yield running

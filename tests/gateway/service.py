@@ -168,6 +168,8 @@ class GatewayService:
 
     def start_worker(self, port: int, *, graceful_seconds: int = 3) -> None:
         options = ["--host", "127.0.0.1", "--port", str(port), "--no-access-log"]
+        # The protocol that `serve` has its workers speak.
+        options += ["--http", "config.web.protocol:BoundedProtocol", "--ws", "none"]
         options += ["--timeout-graceful-shutdown", str(graceful_seconds)]
         # No connection that a client has kept is closed just when it is used again.
         options += ["--timeout-keep-alive", "3600"]

@@ -31,7 +31,7 @@ LIST = message("tools/list")
         ({"content-type": None}, 415, "unsupported_media_type"),
         ({"accept": "text/html"}, 406, "not_acceptable"),
         ({"accept": "text/event-stream"}, 406, "not_acceptable"),
-        ({"host": "evil.example"}, 400, "invalid_value"),
+        ({"host": "evil.example", "origin": "http://evil.example"}, 400, "host_not_allowed"),
         ({"origin": "https://evil.example"}, 403, "origin_not_allowed"),
         ({"origin": "null"}, 403, "origin_not_allowed"),
     ],

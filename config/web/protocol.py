@@ -1,0 +1,237 @@
+"""HTTP/1.1 by uvicorn and httptools, which bound neither the size nor the pace of a request: here is what does."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import httptools
+from typing_extensions import override
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from config.web import refusals
+from config.web.guard import guard_of
+from config.web.half_closed import HalfClosed
+from core.errors import ApplicationError
+
+logger = logging.getLogger("config.web")
+
+# A peer that is refused may still be sending: closed at once, the kernel would tear the refusal out of its hands.
+_LINGER_SECONDS = 2.0
+
+
+# What the peer has to send next. Plain numbers, since each request compares them several times.
+_HEAD = 0
+_BODY = 1
+_NOTHING = 2  # the request is whole: its answer is under way, or the connection is kept for the next one
+_REFUSED = 3  # whatever comes is dropped until the connection ends
+
+
+# Looked up once: `super()` would cost each request as much as all that is done here.
+_on_headers_complete = HttpToolsProtocol.on_headers_complete
+_on_body = HttpToolsProtocol.on_body
+_on_message_complete = HttpToolsProtocol.on_message_complete
+
+
+class _Nowhere(list[tuple[bytes, bytes]]):
+    """Trailers of a chunked body: nobody reads them, and the application already has the headers."""
+
+    @override
+    def append(self, header: tuple[bytes, bytes], /) -> None:
+        pass
+
+
+_NOWHERE = _Nowhere()
+_OFFER = frozenset((b"upgrade", b"http2-settings"))
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._guard = guard_of(server_state, self.loop)
+        self._limits = self._guard.limits
+        self._stage = _HEAD
+        self._since = self._guard.now
+        # Received since the last head or piece of a body ended: it grows while a head, or a trailer, does not end.
+        self._unread = 0
+        self._refusal: ApplicationError | None = None
+        self.url = b""
+        self.headers = []
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        if self._stage == _NOTHING:
+            self._begin(_HEAD)
+        elif self._stage == _REFUSED:
+            return
+        self._unread += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._pass_over_offer(data[upgrade.args[0] :])
+        except httptools.HttpParserError:
+            self._refuse(self._refusal or refusals.MalformedRequestError("This is not a valid HTTP/1.1 request"))
+        else:
+            if self._unread > self._limits.head_bytes and self._stage != _NOTHING:
+                self._refuse(self._too_large())
+
+    @override
+    def on_headers_complete(self) -> None:
+        limits = self._limits
+        if len(self.headers) > limits.headers or len(self.url) > limits.url_bytes or self._unread > limits.head_bytes:
+            self._check_head()
+        _on_headers_complete(self)
+        self._stage = _BODY
+        self._since = self._guard.now
+        self._unread = 0
+        if not self.parser.should_upgrade():
+            self.headers = _NOWHERE
+
+    @override
+    def on_body(self, body: bytes) -> None:
+        self._unread = 0
+        _on_body(self, body)
+
+    @override
+    def on_message_complete(self) -> None:
+        self._stage = _NOTHING
+        _on_message_complete(self)
+
+    @override
+    def on_response_complete(self) -> None:
+        """As uvicorn's, without its timer for each answer: the guard ends connections that are kept for too long."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        elif self._stage == _NOTHING:
+            self._since = self._guard.now
+
+    @override
+    def eof_received(self) -> bool | None:  # type: ignore[override]  # uvicorn's closes the connection in every case
+        """True keeps the half of the connection open on which the answer goes out."""
+        if self._stage != _NOTHING or self.scheme == "https" or not HalfClosed.may_wait(self):
+            return None
+        HalfClosed(self)
+        return True
+
+    def look(self, now: float) -> None:
+        """Called by the guard."""
+        stage, waited = self._stage, now - self._since - self._guard.grace_seconds
+        if stage == _BODY:
+            self._look_at_body(now, waited)
+        elif self._answering():
+            return
+        elif stage == _HEAD:
+            if waited > self._limits.head_seconds:
+                self._give_up_head()
+        elif waited > (self.timeout_keep_alive if stage == _NOTHING else _LINGER_SECONDS):
+            self.transport.close()
+
+    def _look_at_body(self, now: float, waited: float) -> None:
+        if self.flow.read_paused:
+            self._since = now  # it is the application that is slow
+        elif waited > self._limits.seconds_for_body(self.scope.get("path", "")):
+            self._refuse(refusals.SlowRequestError("The request body did not arrive in time"))
+
+    def _give_up_head(self) -> None:
+        if self._unread:
+            self._refuse(refusals.SlowRequestError("The head of the request did not arrive in time"))
+        else:
+            self.transport.close()
+
+    def _begin(self, stage: int) -> None:
+        self._stage = stage
+        self._since = self._guard.now
+        self._unread = 0
+
+    def _answering(self) -> bool:
+        """An earlier request of this connection, or this one, is still owed an answer."""
+        cycle: RequestResponseCycle | None = (
+            self.cycle
+        )  # None before the first request, which uvicorn's types leave out
+        return cycle is not None and not cycle.response_complete and not cycle.disconnected
+
+    def _check_head(self) -> None:
+        """Raises ValidationError, which ends the parsing, when the head is really too large: what was received may hold
+        more than the head."""
+        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        limits = self._limits
+        if len(self.url) > limits.url_bytes or len(self.headers) > limits.headers or size > limits.head_bytes:
+            self._refusal = self._too_large()
+            raise self._refusal
+
+    def _too_large(self) -> ApplicationError:
+        if len(self.url) > self._limits.url_bytes:
+            return refusals.UrlTooLongError(f"The URL is longer than {self._limits.url_bytes} bytes")
+        if len(self.headers) > self._limits.headers:
+            return refusals.HeadTooLargeError(f"The request has more than {self._limits.headers} headers")
+        return refusals.HeadTooLargeError(f"The head of the request is larger than {self._limits.head_bytes} bytes")
+
+    def _refuse(self, error: ApplicationError) -> None:
+        """Answers, where no other answer is under way, and ends the connection."""
+        client = self.client[0] if self.client else ""
+        logger.warning("request.refused status=%d code=%s client=%s", error.status, error.code, client)
+        in_body = self._stage == _BODY
+        self._begin(_REFUSED)
+        if not self._answering():
+            # A body that is refused after the answer to its request gets no second one.
+            self.transport.close() if in_body else self._say(refusals.as_bytes(error))
+        elif not in_body:
+            self.cycle.keep_alive = False  # requests before this one are answered first
+        elif self.pipeline or self.cycle.response_started:
+            self.transport.close()
+        else:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+            self._say(refusals.as_bytes(error))
+
+    def _say(self, answer: bytes) -> None:
+        self.transport.write(answer)
+        self.flow.resume_reading()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        else:
+            self.transport.close()
+
+    @override
+    def _should_upgrade(self) -> bool:
+        # Asked about requests that offer another protocol: the application is not to see them yet.
+        return True
+
+    def _pass_over_offer(self, rest: bytes) -> None:
+        """Reads the request again without its offer of another protocol, such as HTTP/2, which a server may pass over.
+        httptools takes what follows such a head for the other protocol, and the body next for a request of its own."""
+        self._begin(_HEAD)
+        if self._get_upgrade() == b"websocket":
+            text = "There are no WebSockets here; streams are server-sent events over HTTP"
+            self._refuse(refusals.WebSocketError(text))
+        elif self.scope["method"] == "CONNECT" or self._answering():
+            self._refuse(refusals.MalformedRequestError("No other protocol can be spoken here"))
+        else:
+            self.parser = httptools.HttpRequestParser(self)
+            self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+            self.data_received(without_offer(self.scope["method"].encode(), self.url, self.headers) + rest)
+
+
+def without_offer(method: bytes, url: bytes, headers: list[tuple[bytes, bytes]]) -> bytes:
+    """The head of the request as if it had offered nothing."""
+    lines = [b"%s %s HTTP/1.1" % (method, url)]
+    for name, value in headers:
+        if name == b"connection":
+            kept = [token for token in value.lower().split(b",") if token.strip() not in _OFFER]
+            lines.append(b"connection: " + b",".join(kept))
+        elif name not in _OFFER:
+            lines.append(name + b": " + value)
+    return b"\r\n".join([*lines, b"", b""])

@@ -1,0 +1,43 @@
+"""One rule for `Host`, whatever the path: who sends a key may call the service by any name, everybody else by the names
+in ALLOWED_HOSTS.
+
+A name protects those whose browser sends a session by itself, and the links that pages are given. A key is never sent
+by itself, and load balancers, containers and probes know a service by many names. The gateway's paths and `/healthz` do
+not pass here: they take keys, or nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from django.core.exceptions import DisallowedHost
+from django.http import HttpRequest, HttpResponseBase
+from django.http.request import split_domain_port
+from django.utils.deprecation import MiddlewareMixin
+
+from core.errors import UnknownHostError
+from core.failures import failure
+
+logger = logging.getLogger("core.hosts")
+
+_SHOWN_CHARACTERS = 100
+
+
+class HostMiddleware(MiddlewareMixin):
+    def process_request(self, request: HttpRequest) -> HttpResponseBase | None:
+        try:
+            request.get_host()
+        except DisallowedHost:
+            host = request._get_raw_host()  # type: ignore[attr-defined]  # as get_host() reads it before it checks
+            if _by_key(request) and split_domain_port(host)[0]:
+                request.get_host = lambda: host  # type: ignore[method-assign]
+                return None
+            shown = ascii(host[:_SHOWN_CHARACTERS])
+            logger.warning("host.refused host=%s setting=ALLOWED_HOSTS", shown)
+            message = f"Host: {shown} is no name of this service; ALLOWED_HOSTS lists those it has."
+            return failure(request, UnknownHostError(message))
+        return None
+
+
+def _by_key(request: HttpRequest) -> bool:
+    return request.path.startswith("/api/") and "Authorization" in request.headers

@@ -1,0 +1,62 @@
+"""Pages outside of the admin: the start page and those of failures, for people and for programs."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import pytest
+from django.core.exceptions import PermissionDenied
+from django.test import Client
+from pytest_django import Settings
+
+BROWSER = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+
+pytestmark = pytest.mark.django_db
+
+
+def test_start__in_a_browser__leads_on() -> None:
+    text = Client().get("/", headers=BROWSER).content.decode()
+
+    for target in ("/admin/", "/api/redoc/", "/api/docs/"):
+        assert f'href="{target}"' in text
+    assert "http://testserver/api/gateway/v1" in text
+
+
+def test_start__for_a_program__is_json() -> None:
+    told = Client().get("/").json()
+
+    assert told["openai_base_url"] == "http://testserver/api/gateway/v1"
+    assert Client().get(told["openapi"]).status_code == 200
+
+
+def test_failure__in_a_browser__is_a_page_with_a_way_back() -> None:
+    client = Client(raise_request_exception=False)
+    with patch("config.urls.admin.site.index", side_effect=PermissionDenied):
+        refused = client.get("/admin/", headers=BROWSER)
+    with patch("core.views.render", side_effect=ZeroDivisionError("inner detail")):
+        failed = client.get("/", headers=BROWSER)
+    missing = client.get("/nothing", headers=BROWSER)
+
+    for answer, status, title in ((missing, 404, "Not Found"), (failed, 500, "Internal Server Error")):
+        text = answer.content.decode()
+        assert answer.status_code == status
+        assert answer.headers["Content-Type"].startswith("text/html")
+        assert f"<h1>{title}</h1>" in text
+        assert 'href="/"' in text
+        assert answer.headers["x-request-id"] in text
+        assert "inner detail" not in text
+    assert refused.status_code in (302, 403)
+
+
+def test_failure__for_a_program_or_below_api__is_the_envelope() -> None:
+    assert Client().get("/nothing").json()["error"]["code"] == "not_found"
+    assert Client().get("/api/nothing", headers=BROWSER).json()["error"]["code"] == "not_found"
+
+
+@pytest.mark.parametrize(("secure_cookies", "told"), [(True, "INSECURE_HTTP=1"), (False, "Open the page again")])
+def test_csrf__login_without_its_cookie__says_why(settings: Settings, secure_cookies: bool, told: str) -> None:
+    settings.CSRF_COOKIE_SECURE = secure_cookies
+    answer = Client(enforce_csrf_checks=True).post("/admin/login/", {"username": "ada"}, headers=BROWSER)
+
+    assert answer.status_code == 403
+    assert told in answer.content.decode()

@@ -1,0 +1,315 @@
+"""Peers that nobody knows yet: heads without end, bodies that do not come, halves of connections, other protocols.
+
+Raw sockets, because no client library sends such things.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+import pytest
+
+from tests.fakes import scripted as play
+from tests.gateway.conftest import Scripted
+from tests.gateway.service import Gateway
+from tests.gateway.wire import ENDPOINT, body, read_stream
+from tests.patience import PATIENCE_SECONDS
+
+_MANAGED = "/api/llm/settings"
+_HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def code(self) -> str:
+        error = json.loads(self.body)["error"]
+        assert set(error) == {"message", "type", "code"}
+        assert self.headers["x-request-id"]
+        return str(error["code"])
+
+
+@contextmanager
+def connected(gateway: Gateway) -> Iterator[socket.socket]:
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=PATIENCE_SECONDS) as connection:
+        yield connection
+
+
+def everything(connection: socket.socket) -> bytes:
+    """All that comes until the other side ends; a reset instead of an end fails."""
+    return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+def answers(raw: bytes) -> list[Answer]:
+    """Interim answers are left out, as a client does."""
+    found = []
+    while raw:
+        head, _, raw = raw.partition(b"\r\n\r\n")
+        first, *lines = head.decode("latin-1").split("\r\n")
+        headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+        status = int(first.split()[1])
+        if status < 200:
+            continue
+        if headers.get("transfer-encoding") == "chunked":
+            text, raw = _chunked(raw)
+        else:
+            length = int(headers["content-length"])
+            text, raw = raw[:length], raw[length:]
+        found.append(Answer(status, headers, text))
+    return found
+
+
+def _chunked(raw: bytes) -> tuple[bytes, bytes]:
+    text = b""
+    while True:
+        size, _, raw = raw.partition(b"\r\n")
+        length = int(size, 16)
+        text, raw = text + raw[:length], raw[length + 2 :]
+        if not length:
+            return text, raw
+
+
+def asked(gateway: Gateway, sent: bytes, *, then_end: bool = False) -> Answer:
+    """The one answer to what is sent over a connection of its own."""
+    with connected(gateway) as connection:
+        connection.sendall(sent)
+        if then_end:
+            connection.shutdown(socket.SHUT_WR)
+        (answer,) = answers(everything(connection))
+        return answer
+
+
+def completion(gateway: Gateway, **fields: object) -> bytes:
+    content = json.dumps(body(**fields)).encode()
+    head = f"POST {ENDPOINT} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {gateway.key}\r\n"
+    return head.encode() + b"content-length: %d\r\n\r\n" % len(content) + content
+
+
+def with_pauses(*told: str | float) -> list[bytes | float]:
+    """A provider's stream: texts, and the seconds it thinks between them."""
+    said = [play.chunk({"content": word}) if isinstance(word, str) else word for word in told]
+    return [play.ROLE, *said, play.FINISH, play.USAGE_CHUNK, play.DONE]
+
+
+def log_since(gateway: Gateway, size: int) -> str:
+    with gateway.service.log.open("rb") as file:
+        file.seek(size)
+        return file.read().decode()
+
+
+@pytest.mark.parametrize(
+    ("head", "status", "code"),
+    [
+        (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 70_000, 431, "head_too_large"),
+        (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 8_000_000, 431, "head_too_large"),
+        (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 70_000 + b"\r\n\r\n", 431, "head_too_large"),
+        (b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + b"X: a\r\n" * 200 + b"\r\n", 431, "head_too_large"),
+        (b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + b"X: a\r\n" * 100_000 + b"\r\n", 431, "head_too_large"),
+        (b"GET /healthz?" + b"a" * 17_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 414, "url_too_long"),
+        (b"GET /healthz?" + b"a" * 8_000_000, 414, "url_too_long"),
+        (b"\r\n" * 40_000, 431, "head_too_large"),
+    ],
+    ids=["value", "endless value", "ended value", "201 headers", "many headers", "url", "endless url", "blank lines"],
+)
+def test_head__beyond_the_limits__is_refused_and_closed(gateway: Gateway, head: bytes, status: int, code: str) -> None:
+    with connected(gateway) as connection:
+        try:
+            connection.sendall(head)
+        except (BrokenPipeError, ConnectionResetError):
+            assert len(head) > 1_000_000  # nobody reads megabytes on
+            return
+        (answer,) = answers(everything(connection))
+
+    assert (answer.status, answer.code) == (status, code)
+    assert answer.headers["connection"] == "close"
+
+
+def test_head__just_within_the_limits__is_served(gateway: Gateway) -> None:
+    many = b"".join(b"X-%d: a\r\n" % number for number in range(197))
+    for head in (b"X: " + b"a" * 65_000 + b"\r\n", many, b"X: " + b"a" * 100 + b"\r\n"):
+        answer = asked(gateway, b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + head + b"\r\n")
+        assert answer.status == 200
+
+
+def test_head__small_before_a_large_body_in_one_piece__is_served(gateway: Gateway) -> None:
+    sent = completion(gateway, messages=[{"role": "user", "content": "x" * 900_000}])
+    assert asked(gateway, sent, then_end=True).status == 200
+
+
+def test_trailers__of_a_chunked_body__are_no_headers_and_no_way_around_the_limit(gateway: Gateway) -> None:
+    head = f"POST {ENDPOINT} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n".encode()
+    content = json.dumps(body()).encode()
+    chunk = b"%x\r\n%s\r\n0\r\n" % (len(content), content)
+
+    late = asked(gateway, head + chunk + f"authorization: Bearer {gateway.key}\r\n\r\n".encode(), then_end=True)
+    assert (late.status, late.code) == (401, "missing_api_key")
+
+    with connected(gateway) as connection:
+        connection.sendall(head.replace(b"host: x", f"host: x\r\nauthorization: Bearer {gateway.key}".encode()))
+        connection.sendall(chunk)
+        connection.sendall(b"x: " + b"a" * 400_000)
+        endless = answers(everything(connection))
+    assert [answer.status for answer in endless] in ([431], [200])
+
+
+def test_slow_peers__on_every_path__are_given_up_while_others_are_served(brisk_scripted: Scripted) -> None:
+    gateway, _ = brisk_scripted(play.answer())
+    key = f"authorization: Bearer {gateway.key}\r\nx-project-id: {gateway.project_id}\r\n"
+    unended = f"HTTP/1.1\r\nHost: localhost\r\n{key}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{{"
+    slow = {
+        "nothing": (b"", b""),
+        "head": (b"GET /healthz HTTP/1.1\r\nHost: x\r\n", b"408"),
+        "head after an answer": (_HEALTH + b"GET /healthz HTTP/1.1\r\nHost", b"200"),
+        "management": (f"PUT {_MANAGED} {unended}".encode(), b"408"),
+        "admin": (b"POST /admin/login/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\na", b"408"),
+        "telemetry": (f"POST /api/otlp/v1/traces {unended}".encode(), b"408"),
+        "gateway": (f"POST {ENDPOINT} {unended}".encode(), b"408"),
+        "refused by the gateway": (f"POST {ENDPOINT} {unended.replace(gateway.key, 'no')}".encode(), b"401"),
+    }
+    with ExitStack() as stack:
+        connections = {name: stack.enter_context(connected(gateway)) for name in slow}
+        for name, (sent, _) in slow.items():
+            connections[name].sendall(sent)
+        connections["head after an answer"].sendall(b": x")
+        assert gateway.post(body()).status_code == 200
+        for name, (_, status) in slow.items():
+            raw = everything(connections[name])
+            assert raw[9:12] == status, (name, raw)
+            if status == b"408":
+                (answer,) = answers(raw)
+                assert answer.code == "request_timeout", name
+
+
+def test_body__that_takes_longer_than_a_head_may__is_no_reason_to_cut_a_stream(brisk_scripted: Scripted) -> None:
+    """A stream lasts longer than all those limits, and its connection serves the next request."""
+    pieces = with_pauses("a", 2.0, "b", 2.5, "c")
+    gateway, _ = brisk_scripted(play.stream(*pieces), play.answer())
+    with connected(gateway) as connection:
+        connection.sendall(completion(gateway, stream=True))
+        raw = b""
+        while not raw.endswith(b"0\r\n\r\n"):
+            piece = connection.recv(65536)
+            assert piece
+            raw += piece
+        connection.sendall(completion(gateway))
+        connection.shutdown(socket.SHUT_WR)
+        (second,) = answers(everything(connection))
+    (first,) = answers(raw)
+
+    assert read_stream(first.body).text == "abc"
+    assert second.status == 200
+
+
+@pytest.mark.parametrize("path", ["/", ENDPOINT, "/admin/login/", _MANAGED, "/nowhere"])
+def test_websocket__on_any_path__is_refused_in_one_line(gateway: Gateway, path: str) -> None:
+    before = gateway.service.log.stat().st_size
+    head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    answer = asked(gateway, f"{head}Sec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n\r\n".encode())
+
+    assert (answer.status, answer.code) == (400, "websocket_unsupported")
+    (line,) = log_since(gateway, before).splitlines()
+    assert "request.refused status=400 code=websocket_unsupported" in line
+
+
+_OFFER = b"Upgrade: h2c\r\nConnection: keep-alive, Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABk\r\n"
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_http2_upgrade__offered_with_a_request__is_passed_over_and_the_body_is_no_request(
+    gateway: Gateway, apart: bool
+) -> None:
+    """As Java's client sends every first request over plain HTTP."""
+    head, content = completion(gateway).replace(b"host: x\r\n", b"host: x\r\n" + _OFFER).split(b"\r\n\r\n")
+    pieces = [head + b"\r\n\r\n", content + _HEALTH] if apart else [head + b"\r\n\r\n" + content + _HEALTH]
+    with connected(gateway) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for piece in pieces:
+            connection.sendall(piece)
+        connection.shutdown(socket.SHUT_WR)
+        assert [answer.status for answer in answers(everything(connection))] == [200, 200]
+
+
+def test_http2_upgrade__many_in_one_piece__are_refused_behind_the_first(gateway: Gateway) -> None:
+    offer = _HEALTH.replace(b"Host: localhost\r\n", b"Host: localhost\r\n" + _OFFER)
+    with connected(gateway) as connection:
+        connection.sendall(offer * 50)
+        assert [answer.status for answer in answers(everything(connection))] == [200]
+
+
+def test_connect__to_another_host__is_refused(gateway: Gateway) -> None:
+    answer = asked(gateway, b"CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n")
+    assert (answer.status, answer.code) == (400, "malformed_request")
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/api/schema/", "/admin/login/", "/api/llm/keys"])
+def test_half_closed__after_the_request__gets_its_answer(gateway: Gateway, path: str) -> None:
+    headers = f"Host: localhost\r\nAuthorization: Bearer {gateway.key}\r\nX-Project-Id: {gateway.project_id}\r\n"
+    answer = asked(gateway, f"GET {path} HTTP/1.1\r\n{headers}\r\n".encode(), then_end=True)
+    assert answer.status == 200
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_half_closed__while_the_provider_thinks__gets_its_answer(scripted: Scripted, stream: bool) -> None:
+    pieces = with_pauses(1.0, "a", 1.0, "b")
+    thinking = play.stream(*pieces) if stream else play.answer(delay=1.0)
+    gateway, _ = scripted(thinking)
+
+    answer = asked(gateway, completion(gateway, stream=stream), then_end=True)
+
+    assert answer.status == 200
+    if stream:
+        assert read_stream(answer.body).text == "ab"
+
+
+def test_pipelined__many_and_then_half_closed__are_all_answered(gateway: Gateway) -> None:
+    with connected(gateway) as connection:
+        connection.sendall(_HEALTH * 2000)
+        connection.shutdown(socket.SHUT_WR)
+        found = answers(everything(connection))
+
+    assert [answer.status for answer in found] == [200] * 2000
+
+
+def test_pipelined__garbage_behind_good_requests__does_not_cost_their_answers(gateway: Gateway) -> None:
+    with connected(gateway) as connection:
+        connection.sendall(completion(gateway) + _HEALTH + b"NO SUCH THING\r\n\r\n")
+        found = answers(everything(connection))
+
+    assert [answer.status for answer in found] == [200, 200]
+
+
+_CHUNKED = b"Transfer-Encoding: chunked\r\n"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"Content-Length: 5\r\n" + _CHUNKED + b"\r\n0\r\n\r\n",
+        b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
+        b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+        b"Content-Length : 5\r\n\r\nhello",
+        b"Content-Length: -1\r\n\r\n",
+        b"Content-Length: 99999999999999999999999\r\n\r\n",
+        b"X: a\n b\r\n folded: yes\r\n\r\n",
+        _CHUNKED + b"\r\nzz\r\n",
+        b"X: a\x00b\r\n\r\n",
+        b"no colon\r\n\r\n",
+    ],
+)
+def test_request__ambiguous__is_refused_and_closed(gateway: Gateway, sent: bytes) -> None:
+    before = gateway.service.log.stat().st_size
+    head = f"POST {ENDPOINT} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {gateway.key}\r\n".encode()
+
+    answer = asked(gateway, head + sent + _HEALTH)
+
+    assert (answer.status, answer.code) == (400, "malformed_request")
+    assert re.findall(r"request\.refused status=(\d+)", log_since(gateway, before)) == ["400"]
