@@ -219,18 +219,18 @@ class _Connector(aiohttp.TCPConnector):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._used: WeakSet[asyncio.BaseTransport] = WeakSet()
+        self._used: WeakSet[asyncio.BaseProtocol] = WeakSet()
 
     @override
     async def connect(self, *args: Any, **options: Any) -> Connection:
         while True:
             connection = await super().connect(*args, **options)
-            transport = connection.transport
-            if transport is None or transport not in self._used or not _has_ended(transport):
+            protocol, transport = connection.protocol, connection.transport
+            if protocol not in self._used or (transport is not None and not _has_ended(transport)):
                 break
             connection.close()
-        if transport is not None:
-            self._used.add(transport)
+        if protocol is not None:
+            self._used.add(protocol)
         return connection
 
 
