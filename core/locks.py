@@ -56,10 +56,12 @@ def installation_lock(name: str, *, using: str = "default") -> Iterator[None]:
 def _lock_of(connection: BaseDatabaseWrapper, name: str) -> AbstractContextManager[None]:
     if connection.vendor == "postgresql":
         return _advisory_lock(connection, name)
-    file = str(connection.settings_dict["NAME"])
-    if ":memory:" in file or "mode=memory" in file:
+    database = str(connection.settings_dict["NAME"])
+    if ":memory:" in database or "mode=memory" in database:
         return nullcontext()  # nobody else has it
-    return _file_lock(Path(f"{file}.{name}.lock"), name)
+    file = Path(database)
+    # Hidden: it is none of the files that belong to the database and are copied with it.
+    return _file_lock(file.with_name(f".{file.name}.{name}.lock"), name)
 
 
 @contextmanager
