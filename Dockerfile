@@ -27,6 +27,7 @@ ENV PATH=/venv/bin:$PATH \
 USER gateway
 VOLUME /var/lib/prompt-gateway
 EXPOSE 8000
-# SIGTERM drains running streams: give the container more than DRAIN_SECONDS to stop.
+# SIGTERM drains running streams: give the container more than PRESTOP_SECONDS and DRAIN_SECONDS to stop. What is not
+# ready is left out by load balancers (/readyz) and not restarted: the health check asks whether it lives.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=90s CMD ["python", "-c", "import os, urllib.request; urllib.request.urlopen('http://127.0.0.1:' + os.environ['PORT'] + '/healthz', timeout=4)"]
 CMD ["python", "manage.py", "serve"]

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from typing_extensions import override
 
-from core.keys import SCOPES, issue_key, revoke_key
+from core.keys import SCOPES, USUAL_SCOPES, issue_key, revoke_key
 from core.models import ApiKey, Project
 from core.services import register_project
 
@@ -41,7 +41,7 @@ class ProjectAdmin(ProjectModelAdmin):
 
 class NewApiKeyForm(ApiKeyModelForm):
     scopes = forms.MultipleChoiceField(
-        choices=[(scope, scope) for scope in SCOPES], widget=forms.CheckboxSelectMultiple, initial=list(SCOPES)
+        choices=[(scope, scope) for scope in SCOPES], widget=forms.CheckboxSelectMultiple, initial=list(USUAL_SCOPES)
     )
 
     class Meta:

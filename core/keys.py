@@ -17,7 +17,11 @@ from core.models import ApiKey, Project
 KEY_PREFIX = "svc_"
 GATEWAY = "gateway"
 MANAGE = "manage"
-SCOPES = (GATEWAY, MANAGE)
+# Reads figures of monitoring and how the service is doing, and nothing else. `manage` may do so too.
+METRICS = "metrics:read"
+SCOPES = (GATEWAY, MANAGE, METRICS)
+# What a key is given that nobody chose scopes for.
+USUAL_SCOPES = (GATEWAY, MANAGE)
 
 # `svc_` and four characters: 24 of the key's 256 bits.
 _VISIBLE = len(KEY_PREFIX) + 4
@@ -104,7 +108,7 @@ def _checked_scopes(scopes: Iterable[str]) -> list[str]:
         raise _invalid("scopes", "At least one scope is required.")
     unknown = sorted(asked.difference(SCOPES))
     if unknown:
-        raise _invalid("scopes", f"Unknown scope {unknown[0]!r}; the scopes are {' and '.join(SCOPES)}.")
+        raise _invalid("scopes", f"Unknown scope {unknown[0]!r}; the scopes are {', '.join(SCOPES)}.")
     return sorted(asked)
 
 

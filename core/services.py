@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import transaction
 
 from core.errors import ConflictError, ValidationError
-from core.keys import SCOPES, issue_key
+from core.keys import USUAL_SCOPES, issue_key
 from core.models import NAME_CHARACTERS, Project
 from core.signals import project_created
 
@@ -38,5 +38,5 @@ def bootstrap_project(*, name: str) -> BootstrappedProject:
             raise ConflictError(f"A project named {name!r} exists already.", code="project_exists")
         project = Project(name=name)
         register_project(project)
-        _, key = issue_key(project, name="bootstrap", scopes=SCOPES)
+        _, key = issue_key(project, name="bootstrap", scopes=USUAL_SCOPES)
     return BootstrappedProject(project.pk, key)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from asgiref.sync import sync_to_async
+from django.conf import settings
 
 from core.canary import wrong_keys_by_own_connection
+from core.draining import delay_termination, draining
 from gateway.consumers import Scope
+from gateway.observation import Observation
 from gateway.pipeline.parse import Receive
 from gateway.reply import Send
 from gateway.runtime import current_runtime, stop_runtime
@@ -18,7 +23,10 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
             if problem := await sync_to_async(wrong_keys_by_own_connection, thread_sensitive=False)():
                 await send({"type": "lifespan.startup.failed", "message": problem})
                 return
-            await current_runtime().limiter.tried()
+            runtime = current_runtime()
+            delay_termination(draining, runtime.loop, settings.PRESTOP_SECONDS)
+            runtime.watch_over(asyncio.create_task(Observation(runtime).run(), name="gateway.observation"))
+            await runtime.limiter.tried()
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":
             await stop_runtime()

@@ -1,4 +1,4 @@
-"""The paths that bypass Django: the gateway and the health check."""
+"""The paths that bypass Django: the gateway and the health checks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from django.urls import re_path
 from django.urls.resolvers import URLPattern
 
 from gateway.consumers import chat_completions, health, models, unknown_path
+from gateway.ready import ready
 
 
 def route(pattern: str, application: Any) -> URLPattern:
@@ -20,4 +21,5 @@ http_urlpatterns = [
     route(r"^api/gateway/v1/models/?$", models),
     route(r"^api/gateway/", unknown_path),
     route(r"^healthz$", health),
+    route(r"^readyz$", ready),
 ]

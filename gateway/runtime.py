@@ -13,11 +13,13 @@ from django.conf import settings
 
 from analytics.spool.inflight import InflightTable
 from analytics.spool.writer import SpoolWriter
+from core.draining import draining
 from core.last_use import flush_last_uses
 from gateway.cache.store import ResponseCache
 from gateway.limits.limiter import Limiter
 from gateway.limits.seeding import Seeder
 from gateway.pipeline.patience import Patience
+from gateway.readiness import Readiness
 from gateway.snapshot.announcements import follow, refresh_regularly
 from gateway.snapshot.store import SnapshotStore
 from integrations.access_tokens import AccessTokens
@@ -43,9 +45,15 @@ class Runtime:
     limiter: Limiter
     cache: ResponseCache
     patience: Patience
+    readiness: Readiness
     answer_bytes: int  # the largest answer of a provider
     loop: asyncio.AbstractEventLoop
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
+
+    def watch_over(self, task: asyncio.Task[None]) -> None:
+        """It ends with the runtime, and the log says if it fails before."""
+        self.tasks.append(task)
+        task.add_done_callback(_report_end)
 
     async def stop(self) -> None:
         """Ends the background work and closes what is open; requests have to be over by now."""
@@ -97,18 +105,19 @@ async def serving_runtime() -> AsyncIterator[Runtime]:
 
 def _start() -> Runtime:
     seeder = Seeder(settings.LIMITS_SETTLE_SECONDS)
+    spool = SpoolWriter(
+        settings.SPOOL_DIR,
+        segment_bytes=settings.SPOOL_SEGMENT_BYTES,
+        reserve_bytes=settings.SPOOL_RESERVE_BYTES,
+        queue_bytes=settings.SPOOL_QUEUE_BYTES,
+    )
     runtime = Runtime(
         snapshots=SnapshotStore(),
         transport=create_transport(settings.UPSTREAM_TRANSPORT, allow_private=settings.ALLOW_PRIVATE_UPSTREAMS),
         health=HealthMonitor(settings.REDIS_URL),
         media=MediaFetcher(),
         tokens=AccessTokens(allow_private=settings.ALLOW_PRIVATE_UPSTREAMS),
-        spool=SpoolWriter(
-            settings.SPOOL_DIR,
-            segment_bytes=settings.SPOOL_SEGMENT_BYTES,
-            reserve_bytes=settings.SPOOL_RESERVE_BYTES,
-            queue_bytes=settings.SPOOL_QUEUE_BYTES,
-        ),
+        spool=spool,
         inflight=InflightTable(settings.SPOOL_DIR),
         limiter=Limiter(
             settings.REDIS_URL,
@@ -121,18 +130,18 @@ def _start() -> Runtime:
             settings.REDIS_URL, most_bytes=settings.CACHE_ANSWER_BYTES, patience=settings.CACHE_REDIS_SECONDS
         ),
         patience=Patience.from_settings(),
+        readiness=Readiness(draining, lambda: spool.has_room),
         answer_bytes=settings.UPSTREAM_RESPONSE_BYTES,
         loop=asyncio.get_running_loop(),
     )
-    runtime.tasks = [
+    for task in (
         asyncio.create_task(follow(runtime.snapshots), name="gateway.follow"),
         asyncio.create_task(refresh_regularly(runtime.snapshots), name="gateway.refresh"),
         asyncio.create_task(runtime.health.follow(), name="gateway.health"),
         asyncio.create_task(seeder.run(runtime.limiter), name="gateway.seeding"),
         asyncio.create_task(_flush_last_uses_regularly(), name="gateway.last_use"),
-    ]
-    for task in runtime.tasks:
-        task.add_done_callback(_report_end)
+    ):
+        runtime.watch_over(task)
     return runtime
 
 

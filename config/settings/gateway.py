@@ -38,6 +38,8 @@ GATEWAY_BODY_BYTES = env.integer("GATEWAY_BODY_BYTES", 32 * 1024 * 1024, minimum
 GATEWAY_BODY_SECONDS = env.number("GATEWAY_BODY_SECONDS", 30.0, minimum=0.1, maximum=600)
 HEARTBEAT_SECONDS = env.number("HEARTBEAT_SECONDS", 15.0, minimum=0.05, maximum=60)
 DRAIN_SECONDS = env.integer("DRAIN_SECONDS", 30, minimum=0, maximum=3600)
+# How long `/readyz` says 503 before the socket closes: what polls it has to have seen it by then.
+PRESTOP_SECONDS = env.integer("PRESTOP_SECONDS", 0, minimum=0, maximum=600)
 SNAPSHOT_SECONDS = env.number("SNAPSHOT_SECONDS", 30.0, minimum=0.05, maximum=3600)
 
 # What is reserved for a request whose length nobody bounds, for how long a worker that is silent keeps what its

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -48,6 +50,8 @@ class Supervisor:
         self._run_dir: Path = settings.RUN_DIR
         self._stop = asyncio.Event()
         self._force = asyncio.Event()
+        # Closing the second end tells every web worker, also one that starts later, that it is about to stop.
+        self._prestop_seen, self._prestop = os.pipe()
         # In the order of stopping: each group has ended before the next is asked to.
         self._web: list[Child] = []
         self._shipper: list[Child] = []
@@ -56,7 +60,10 @@ class Supervisor:
         self._redis: list[Child] = []
 
     async def run(self) -> None:
-        """Until SIGTERM or SIGINT; a second one cuts the drain short. Raises StartError when a child fails to start."""
+        """Until SIGTERM or SIGINT; a second one cuts the wait short, or the drain if PRESTOP_SECONDS are over.
+
+        Raises StartError when a child fails to start.
+        """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._asked_to_stop)
@@ -100,7 +107,7 @@ class Supervisor:
         await in_background(partial(preparation.prepare_database, self._base_url, self._show, migrate=self._migrate))
         await _all_started(sandboxes)
         for number in range(1, settings.WEB_WORKERS + 1):
-            worker = web.WebWorker(number, self._listening, drain_seconds=settings.DRAIN_SECONDS)
+            worker = web.WebWorker(number, self._listening, self._prestop_seen, drain_seconds=settings.DRAIN_SECONDS)
             self._launch(worker, self._web)
         await _all_started(self._web)
 
@@ -143,12 +150,24 @@ class Supervisor:
 
     async def _shut_down(self) -> None:
         """Streams first, then the records they made, then the stores."""
-        logger.info("service.stopping drain_seconds=%d", settings.DRAIN_SECONDS)
+        logger.info(
+            "service.stopping prestop_seconds=%d drain_seconds=%d", settings.PRESTOP_SECONDS, settings.DRAIN_SECONDS
+        )
+        await self._be_left_out()
         self._listening.close()
         for group in (self._web, self._shipper, self._celery, self._stores, self._redis):
             await asyncio.gather(*(child.stop(force=self._force) for child in group))
         run_files.remove_all(self._run_dir)
         logger.info("service.stopped")
+
+    async def _be_left_out(self) -> None:
+        """Not ready any more, for as long as a load balancer needs to see it; whoever comes meanwhile is served."""
+        os.close(self._prestop)
+        if self._stop.is_set() and settings.PRESTOP_SECONDS and all(child.started.done() for child in self._web):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._force.wait(), settings.PRESTOP_SECONDS)
+            # A signal that ended this wait is not meant for the streams.
+            self._force.clear()
 
 
 async def _all_started(children: list[Child]) -> None:

@@ -35,15 +35,17 @@ def base_url(listening: socket.socket) -> str:
 
 
 class WebWorker(Service):
-    def __init__(self, number: int, listening: socket.socket, *, drain_seconds: int) -> None:
+    def __init__(self, number: int, listening: socket.socket, prestop: int, *, drain_seconds: int) -> None:
+        """`prestop` is a descriptor that the workers inherit: when its other end is closed, they say that they are not
+        ready for traffic any more, and serve what comes all the same."""
         self.role = f"web-{number}"
         self.stop_seconds = drain_seconds + 5.0
-        self.inherited_descriptors = (listening.fileno(),)
+        self.inherited_descriptors = (listening.fileno(), prestop)
         self._address = reachable_address(listening)
 
     @override
     def command(self) -> list[str]:
-        return [sys.executable, "-m", "config.supervisor.web_worker", str(self.inherited_descriptors[0])]
+        return [sys.executable, "-m", "config.supervisor.web_worker", *map(str, self.inherited_descriptors)]
 
     @override
     async def ready(self) -> None:

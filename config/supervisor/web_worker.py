@@ -1,4 +1,6 @@
-"""One web worker: `python -m config.supervisor.web_worker FD` serves `config.asgi` on an inherited socket.
+"""One web worker: `python -m config.supervisor.web_worker FD PRESTOP_FD` serves `config.asgi` on an inherited socket.
+
+When the other end of PRESTOP_FD is closed, it asks to be sent no more traffic and serves what still comes.
 
 uvicorn with uvloop and httptools is the fastest of the ASGI servers measured (docs/performance.md).
 """
@@ -19,6 +21,7 @@ from typing_extensions import override
 
 from config.supervisor.acceptor import Acceptor
 from config.supervisor.web import BACKLOG
+from core.draining import draining
 
 # The snapshot and the code never die: frozen out of the collector's sight, they cost no pauses. What a request makes is
 # freed by reference counting, so the collector may come rarely.
@@ -26,9 +29,10 @@ _COLLECT_AFTER = (50_000, 20, 50)
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, listening: socket.socket, *, most: int) -> None:
+    def __init__(self, config: uvicorn.Config, listening: socket.socket, prestop: int, *, most: int) -> None:
         super().__init__(config)
         self._listening = listening
+        self._prestop = prestop
         self._most = most
         self._acceptor: Acceptor | None = None
 
@@ -41,6 +45,18 @@ class _Server(uvicorn.Server):
         self._acceptor = Acceptor(
             self._listening, self._protocol, lambda: len(self.server_state.connections), most=self._most
         )
+        draining.on_begin(self._send_clients_elsewhere)
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._prestop, self._begin_to_drain)
+
+    def _begin_to_drain(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._prestop)
+        draining.begin()
+
+    def _send_clients_elsewhere(self) -> None:
+        """A client that keeps its connection would come back to a worker that is about to end."""
+        # Added to, not replaced: requests under way hold the list itself.
+        self.server_state.default_headers.append((b"connection", b"close"))
 
     @override
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -59,7 +75,7 @@ class _Server(uvicorn.Server):
         return self.config.http_protocol_class
 
 
-def main(descriptor: int) -> None:
+def main(descriptor: int, prestop: int) -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.base")
     # After the variable that names them is set.
     from django.conf import settings
@@ -82,7 +98,7 @@ def main(descriptor: int) -> None:
         timeout_graceful_shutdown=settings.DRAIN_SECONDS,
     )
     most = min(settings.WEB_CONNECTIONS, _file_descriptors() // 2)
-    _Server(config, socket.socket(fileno=descriptor), most=most).run()
+    _Server(config, socket.socket(fileno=descriptor), prestop, most=most).run()
 
 
 def _file_descriptors() -> int:
@@ -95,4 +111,4 @@ def _file_descriptors() -> int:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), int(sys.argv[2]))

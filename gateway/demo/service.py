@@ -15,7 +15,7 @@ import requests
 from django.conf import settings
 from django.utils import timezone
 
-from core.keys import SCOPES, issue_key
+from core.keys import USUAL_SCOPES, issue_key
 from core.models import Project
 
 _START_SECONDS = 120.0
@@ -63,7 +63,7 @@ def own_access(base_url: str) -> Access:
     if project is None:
         raise ServiceError("There is no project yet: run `manage.py bootstrap --name demo` first.")
     expires_at = timezone.now() + timedelta(hours=_KEY_HOURS)
-    _, key = issue_key(project, name="demo", scopes=SCOPES, expires_at=expires_at)
+    _, key = issue_key(project, name="demo", scopes=USUAL_SCOPES, expires_at=expires_at)
     return Access(base_url, str(project.pk), key)
 
 

@@ -84,6 +84,11 @@ class SnapshotStore:
         if project_id in self._by_project or project_id in self._reading:
             await self._keep_on_failure(lambda: self._reload_project(project_id))
 
+    async def load_prices(self) -> None:
+        """What every project needs, unless it is there. Raises what the database raises."""
+        if self._prices is None:
+            await self._read_prices()
+
     async def refresh_prices(self) -> None:
         await self._keep_on_failure(self._reload_prices)
 

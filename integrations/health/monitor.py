@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice
 
 from integrations.health.entries import MAX_TARGETS, Entries, Entry
 from integrations.health.histogram import bucket_of
@@ -47,6 +48,16 @@ class HealthMonitor:
     def watched(self) -> int:
         """How many targets are in memory."""
         return len(self._entries)
+
+    def circuits(self, most: int) -> list[tuple[Target, CircuitState]]:
+        """Of the targets whose circuit is not closed, no more than `most`."""
+        now = self.clock()
+        open_ones = ((target, self._entries.get(target)) for target in self._entries)
+        return [
+            (target, entry.circuit.state(now))
+            for target, entry in islice((one for one in open_ones if one[1] and not one[1].circuit.closed), most)
+            if entry is not None
+        ]
 
     @property
     def shared(self) -> bool:

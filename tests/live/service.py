@@ -87,6 +87,13 @@ class LiveService:
             self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=_STOP_SECONDS)
 
+    def stop_at_once(self) -> int:
+        """SIGTERM, and another for the PRESTOP_SECONDS; returns the exit code."""
+        begun = self.log.count("service.stopping")
+        self.process.send_signal(signal.SIGTERM)
+        wait_for(lambda: self.log.count("service.stopping") > begun, what="serve to begin to stop")
+        return self.stop()
+
     def kill_supervisor(self) -> None:
         self.process.kill()
         self.process.wait(timeout=_STOP_SECONDS)

@@ -1,0 +1,64 @@
+"""Whether this process is about to stop: it still serves whoever comes, and asks to be sent nobody any more."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+logger = logging.getLogger("core.draining")
+
+
+class Drain:
+    """Of one process. `begin` may be called again and from a signal handler."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+        self._listeners: list[Callable[[], None]] = []
+
+    @property
+    def is_on(self) -> bool:
+        return self._since is not None
+
+    def begin(self) -> None:
+        if self._since is None:
+            self._since = time.monotonic()
+            for listener in self._listeners:
+                listener()
+
+    def on_begin(self, listener: Callable[[], None]) -> None:
+        """`listener` is called once, when draining begins."""
+        self._listeners.append(listener)
+        if self.is_on:
+            listener()
+
+    def seconds_left(self, seconds: float) -> float:
+        """Until draining has been on for so long."""
+        return seconds if self._since is None else max(self._since + seconds - time.monotonic(), 0.0)
+
+
+draining = Drain()
+
+
+def delay_termination(drain: Drain, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
+    """From now on SIGTERM begins to drain first, and reaches the server's own handler once that has been on for
+    `seconds`; a second SIGTERM at once. Without effect where no server of this process handles the signal."""
+    handler: Any = signal.getsignal(signal.SIGTERM)
+    if not callable(handler) or threading.current_thread() is not threading.main_thread():
+        return
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        is_second = drain.is_on
+        left = drain.seconds_left(seconds)
+        drain.begin()
+        if is_second or left <= 0:
+            handler(number, frame)
+        else:
+            loop.call_soon_threadsafe(loop.call_later, left, handler, number, None)
+
+    signal.signal(signal.SIGTERM, terminate)

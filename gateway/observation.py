@@ -1,0 +1,138 @@
+"""What a worker finds out about itself, once a second and beside its requests, and tells the host's monitor.
+
+`/readyz` answers from it, and so do the metrics of workers: nothing is asked while somebody waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections import deque
+from typing import Any
+
+import msgspec
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.db import Error as DatabaseError
+from django.db import InterfaceError, connection
+from django.db.migrations.executor import MigrationExecutor
+
+from analytics.spool.names import worker_token
+from core.notices import NoticeWriter, read_notice
+from gateway.runtime import Runtime
+from integrations.health.targets import CircuitState
+
+logger = logging.getLogger("gateway.observation")
+
+NOTICES_DIR = settings.RUN_DIR / "notices"
+WORKER_PREFIX = "web-"
+HOST = "host"
+
+_TICK_SECONDS = 0.1
+_TICKS_A_LOOK = 10
+# A scrape every quarter of a minute sees the longest stall since the one before.
+_LOOKS_REMEMBERED = 15
+_MOST_CIRCUITS = 200
+_MOST_BYTES = 64 * 1024
+
+
+class WorkerState(msgspec.Struct):
+    """One worker's own figures. `loop_lag_seconds` is the longest of the last 15 seconds; `circuits` are those that do
+    not simply let requests pass: integration, provider, model, state."""
+
+    pid: int
+    at: float
+    ready: dict[str, bool]
+    in_flight: int
+    loop_lag_seconds: float
+    limits_connected: bool
+    cache_connected: bool
+    health_connected: bool
+    watched_targets: int
+    circuits: list[tuple[int, str, str, str]]
+
+
+class Observation:
+    """Runs as long as the worker does."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._lags: deque[float] = deque([0.0], maxlen=_LOOKS_REMEMBERED)
+        self._notice = NoticeWriter(NOTICES_DIR, f"{WORKER_PREFIX}{worker_token()}", most_bytes=_MOST_BYTES)
+
+    async def run(self) -> None:
+        preparing = asyncio.create_task(self._prepare(), name="gateway.prepare")
+        try:
+            while True:
+                self._look()
+                await self._measure()
+        finally:
+            preparing.cancel()
+            await asyncio.gather(preparing, return_exceptions=True)
+            self._notice.close()
+
+    async def _prepare(self) -> None:
+        """What has been true once stays so for this process: its code and what it read do not go away."""
+        readiness = self._runtime.readiness
+        while not (readiness.migrations_current and readiness.configuration_loaded):
+            try:
+                if await sync_to_async(migrations_are_current, thread_sensitive=False)():
+                    readiness.migrations_current = True
+                    await self._runtime.snapshots.load_prices()
+                    readiness.configuration_loaded = True
+                    continue
+            except (DatabaseError, InterfaceError) as error:
+                logger.warning("configuration.not_loaded error=%s", type(error).__name__)
+            await asyncio.sleep(_TICK_SECONDS * _TICKS_A_LOOK)
+
+    async def _measure(self) -> None:
+        """How much later than asked for the loop comes back, for a second."""
+        loop, longest = self._runtime.loop, 0.0
+        for _ in range(_TICKS_A_LOOK):
+            asleep = loop.time()
+            await asyncio.sleep(_TICK_SECONDS)
+            longest = max(longest, loop.time() - asleep - _TICK_SECONDS)
+        self._lags.append(longest)
+
+    def _look(self) -> None:
+        self._notice.put(msgspec.json.encode(self._state()))
+        told = read_notice(NOTICES_DIR, HOST)
+        self._runtime.readiness.host = _decoded(told.message) if told is not None and told.is_alive else {}
+
+    def _state(self) -> WorkerState:
+        runtime = self._runtime
+        return WorkerState(
+            pid=os.getpid(),
+            at=time.time(),
+            ready=runtime.readiness.checks(),
+            in_flight=len(runtime.inflight),
+            loop_lag_seconds=max(self._lags),
+            limits_connected=runtime.limiter.is_connected,
+            cache_connected=not runtime.cache.is_away,
+            health_connected=runtime.health.shared,
+            watched_targets=runtime.health.watched,
+            circuits=[
+                (target.integration_id, target.provider, target.model, state.value)
+                for target, state in runtime.health.circuits(_MOST_CIRCUITS)
+                if state is not CircuitState.CLOSED
+            ],
+        )
+
+
+def migrations_are_current() -> bool:
+    """Whether every migration of this code has been applied. Those of later code may have been, too."""
+    try:
+        executor = MigrationExecutor(connection)
+        return not executor.migration_plan(executor.loader.graph.leaf_nodes())
+    finally:
+        connection.close()
+
+
+def _decoded(message: bytes) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = msgspec.json.decode(message, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return {}
+    return found

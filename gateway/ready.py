@@ -1,0 +1,59 @@
+"""GET /readyz: whether a load balancer should send this worker traffic."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import msgspec
+
+from core.keys import MANAGE, METRICS, hash_key
+from gateway.headers import read_headers
+from gateway.identifiers import new_request_id
+from gateway.pipeline.parse import Receive
+from gateway.reply import Reply, Send
+from gateway.runtime import Runtime, current_runtime
+
+_MAX_KEY_BYTES = 512
+_background: set[asyncio.Task[Any]] = set()
+
+
+async def ready(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    """200 or 503 and the checks that fail; to a key with scope `manage` or `metrics:read` also how the host is doing.
+
+    Answers from what the worker knows. A key that it does not know yet is looked up meanwhile, and shown more the next
+    time.
+    """
+    runtime = current_runtime()
+    checks = runtime.readiness.checks()
+    failing = [name for name, holds in checks.items() if not holds]
+    answer: dict[str, Any] = {"status": "not_ready" if failing else "ready", "failing": failing}
+    if _may_see(runtime, read_headers(scope["headers"]).authorization):
+        answer |= {
+            "checks": {name: "passed" if holds else "failed" for name, holds in checks.items()},
+            "in_flight": len(runtime.inflight),
+            "host": runtime.readiness.host,
+        }
+    reply = Reply(send, new_request_id())
+    await reply.whole(503 if failing else 200, msgspec.json.encode(answer), [(b"cache-control", b"no-store")])
+
+
+def _may_see(runtime: Runtime, credential: bytes) -> bool:
+    if credential[:7].lower() != b"bearer ":
+        return False
+    key_hash = hash_key(credential[7 : 7 + _MAX_KEY_BYTES].strip())
+    found = runtime.snapshots.find(key_hash)
+    if found is None:
+        looking = runtime.loop.create_task(_look_up(runtime, key_hash))
+        _background.add(looking)
+        looking.add_done_callback(_background.discard)
+        return False
+    key = found[1]
+    expired = key.expires_at is not None and key.expires_at.timestamp() <= time.time()
+    return not expired and not key.scopes.isdisjoint((MANAGE, METRICS))
+
+
+async def _look_up(runtime: Runtime, key_hash: str) -> None:
+    # Whatever it meets: the answer has been given, and the store notes itself that the database is away.
+    await asyncio.gather(runtime.snapshots.resolve(key_hash), return_exceptions=True)

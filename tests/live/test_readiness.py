@@ -1,0 +1,138 @@
+"""`/readyz`: who should get traffic, told at once and before the socket closes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+import requests
+
+from tests.gateway.service import free_port
+from tests.live.conftest import StartService
+from tests.live.service import ROOT, LiveService, minimal_environment
+from tests.live.waiting import wait_for
+from tests.patience import PATIENCE_SECONDS
+from tests.services import START_SECONDS
+
+# Nobody waits for so long: what ends it is a second signal.
+PATIENT = {"PRESTOP_SECONDS": "600"}
+
+
+def ready(base_url: str, key: str = "") -> requests.Response:
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    return requests.get(f"{base_url}/readyz", headers=headers, timeout=PATIENCE_SECONDS)
+
+
+def says(base_url: str, status: int, failing: list[str]) -> bool:
+    """Also when nobody listens yet: then it says nothing."""
+    try:
+        answer = ready(base_url)
+    except requests.ConnectionError:
+        return False
+    return answer.status_code == status and answer.json()["failing"] == failing
+
+
+def complete(service: LiveService) -> openai.types.chat.ChatCompletion:
+    return service.openai(max_retries=0).chat.completions.create(
+        model="sandbox/echo", messages=[{"role": "user", "content": "Still there?"}]
+    )
+
+
+def test_readyz__serving__ready_and_details_for_those_with_the_scope(live_service: LiveService) -> None:
+    wait_for(lambda: says(live_service.base_url, 200, []), what="a host that is ready")
+
+    answer = ready(live_service.base_url)
+    assert answer.json() == {"status": "ready", "failing": []}
+    assert answer.headers["cache-control"] == "no-store"
+
+    def details() -> dict[str, Any] | None:
+        shown: dict[str, Any] = ready(live_service.base_url, live_service.api_key).json()
+        return shown if "checks" in shown else None
+
+    # A worker that does not know the key yet looks it up, and shows more the next time.
+    shown = wait_for(details, what="details for a key with scope manage")
+    assert set(shown["checks"].values()) == {"passed"}
+    assert "checks" not in ready(live_service.base_url, "svc_unknown").json()
+
+
+@pytest.mark.parametrize("role", ["engine", "redis"])
+def test_readyz__store_hangs__host_stays_in(live_service: LiveService, role: str) -> None:
+    wait_for(lambda: says(live_service.base_url, 200, []), what="a host that is ready")
+    pid = wait_for(lambda: live_service.pid(role))
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        assert ready(live_service.base_url).status_code == 200
+        assert complete(live_service).choices
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_stop__prestop_seconds__not_ready_first_and_whoever_comes_is_served(start_service: StartService) -> None:
+    service = start_service(PATIENT)
+    wait_for(lambda: says(service.base_url, 200, []), what="a host that is ready")
+
+    service.process.send_signal(signal.SIGTERM)
+    # Every worker says so, also one that has to start meanwhile.
+    wait_for(lambda: says(service.base_url, 503, ["draining"]), what="a host that is not ready")
+    service.wait_for_successor("web-1", service.kill("web-1"))
+    for _ in range(10):
+        wait_for(lambda: says(service.base_url, 503, ["draining"]), what="a host that is not ready")
+    assert complete(service).choices[0].message.content == "Still there?"
+    # Who keeps connections is told to come back by another one, which may be another host's.
+    assert ready(service.base_url).headers["connection"] == "close"
+
+    service.process.send_signal(signal.SIGTERM)
+    assert service.process.wait(START_SECONDS) == 0
+    assert "child.killed" not in service.log
+
+
+@contextmanager
+def lone_worker(var_dir: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """uvicorn on its own, as somebody may run it."""
+    port = free_port()
+    with var_dir.with_name("uvicorn.log").open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "uvicorn", "config.asgi:application", "--port", str(port)],
+            cwd=ROOT,
+            env={**minimal_environment(var_dir), **PATIENT},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        yield process, f"http://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_lone_worker__before_migrations_and_after_sigterm__not_ready_and_says_why(tmp_path: Path) -> None:
+    var_dir = tmp_path / "var"
+    with lone_worker(var_dir) as (process, base_url):
+        wait_for(
+            lambda: says(base_url, 503, ["configuration", "migrations"]),
+            seconds=START_SECONDS,
+            what="a worker whose tables are missing",
+        )
+
+        subprocess.run(
+            [sys.executable, "manage.py", "migrate", "--verbosity", "0"],
+            cwd=ROOT,
+            env=minimal_environment(var_dir),
+            check=True,
+        )
+        wait_for(lambda: says(base_url, 200, []), what="a worker whose tables are there")
+
+        process.terminate()
+        wait_for(lambda: says(base_url, 503, ["draining"]), what="a worker that is about to stop")
+        assert requests.get(f"{base_url}/healthz", timeout=PATIENCE_SECONDS).status_code == 200
+        process.terminate()
+        process.wait(START_SECONDS)
