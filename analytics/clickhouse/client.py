@@ -13,14 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit, urlunsplit
 
 from clickhouse_driver import Client
 from clickhouse_driver import errors as driver_errors
 from django.conf import settings
 
 from analytics.clickhouse.address import resolve_url
-from analytics.clickhouse.connections import connections, new_client
+from analytics.clickhouse.connections import connections
 from analytics.clickhouse.parameters import bind
 from analytics.clickhouse.server_errors import translate
 from analytics.errors import AnalyticsQueryError, AnalyticsUnavailableError
@@ -123,20 +122,6 @@ def insert(table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *,
         return client.execute(statement, by_column, columnar=True, settings=insert_settings)
 
     _run(run, name=f"insert.{table}", seconds=_seconds(insert_settings), retry=True)
-
-
-def create_database() -> None:
-    """Create the database the address names when it is absent: nobody can connect to one that is not there."""
-    url = urlsplit(resolve_url())
-    database = url.path.strip("/")
-    if not _NAME.match(database):
-        raise ValueError(f"{database!r} is not a plain name")
-    server = new_client(urlunsplit(url._replace(path="/default")), _STATEMENT_SECONDS)
-    statement = f"CREATE DATABASE IF NOT EXISTS {database}"
-    try:
-        _attempt(lambda: server.execute(statement), "create_database")
-    finally:
-        server.disconnect()
 
 
 def close() -> None:

@@ -44,6 +44,9 @@ class Service:
     async def ready(self) -> None:
         """Returns when the service can be used, after announcing where; cancelled when its process ends."""
 
+    def ended(self) -> None:
+        """Its process is gone, whatever the reason, and another may follow."""
+
     async def finished(self) -> None:
         """Returns when nothing is left for it to do and it may be told to stop; cancelled after `stop_seconds`."""
 
@@ -115,6 +118,7 @@ class Child:
             # Whatever the child itself had started must not live on beside its successor, nor hold its output open.
             _kill_group(process.pid)
             self._pid_file.unlink(missing_ok=True)
+            self.service.ended()
         await output
         return code
 

@@ -19,6 +19,7 @@ from config.supervisor import preparation, run_files, web
 from config.supervisor.background import CeleryWorker, Shipper
 from config.supervisor.background_thread import in_background
 from config.supervisor.children import Child, Service, StartError
+from config.supervisor.engine import AnalyticsEngine
 from config.supervisor.ports import PortService
 from config.supervisor.redis import RedisServer
 
@@ -123,15 +124,8 @@ class Supervisor:
         return RedisServer(url=settings.EMBEDDED_REDIS_URL, data_dir=data, run_dir=self._run_dir)
 
     def _engine(self) -> Service:
-        data = settings.VAR_DIR / "clickhouse"
-        limit = str(settings.CLICKHOUSE_ENGINE_BYTES)
-        return PortService(
-            role="engine",
-            arguments=["analytics_engine", "--data", str(data), "--memory-limit", limit],
-            announced_as="clickhouse",
-            url="clickhouse://127.0.0.1:{port}",
-            run_dir=self._run_dir,
-        )
+        data, limit = settings.VAR_DIR / "clickhouse", settings.CLICKHOUSE_ENGINE_BYTES
+        return AnalyticsEngine(data_dir=data, memory_limit=limit, run_dir=self._run_dir)
 
     def _sandbox(self) -> Service:
         return PortService(

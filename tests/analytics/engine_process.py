@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from clickhouse_driver import Client
 
@@ -73,10 +74,19 @@ class EngineProcess:
         finally:
             client.disconnect()
 
+    @property
+    def url(self) -> str:
+        return self.url_file.read_text(encoding="utf-8").strip()
+
     def new_client(self, **options: Any) -> Client:
+        """`user`, `password` and `database` are those of the announced address unless given."""
         settings = {"server_side_params": True, **options.pop("settings", {})}
+        address = urlsplit(self.url)
+        own = {"user": address.username, "password": unquote(address.password or ""), "database": address.path[1:]}
         # A client that loses patience connects anew, without what its session was told.
-        return Client("127.0.0.1", port=self.port, settings=settings, sync_request_timeout=PATIENCE_SECONDS, **options)
+        return Client(
+            "127.0.0.1", port=self.port, settings=settings, sync_request_timeout=PATIENCE_SECONDS, **own | options
+        )
 
     def stop(self, by: signal.Signals = signal.SIGTERM, *, seconds: float = START_SECONDS) -> int:
         """Send the signal and return the exit code, negative for the signal that ended it."""

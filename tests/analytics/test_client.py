@@ -227,17 +227,6 @@ def test_connection__each_thread__has_its_own(announced: None) -> None:
     assert answers == [True] * 160
 
 
-def test_create_database__absent__is_created_and_usable(
-    announced: None, engine: EngineProcess, settings: Settings
-) -> None:
-    settings.CLICKHOUSE_URL = f"clickhouse://127.0.0.1:{engine.port}/fresh"
-
-    client.create_database()
-    client.create_database()
-
-    assert client.execute("SELECT currentDatabase()") == [("fresh",)]
-
-
 def test_insert__same_token__counts_once(table: str) -> None:
     for _ in range(5):
         client.insert(table, ("count", "name"), [(1, "a"), (2, "b")], token="same")

@@ -54,10 +54,9 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineProcess]:
 @pytest.fixture
 def client(engine: EngineProcess) -> Iterator[Client]:
     with engine.client() as connected:
-        connected.execute("DROP DATABASE IF EXISTS scratch")
-        connected.execute("CREATE DATABASE scratch")
-        connected.execute("USE scratch")
         yield connected
+        for (table,) in connected.execute("SELECT name FROM system.tables WHERE database = currentDatabase()"):
+            connected.execute(f"DROP TABLE {table} SYNC")
 
 
 def _shapes() -> dict[str, tuple[Any, bool]]:
@@ -93,7 +92,7 @@ def test_insert__some_columns_in_another_order__fills_the_rest_with_defaults(cli
         " ENGINE = MergeTree ORDER BY b"
     )
 
-    client.execute('INSERT INTO scratch.partial (`odd name`, "b") VALUES', [(3, "x")])
+    client.execute('INSERT INTO llm.partial (`odd name`, "b") VALUES', [(3, "x")])
     client.execute("INSERT INTO partial VALUES", [(1, "y", 2)])
 
     assert client.execute("SELECT a, b, `odd name`, d FROM partial ORDER BY b") == [(7, "x", 3, 8), (1, "y", 2, 2)]
@@ -133,7 +132,6 @@ def test_insert__refused_while_writing__is_an_error(client: Client, definition: 
         )
 
     assert caught.value.code == code
-    client.execute("USE scratch")
     assert client.execute("SELECT count() FROM bad") == [(0,)]
 
 

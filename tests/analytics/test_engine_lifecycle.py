@@ -24,9 +24,9 @@ def test_start__serving__announces_port_and_address_and_withdraws_them(tmp_path:
         url = engine.url_file.read_text().strip()
         mode = engine.url_file.stat().st_mode & 0o777
         assert (url, mode) == (f"clickhouse://gateway:p%40ss%2Fword@127.0.0.1:{engine.port}/llm", 0o600)
-        with engine.client(user="gateway", password="p@ss/word") as client:
+        with engine.client() as client:
             assert client.execute("SELECT 1") == [(1,)]
-        with engine.client() as client, pytest.raises(ServerException, match="Authentication failed"):
+        with engine.client(password="") as client, pytest.raises(ServerException, match="Authentication failed"):
             client.execute("SELECT 1")
 
         assert engine.stop() == 0

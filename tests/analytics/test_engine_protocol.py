@@ -129,11 +129,10 @@ def test_settings__of_one_query__do_not_reach_the_next(client: Client) -> None:
 
 
 def test_use_and_set__of_a_session__stay_with_it_and_with_no_other(engine: EngineProcess, client: Client) -> None:
-    client.execute("CREATE DATABASE IF NOT EXISTS other")
-    client.execute("USE other")
+    client.execute("USE llm")
     client.execute("SET max_block_size = 123")
 
-    assert client.execute("SELECT currentDatabase(), getSetting('max_block_size')") == [("other", 123)]
+    assert client.execute("SELECT currentDatabase(), getSetting('max_block_size')") == [("llm", 123)]
     with engine.client() as second:
         assert second.execute("SELECT currentDatabase(), getSetting('max_block_size') = 123") == [("llm", 0)]
 

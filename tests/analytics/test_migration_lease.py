@@ -17,11 +17,8 @@ from pytest_django import Settings
 from analytics.clickhouse import client, lease, migrator
 from analytics.clickhouse.address import resolve_url
 from tests.analytics.test_migrations import _differences as differences
-from tests.analytics.test_migrations import empty_store
 from tests.live.waiting import wait_for
 from tests.services import START_SECONDS
-
-__all__ = ["empty_store"]
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
 _BEFORE_FIGURES_OF_ERRORS = 12

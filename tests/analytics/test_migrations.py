@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import pytest
-from pytest_django import Settings
 
 from analytics.clickhouse import client, migrator
-from analytics.clickhouse.address import resolve_url
 from analytics.errors import AnalyticsQueryError
 from analytics.queries.counts import count_requests
 from analytics.reconciliation.services import reconcile
@@ -24,21 +20,6 @@ from tests.factories.analytics import make_entry, store
 
 _FIRST_RELEASE = 8
 _MICROSECONDS_A_DAY = 86_400_000_000
-
-
-@pytest.fixture
-def empty_store(clickhouse_engine: None, settings: Settings) -> Iterator[None]:
-    """A database of its own beside the suite's, without any table."""
-    name = f"upgrade_{uuid.uuid4().hex}"
-    url = urlsplit(resolve_url())._replace(path=f"/{name}")
-    usual = settings.CLICKHOUSE_URL
-    settings.CLICKHOUSE_URL = urlunsplit(url)
-    client.close()
-    client.create_database()
-    yield
-    client.execute(f"DROP DATABASE {name} SYNC")
-    client.close()
-    settings.CLICKHOUSE_URL = usual
 
 
 @pytest.fixture

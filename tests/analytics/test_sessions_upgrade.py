@@ -14,10 +14,10 @@ from analytics.contracts import Outcome
 from analytics.errors import AnalyticsQueryError
 from analytics.queries.session_filters import SessionFilter
 from analytics.queries.sessions import SessionRow, get_session, list_sessions
-from tests.analytics.test_migrations import empty_store, first_release
+from tests.analytics.test_migrations import first_release
 from tests.factories.analytics import make_entry, store
 
-__all__ = ["empty_store", "first_release"]
+__all__ = ["first_release"]
 
 pytestmark = pytest.mark.usefixtures("first_release")
 

@@ -22,6 +22,8 @@ from urllib.parse import quote
 from analytics.clickhouse.engine.errors import EngineError
 from analytics.clickhouse.engine.native_blocks import Column
 from analytics.clickhouse.engine.protocol import quote_identifier
+from analytics.clickhouse.engine.rights import write_configuration
+from analytics.clickhouse.engine.statement_rights import StatementRights
 
 logger = logging.getLogger("analytics.engine")
 
@@ -31,7 +33,7 @@ _ABORTED = 236
 DEFAULT_MEMORY_LIMIT = 1_500_000_000
 _MEBIBYTE = 1 << 20
 # chDB's defaults are those of a server that owns its machine: caches of 5 GB each, a thread per core and query.
-_SERVER_SETTINGS = {
+_SERVER_SETTINGS: dict[str, int | str] = {
     "mark_cache_size": 64 * _MEBIBYTE,
     "uncompressed_cache_size": 0,
     "index_mark_cache_size": 16 * _MEBIBYTE,
@@ -121,20 +123,30 @@ class ChdbEngine:
     """The engine on one directory. One per process: a second path in the same process is refused by chDB."""
 
     def __init__(self, directory: Path, *, memory_limit: int = DEFAULT_MEMORY_LIMIT) -> None:
-        settings = {"max_server_memory_usage": memory_limit, **_SERVER_SETTINGS}
-        self._path = f"{quote(str(directory))}?" + "&".join(f"{name}={value}" for name, value in settings.items())
+        self._directory = directory
+        self._settings = {"max_server_memory_usage": memory_limit, **_SERVER_SETTINGS}
+        self._path = ""
+        self.rights = StatementRights(())
         self._tags = itertools.count(1)
         self._keeper: Any = None
         self.version = (0, 0, 0)
 
     def open(self, database: str) -> None:
-        """Open the directory, keep it open, and create `database` when it is absent."""
+        """Open the directory, keep it open, and create `database`, the only one for clients, when it is absent."""
+        config = write_configuration(self._directory, database)
+        settings = {**self._settings, "config-file": quote(str(config))}
+        self._path = f"{quote(str(self._directory))}?" + "&".join(f"{name}={value}" for name, value in settings.items())
         # An engine-typed database: chDB's `default` is an overlay that loses what MergeTree tables need.
         self._keeper = self._connect()
         self._keeper.query(f"CREATE DATABASE IF NOT EXISTS {quote_identifier(database)} ENGINE = Atomic")
-        version = json.loads(self._keeper.query("SELECT version()", "JSONCompact").bytes())["data"][0][0]
+        [(version,)] = self._ask_keeper("SELECT version()")
+        self.rights = StatementRights(name for (name,) in self._ask_keeper("SELECT name FROM system.table_functions"))
         major, minor, patch = (int(part) for part in version.split(".")[:3])
         self.version = (major, minor, patch)
+
+    def _ask_keeper(self, sql: str) -> list[list[str]]:
+        rows: list[list[str]] = json.loads(self._keeper.query(sql, "JSONCompact").bytes())["data"]
+        return rows
 
     def _connect(self) -> Any:
         # Loading it starts a dozen threads, so it waits until this process really is the engine.

@@ -22,6 +22,8 @@ def directory_lock(directory: Path) -> Iterator[None]:
     chDB has a lock of its own, but reports it as "Error initializing EmbeddedServer" without a reason.
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if directory.stat().st_uid == os.geteuid():
+        directory.chmod(0o700)  # it may have been made by somebody else's `mkdir`
     descriptor = os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:

@@ -15,13 +15,15 @@ from urllib.parse import quote
 
 from analytics.clickhouse.engine.chdb_connection import DEFAULT_MEMORY_LIMIT, ChdbEngine
 from analytics.clickhouse.engine.lock import directory_lock
-from analytics.clickhouse.engine.session import DEFAULT_ACCESS, Access, Session
+from analytics.clickhouse.engine.session import Access, Session
 from analytics.clickhouse.engine.watcher import Watcher
 
 logger = logging.getLogger("analytics.engine")
 
 _HOST = "127.0.0.1"
 _MAX_CLIENTS = 256
+# Who has not shown the password yet takes no place of those who have.
+_MAX_STRANGERS = 64
 _SEND_SECONDS = 300.0
 _STOP_SECONDS = 10.0
 
@@ -31,11 +33,11 @@ class ServerOptions:
     """`port` 0 takes a free one. The files are written as soon as the engine serves, and removed when it stops."""
 
     directory: Path
+    access: Access
     port: int = 0
     port_file: Path | None = None
     url_file: Path | None = None
     memory_limit: int = DEFAULT_MEMORY_LIMIT
-    access: Access = DEFAULT_ACCESS
 
 
 class EngineServer:
@@ -45,6 +47,7 @@ class EngineServer:
         self._options = options
         self._stop = threading.Event()
         self._clients: dict[socket.socket, threading.Thread] = {}
+        self._strangers: set[socket.socket] = set()
         self._clients_lock = threading.Lock()
         self._engine = ChdbEngine(options.directory.absolute(), memory_limit=options.memory_limit)
         self._watcher = Watcher(self._engine)
@@ -54,6 +57,7 @@ class EngineServer:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stop.set())
         _raise_file_limit()
+        os.umask(0o077)
         # Parameters and literals without a time zone mean UTC, as in everything this service stores.
         os.environ["TZ"] = "UTC"
         time.tzset()
@@ -96,22 +100,35 @@ class EngineServer:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, seconds)
         thread = threading.Thread(target=self._serve_client, args=(client,), name="engine-session", daemon=True)
         with self._clients_lock:
-            full = len(self._clients) >= _MAX_CLIENTS
+            strangers = len(self._strangers)
+            full = strangers >= _MAX_STRANGERS or len(self._clients) - strangers >= _MAX_CLIENTS
             if not full:
                 self._clients[client] = thread
+                self._strangers.add(client)
         if full:
-            logger.warning("client.refused clients=%s", _MAX_CLIENTS)
+            logger.warning("client.refused clients=%s strangers=%s", len(self._clients), strangers)
             client.close()
         else:
             thread.start()
 
     def _serve_client(self, client: socket.socket) -> None:
-        session = Session(client, engine=self._engine, watcher=self._watcher, access=self._options.access)
+        session = Session(
+            client,
+            engine=self._engine,
+            watcher=self._watcher,
+            access=self._options.access,
+            on_welcome=lambda: self._forget_stranger(client),
+        )
         try:
             session.run()
         finally:
             with self._clients_lock:
+                self._strangers.discard(client)
                 del self._clients[client]
+
+    def _forget_stranger(self, client: socket.socket) -> None:
+        with self._clients_lock:
+            self._strangers.discard(client)
 
     def _stop_clients(self) -> None:
         """Close every client's sending side: the watcher then kills its query, and its session ends."""
@@ -132,8 +149,10 @@ class EngineServer:
             write_atomically(self._options.port_file, f"{port}\n")
         if self._options.url_file is not None:
             access = self._options.access
-            secret = f":{quote(access.password, safe='')}" if access.password else ""
-            url = f"clickhouse://{quote(access.user, safe='')}{secret}@{_HOST}:{port}/{quote(access.database, safe='')}"
+            user, password, database = (
+                quote(text, safe="") for text in (access.user, access.password, access.database)
+            )
+            url = f"clickhouse://{user}:{password}@{_HOST}:{port}/{database}"
             write_atomically(self._options.url_file, f"{url}\n")
 
     def _withdraw(self) -> None:
@@ -143,10 +162,11 @@ class EngineServer:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Readers see the old text or the new one. The file is for this user only: an address may carry a password."""
+    """Readers see the old text or the new one. The file is for this user only: the address carries the password."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    draft.unlink(missing_ok=True)  # of a killed process with this number, with any mode
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
     draft.replace(path)

@@ -6,7 +6,7 @@ import hmac
 import logging
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -29,39 +29,56 @@ _MAX_STICKY = 64
 _NO_SUCH_COLUMN = 16
 _UNEXPECTED_PACKET = 101
 _NOT_IMPLEMENTED = 48
+_ACCESS_DENIED = 497
 _AUTHENTICATION_FAILED = 516
+_HELLO_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
 class Access:
-    """Who may connect, and the database of those who name none."""
+    """Who may connect, and the only database they may use."""
 
     user: str
     password: str
     database: str
 
-
-DEFAULT_ACCESS = Access(user="default", password="", database="llm")
+    def __post_init__(self) -> None:
+        if not self.password:
+            raise ValueError("the engine takes nobody without a password")
 
 
 class Session:
     """`run` serves the client until it leaves; it closes the socket."""
 
-    def __init__(self, client: socket.socket, *, engine: ChdbEngine, watcher: Watcher, access: Access) -> None:
+    def __init__(
+        self,
+        client: socket.socket,
+        *,
+        engine: ChdbEngine,
+        watcher: Watcher,
+        access: Access,
+        on_welcome: Callable[[], None],
+    ) -> None:
+        """`on_welcome` is called once the client has shown the password."""
         self._client = client
+        self._on_welcome = on_welcome
         self._engine = engine
         self._watcher = watcher
         self._access = access
         self._reader = ByteReader(receive=client.recv)
-        self._database = access.database
         self._sticky: list[str] = []
 
     def run(self) -> None:
         try:
-            if self._greet():
+            self._client.settimeout(_HELLO_SECONDS)
+            welcome = self._greet()
+            self._client.settimeout(None)
+            if welcome:
+                self._on_welcome()
                 while self._serve_packet():
                     self._reader.compact()
-        except (EOFError, ConnectionError, BlockingIOError):  # the last: it took no byte of an answer for too long
+        # The last two: it took no byte of an answer for too long, or said nothing at first.
+        except (EOFError, ConnectionError, BlockingIOError, TimeoutError):
             logger.debug("client.gone")
         except PacketError as error:
             logger.warning("client.protocol_error reason=%s", error)
@@ -76,15 +93,23 @@ class Session:
         hello = protocol.read_hello(self._reader)
         if hello.revision < protocol.REVISION:
             raise PacketError(f"the client's revision {hello.revision} is older than {protocol.REVISION}")
-        known = hmac.compare_digest(hello.user.encode(), self._access.user.encode())
-        if not (hmac.compare_digest(hello.password.encode(), self._access.password.encode()) and known):
-            message = f"DB::Exception: {hello.user}: Authentication failed: password is incorrect, or there is no user"
+        if not self._admits(hello.user, hello.password):
+            message = "DB::Exception: Authentication failed: password is incorrect, or there is no such user"
             self._send(protocol.exception(_AUTHENTICATION_FAILED, "DB::Exception", message))
             return False
-        self._database = hello.database or self._access.database
+        if hello.database not in ("", self._access.database):
+            message = f"DB::Exception: Not enough privileges: this engine's only database is {self._access.database}"
+            self._send(protocol.exception(_ACCESS_DENIED, "DB::Exception", message))
+            return False
         self._send(protocol.hello(name=SERVER_NAME, version=self._engine.version, time_zone="UTC"))
         self._reader.raw_string()  # quota key
         return True
+
+    def _admits(self, user: str, password: str) -> bool:
+        """In a time that does not depend on how much of either is right."""
+        given = (user.encode("utf-8", "surrogateescape"), password.encode("utf-8", "surrogateescape"))
+        known = hmac.compare_digest(given[0], self._access.user.encode())
+        return hmac.compare_digest(given[1], self._access.password.encode()) and known
 
     def _serve_packet(self) -> bool:
         """Serve one packet. False when the client has to connect anew."""
@@ -106,6 +131,7 @@ class Session:
         tables = self._receive_external_tables()
         target = statement.insert_target(query.text)
         try:
+            self._engine.rights.check(query.text)
             with self._engine.connection() as connection:
                 self._prepare(connection, query, tables)
                 if target is not None:
@@ -145,11 +171,14 @@ class Session:
         return name, block
 
     def _prepare(self, connection: ChdbConnection, query: Query, tables: list[tuple[str, Block]]) -> None:
-        connection.execute(f"USE {protocol.quote_identifier(self._database)}")
+        connection.execute(f"USE {protocol.quote_identifier(self._access.database)}")
         for text in self._sticky:
             connection.execute(text)
         for name, block in tables:
-            _create_temporary_table(connection, name, block)
+            definition = _temporary_table(name, block)
+            self._engine.rights.check(definition)
+            connection.execute(definition)
+            _fill(connection, name, block)
         if query.settings:
             connection.execute(statement.set_statement(query.settings))
 
@@ -226,11 +255,14 @@ class Session:
             logger.debug("client.gone")
 
 
-def _create_temporary_table(connection: ChdbConnection, name: str, block: Block) -> None:
-    table = protocol.quote_identifier(name)
-    definition = ", ".join(f"{protocol.quote_identifier(column.name)} {column.type}" for column in block.columns)
-    connection.execute(f"CREATE TEMPORARY TABLE IF NOT EXISTS {table} ({definition}) ENGINE = Memory")
+def _temporary_table(name: str, block: Block) -> str:
+    columns = ", ".join(f"{protocol.quote_identifier(column.name)} {column.type}" for column in block.columns)
+    return f"CREATE TEMPORARY TABLE IF NOT EXISTS {protocol.quote_identifier(name)} ({columns}) ENGINE = Memory"
+
+
+def _fill(connection: ChdbConnection, name: str, block: Block) -> None:
     if block.rows:
+        table = protocol.quote_identifier(name)
         with insert_data() as data:
             data.append(block.rows, block.encoded)
             data.flush()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -27,14 +28,17 @@ class Command(BaseCommand):
         parser.add_argument("--data", type=Path, required=True, help="directory of the tables")
         parser.add_argument("--port", type=int, default=0, help="0 takes a free port")
         parser.add_argument("--port-file", type=Path, help="written with the port as soon as the engine serves")
-        parser.add_argument("--url-file", type=Path, help="written with the clickhouse:// address")
+        parser.add_argument(
+            "--url-file", type=Path, help="written with the clickhouse:// address, the only place of its password"
+        )
         parser.add_argument("--memory-limit", type=int, default=settings.CLICKHOUSE_ENGINE_BYTES, help="bytes")
 
     @override
     def handle(self, *args: Any, **options: Any) -> None:
         access = Access(
-            user=os.environ.get("ANALYTICS_ENGINE_USER", "default"),
-            password=os.environ.get("ANALYTICS_ENGINE_PASSWORD", ""),
+            user=os.environ.get("ANALYTICS_ENGINE_USER", "") or "default",
+            # Another one with every start: what an earlier engine was told opens this one to nobody.
+            password=os.environ.get("ANALYTICS_ENGINE_PASSWORD", "") or secrets.token_urlsafe(32),
             database=settings.CLICKHOUSE_DATABASE,
         )
         server = EngineServer(

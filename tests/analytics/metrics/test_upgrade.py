@@ -18,10 +18,10 @@ from analytics.queries.overview import get_overview
 from analytics.queries.users import list_users
 from tests.analytics.metrics import reference
 from tests.analytics.metrics.conftest import NOW, make_request
-from tests.analytics.test_migrations import empty_store, first_release
+from tests.analytics.test_migrations import first_release
 from tests.factories.analytics import store
 
-__all__ = ["empty_store", "first_release"]
+__all__ = ["first_release"]
 
 pytestmark = pytest.mark.usefixtures("first_release")
 

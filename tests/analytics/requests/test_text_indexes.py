@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import pytest
-from pytest_django import Settings
 
 from analytics.clickhouse import client, migrator, text_index
-from analytics.clickhouse.address import resolve_url
 from analytics.queries import search as searching
 from analytics.queries.search import SearchFilter, search
 from tests.analytics.requests.conftest import chat
@@ -32,17 +28,9 @@ class _Line:
 
 
 @pytest.fixture
-def empty_store(clickhouse_engine: None, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A database of its own beside the suite's, without any table."""
+def unknown_indexes(empty_store: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty store, of whose indexes searches have remembered nothing."""
     monkeypatch.setattr(searching, "_known_indexes", (False, float("-inf")))
-    name, usual = f"indexes_{uuid.uuid4().hex}", settings.CLICKHOUSE_URL
-    settings.CLICKHOUSE_URL = urlunsplit(urlsplit(resolve_url())._replace(path=f"/{name}"))
-    client.close()
-    client.create_database()
-    yield
-    client.execute(f"DROP DATABASE {name} SYNC")
-    client.close()
-    settings.CLICKHOUSE_URL = usual
 
 
 def _indexes() -> set[str]:
@@ -64,7 +52,7 @@ def _fill(spool: Path, project: uuid.UUID) -> None:
     )
 
 
-@pytest.mark.usefixtures("empty_store")
+@pytest.mark.usefixtures("unknown_indexes")
 @pytest.mark.parametrize(("before", "clauses"), [(15, _INDEXES_OF_WORDS), (33, _INDEXES_OF_THREES)])
 def test_migrate__store_with_former_indexes__finds_what_it_held_by_those_of_today(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int, clauses: str
@@ -93,7 +81,7 @@ def test_migrate__store_with_former_indexes__finds_what_it_held_by_those_of_toda
     assert _sessions(project, "вет") == ["two"]
 
 
-@pytest.mark.usefixtures("empty_store")
+@pytest.mark.usefixtures("unknown_indexes")
 def test_search__texts_not_yet_indexed_by_fours__reads_the_newest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,7 +97,7 @@ def test_search__texts_not_yet_indexed_by_fours__reads_the_newest(
     assert found.searched_since is not None
 
 
-@pytest.mark.usefixtures("empty_store")
+@pytest.mark.usefixtures("unknown_indexes")
 def test_migrate__server_without_text_indexes__search_works_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,71 @@
+"""What the engine's one user may do: chDB's own grants on one database.
+
+chDB connects as the user `default`, whom its configuration file may bind like any other user of ClickHouse. Without a
+grant on a source nothing reads a file, opens a connection to another host or writes outside the tables.
+https://clickhouse.com/docs/operations/settings/settings-users#grants
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from analytics.clickhouse.engine.protocol import quote_identifier
+
+_CONFIG_NAME = "engine_config.xml"
+_USERS_NAME = "engine_users.xml"
+
+_ON_THE_DATABASE = (
+    "SHOW", "SELECT", "INSERT", "CREATE DATABASE", "CREATE TABLE", "CREATE VIEW", "DROP TABLE", "DROP VIEW", "TRUNCATE",
+    "OPTIMIZE", "CHECK", "ALTER TABLE", "ALTER VIEW",
+)  # fmt: skip
+# What writes or reads parts outside the tables.
+_NOT_ON_THE_DATABASE = ("ALTER FREEZE PARTITION", "ALTER FETCH PARTITION")
+# External tables of a query are temporary ones; the watcher stops queries whose client has left.
+_EVERYWHERE = ("CREATE TEMPORARY TABLE", "KILL QUERY")
+# Settings that name a file to read or write, or another language, in which `statement_rights` could not read.
+_FIXED_SETTINGS = (
+    "dialect", "format_schema", "format_schema_source", "format_template_row", "format_template_resultset",
+    "input_format_record_errors_file_path", "rename_files_after_processing", "url_base",
+)  # fmt: skip
+_NOWHERE = (
+    "user_files_path", "user_scripts_path", "format_schema_path", "dictionaries_lib_path",
+    "dynamic_user_defined_executable_functions_path",
+)  # fmt: skip
+
+
+def write_configuration(directory: Path, database: str) -> Path:
+    """Write the two files for the engine on `directory`; returns the one to start chDB with."""
+    users, config = directory / _USERS_NAME, directory / _CONFIG_NAME
+    _write(users, _users(database))
+    # There is no such folder: what these paths are for is not for this engine.
+    nowhere = escape(str(directory / "none"))
+    paths = "".join(f"<{name}>{nowhere}/</{name}>" for name in _NOWHERE)
+    _write(config, f"<clickhouse><users_config>{escape(str(users))}</users_config>{paths}</clickhouse>\n")
+    return config
+
+
+def _users(database: str) -> str:
+    tables = f"{quote_identifier(database)}.*"
+    grants = (
+        f"GRANT {', '.join(_ON_THE_DATABASE)} ON {tables}",
+        f"REVOKE {', '.join(_NOT_ON_THE_DATABASE)} ON {tables}",
+        f"GRANT {', '.join(_EVERYWHERE)} ON *.*",
+    )
+    queries = "".join(f"<query>{escape(grant)}</query>" for grant in grants)
+    constraints = "".join(f"<{name}><const/></{name}>" for name in _FIXED_SETTINGS)
+    return (
+        f"<clickhouse><profiles><default><constraints>{constraints}</constraints></default></profiles>"
+        "<quotas><default/></quotas>"
+        # Inside the process there is no password: who connects has shown one to `session`.
+        "<users><default><password/><networks><ip>::/0</ip></networks><profile>default</profile><quota>default</quota>"
+        f"<grants>{queries}</grants></default></users></clickhouse>\n"
+    )
+
+
+def _write(file: Path, text: str) -> None:
+    draft = file.with_name(f"{file.name}.{os.getpid()}")
+    draft.write_text(text, encoding="utf-8")
+    draft.chmod(0o600)
+    draft.replace(file)

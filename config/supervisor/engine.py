@@ -1,0 +1,42 @@
+"""The embedded ClickHouse: on a loopback port and with a password of its own choosing, new ones with every start."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from typing_extensions import override
+
+from config.supervisor import polling, run_files
+from config.supervisor.children import Service
+
+
+class AnalyticsEngine(Service):
+    """The engine writes address and password to `clickhouse.url` in `run_dir`, which only this user may read. They pass
+    through no command line and no environment."""
+
+    role = "engine"
+
+    def __init__(self, *, data_dir: Path, memory_limit: int, run_dir: Path) -> None:
+        self._data_dir = data_dir
+        self._memory_limit = memory_limit
+        self._url_file = run_dir / "clickhouse.url"
+
+    @override
+    def command(self) -> list[str]:
+        self._url_file.unlink(missing_ok=True)
+        options = {"data": self._data_dir, "memory-limit": self._memory_limit, "url-file": self._url_file}
+        words = (word for name, value in options.items() for word in (f"--{name}", str(value)))
+        return [sys.executable, "manage.py", "analytics_engine", *words]
+
+    @override
+    async def ready(self) -> None:
+        await polling.until(self._announced)
+
+    async def _announced(self) -> bool:
+        return run_files.read(self._url_file) is not None
+
+    @override
+    def ended(self) -> None:
+        # Somebody else may listen on that port from now on, and must not be shown the password, nor any record.
+        self._url_file.unlink(missing_ok=True)
