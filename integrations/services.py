@@ -12,6 +12,7 @@ from django.db import transaction
 from integrations.addresses import check_base_url, check_form
 from integrations.completeness import check_complete, checked_options, checked_secret, checked_service_account
 from integrations.credentials import is_masked, is_service_account, store_extra, store_secret
+from integrations.destination import destination_of, refuse_to_send_elsewhere, stored_secrets
 from integrations.errors import IntegrationExistsError, IntegrationNotFoundError, UnknownProviderError
 from integrations.models import ProviderIntegration
 from integrations.price_services import load_shipped_prices as load_shipped_prices
@@ -62,8 +63,9 @@ def save_integration(
 
 
 def apply_change(row: ProviderIntegration, change: IntegrationChange, *, trusted: bool) -> None:
-    """Sets the row's fields without saving it. Raises ValidationError."""
-    before = _access(row)
+    """Sets the row's fields without saving it. Raises ValidationError, also to operators when a stored credential would
+    go to another host than the one it was saved for."""
+    before, destination, not_given = _access(row), destination_of(row), stored_secrets(row)
     if change.base_url is not None:
         row.base_url = change.base_url.strip().rstrip("/")
     if change.options is not None:
@@ -73,12 +75,14 @@ def apply_change(row: ProviderIntegration, change: IntegrationChange, *, trusted
         row.enabled = change.enabled
     if change.secret is not None and not is_masked(change.secret):
         store_secret(row, _checked_key(row, change.secret, trusted=trusted))
+        not_given.discard("api_key")
     fresh = {
         name: checked_secret(value, name) for name, value in (change.secret_extra or {}).items() if not is_masked(value)
     }
     if fresh:
         store_extra(row, fresh)
     _check_address(row, trusted=trusted)
+    refuse_to_send_elsewhere(destination, row, not_given - set(fresh))
     if _access(row) != before:
         forget_test(row)
 

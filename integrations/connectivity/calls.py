@@ -88,6 +88,12 @@ def build(call: Call, credentials: Credentials, access_token: str = "") -> Upstr
     return UpstreamRequest("POST" if body else "GET", _address(call, chat.url), headers, body)
 
 
+def chat_address(credentials: Credentials) -> str:
+    """Where a chat would be sent. Raises ProviderError when the credentials lack something."""
+    chat = _chat(MODELS, credentials, "any")
+    return adapter_for(credentials.provider).build_request(chat, credentials).url
+
+
 def needs_token(credentials: Credentials) -> bool:
     """Whether an access token has to be fetched first."""
     return adapter_for(credentials.provider).needs(_chat(MODELS, credentials, ""), credentials).access_token

@@ -56,6 +56,11 @@ def head_of(request: UpstreamRequest) -> RequestHead:
     return _head(request.method, request.url, tuple(request.headers.items()))
 
 
+def origin_of(url: str) -> Origin:
+    """Raises ProviderError(CREDENTIALS) for a URL that HTTP does not allow."""
+    return _parse_url(url)[1]
+
+
 # A project's requests repeat method, URL and headers; only the body differs.
 @lru_cache(maxsize=1024)
 def _head(method: str, url: str, items: tuple[tuple[str, str], ...]) -> RequestHead:

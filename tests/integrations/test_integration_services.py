@@ -134,9 +134,9 @@ def test_add_integration__bedrock__by_access_keys_or_api_key(project: Project) -
 def test_update_integration__bedrock_masked_keys__stored_ones_kept(project: Project) -> None:
     keys = {**ACCESS_KEYS, "session_token": "token/=="}
     add(project, "bedrock", secret=None, secret_extra=keys, options={"region": "eu-west-1"})
-    change = IntegrationChange(secret="****", secret_extra=dict.fromkeys(keys, "****"), options={"region": "us-east-1"})
+    change = IntegrationChange(secret="****", secret_extra=dict.fromkeys(keys, "****"), enabled=True)
     update_integration(project_id=project.pk, provider="bedrock", change=change)
-    assert enabled_credentials(project.pk)[0].extra == {**keys, "region": "us-east-1"}
+    assert enabled_credentials(project.pk)[0].extra == {**keys, "region": "eu-west-1"}
     rotated = IntegrationChange(secret_extra={"secret_access_key": "new-secret"})
     update_integration(project_id=project.pk, provider="bedrock", change=rotated)
     assert enabled_credentials(project.pk)[0].extra["secret_access_key"] == "new-secret"

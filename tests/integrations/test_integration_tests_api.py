@@ -137,7 +137,7 @@ def test_changed_key_or_address__last_test_forgotten(project: Project, base_url:
     assert last_test(project) is not None
     client.put(f"{PATH}/openai", {"enabled": False, "api_key": "****41d8"})
     assert last_test(project) is not None
-    client.put(f"{PATH}/openai", {"base_url": "http://127.0.0.1:9/v1"})
+    client.put(f"{PATH}/openai", {"base_url": "http://127.0.0.1:9/v1", "api_key": GOOD})
     assert last_test(project) is None
 
 

@@ -109,9 +109,10 @@ def test_bedrock__keys_and_region__never_shown_and_kept_when_written_back(projec
     assert {name: shown[name] for name in keys} == dict.fromkeys(keys, "****")
     for answer in (created, client.get(PATH)):
         assert not any(secret in answer.content.decode() for secret in keys.values())
-    answer = client.put(f"{PATH}/bedrock", {**shown, "region": "us-east-1"})
+    answer = client.put(f"{PATH}/bedrock", {**shown, "enabled": False})
     assert answer.status_code == 200, answer.content
-    assert enabled_credentials(project.pk)[0].extra == {**keys, "region": "us-east-1"}
+    client.put(f"{PATH}/bedrock", {"enabled": True})
+    assert enabled_credentials(project.pk)[0].extra == {**keys, "region": "eu-west-1"}
     cleared = client.put(f"{PATH}/bedrock", {"session_token": ""})
     assert "session_token" not in cleared.json()
 
@@ -182,8 +183,12 @@ def test_admin__integration__key_goes_in_and_never_comes_out(project: Project, s
         shown = staff.get(url).content.decode()
         assert "****6789" in shown
         assert KEY not in shown
-    changed = staff.post(page, {"enabled": "on", "base_url": "http://127.0.0.1:5/v1", "options": "{}", "api_key": ""})
-    assert changed.status_code == 302
+    change = {"enabled": "on", "base_url": "http://127.0.0.1:5/v1", "options": "{}", "api_key": ""}
+    refused = staff.post(page, change)
+    assert refused.status_code == 200
+    assert "base_url, api_key: the stored credential was entered for another host" in refused.content.decode()
+    assert enabled_credentials(project.pk)[0].base_url == ""
+    assert staff.post(page, {**change, "api_key": KEY}).status_code == 302
     (access,) = enabled_credentials(project.pk)
     assert (access.secret, access.base_url) == (KEY, "http://127.0.0.1:5/v1")
 
@@ -204,8 +209,11 @@ def test_admin__bedrock__keys_and_options_go_in(project: Project, staff: Client)
     (access,) = enabled_credentials(project.pk)
     assert access.extra == {"access_key_id": "AKIDEXAMPLE", "secret_access_key": KEY, "region": "eu-west-1"}
     row = ProviderIntegration.objects.get()
+    page = f"/admin/integrations/providerintegration/{row.pk}/change/"
     change = {"enabled": "on", "options": '{"region": "us-east-1"}', "base_url": ""}
-    assert staff.post(f"/admin/integrations/providerintegration/{row.pk}/change/", change).status_code == 302
+    assert "region, access_key_id, secret_access_key: the stored" in staff.post(page, change).content.decode()
+    keys = {"access_key_id": "AKIDEXAMPLE", "secret_access_key": KEY}
+    assert staff.post(page, {**change, **keys}).status_code == 302
     assert enabled_credentials(project.pk)[0].extra["region"] == "us-east-1"
 
 
