@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -10,6 +10,7 @@ from django import forms
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
@@ -23,12 +24,11 @@ from analytics.queries.request_filters import RequestFilter
 from analytics.queries.requests import get_payload, get_request, list_requests
 from analytics.score_admin import FeedbackAdmin as FeedbackAdmin
 from analytics.score_admin import ScoreAdmin as ScoreAdmin
+from analytics.serializers.texts import ROW_TEXTS
 from core.models import Project
-
-if TYPE_CHECKING:
-    RequestsModelAdmin = admin.ModelAdmin[Requests]  # generic in the stubs only
-else:
-    RequestsModelAdmin = admin.ModelAdmin
+from core.rights.admin import RightsAdmin
+from core.rights.asking import may, projects_with
+from core.rights.roles import Right
 
 _PAGE_SIZE = 50
 # Deep pages of a log are a wrong way to look for something, and dear.
@@ -36,29 +36,21 @@ _LAST_PAGE = 200
 
 
 class LogForm(forms.Form):
-    project = forms.ModelChoiceField(Project.objects.order_by("name"), empty_label=None)
+    project = forms.ModelChoiceField(Project.objects.none(), empty_label=None)
     session = forms.CharField(required=False, strip=False, max_length=1024)
     outcome = forms.ChoiceField(required=False, choices=[("", "any outcome"), *((item, item) for item in Outcome)])
     p = forms.IntegerField(required=False, min_value=1, max_value=_LAST_PAGE, widget=forms.HiddenInput)
 
+    def __init__(self, projects: QuerySet[Project], given: dict[str, Any]) -> None:
+        first = None if given.get("project") else projects.values_list("pk", flat=True).first()
+        super().__init__({**given, "project": first} if first else given)
+        self.fields["project"] = forms.ModelChoiceField(projects, empty_label=None)
+
 
 @admin.register(Requests)
-class RequestsAdmin(RequestsModelAdmin):
-    @override
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return self.has_view_permission(request)
-
-    @override
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    @override
-    def has_change_permission(self, request: HttpRequest, obj: Requests | None = None) -> bool:
-        return False
-
-    @override
-    def has_delete_permission(self, request: HttpRequest, obj: Requests | None = None) -> bool:
-        return False
+class RequestsAdmin(RightsAdmin):
+    # There are no rows of this model: the projects are asked for by themselves.
+    project_lookup = ""
 
     @override
     def get_urls(self) -> list[URLPattern]:
@@ -71,24 +63,32 @@ class RequestsAdmin(RequestsModelAdmin):
     @override
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         self._require_view(request)
-        form = LogForm(_with_first_project(request))
+        form = LogForm(projects_with(request.user, self.rights.view), request.GET.dict())
         context: dict[str, Any] = {"form": form, "rows": [], "title": "Requests"}
         if form.is_valid():
             context.update(self._page(form.cleaned_data))
+            context["sees_content"] = may(request.user, Right.READ_CONTENT, form.cleaned_data["project"].pk)
         return self._render(request, "changelist", context)
 
     def detail_view(self, request: HttpRequest, project_id: UUID, request_id: UUID) -> HttpResponse:
-        self._require_view(request)
+        if not may(request.user, self.rights.view, project_id):
+            raise Http404("There is no such request.")
+        sees_content = may(request.user, Right.READ_CONTENT, project_id)
         try:
             row = get_request(project_id, request_id)
-            payload = get_payload(project_id, row) if row else None
+            payload = get_payload(project_id, row) if row and sees_content else None
         except (AnalyticsUnavailableError, AnalyticsLimitError) as error:
             return self._render(request, "detail", {"problem": error.message, "title": "Request"}, status=503)
         if row is None:
             raise Http404("There is no such request.")
         context = {
             "title": f"Request {request_id}",
-            "fields": [(name.replace("_", " "), getattr(row, name)) for name in row.__dataclass_fields__],
+            "fields": [
+                (name.replace("_", " "), getattr(row, name))
+                for name in row.__dataclass_fields__
+                if sees_content or name not in ROW_TEXTS
+            ],
+            "sees_content": sees_content,
             "request_body": _pretty(payload.request) if payload else "",
             "response_body": _pretty(payload.response) if payload else "",
         }
@@ -113,12 +113,6 @@ class RequestsAdmin(RequestsModelAdmin):
     def _render(self, request: HttpRequest, name: str, context: dict[str, Any], status: int = 200) -> TemplateResponse:
         everything = {**self.admin_site.each_context(request), "opts": self.model._meta, **context}
         return TemplateResponse(request, f"admin/analytics/requests/{name}.html", everything, status=status)
-
-
-def _with_first_project(request: HttpRequest) -> dict[str, Any]:
-    given: dict[str, Any] = request.GET.dict()
-    first = None if given.get("project") else Project.objects.order_by("name").values_list("pk", flat=True).first()
-    return {**given, "project": first} if first else given
 
 
 def _pretty(content: str) -> str:

@@ -2,43 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.http import HttpRequest
 from typing_extensions import override
 
 from analytics.models import Feedback, Score
-
-if TYPE_CHECKING:
-    AnyModelAdmin = admin.ModelAdmin[Any]  # generic in the stubs only
-else:
-    AnyModelAdmin = admin.ModelAdmin
+from core.rights.admin import RightsAdmin
+from core.rights.asking import may
+from core.rights.roles import Right
 
 _PER_PAGE = 50
+_SHOWN = 100
 
 
-class _ReadOnlyAdmin(AnyModelAdmin):
+class _ReadOnlyAdmin(RightsAdmin):
     list_per_page = _PER_PAGE
     # Counting a million rows for a line at the bottom of the page would take longer than the page.
     show_full_result_count = False
     list_select_related = ["project"]
+    # The field in which people and models say something.
+    text: ClassVar[str]
 
     @override
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    @override
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    @override
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        fields = list(super().get_fields(request, obj))
+        return fields if self.permits(request, Right.READ_CONTENT, obj) else [f for f in fields if f != self.text]
 
 
 @admin.register(Score)
 class ScoreAdmin(_ReadOnlyAdmin):
+    text = "reason"
     list_display = ["score_name", "score_value", "score_type", "evaluator_type", "request_id", "project", "created_at"]
     list_filter = ["project", "score_type", "created_at"]
     search_fields = ["=request_id", "=score_name", "=score_id", "=evaluator_type"]
@@ -51,13 +47,26 @@ class ScoreAdmin(_ReadOnlyAdmin):
 
 @admin.register(Feedback)
 class FeedbackAdmin(_ReadOnlyAdmin):
-    list_display = ["session_id", "score", "text_start", "project", "created_at"]
+    text = "text"
+    list_display = ["session_id", "score", "project", "created_at"]
     list_filter = ["project", "score", "created_at"]
     search_fields = ["=session_id"]
     search_help_text = "A session id in full."
     fields = ["project", "id", "session_id", "score", "text", "created_by", "created_at", "copy_due_at"]
 
+    @override
+    def get_list_display(self, request: HttpRequest) -> Any:
+        session, score, *others = super().get_list_display(request)
+        return [session, score, _text_start(request), *others]
+
+
+def _text_start(request: HttpRequest) -> Callable[[Feedback], str]:
+    """A column that knows for whom it is shown: the role may differ from row to row."""
+
     @admin.display(description="text")
-    def text_start(self, row: Feedback) -> str:
-        shown = 100
-        return row.text if len(row.text) <= shown else f"{row.text[:shown]}…"
+    def text_start(row: Feedback) -> str:
+        if not may(request.user, Right.READ_CONTENT, row.project_id):
+            return ""
+        return row.text if len(row.text) <= _SHOWN else f"{row.text[:_SHOWN]}…"
+
+    return text_start

@@ -1,4 +1,7 @@
-"""What the analytics endpoints answer, for the OpenAPI document: the fields of `analytics.serializers`, one by one."""
+"""What the analytics endpoints answer, for the OpenAPI document: the fields of `analytics.serializers`, one by one.
+
+Texts that people and models wrote are null for who may not read them.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from uuid import UUID
 class RequestError(TypedDict):
     type: str
     code: str
-    message: str
+    message: str | None
 
 
 class RequestEntry(TypedDict):
@@ -46,8 +49,8 @@ class RequestEntry(TypedDict):
     variant: str | None
     contract_violation: bool
     attempts: list[dict[str, Any]]
-    prompt_preview: str
-    completion_preview: str
+    prompt_preview: str | None
+    completion_preview: str | None
 
 
 class ScoreEntry(TypedDict):
@@ -59,7 +62,7 @@ class ScoreEntry(TypedDict):
     score_value: float
     score_type: Literal["number", "boolean", "category"]
     score_label: str
-    reason: str
+    reason: str | None
     evaluator_type: str
     created_by: str
     created_at: datetime
@@ -68,7 +71,7 @@ class ScoreEntry(TypedDict):
 
 
 class RequestDetail(RequestEntry):
-    attributes: dict[str, Any]
+    attributes: dict[str, Any] | None
     content_logged: bool
     request: Any
     response: Any
@@ -80,7 +83,7 @@ class FeedbackEntry(TypedDict):
     project_id: UUID
     session_id: str
     score: int | None
-    text: str
+    text: str | None
     created_by: str
     created_at: datetime
 
@@ -146,8 +149,8 @@ class Span(TypedDict):
     timestamp: str
     duration_ns: int
     status_code: str
-    status_message: str
-    attributes: dict[str, str]
+    status_message: str | None
+    attributes: dict[str, str] | None
 
 
 class LogRecord(TypedDict):
@@ -156,8 +159,8 @@ class LogRecord(TypedDict):
     span_id: str
     severity_text: str
     service_name: str
-    body: str
-    attributes: dict[str, str]
+    body: str | None
+    attributes: dict[str, str] | None
 
 
 class SessionTelemetry(TypedDict):

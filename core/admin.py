@@ -12,21 +12,21 @@ from django.utils import timezone
 from typing_extensions import override
 
 from core.keys import SCOPES, USUAL_SCOPES, issue_key, revoke_key
+from core.member_admin import MembershipAdmin as MembershipAdmin
 from core.models import ApiKey, Project
+from core.rights.admin import RightsAdmin
 from core.services import register_project
 
 if TYPE_CHECKING:
     # Generic in the stubs only.
-    ProjectModelAdmin = admin.ModelAdmin[Project]
-    ApiKeyModelAdmin = admin.ModelAdmin[ApiKey]
     ApiKeyModelForm = forms.ModelForm[ApiKey]
 else:
-    ProjectModelAdmin = ApiKeyModelAdmin = admin.ModelAdmin
     ApiKeyModelForm = forms.ModelForm
 
 
 @admin.register(Project)
-class ProjectAdmin(ProjectModelAdmin):
+class ProjectAdmin(RightsAdmin):
+    project_lookup = "pk"
     list_display = ["name", "id", "created_at"]
     search_fields = ["name", "id"]
     readonly_fields = ["id", "created_at"]
@@ -56,7 +56,7 @@ class NewApiKeyForm(ApiKeyModelForm):
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(ApiKeyModelAdmin):
+class ApiKeyAdmin(RightsAdmin):
     list_display = ["name", "prefix", "project", "scopes", "expires_at", "revoked_at", "last_used_at", "created_at"]
     list_filter = ["project", "revoked_at"]
     list_select_related = ["project"]

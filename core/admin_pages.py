@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
@@ -12,12 +11,8 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from typing_extensions import override
 
-from core.models import Project
-
-if TYPE_CHECKING:
-    AnyModelAdmin = admin.ModelAdmin[Any]  # generic in the stubs only
-else:
-    AnyModelAdmin = admin.ModelAdmin
+from core.rights.admin import RightsAdmin
+from core.rights.asking import projects_with
 
 # Nothing but the page's own files runs, whatever a model writes.
 POLICY = (
@@ -26,36 +21,16 @@ POLICY = (
 )
 
 
-class PageAdmin(AnyModelAdmin):
-    """Of a model without a table. Who has `permission` sees the page, and the admin's index links to it."""
+class PageAdmin(RightsAdmin):
+    """Of a model without a table. Who may see the page in any project is offered those projects on it."""
 
-    permission: ClassVar[str]
+    project_lookup = ""
     template: ClassVar[str]
     title: ClassVar[str]
 
     def details(self, request: HttpRequest) -> dict[str, Any]:
         """What the template gets beside `projects`."""
         return {}
-
-    @override
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return self.has_view_permission(request)
-
-    @override
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return request.user.has_perm(self.permission)
-
-    @override
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    @override
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    @override
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
     @override
     def get_urls(self) -> list[URLPattern]:
@@ -70,7 +45,7 @@ class PageAdmin(AnyModelAdmin):
             **self.admin_site.each_context(request),
             "opts": self.opts,
             "title": self.title,
-            "projects": Project.objects.order_by("name", "id"),
+            "projects": projects_with(request.user, self.rights.view),
             **self.details(request),
         }
         response = TemplateResponse(request, self.template, context)

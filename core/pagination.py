@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db.models import QuerySet
@@ -46,6 +46,10 @@ class Listing:
     count: int
     results: Sequence[dict[str, Any]]
     more: Mapping[str, Any] = field(default_factory=dict)
+
+    def shown_as(self, shown: Callable[[dict[str, Any]], dict[str, Any]]) -> Listing:
+        """The same page with each result as `shown` makes it."""
+        return replace(self, results=[shown(result) for result in self.results])
 
 
 def parse_page(request: Request, default: int = DEFAULT_LIMIT, maximum: int = MAXIMUM_LIMIT) -> Page:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from django.urls import path
 
+from core.member_views import MembersView, MemberView
 from core.views import ApiKeysView, ApiKeyView
 
 urlpatterns = [
     path("keys", ApiKeysView.as_view(), name="api-keys"),
     path("keys/<int:key_id>", ApiKeyView.as_view(), name="api-key"),
+    path("members", MembersView.as_view(), name="members"),
+    path("members/<int:member_id>", MemberView.as_view(), name="member"),
 ]

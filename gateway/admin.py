@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
 from typing_extensions import override
 
+from core.rights.admin import RightsAdmin
 from gateway.alerts import admin as alerts_admin  # noqa: F401 - registers itself
 from gateway.forms import GUARDRAIL_FIELDS, GatewaySettingsForm
 from gateway.models import GatewaySettings, SettingsChange
 from gateway.playground import admin as playground_admin  # noqa: F401 - registers itself
 from gateway.services import save_settings
 
-if TYPE_CHECKING:
-    # Generic in the stubs only.
-    SettingsModelAdmin = admin.ModelAdmin[GatewaySettings]
-    ChangeModelAdmin = admin.ModelAdmin[SettingsChange]
-else:
-    SettingsModelAdmin = ChangeModelAdmin = admin.ModelAdmin
-
 
 @admin.register(GatewaySettings)
-class GatewaySettingsAdmin(SettingsModelAdmin):
+class GatewaySettingsAdmin(RightsAdmin):
     form = GatewaySettingsForm
     list_display = [
         "project",
@@ -82,21 +76,9 @@ class GatewaySettingsAdmin(SettingsModelAdmin):
 
 
 @admin.register(SettingsChange)
-class SettingsChangeAdmin(ChangeModelAdmin):
+class SettingsChangeAdmin(RightsAdmin):
     list_display = ["created_at", "project", "actor", "changes"]
     list_select_related = ["project"]
     list_filter = ["created_at"]
     search_fields = ["project__name", "actor"]
     readonly_fields = ["project", "actor", "created_at", "changes"]
-
-    @override
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    @override
-    def has_change_permission(self, request: HttpRequest, obj: SettingsChange | None = None) -> bool:
-        return False
-
-    @override
-    def has_delete_permission(self, request: HttpRequest, obj: SettingsChange | None = None) -> bool:
-        return False

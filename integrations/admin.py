@@ -13,6 +13,8 @@ from django.urls import URLPattern, path
 from typing_extensions import override
 
 from core.errors import ValidationError
+from core.rights.admin import RightsAdmin
+from core.rights.asking import sees_every_project
 from integrations.admin_tests import MAX_AT_ONCE, tell, test_page
 from integrations.completeness import SECRET_EXTRA
 from integrations.credentials import is_usable, masked
@@ -23,15 +25,15 @@ from integrations.services import IntegrationChange, apply_change
 
 if TYPE_CHECKING:
     # Generic in the stubs only.
-    IntegrationModelAdmin = admin.ModelAdmin[ProviderIntegration]
     IntegrationModelForm = forms.ModelForm[ProviderIntegration]
 else:
-    IntegrationModelAdmin = admin.ModelAdmin
     IntegrationModelForm = forms.ModelForm
 
 
 class IntegrationForm(IntegrationModelForm):
-    """`apply_change` decides what may be stored, as for the API; who may use the admin may name any address."""
+    """`apply_change` decides what may be stored, as for the API; superusers alone may name any address."""
+
+    is_trusted = False
 
     api_key = forms.CharField(
         required=False,
@@ -64,7 +66,7 @@ class IntegrationForm(IntegrationModelForm):
             all_options=True,
         )
         try:
-            apply_change(self.instance, change, trusted=True)
+            apply_change(self.instance, change, trusted=self.is_trusted)
         except ValidationError as error:
             raise forms.ValidationError(error.message) from error
         cleaned["base_url"], cleaned["options"] = self.instance.base_url, self.instance.options
@@ -75,7 +77,7 @@ _OF_WHAT_IS_STORED = ("key", "usable", "last_test")
 
 
 @admin.register(ProviderIntegration)
-class ProviderIntegrationAdmin(IntegrationModelAdmin):
+class ProviderIntegrationAdmin(RightsAdmin):
     form = IntegrationForm
     list_display = ["provider", "project", "enabled", "key", "usable", "last_test", "base_url", "updated_at"]
     list_filter = ["provider", "enabled", "last_test_ok", "project"]
@@ -94,6 +96,13 @@ class ProviderIntegrationAdmin(IntegrationModelAdmin):
         "options",
     ]
     actions = ["test_selected"]
+
+    @override
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        # A class of its own for each request.
+        form: Any = super().get_form(request, obj, change, **kwargs)
+        form.is_trusted = sees_every_project(request.user)
+        return form
 
     @override
     def get_fields(self, request: HttpRequest, obj: ProviderIntegration | None = None) -> Any:

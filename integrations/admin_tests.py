@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.urls import reverse
 
+from core.rights.admin import RightsAdmin
+from core.rights.asking import sees_every_project
 from integrations.connection_services import try_integration
 from integrations.connectivity.outcomes import Outcome
 from integrations.models import ProviderIntegration
-
-if TYPE_CHECKING:
-    IntegrationAdmin = admin.ModelAdmin[ProviderIntegration]  # generic in the stubs only
-else:
-    IntegrationAdmin = admin.ModelAdmin
 
 # One after the other within a page's patience.
 MAX_AT_ONCE = 10
 
 
-def test_page(owner: IntegrationAdmin, request: HttpRequest, integration_id: int) -> HttpResponse:
+def test_page(owner: RightsAdmin, request: HttpRequest, integration_id: int) -> HttpResponse:
     """Asks with what is stored, and leads back to the row's page, which says what came of it."""
-    row = ProviderIntegration.objects.select_related("project").filter(pk=integration_id).first()
+    row = owner.get_queryset(request).select_related("project").filter(pk=integration_id).first()
     if row is None:
         raise Http404("There is no such integration.")
     if not owner.has_change_permission(request, row):
@@ -38,7 +34,9 @@ def test_page(owner: IntegrationAdmin, request: HttpRequest, integration_id: int
 
 def tell(request: HttpRequest, rows: Iterable[ProviderIntegration]) -> None:
     for row in rows:
-        outcome = try_integration(project_id=row.project_id, provider=row.provider, trusted=True)
+        outcome = try_integration(
+            project_id=row.project_id, provider=row.provider, trusted=sees_every_project(request.user)
+        )
         level = messages.SUCCESS if outcome.ok else messages.ERROR
         messages.add_message(request, level, f"{row.provider} of {row.project.name}: {_sentence(outcome)}")
 

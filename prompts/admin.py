@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import Count, Model, QuerySet
+from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from typing_extensions import override
 
 from core.errors import ApplicationError, ValidationError
+from core.rights.admin import RightsAdmin
+from core.rights.asking import right_of_page
 from prompts import services
 from prompts.admin_pages import activate_page, actor_of, diff_page, pretty, undo_page
 from prompts.errors import ConfigExistsError
@@ -25,11 +27,8 @@ from prompts.models import PromptActivation, PromptConfig, PromptVersion
 
 if TYPE_CHECKING:
     # Generic in the stubs only.
-    ConfigModelAdmin = admin.ModelAdmin[PromptConfig]
-    AnyModelAdmin = admin.ModelAdmin[Any]
     ConfigModelForm = forms.ModelForm[PromptConfig]
 else:
-    ConfigModelAdmin = AnyModelAdmin = admin.ModelAdmin
     ConfigModelForm = forms.ModelForm
 
 
@@ -57,7 +56,7 @@ class ConfigForm(ConfigModelForm):
 
 
 @admin.register(PromptConfig)
-class PromptConfigAdmin(ConfigModelAdmin):
+class PromptConfigAdmin(RightsAdmin):
     form = ConfigForm
     list_display = ["name", "project", "active", "version_count", "has_active_rollout", "updated_at"]
     list_filter = ["has_active_rollout", "project"]
@@ -69,7 +68,8 @@ class PromptConfigAdmin(ConfigModelAdmin):
 
     @override
     def get_queryset(self, request: HttpRequest) -> QuerySet[PromptConfig]:
-        return super().get_queryset(request).annotate(version_count=Count("versions"))
+        configs: QuerySet[PromptConfig] = super().get_queryset(request)
+        return configs.annotate(version_count=Count("versions"))
 
     @override
     def get_fields(self, request: HttpRequest, obj: PromptConfig | None = None) -> Any:
@@ -153,22 +153,6 @@ class PromptConfigAdmin(ConfigModelAdmin):
         ]
 
 
-class ReadOnlyAdmin(AnyModelAdmin):
-    """To look at; versions and history go with their config and never alone."""
-
-    @override
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    @override
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    @override
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-
 _VERSION_FIELDS: list[str] = [
     "config",
     "number",
@@ -187,7 +171,9 @@ _VERSION_FIELDS: list[str] = [
 
 
 @admin.register(PromptVersion)
-class PromptVersionAdmin(ReadOnlyAdmin):
+class PromptVersionAdmin(RightsAdmin):
+    project_lookup = "config__project"
+    rights_of_actions = {"activate": right_of_page("prompts_activate")}
     list_display = ["number", "config", "active", "model", "commit_message", "created_by", "created_at"]
     list_display_links = ["number"]
     list_filter = ["config__project"]
@@ -242,11 +228,12 @@ class PromptVersionAdmin(ReadOnlyAdmin):
 
     def has_activate_permission(self, request: HttpRequest) -> bool:
         """Whoever may change configs."""
-        return request.user.has_perm("prompts.change_promptconfig")
+        return self.permits(request, right_of_page("prompts_activate"))
 
 
 @admin.register(PromptActivation)
-class PromptActivationAdmin(ReadOnlyAdmin):
+class PromptActivationAdmin(RightsAdmin):
+    project_lookup = "config__project"
     list_display = ["created_at", "config", "kind", "from_version", "to_version", "actor", "reason"]
     list_filter = ["kind", "config__project"]
     list_select_related = ["config", "from_version", "to_version"]

@@ -11,23 +11,22 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from core.errors import ApplicationError
+from core.rights.admin import RightsAdmin
 from prompts.diff import diff_contents
 from prompts.models import REASON_CHARACTERS, PromptConfig, PromptVersion
 from prompts.selectors import version_content
 from prompts.services import activate_version, undo_activation
 
 if TYPE_CHECKING:
-    ConfigAdmin = admin.ModelAdmin[PromptConfig]  # generic in the stubs only
     VersionChoice = forms.ModelChoiceField[PromptVersion]
 else:
-    ConfigAdmin = admin.ModelAdmin
     VersionChoice = forms.ModelChoiceField
 
 
@@ -45,9 +44,9 @@ class DiffForm(forms.Form):
         self.fields["after"] = VersionChoice(versions, label="To", initial=versions.first())
 
 
-def diff_page(owner: ConfigAdmin, request: HttpRequest, config_id: UUID) -> HttpResponse:
+def diff_page(owner: RightsAdmin, request: HttpRequest, config_id: UUID) -> HttpResponse:
     """`?before=` and `?after=` are ids of versions; without them a form to choose."""
-    config = _config(config_id)
+    config = _config(owner, request, config_id)
     if not owner.has_view_permission(request, config):
         raise PermissionDenied
     form = DiffForm(config, request.GET or None)
@@ -63,7 +62,7 @@ def diff_page(owner: ConfigAdmin, request: HttpRequest, config_id: UUID) -> Http
     return _render(owner, request, "diff", context)
 
 
-def activate_page(owner: ConfigAdmin, request: HttpRequest, config_id: UUID, version_id: UUID) -> HttpResponse:
+def activate_page(owner: RightsAdmin, request: HttpRequest, config_id: UUID, version_id: UUID) -> HttpResponse:
     config = _changeable(owner, request, config_id)
     version = PromptVersion.objects.filter(config=config, pk=version_id).first()
     if version is None:
@@ -83,7 +82,7 @@ def activate_page(owner: ConfigAdmin, request: HttpRequest, config_id: UUID, ver
     return _asked(owner, request, config, question, activate)
 
 
-def undo_page(owner: ConfigAdmin, request: HttpRequest, config_id: UUID) -> HttpResponse:
+def undo_page(owner: RightsAdmin, request: HttpRequest, config_id: UUID) -> HttpResponse:
     config = _changeable(owner, request, config_id)
 
     def undo(reason: str) -> str:
@@ -105,7 +104,7 @@ def pretty(value: Any) -> str:
 
 
 def _asked(
-    owner: ConfigAdmin, request: HttpRequest, config: PromptConfig, question: str, act: Callable[[str], str]
+    owner: RightsAdmin, request: HttpRequest, config: PromptConfig, question: str, act: Callable[[str], str]
 ) -> HttpResponse:
     """The question, or what came of answering it; `act` takes the reason and tells what it did."""
     form = ReasonForm(request.POST if request.method == "POST" else None)
@@ -123,20 +122,22 @@ def _asked(
     return HttpResponseRedirect(reverse("admin:prompts_promptconfig_change", args=[config.pk]))
 
 
-def _config(config_id: UUID) -> PromptConfig:
-    config = PromptConfig.objects.select_related("active_version").filter(pk=config_id).first()
+def _config(owner: RightsAdmin, request: HttpRequest, config_id: UUID) -> PromptConfig:
+    config: PromptConfig | None = (
+        owner.get_queryset(request).select_related("active_version").filter(pk=config_id).first()
+    )
     if config is None:
         raise Http404("There is no such prompt config.")
     return config
 
 
-def _changeable(owner: ConfigAdmin, request: HttpRequest, config_id: UUID) -> PromptConfig:
-    config = _config(config_id)
+def _changeable(owner: RightsAdmin, request: HttpRequest, config_id: UUID) -> PromptConfig:
+    config = _config(owner, request, config_id)
     if not owner.has_change_permission(request, config):
         raise PermissionDenied
     return config
 
 
-def _render(owner: ConfigAdmin, request: HttpRequest, name: str, context: dict[str, Any]) -> TemplateResponse:
+def _render(owner: RightsAdmin, request: HttpRequest, name: str, context: dict[str, Any]) -> TemplateResponse:
     everything = {**owner.admin_site.each_context(request), "opts": owner.model._meta, **context}
     return TemplateResponse(request, f"admin/prompts/{name}.html", everything)

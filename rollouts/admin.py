@@ -6,18 +6,19 @@ Rollouts are made over the API. Whatever moves one calls a service, as an action
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.safestring import mark_safe
 from typing_extensions import override
 
 from core.errors import ApplicationError
+from core.rights.admin import RightsAdmin
 from rollouts import services
 from rollouts.figures import figures_before_any
 from rollouts.models import REASON_CHARACTERS, Rollout, RolloutMinute, RolloutStage
@@ -25,11 +26,6 @@ from rollouts.plots import plots
 from rollouts.selectors import current_stage
 from rollouts.serializers import stage_status
 from rollouts.states import ALLOWED, Status, Transition
-
-if TYPE_CHECKING:
-    RolloutModelAdmin = admin.ModelAdmin[Rollout]  # generic in the stubs only
-else:
-    RolloutModelAdmin = admin.ModelAdmin
 
 _SERVICES: dict[Transition, Callable[..., Rollout]] = {
     Transition.START: services.start_rollout,
@@ -67,7 +63,7 @@ def _action(transition: Transition) -> Callable[..., Any]:
 
 
 @admin.register(Rollout)
-class RolloutAdmin(RolloutModelAdmin):
+class RolloutAdmin(RightsAdmin):
     list_display = ["name", "project", "config", "versions", "mode", "status", "progress", "verdict", "created_at"]
     list_filter = ["status", "mode", "project"]
     list_select_related = ["project", "config", "baseline_version", "target_version", "evaluation"]
@@ -78,10 +74,6 @@ class RolloutAdmin(RolloutModelAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Rollout]:
         rollouts = super().get_queryset(request).select_related(*self.list_select_related)
         return rollouts.defer("evaluation__initial", "evaluation__state").prefetch_related("stages")
-
-    @override
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
 
     @override
     def has_delete_permission(self, request: HttpRequest, obj: Rollout | None = None) -> bool:
@@ -113,8 +105,6 @@ class RolloutAdmin(RolloutModelAdmin):
     ) -> HttpResponse:
         """To look at: nothing on this page is edited."""
         row = self.get_object(request, object_id)
-        if row is None:
-            raise Http404("There is no such rollout.")
         if not self.has_view_permission(request, row):
             raise PermissionDenied
         return self._render(request, "detail", self._page(request, row))

@@ -28,7 +28,6 @@ class Texts(msgspec.Struct, forbid_unknown_fields=True):
 
 @admin.register(Panel)
 class PanelAdmin(PageAdmin):
-    permission = "agent.use_panel"
     template = "admin/agent/panel/page.html"
     title = "Ask the agent"
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from django.apps import apps
 from django.contrib.admin import AdminSite
 from django.db.models import Model
-from django.http import HttpRequest, QueryDict
+from django.http import Http404, HttpRequest, QueryDict
 from django.urls import Resolver404, ResolverMatch, resolve
 
 from agent.limits import PAGE_CHARACTERS
@@ -70,7 +70,10 @@ def _shown_record(site: AdminSite, request: HttpRequest, match: ResolverMatch) -
         if match.url_name != f"{options.app_label}_{options.model_name}_change" or not site.is_registered(model):
             continue
         known = site.get_model_admin(model)
-        row: Model | None = known.get_object(request, str(shown))
+        try:
+            row: Model | None = known.get_object(request, str(shown))
+        except Http404:
+            return {}
         if row is None or not known.has_view_permission(request, row):
             return {}
         project = getattr(row, "project_id", None)

@@ -10,6 +10,8 @@ from analytics import selectors, services
 from analytics.models import SESSION_ID_CHARACTERS
 from analytics.paths import require_id
 from analytics.serializers.feedback import FeedbackSerializer, NewFeedbackSerializer
+from analytics.serializers.texts import FEEDBACK_TEXTS, without
+from analytics.shapes import FeedbackEntry
 from analytics.views.deletion import SessionPathDeletion
 from core.openapi import PAGE, operation
 from core.pagination import LimitOffset
@@ -20,12 +22,16 @@ class SessionFeedbackView(SessionPathDeletion):
 
     path_end = "feedback"
 
-    @operation("listSessionFeedback", "Feedback on a session", query=[PAGE], page=FeedbackSerializer, errors=[404])
+    @operation("listSessionFeedback", "Feedback on a session", query=[PAGE], page=FeedbackEntry, errors=[404])
     def get(self, request: Request, session_id: str) -> Response:
+        """The `text` of each is null for a reader without content."""
         require_id("session_id", session_id, SESSION_ID_CHARACTERS)
         paginator = LimitOffset()
         rows = paginator.paginate_queryset(selectors.list_feedback(self.project_id, session_id), request, self)
-        return paginator.get_paginated_response(FeedbackSerializer(rows, many=True).data)
+        shown = FeedbackSerializer(rows, many=True).data
+        if not self.sees_content:
+            return paginator.get_paginated_response([without(FEEDBACK_TEXTS, item) for item in shown])
+        return paginator.get_paginated_response(shown)
 
     @operation(
         "addSessionFeedback",

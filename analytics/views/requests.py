@@ -9,6 +9,7 @@ from rest_framework.response import Response
 
 from analytics.answers import requests as answers
 from analytics.request_parameters import RequestParameters
+from analytics.serializers.texts import request_without_texts
 from analytics.shapes import RequestDetail, RequestEntry
 from analytics.views.deletion import RequestDeletion
 from core.openapi import PAGE, operation
@@ -19,13 +20,19 @@ from core.views import ProjectAPIView
 class RequestsView(ProjectAPIView):
     @operation("listRequests", "The request log", query=[PAGE, RequestParameters], page=RequestEntry)
     def get(self, request: Request) -> Response:
-        """The newest first."""
+        """The newest first. Previews and the error's message are null for a reader without content."""
         page = parse_page(request)
         wanted = RequestParameters(data=request.query_params.dict()).wanted()
-        return listing_response(request, page, answers.requests(self.project_id, wanted, page))
+        listing = answers.requests(self.project_id, wanted, page)
+        return listing_response(
+            request, page, listing if self.sees_content else listing.shown_as(request_without_texts)
+        )
 
 
 class RequestView(RequestDeletion):
     @operation("getRequest", "One request, with its bodies and scores", answer=RequestDetail, errors=[404])
     def get(self, request: Request, request_id: UUID) -> Response:
-        return Response(answers.request(self.project_id, request_id))
+        """Previews, bodies, attributes, the error's message and the reasons of scores are null for a reader without
+        content."""
+        found = answers.request(self.project_id, request_id)
+        return Response(found if self.sees_content else request_without_texts(found))

@@ -15,6 +15,7 @@ from analytics.filters import ScoreFilter
 from analytics.models import REQUEST_ID_CHARACTERS
 from analytics.paths import require_id
 from analytics.serializers.scores import NewScoreSerializer, ScoreBatchSerializer, ScoreSerializer
+from analytics.serializers.texts import SCORE_TEXTS, without
 from analytics.shapes import ScoreBatchResult, ScoreEntry
 from core.openapi import JSON, PAGE, operation, page_parameters
 from core.pagination import MAXIMUM_LIMIT, LimitOffset
@@ -39,7 +40,11 @@ class _ScoreListView(ProjectAPIView, ScoreViews):
 
     def page(self, rows: QuerySet[Score]) -> Response:
         page = self.paginate_queryset(rows)
-        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+        shown = self.get_serializer(page, many=True).data
+        if not self.sees_content:
+            # A reason quotes what it judges.
+            shown = [without(SCORE_TEXTS, score) for score in shown]
+        return self.get_paginated_response(shown)
 
 
 class ScoresView(_ScoreListView):
@@ -51,6 +56,7 @@ class ScoresView(_ScoreListView):
 
     @operation("listScores", "List scores", query=[PAGE], page=ScoreEntry)
     def get(self, request: Request) -> Response:
+        """The `reason` of each is null for a reader without content."""
         return self.page(self.filter_queryset(self.get_queryset()))
 
     @operation(
@@ -85,6 +91,7 @@ class RequestScoresView(_ScoreListView):
         errors=[404],
     )
     def get(self, request: Request, request_id: str) -> Response:
+        """The `reason` of each is null for a reader without content."""
         require_id("request_id", request_id, REQUEST_ID_CHARACTERS)
         return self.page(selectors.list_scores_of(self.project_id, request_id))
 

@@ -8,6 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analytics.answers import sessions as answers
+from analytics.serializers.texts import LOG_TEXTS, SPAN_TEXTS, without
 from analytics.shapes import SessionTelemetry
 from core.openapi import operation
 from core.openapi.operations import path_parameter
@@ -23,5 +24,9 @@ class SessionTelemetryView(ProjectAPIView):
         errors=[404],
     )
     def get(self, request: Request, project_id: UUID | str, session_id: str) -> Response:
+        """Attributes, bodies of logs and messages of statuses are null for a reader without content."""
         spans, logs = answers.telemetry(self.project_id, session_id)
+        if not self.sees_content:
+            spans = [without(SPAN_TEXTS, span) for span in spans]
+            logs = [without(LOG_TEXTS, log) for log in logs]
         return Response({"spans": spans, "logs": logs})

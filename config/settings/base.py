@@ -29,7 +29,7 @@ CSRF_FAILURE_VIEW = "core.failures.csrf_failure"
 
 INSTALLED_APPS = [
     "daphne",  # its `runserver` is the development server; it has to come before staticfiles
-    "django.contrib.admin",
+    "core.rights.apps.RightsAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

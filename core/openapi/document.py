@@ -44,6 +44,7 @@ _TAGS = {
     "usage": "What is used of the limits.",
     "cache": "Kept answers.",
     "keys": "API keys.",
+    "members": "People and their roles in a project.",
 }
 
 

@@ -50,6 +50,7 @@ OPERATIONS: Mapping[str, Right] = {
     **_each(EDIT, "tryModel compareModels listPlaygroundModels"),
     # What a project is made of.
     **_each(ADMINISTER, "listApiKeys issueApiKey revokeApiKey"),
+    **_each(ADMINISTER, "listMembers addMember changeMember removeMember"),
     **_each(ADMINISTER, "listIntegrations addIntegration updateIntegration removeIntegration testIntegration"),
     **_each(ADMINISTER, "getSettings putSettings listSettingsChanges restoreSettings emptyCache"),
     **_each(READ, "listPrices listProviderPrices getPrice listPriceHistory listPriceSyncs"),
@@ -84,8 +85,8 @@ class Rows:
 # Of each table its `app_model`.
 MODELS: Mapping[str, Rows] = {
     "auth_user": Rows(OPERATE, OPERATE, OPERATE, OPERATE),
-    "auth_group": Rows(OPERATE, OPERATE, OPERATE, OPERATE),
     "core_project": Rows(READ, OPERATE, ADMINISTER, OPERATE),
+    "core_membership": Rows(ADMINISTER, ADMINISTER, ADMINISTER, ADMINISTER),
     "core_apikey": Rows(ADMINISTER, ADMINISTER, ADMINISTER, ADMINISTER),
     "integrations_providerintegration": Rows(ADMINISTER, ADMINISTER, ADMINISTER, ADMINISTER),
     "integrations_modelprice": Rows(READ, ADMINISTER, ADMINISTER, ADMINISTER),

@@ -2,41 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from typing_extensions import override
 
 from core import crypto
+from core.rights.admin import RightsAdmin, RightsInline
 from gateway.alerts.models import AlertDelivery, AlertSecret, BudgetAlert
 from gateway.alerts.secrets import rotate_secret
 
-if TYPE_CHECKING:
-    # Generic in the stubs only.
-    AlertModelAdmin = admin.ModelAdmin[BudgetAlert]
-    SecretModelAdmin = admin.ModelAdmin[AlertSecret]
-    DeliveryModelInline = admin.TabularInline[AlertDelivery, BudgetAlert]
-else:
-    AlertModelAdmin = SecretModelAdmin = admin.ModelAdmin
-    DeliveryModelInline = admin.TabularInline
 
-
-class DeliveryInline(DeliveryModelInline):
+class DeliveryInline(RightsInline):
     model = AlertDelivery
-    extra = 0
-    can_delete = False
     fields = ["channel", "state", "attempts", "next_attempt_at", "delivered_at", "last_error"]
     readonly_fields = ["channel", "state", "attempts", "next_attempt_at", "delivered_at", "last_error"]
 
-    @override
-    def has_add_permission(self, request: HttpRequest, obj: BudgetAlert | None = None) -> bool:
-        return False
-
 
 @admin.register(BudgetAlert)
-class BudgetAlertAdmin(AlertModelAdmin):
+class BudgetAlertAdmin(RightsAdmin):
     list_display = ["created_at", "project", "month", "threshold_percent", "spent_usd", "budget_usd", "told"]
     list_select_related = ["project"]
     list_filter = ["threshold_percent", "month"]
@@ -51,21 +35,9 @@ class BudgetAlertAdmin(AlertModelAdmin):
     def told(self, row: BudgetAlert) -> str:
         return ", ".join(str(delivery) for delivery in row.deliveries.all()) or "-"
 
-    @override
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    @override
-    def has_change_permission(self, request: HttpRequest, obj: BudgetAlert | None = None) -> bool:
-        return False
-
-    @override
-    def has_delete_permission(self, request: HttpRequest, obj: BudgetAlert | None = None) -> bool:
-        return False
-
 
 @admin.register(AlertSecret)
-class AlertSecretAdmin(SecretModelAdmin):
+class AlertSecretAdmin(RightsAdmin):
     """There is one as soon as a project has an `alert_webhook_url`."""
 
     list_display = ["project", "created_at", "rotated_at"]
@@ -87,11 +59,3 @@ class AlertSecretAdmin(SecretModelAdmin):
         for row in queryset:
             rotate_secret(row, actor=f"user:{request.user.get_username()}")
         self.message_user(request, "The receivers need the new secrets.", messages.SUCCESS)
-
-    @override
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    @override
-    def has_delete_permission(self, request: HttpRequest, obj: AlertSecret | None = None) -> bool:
-        return False

@@ -9,18 +9,19 @@ from django.http import HttpRequest
 from typing_extensions import override
 
 from core.admin_pages import PageAdmin
+from core.rights.asking import may, right_of_page
 from gateway.models import Playground
 from gateway.playground.serializers import MOST_MODELS
-
-SEES_REQUESTS = "analytics.view_requests"
 
 
 @admin.register(Playground)
 class PlaygroundAdmin(PageAdmin):
-    permission = "gateway.use_playground"
     template = "admin/gateway/playground/page.html"
     title = "Playground"
 
     @override
     def details(self, request: HttpRequest) -> dict[str, Any]:
-        return {"most_models": MOST_MODELS, "sees_requests": request.user.has_perm(SEES_REQUESTS)}
+        return {
+            "most_models": MOST_MODELS,
+            "sees_requests": may(request.user, right_of_page("analytics_requests_detail")),
+        }

@@ -12,6 +12,8 @@ from django.urls import URLPattern, path, reverse
 from typing_extensions import override
 
 from core.errors import ApplicationError
+from core.rights.admin import RightsAdmin
+from core.rights.asking import may, right_of_page
 from integrations.models import ModelPrice, PricePeriod, PriceSource, PriceSyncLog
 from integrations.price_services import remove_price, set_price
 from integrations.pricing.entries import DIGITS, MOST_PER_MILLION, PLACES, is_model_name
@@ -21,12 +23,8 @@ from integrations.registry import is_known
 
 if TYPE_CHECKING:
     # Generic in the stubs only.
-    PriceModelAdmin = admin.ModelAdmin[ModelPrice]
-    PeriodModelAdmin = admin.ModelAdmin[PricePeriod]
-    SyncModelAdmin = admin.ModelAdmin[PriceSyncLog]
     PriceModelForm = forms.ModelForm[ModelPrice]
 else:
-    PriceModelAdmin = PeriodModelAdmin = SyncModelAdmin = admin.ModelAdmin
     PriceModelForm = forms.ModelForm
 
 _NAMES = ["project", "provider", "model"]
@@ -67,9 +65,10 @@ class PriceForm(PriceModelForm):
 
 
 @admin.register(ModelPrice)
-class ModelPriceAdmin(PriceModelAdmin):
+class ModelPriceAdmin(RightsAdmin):
     """Whatever is saved here is `manual`. Deleted, it gives way to what the catalogs say."""
 
+    has_shared_rows = True
     form = PriceForm
     list_display = ["provider", "model", "project", *COSTS, "source", "updated_at"]
     list_filter = ["source", "provider"]
@@ -105,27 +104,17 @@ class ModelPriceAdmin(PriceModelAdmin):
 
 
 @admin.register(PricePeriod)
-class PricePeriodAdmin(PeriodModelAdmin):
+class PricePeriodAdmin(RightsAdmin):
+    has_shared_rows = True
     list_display = ["provider", "model", "project", *COSTS, "source", "valid_from", "valid_until", "changed_by"]
     list_filter = ["source", "provider"]
     list_select_related = ["project"]
     search_fields = ["provider", "model"]
 
-    @override
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    @override
-    def has_change_permission(self, request: HttpRequest, obj: PricePeriod | None = None) -> bool:
-        return False
-
-    @override
-    def has_delete_permission(self, request: HttpRequest, obj: PricePeriod | None = None) -> bool:
-        return False
-
 
 @admin.register(PriceSyncLog)
-class PriceSyncLogAdmin(SyncModelAdmin):
+class PriceSyncLogAdmin(RightsAdmin):
+    project_lookup = ""
     list_display = ["started_at", "status", "trigger", "started_by", "added", "updated", "removed", "skipped"]
     list_filter = ["status", "trigger"]
 
@@ -155,23 +144,11 @@ class PriceSyncLogAdmin(SyncModelAdmin):
             )
         return HttpResponseRedirect(reverse("admin:integrations_pricesynclog_changelist"))
 
-    @override
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    @override
-    def has_change_permission(self, request: HttpRequest, obj: PriceSyncLog | None = None) -> bool:
-        return False
-
-    @override
-    def has_delete_permission(self, request: HttpRequest, obj: PriceSyncLog | None = None) -> bool:
-        return False
-
 
 def _actor(request: HttpRequest) -> str:
     return f"user:{request.user.get_username()}"
 
 
 def _may_sync(request: HttpRequest) -> bool:
-    """Who may change prices may have them changed."""
-    return request.user.has_perm("integrations.change_modelprice")
+    """As over the API: whoever may set prices in any project may have all of them read again."""
+    return may(request.user, right_of_page("integrations_sync_prices"))

@@ -70,7 +70,7 @@ class Office:
 def make_office(team: Team, upstream: ScriptedServer, user: Account | None = None, *, enabled: bool = True) -> Office:
     values = {"project_id": team.project_id, "base_url": upstream.base_url(team.project_id), "enabled": enabled}
     team.command("shell", "--verbosity", "0", "-c", _PROVIDER.format(**values))
-    return Office(team, upstream, user or make_account(team, ["use_panel"]))
+    return Office(team, upstream, user or make_account(team, "reader"))
 
 
 class PanelPage:

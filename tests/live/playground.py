@@ -22,9 +22,8 @@ from tests.live.waiting import wait_for
 PATH = "/admin/gateway/playground/"
 
 _ACCOUNT = """
-from django.contrib.auth.models import Permission, User
-user = User.objects.create_user("{name}", password="{password}", is_staff=True)
-user.user_permissions.set(Permission.objects.filter(codename__in={permissions}))
+from django.contrib.auth.models import User
+User.objects.create_user("{name}", password="{password}", is_staff=True)
 """
 _PROVIDER = """
 from gateway.models import GatewaySettings
@@ -89,15 +88,19 @@ class Stage:
 def make_stage(team: Team, upstream: ScriptedServer) -> Stage:
     values = {"project_id": team.project_id, "base_url": upstream.base_url("models")}
     team.command("shell", "--verbosity", "0", "-c", _PROVIDER.format(**values))
-    return Stage(team, upstream, make_account(team, ["use_playground", "view_requests"]))
+    return Stage(team, upstream, make_account(team, "editor"))
 
 
-def make_account(team: Team, permissions: list[str]) -> Account:
-    """A member of staff with nothing but these permissions."""
+def make_account(team: Team, role: str) -> Account:
+    """Somebody with the role in the team's project."""
     account = Account()
-    values = {"name": account.name, "password": account.password, "permissions": permissions}
-    team.command("shell", "--verbosity", "0", "-c", _ACCOUNT.format(**values))
+    team.command("shell", "--verbosity", "0", "-c", _ACCOUNT.format(name=account.name, password=account.password))
+    give_role(team, account, role)
     return account
+
+
+def give_role(team: Team, account: Account, role: str) -> None:
+    team.command("add_member", account.name, "--project", team.project_id, "--role", role)
 
 
 class PlaygroundPage:

@@ -19,7 +19,7 @@ from tests.browser.actions import overflows, sign_in, unlabelled
 from tests.browser.problems import Problems
 from tests.fakes.scripted import ScriptedServer, endless, status
 from tests.live.panel import PATH, Office, PanelPage, make_office
-from tests.live.playground import gated, make_account
+from tests.live.playground import gated, give_role, make_account
 from tests.live.prompts import Team
 from tests.live.service import LiveService
 from tests.patience import PATIENCE_SECONDS
@@ -282,6 +282,7 @@ async def test_panel__agent_is_switched_off__says_so(
     problems.expect("status of 403")
     disabled = Team(live_service, "without an agent")
     make_office(disabled, upstream, panel.office.user, enabled=False)
+    give_role(disabled, panel.office.user, "reader")
     await panel.open(project_id=disabled.project_id)
     await expect(panel.page.locator("#notice")).to_contain_text("agent_disabled")
     await panel.ask("Hello?")
@@ -313,6 +314,7 @@ async def test_panel__two_projects__are_apart(
     panel: PanelPage, office: Office, live_service: LiveService, upstream: ScriptedServer
 ) -> None:
     second = make_office(Team(live_service, "another project"), upstream, office.user)
+    give_role(second.team, office.user, "reader")
     office.play(says("Of the first."))
     second.play(calls(("get_project", {})), says("Of the second."))
     await panel.open()
@@ -402,7 +404,7 @@ async def test_index__links_to_the_panel_for_those_who_may_use_it(panel: PanelPa
 
 async def test_panel__staff_without_the_permission__is_refused(page: Page, office: Office, problems: Problems) -> None:
     problems.expect("status of 403")
-    account = make_account(office.team, ["view_requests"])
+    account = make_account(office.team, "reader_without_content")
     await sign_in(page, office.team.service.base_url, account.name, account.password)
     await expect(page.get_by_role("link", name="Ask the agent", exact=True)).to_have_count(0)
     response = await page.goto(office.url)

@@ -353,7 +353,7 @@ async def test_index__links_to_the_page_for_those_who_may_use_it(playground: Pla
 
 async def test_page__staff_without_the_permission__is_refused(page: Page, stage: Stage, problems: Problems) -> None:
     problems.expect("status of 403")
-    account = make_account(stage.team, ["view_requests"])
+    account = make_account(stage.team, "reader")
     await sign_in(page, stage.team.service.base_url, account.name, account.password)
     await expect(page.get_by_role("link", name="Playground", exact=True)).to_have_count(0)
     response = await page.goto(stage.url)

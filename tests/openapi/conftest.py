@@ -10,14 +10,16 @@ from uuid import UUID
 
 import pytest
 
-from agent.models import Message, Role
+from agent.models import Message
+from agent.models import Role as Speaker
 from agent.services import create_conversation
 from analytics.clickhouse import client as store_client
-from core.models import Project
+from core.models import Membership, Project
+from core.rights.roles import Role
 from gateway.models import GatewaySettings
 from gateway.services import replace_settings
 from tests.factories.analytics import make_entry, store, uuid7
-from tests.factories.core import make_key
+from tests.factories.core import make_key, make_staff
 from tests.factories.prompts import make_config
 from tests.factories.rollouts import make_rollout
 from tests.factories.scores import make_score
@@ -57,6 +59,7 @@ def stored_requests(clickhouse_engine: None, tmp_path_factory: pytest.TempPathFa
 def populated(db: None, stored_requests: None) -> Populated:
     project = Project.objects.create(pk=PROJECT_ID, name="described")
     row, key = make_key(project)
+    member = Membership.objects.create(project=project, user=make_staff(name="described"), role=Role.READER)
     config = make_config(project, versions=3)
     versions = list(config.versions.order_by("number"))
     rollout = make_rollout(config)
@@ -64,12 +67,13 @@ def populated(db: None, stored_requests: None) -> Populated:
     replace_settings(project_id=project.pk, values={"retry_enabled": False}, actor="test")
     change = GatewaySettings.objects.get(project=project).project.settings_changes.latest("id")
     conversation = create_conversation(project_id=project.pk, title="described", actor="test")
-    Message.objects.create(conversation=conversation, sequence=1, role=Role.USER, content="a question")
+    Message.objects.create(conversation=conversation, sequence=1, role=Speaker.USER, content="a question")
     return Populated(
         headers={"Authorization": f"Bearer {key}", "X-Project-Id": str(project.pk)},
         known={
             "project_id": str(project.pk),
             "key_id": row.pk,
+            "member_id": member.pk,
             "config_id": str(config.pk),
             "version_id": str(versions[0].pk),
             "other_id": str(versions[-1].pk),

@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission, User
 from django.contrib.messages import get_messages
 from django.test import Client
 from django.urls import reverse
 
+from core.models import Membership
+from core.rights.roles import Role
 from prompts.models import PromptActivation, PromptConfig, PromptVersion
 from prompts.services import activate_version, set_rollout_active
-from tests.factories.core import make_project
+from tests.factories.core import make_project, make_staff
 from tests.factories.prompts import make_config, make_version
 
 pytestmark = pytest.mark.django_db
@@ -190,8 +191,7 @@ def test_delete__config__with_versions_and_history(admin_client: Client, config:
 
 
 def test_pages__staff_who_may_only_look__no_change(client: Client, config: PromptConfig) -> None:
-    user = User.objects.create_user("viewer", password="long enough", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename__in=["view_promptconfig", "view_promptversion"]))
+    user = make_staff(Role.READER, config.project)
     client.force_login(user)
     first = PromptVersion.objects.get(config=config, number=1)
     page(client, change(config))
@@ -202,7 +202,7 @@ def test_pages__staff_who_may_only_look__no_change(client: Client, config: Promp
     ):
         assert (client.get(path).status_code, client.post(path).status_code) == (403, 403)
     client.post(reverse(VERSIONS), {"action": "activate", "_selected_action": [first.pk]})
-    user.user_permissions.clear()
+    Membership.objects.filter(user=user).delete()
     assert client.get(reverse("admin:prompts_diff", args=[config.pk])).status_code == 403
     assert active_number(config) == 2
 

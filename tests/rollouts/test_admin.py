@@ -4,15 +4,16 @@ import re
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.test import Client
 
+from core.rights.roles import Role
 from rollouts import minutes
 from rollouts.judging import evaluate_rollout
 from rollouts.models import Rollout, RolloutTransition
 from rollouts.plots import BUCKETS, plots
 from rollouts.services import promote_rollout, roll_back_rollout
-from tests.factories.core import make_project
+from tests.factories.core import make_project, make_staff
 from tests.factories.prompts import make_config
 from tests.factories.rollouts import make_rollout
 from tests.rollouts.request_log import RequestLog, begun
@@ -28,10 +29,8 @@ def admin(client: Client) -> Client:
     return client
 
 
-def staff(client: Client, *permissions: str) -> Client:
-    user = User.objects.create_user("ada", password="long enough", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
-    client.force_login(user)
+def staff(client: Client, role: Role | None, rollout: Rollout) -> Client:
+    client.force_login(make_staff(role, rollout.project))
     return client
 
 
@@ -158,7 +157,8 @@ def test_action__reason_too_long__asked_again(admin: Client) -> None:
 
 
 def test_staff__may_only_view__sees_and_cannot_act(client: Client) -> None:
-    viewer, rollout = staff(client, "view_rollout"), make_rollout()
+    rollout = make_rollout()
+    viewer = staff(client, Role.READER, rollout)
     page = viewer.get(page_of(rollout)).content.decode()
     assert rollout.name in page
     assert 'name="action"' not in page
@@ -168,7 +168,8 @@ def test_staff__may_only_view__sees_and_cannot_act(client: Client) -> None:
 
 
 def test_staff__without_permission__403(client: Client) -> None:
-    stranger, rollout = staff(client), make_rollout()
+    rollout = make_rollout()
+    stranger = staff(client, None, rollout)
     assert stranger.get(LIST).status_code == stranger.get(page_of(rollout)).status_code == 403
 
 

@@ -8,28 +8,33 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.test import Client
 
 from agent.panel.admin import MOST_TEXTS
 from agent.panel.markdown import CHARACTERS
 from core.models import Project
+from core.rights.roles import Role
+from tests.factories.core import make_project, make_staff
 from tests.factories.prompts import make_config
 
 PAGE, RENDERED = "/admin/agent/panel/", "/admin/agent/panel/rendered/"
 
 
-def signed_in(*permissions: str) -> Client:
-    user = User.objects.create_user(f"operator-{uuid.uuid4().hex}", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+def signed_in(role: Role, project: Project) -> Client:
     client = Client()
-    client.force_login(user)
+    client.force_login(make_staff(role, project))
     return client
 
 
 @pytest.fixture
-def client(db: None) -> Client:
-    return signed_in("use_panel", "view_promptconfig")
+def project(db: None) -> Project:
+    return make_project()
+
+
+@pytest.fixture
+def client(project: Project) -> Client:
+    return signed_in(Role.READER, project)
 
 
 def render(client: Client, body: Any) -> Any:
@@ -59,9 +64,9 @@ def test_render__anything_else__is_refused(client: Client, body: Any) -> None:
     assert (response.status_code, response.json()["error"]["code"]) == (400, "invalid_value")
 
 
-def test_render__not_posted_or_not_permitted__is_refused(client: Client) -> None:
+def test_render__not_posted_or_not_permitted__is_refused(client: Client, project: Project) -> None:
     assert client.get(RENDERED).status_code == 405
-    assert render(signed_in("view_promptconfig"), {"texts": []}).status_code == 403
+    assert render(signed_in(Role.READER_WITHOUT_CONTENT, project), {"texts": []}).status_code == 403
     assert render(Client(), {"texts": []}).status_code == 302
 
 
@@ -86,9 +91,9 @@ def test_origin__page_of_a_record__names_it_and_its_project(client: Client, proj
     }
 
 
-def test_origin__record_that_may_not_be_seen__is_not_told(project: Project) -> None:
-    config = make_config(project)
-    found = origin(signed_in("use_panel"), f"/admin/prompts/promptconfig/{config.pk}/change/")
+def test_origin__record_that_may_not_be_seen__is_not_told(client: Client) -> None:
+    config = make_config(make_project())
+    found = origin(client, f"/admin/prompts/promptconfig/{config.pk}/change/")
     assert found["data"] == {"view": "prompts_promptconfig_change", "object_id": str(config.pk)}
     assert found["project"] == ""
 

@@ -4,13 +4,14 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.test import Client
 
+from core.rights.roles import Role
 from integrations.models import ModelPrice, PricePeriod, PriceSyncLog
 from integrations.price_services import load_shipped_prices, set_price
 from integrations.pricing.sync import sync_prices
-from tests.factories.core import make_project
+from tests.factories.core import make_project, make_staff
 from tests.integrations.pricing.catalog_server import CatalogServer
 from tests.integrations.pricing.catalogs import catalog_b, model_a
 
@@ -26,11 +27,9 @@ COSTS = {
 }
 
 
-def staff(*permissions: str) -> Client:
-    user = User.objects.create_user("clerk", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+def staff(role: Role) -> Client:
     client = Client()
-    client.force_login(user)
+    client.force_login(make_staff(role, make_project()))
     return client
 
 
@@ -108,7 +107,7 @@ def test_sync__button__runs_and_is_in_the_list(root: Client, synced: CatalogServ
 
 
 def test_sync__without_the_permission_or_csrf_token__refused(synced: CatalogServer) -> None:
-    clerk = staff("view_pricesynclog")
+    clerk = staff(Role.EDITOR)
     assert b"Sync now" not in clerk.get(SYNCS).content
     assert clerk.post(f"{SYNCS}sync/").status_code == 403
     strict = Client(enforce_csrf_checks=True)

@@ -1,0 +1,42 @@
+"""`manage.py add_member`: lets somebody work in a project, or gives a member another role."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from typing_extensions import override
+
+from core.errors import ApplicationError, ConflictError
+from core.management.tables import require_tables
+from core.members import add_member, change_role
+from core.models import Membership
+from core.rights.roles import Role
+from core.selectors import find_project
+
+
+class Command(BaseCommand):
+    help = "Give an account a role in a project. Of a member the role is changed."
+
+    @override
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("username")
+        parser.add_argument("--project", required=True, help="id or name of the project")
+        parser.add_argument("--role", choices=Role.values, required=True)
+
+    @override
+    def handle(self, *args: Any, **options: Any) -> None:
+        require_tables()
+        project = find_project(options["project"])
+        if project is None:
+            raise CommandError(f"There is no project with the id or name {options['project']!r}.")
+        username, role = options["username"], Role(options["role"])
+        try:
+            row = add_member(project_id=project.pk, username=username, role=role, actor="command")
+        except ConflictError:
+            known = Membership.objects.get(project=project, user__username=username)
+            row = change_role(project_id=project.pk, member_id=known.pk, role=role, is_superuser=True)
+        except ApplicationError as error:
+            raise CommandError(error.message) from error
+        self.stdout.write(str(row))

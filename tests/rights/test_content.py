@@ -1,0 +1,131 @@
+"""What people and models wrote is shown to who may read it, and not a word of it to anybody else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from agent.models import Message
+from agent.models import Role as Speaker
+from agent.services import create_conversation
+from analytics.models import Feedback, Score
+from analytics.services import record_feedback
+from core.models import Membership, Project
+from core.rights.roles import Role
+from tests.analytics.telemetry.sending import Sender, log, span
+from tests.factories.analytics import make_entry, store, uuid7
+from tests.factories.core import make_key, make_project, make_staff
+from tests.factories.scores import make_score
+from tests.rights.conftest import signed_in
+
+SAID = "marzipan"
+REQUEST_ID = uuid7(1_790_000_000_000_000)
+
+
+@pytest.fixture
+def project(clickhouse: None, db: None, tmp_path: Any) -> Project:
+    """In which everybody and everything says the same word."""
+    project = make_project()
+    question = f'{{"messages": [{{"role": "user", "content": "{SAID}"}}]}}'.encode()
+    answer = f'{{"choices": [{{"message": {{"role": "assistant", "content": "{SAID}"}}}}]}}'.encode()
+    failed = {
+        "error_type": "api_error",
+        "error_code": "provider_error",
+        "error_message": f"No {SAID}",
+        "status_code": 500,
+    }
+    entry = make_entry(
+        question,
+        answer,
+        project_id=str(project.pk),
+        session_id="session",
+        request_id=REQUEST_ID,
+        attributes={"contract_violation": SAID},
+        **failed,
+    )
+    store(tmp_path, entry)
+    make_score(project, request_id=REQUEST_ID, reason=SAID)
+    record_feedback(project_id=project.pk, session_id="session", score=5, text=SAID, actor="test")
+    sender = Sender(make_key(project)[1])
+    named = {"gen_ai.session_id": "session", "gen_ai.prompt": SAID}
+    assert sender.traces(span(1, named)).status_code == 200
+    assert sender.logs(log(1, named)).status_code == 200
+    conversation = create_conversation(project_id=project.pk, title=SAID, actor="test")
+    Message.objects.create(conversation=conversation, sequence=1, role=Speaker.USER, content=SAID)
+    return project
+
+
+def answers(project: Project) -> list[str]:
+    """What shows texts, in API and pages."""
+    feedback = Feedback.objects.get(project=project).pk
+    score = Score.objects.get(project=project).pk
+    return [
+        "/api/llm/requests",
+        f"/api/llm/requests/{REQUEST_ID}",
+        "/api/llm/sessions/session",
+        "/api/llm/sessions/session/requests",
+        "/api/llm/sessions/session/feedback",
+        "/api/llm/scores",
+        f"/api/llm/scores/request/{REQUEST_ID}",
+        f"/api/projects/{project.pk}/llm/sessions/session/telemetry",
+        f"/admin/analytics/requests/?project={project.pk}",
+        f"/admin/analytics/requests/{project.pk}/{REQUEST_ID}/",
+        "/admin/analytics/feedback/",
+        f"/admin/analytics/feedback/{feedback}/change/",
+        f"/admin/analytics/score/{score}/change/",
+    ]
+
+
+CONTENT_ALONE = ["/api/llm/requests/export", "/api/agent/conversations", "/admin/agent/conversation/"]
+
+
+def asked(client: Client, project: Project, path: str) -> Any:
+    return client.get(path, headers={"X-Project-Id": str(project.pk)})
+
+
+def test_answers__reader__have_the_texts(project: Project) -> None:
+    client = signed_in(make_staff(Role.READER, project))
+    for path in answers(project):
+        answer = asked(client, project, path)
+        assert answer.status_code == 200, path
+        assert SAID in answer.content.decode(), path
+    for path in CONTENT_ALONE[1:]:
+        assert SAID in asked(client, project, path).content.decode(), path
+    found = client.post(
+        "/api/llm/search",
+        {"project_id": str(project.pk), "query": SAID},
+        content_type="application/json",
+        headers={"X-Project-Id": str(project.pk)},
+    )
+    assert found.json()["count"] == 1
+
+
+def test_answers__reader_without_content__have_all_but_the_texts(project: Project) -> None:
+    client = signed_in(make_staff(Role.READER_WITHOUT_CONTENT, project))
+    for path in answers(project):
+        answer = asked(client, project, path)
+        assert answer.status_code == 200, path
+        assert SAID not in answer.content.decode(), path
+    for path in CONTENT_ALONE:
+        assert asked(client, project, path).status_code == 403, path
+    shown = asked(client, project, f"/api/llm/requests/{REQUEST_ID}").json()
+    assert shown["error"] == {"type": "api_error", "code": "provider_error", "message": None}
+    hidden = ("prompt_preview", "completion_preview", "attributes", "request", "response")
+    assert [shown[name] for name in hidden] == [None] * len(hidden)
+    assert shown["latency_ms"] is not None and shown["content_logged"] is True
+    spans = asked(client, project, f"/api/projects/{project.pk}/llm/sessions/session/telemetry").json()["spans"]
+    assert [(item["attributes"], item["status_message"]) for item in spans] == [(None, None)]
+
+
+def test_lists__content_in_one_of_two_projects__text_of_that_one_alone(project: Project) -> None:
+    other = make_project()
+    record_feedback(project_id=other.pk, session_id="s", score=1, text="nougat", actor="test")
+    user = make_staff(Role.READER, other)
+    Membership.objects.create(user=user, project=project, role=Role.READER_WITHOUT_CONTENT)
+
+    shown = signed_in(user).get("/admin/analytics/feedback/").content.decode()
+
+    assert "nougat" in shown
+    assert SAID not in shown

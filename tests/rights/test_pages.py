@@ -1,0 +1,322 @@
+"""Every page of the admin, by everybody, over two projects."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.db import models, transaction
+from django.test import Client
+from django.urls import URLPattern
+
+from agent.services import create_conversation
+from analytics.models import Deletion, Feedback
+from core.models import ApiKey, Membership, Project
+from core.rights.asking import may
+from core.rights.checks import every_page_has_a_line, page_names
+from core.rights.roles import RIGHTS_OF, Right, Role
+from core.rights.table import MODELS, PAGES
+from gateway.alerts.models import AlertSecret, BudgetAlert
+from gateway.models import GatewaySettings
+from gateway.services import replace_settings
+from integrations.models import ModelPrice, PricePeriod, PriceSyncLog, ProviderIntegration
+from integrations.services import IntegrationChange, add_integration
+from prompts.models import PromptActivation, PromptConfig, PromptVersion
+from rollouts.models import Rollout
+from tests.factories.core import make_key, make_staff
+from tests.factories.prompts import make_config
+from tests.factories.rollouts import make_rollout
+from tests.factories.scores import make_score
+from tests.openapi.conftest import REQUEST_ID
+from tests.rights.conftest import PEOPLE, Populated, person, signed_in
+
+# Without a name: Django's redirect of a row's bare address to its page, and what finds nothing.
+_NAMELESS = ("<path:object_id>/", "(?P<url>.*)$")
+# What they answer depends on more than who asks.
+_OF_DJANGO = {"login", "logout", "app_list", "view_on_site", "autocomplete"}
+# Asked by POST: a GET of these is no page.
+_BY_POST = {"integrations_test", "integrations_sync_prices", "agent_panel_rendered"}
+# Nobody's row is in a project, so that whoever may open the page in any project may open it.
+_WHOLE = {"integrations_sync_prices", "agent_panel_rendered"}
+
+
+class Page(NamedTuple):
+    name: str
+    address: str
+    # Whether it shows rows of a project that the address names.
+    of_project: bool
+
+    @property
+    def right(self) -> Right:
+        return PAGES[self.name]
+
+
+def test_table__pages_of_the_admin__all_have_a_line_and_no_other_has() -> None:
+    names = set(page_names())
+
+    assert [error.msg for error in every_page_has_a_line()] == []
+    # Not every table has all the pages that Django makes of one.
+    tables = {f"{model}_{page}" for model in MODELS for page in ("changelist", "add", "change", "delete", "history")}
+    stale = sorted(set(PAGES) - names - tables)
+    assert not stale, f"These lines of PAGES in core/rights/table.py are of nothing any more: {stale}"
+    registered = {f"{model._meta.app_label}_{model._meta.model_name}" for model in admin.site._registry}
+    assert set(MODELS) == registered
+
+
+def test_pages__all__have_names_that_the_table_can_say() -> None:
+    nameless = [pattern for pattern in _patterns(admin.site.get_urls()) if pattern.name is None]
+
+    assert {str(pattern.pattern).lstrip("^") for pattern in nameless} <= set(_NAMELESS)
+
+
+@pytest.fixture
+def mine(own: Project) -> dict[str, Any]:
+    return one_of_everything(own)
+
+
+@pytest.mark.parametrize("who", PEOPLE)
+def test_pages__of_the_own_project__as_the_role_allows(
+    who: str, own: Project, mine: dict[str, Any], populated: Populated, offline: None
+) -> None:
+    user = person(who, own)
+    client = signed_in(user)
+
+    wrong = []
+    for page in _pages(own, mine):
+        status = _status(client, page)
+        allowed = may(user, page.right, own.pk) if page.of_project else may(user, page.right)
+        if page.name.startswith("auth_user") or page.right in (Right.NOBODY, Right.OPERATE):
+            allowed = may(user, page.right)
+        if allowed != (status in (200, 302)):
+            wrong.append(f"{page.name} ({page.right}): {status}")
+
+    assert not wrong
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_pages__of_another_project__not_there(
+    role: Role, own: Project, other: Project, populated: Populated, offline: None
+) -> None:
+    client, theirs = signed_in(person(role, own)), one_of_everything(other)
+
+    wrong = []
+    for page in _pages(other, theirs):
+        if not page.of_project:
+            continue
+        status = _status(client, page)
+        if status != (404 if page.right in RIGHTS_OF[role] else 403):
+            wrong.append(f"{page.name} ({page.right}): {status}")
+
+    assert not wrong
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_lists__two_projects__show_the_rows_of_the_own_one(
+    role: Role, own: Project, other: Project, mine: dict[str, Any], populated: Populated
+) -> None:
+    one_of_everything(other)
+    client = signed_in(person(role, own))
+    for model in MODELS:
+        if not may(_user(client), PAGES[f"{model}_changelist"]):
+            continue
+        content = client.get(f"/admin/{model.replace('_', '/', 1)}/").content.decode()
+        assert other.name.replace("'", "&#x27;") not in content, model
+        assert str(other.pk) not in content, model
+
+
+def test_forms__project__offers_those_that_the_person_administers(own: Project, other: Project) -> None:
+    user = make_staff(Role.ADMINISTRATOR, own)
+    Membership.objects.create(project=other, user=user, role=Role.READER)
+    client = signed_in(user)
+
+    form = client.get("/admin/core/apikey/add/").content.decode()
+    assert str(own.pk) in form
+    assert str(other.pk) not in form
+    given = {"project": str(other.pk), "name": "x", "scopes": ["manage"], "expires_at_0": "", "expires_at_1": ""}
+    assert client.post("/admin/core/apikey/add/", given).status_code == 200
+    assert not ApiKey.objects.filter(project=other).exists()
+
+
+def test_autocomplete__project__offers_the_own_ones(own: Project, other: Project) -> None:
+    client = signed_in(make_staff(Role.ADMINISTRATOR, own))
+    asked = {"app_label": "gateway", "model_name": "gatewaysettings", "field_name": "project"}
+
+    found = client.get("/admin/autocomplete/", asked).json()["results"]
+
+    assert [item["id"] for item in found] == [str(own.pk)]
+
+
+def test_actions__on_rows_where_the_role_is_lower__leave_them(own: Project, other: Project) -> None:
+    user = make_staff(Role.ADMINISTRATOR, own)
+    Membership.objects.create(project=other, user=user, role=Role.EDITOR)
+    ours, theirs = make_key(own)[0], make_key(other)[0]
+    config = make_config(other)
+    client = signed_in(user)
+
+    client.post("/admin/core/apikey/", {"action": "revoke", "_selected_action": [ours.pk, theirs.pk]})
+    Membership.objects.filter(project=other).update(role=Role.READER)
+    chosen = {"action": "delete_selected", "_selected_action": [str(config.pk)], "post": "yes"}
+    client.post("/admin/prompts/promptconfig/", chosen)
+
+    ours.refresh_from_db()
+    theirs.refresh_from_db()
+    assert ours.revoked_at is not None
+    assert theirs.revoked_at is None
+    assert PromptConfig.objects.filter(pk=config.pk).exists()
+
+
+def test_saving__with_the_right_to_look_alone__changes_nothing(own: Project) -> None:
+    client, config = signed_in(make_staff(Role.READER, own)), make_config(own, name="greeting")
+
+    page = f"/admin/prompts/promptconfig/{config.pk}/change/"
+
+    assert client.get(page).status_code == 200
+    assert client.post(page, {"name": "changed", "description": ""}).status_code == 403
+    config.refresh_from_db()
+    assert config.name == "greeting"
+
+
+def test_prices__for_all_projects__are_shown_to_members_and_changed_by_superusers(own: Project) -> None:
+    row = ModelPrice.objects.create(provider="openai", model="for-all", source="manual", input_cost_per_1m="1")
+    page = f"/admin/integrations/modelprice/{row.pk}/change/"
+    client = signed_in(make_staff(Role.ADMINISTRATOR, own))
+    new = {"project": "", "provider": "openai", "model": "also-for-all", "input_cost_per_1m": "1"}
+
+    assert client.get(page).status_code == 200
+    assert client.post(page, {"input_cost_per_1m": "2"}).status_code == 403
+    assert client.post("/admin/integrations/modelprice/add/", new).status_code == 200
+    assert not ModelPrice.objects.filter(model="also-for-all").exists()
+    new["project"] = str(own.pk)
+    assert client.post("/admin/integrations/modelprice/add/", new).status_code == 302
+
+
+def test_permissions_of_django__without_a_role__open_nothing(own: Project) -> None:
+    user = make_staff()
+    user.user_permissions.set(_every_permission())
+    client = signed_in(user)
+
+    for name in ("core/apikey", "auth/user", "analytics/requests", "gateway/playground", "core/project"):
+        assert client.get(f"/admin/{name}/").status_code == 403, name
+
+
+def test_accounts__made_by_somebody_who_is_no_superuser__are_not(own: Project) -> None:
+    client = signed_in(make_staff(Role.ADMINISTRATOR, own))
+    given = {"username": "eve", "password1": "long enough 1", "password2": "long enough 1", "usable_password": "true"}
+
+    assert client.post("/admin/auth/user/add/", given).status_code == 403
+    assert client.post("/admin/core/project/add/", {"name": "another"}).status_code == 403
+    assert not User.objects.filter(username="eve").exists()
+
+
+def one_of_everything(project: Project) -> dict[str, Any]:
+    """A row of each table of the admin, by `app_model`; those that exist are taken."""
+    config = PromptConfig.objects.filter(project=project).first() or make_config(project, versions=3)
+    rollout = Rollout.objects.filter(project=project).first() or make_rollout(config)
+    # An active one may not be deleted, by anybody.
+    Rollout.objects.filter(pk=rollout.pk).update(status="rolled_back")
+    PromptConfig.objects.filter(pk=config.pk).update(has_active_rollout=False)
+    replace_settings(project_id=project.pk, values={"retry_max_attempts": 4}, actor="test")
+    add_integration(
+        project_id=project.pk,
+        provider="openai",
+        change=IntegrationChange(secret="sk-1234567890", base_url="", options={}, secret_extra=None),
+    )
+    ProviderIntegration.objects.filter(project=project).update(base_url="http://127.0.0.1:9/v1")
+    price = ModelPrice.objects.create(project=project, provider="openai", model="m", source="manual")
+    BudgetAlert.objects.create(project=project, month="2026-11", threshold_percent=50, spent_usd="1", budget_usd="2")
+    AlertSecret.objects.get_or_create(project=project, defaults={"token": "none"})
+    user = make_staff(name=f"account of {project.pk}")
+    PriceSyncLog.objects.create(status="success", trigger="admin", started_at="2026-11-01T00:00:00Z")
+    rows: dict[str, Any] = {
+        "core_project": project,
+        "core_apikey": make_key(project)[0],
+        "core_membership": Membership.objects.create(project=project, user=user, role=Role.READER),
+        "integrations_providerintegration": ProviderIntegration.objects.get(project=project, provider="openai"),
+        "integrations_modelprice": price,
+        "integrations_priceperiod": PricePeriod.objects.create(
+            project=project, provider="openai", model="m", source="manual", valid_from="2026-11-01T00:00:00Z"
+        ),
+        "integrations_pricesynclog": PriceSyncLog.objects.latest("pk"),
+        "analytics_deletion": Deletion.objects.create(project=project, kind="request", subject_hash="a" * 64),
+        "analytics_score": make_score(project),
+        "analytics_feedback": Feedback.objects.create(project=project, session_id="s", score=3),
+        "prompts_promptconfig": config,
+        "prompts_promptversion": PromptVersion.objects.filter(config=config).first(),
+        "prompts_promptactivation": PromptActivation.objects.filter(config=config).first(),
+        "rollouts_rollout": rollout,
+        "gateway_budgetalert": BudgetAlert.objects.get(project=project),
+        "gateway_alertsecret": AlertSecret.objects.get(project=project),
+        "gateway_gatewaysettings": GatewaySettings.objects.get(project=project),
+        "gateway_settingschange": project.settings_changes.latest("pk"),
+        "agent_conversation": create_conversation(project_id=project.pk, title="a", actor="test"),
+        "auth_user": user,
+    }
+    return rows
+
+
+def _pages(project: Project, rows: dict[str, Any]) -> Iterator[Page]:
+    """Every page with a name, at the address of a row of the project."""
+    for pattern, prefix in _placed(admin.site.get_urls(), "/admin/"):
+        name = pattern.name
+        if name is None or name in _OF_DJANGO:
+            continue
+        address = _filled(f"{prefix}{pattern.pattern}", _values(name, project, rows))
+        yield Page(name, address, "<" in str(pattern.pattern) + prefix and not _is_of_all(name))
+
+
+def _filled(path: str, values: dict[str, Any]) -> str:
+    return re.sub(r"<(?:\w+:)?(\w+)>", lambda found: str(values[found[1]]), path)
+
+
+def _is_of_all(name: str) -> bool:
+    return name in _WHOLE or name.startswith(("integrations_pricesynclog", "auth_user"))
+
+
+def _values(name: str, project: Project, rows: dict[str, Any]) -> dict[str, Any]:
+    model, _, _ = name.rpartition("_")
+    row = rows.get(model)
+    return {
+        "object_id": getattr(row, "pk", ""),
+        "id": rows["auth_user"].pk,
+        "project_id": project.pk,
+        "request_id": REQUEST_ID,
+        "integration_id": rows["integrations_providerintegration"].pk,
+        "config_id": rows["prompts_promptconfig"].pk,
+        "version_id": rows["prompts_promptversion"].pk,
+    }
+
+
+def _status(client: Client, page: Page) -> int:
+    with transaction.atomic():
+        if page.name in _BY_POST:
+            answer = client.post(page.address, '{"texts": []}', content_type="application/json")
+        else:
+            answer = client.get(page.address)
+        transaction.set_rollback(True)
+    return answer.status_code
+
+
+def _patterns(patterns: list[Any]) -> Iterator[URLPattern]:
+    yield from (pattern for pattern, _ in _placed(patterns, ""))
+
+
+def _placed(patterns: list[Any], prefix: str) -> Iterator[tuple[URLPattern, str]]:
+    for pattern in patterns:
+        if isinstance(pattern, URLPattern):
+            yield pattern, prefix
+        else:
+            yield from _placed(pattern.url_patterns, f"{prefix}{pattern.pattern}")
+
+
+def _user(client: Client) -> User:
+    return User.objects.get(pk=client.session["_auth_user_id"])
+
+
+def _every_permission() -> models.QuerySet[Any]:
+    from django.contrib.auth.models import Permission
+
+    return Permission.objects.all()
