@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import uuid
 
-from django.http import HttpRequest, HttpResponseBase
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.utils.deprecation import MiddlewareMixin
+
+from core.exception_handler import error_body, error_headers, translate
 
 REQUEST_ID_HEADER = "x-request-id"
 
@@ -19,3 +22,18 @@ class RequestIdMiddleware(MiddlewareMixin):
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         response.headers[REQUEST_ID_HEADER] = getattr(request, "request_id", "")
         return response
+
+
+class DatabaseAwayMiddleware(MiddlewareMixin):
+    """503 and when to try again for a page whose database is locked, full or away: what the API answers for its own."""
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponseBase | None:
+        if not isinstance(exception, OperationalError | InterfaceError):
+            return None
+        error = translate(exception)
+        if error is None:
+            return None
+        headers = error_headers(error, error.status)
+        if request.path.startswith("/api/"):
+            return JsonResponse(error_body(error), status=error.status, headers=headers)
+        return HttpResponse(error.message, status=error.status, headers=headers, content_type="text/plain")

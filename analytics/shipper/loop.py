@@ -13,6 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ _LONGEST_PAUSE_SECONDS = 0.8
 # Each insert costs the store a fixed price: at most an eighth of the time goes into it while little is going on.
 _PAUSE_PER_INSERT_SECOND = 8
 _LEFTOVER_SECONDS = 60.0
+_HELD_UP_PAUSE_SECONDS = 1.0
 
 # What ClickHouse answers when the values themselves are at fault, and 0 for the driver's own refusal to encode them.
 _CONTENT_CODES = frozenset({0, 6, 27, 33, 38, 41, 53, 69, 70, 72, 117, 131, 321, 349, 407, 441, 469})
@@ -91,10 +93,22 @@ class Shipper:
         os.close(self._lock)
 
     def run(self) -> None:
-        """Until `stop` is set."""
+        """Until `stop` is set. What a full disk refuses is tried again: all it would write is on disk as it was."""
+        held_up = False
         while not self.stop.is_set():
             started = time.monotonic()
-            if not self.ship_batch():
+            try:
+                shipped = self.ship_batch()
+            except OSError as error:
+                if not held_up:
+                    logger.error("shipper.held_up reason=%s", error.strerror or type(error).__name__)
+                held_up = True
+                self.stop.wait(_HELD_UP_PAUSE_SECONDS)
+                continue
+            if held_up:
+                held_up = False
+                logger.warning("shipper.recovered")
+            if not shipped:
                 self.stop.wait(_SHORTEST_PAUSE_SECONDS)
             elif not self._is_behind():
                 spent = time.monotonic() - started
@@ -233,6 +247,8 @@ def _take_lock(path: Path, seconds: float) -> int:
             holder = os.pread(fd, 20, 0).decode("ascii", "replace").strip() or "unknown"
             os.close(fd)
             raise SpoolLockedError(f"Another shipper (pid {holder}) works on {path.parent}.") from None
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, str(os.getpid()).encode(), 0)
+        # For people alone, so that a full disk holds up nobody.
+        with suppress(OSError):
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, str(os.getpid()).encode(), 0)
         return fd

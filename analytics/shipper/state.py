@@ -7,10 +7,11 @@ under the same token, by which ClickHouse knows them. There is more than one onl
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
 
 import msgspec
+
+from analytics.durable import replace
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -51,15 +52,5 @@ class StateFile:
             raise ValueError(f"{self._path} is damaged: {error}") from error
 
     def save(self, state: State) -> None:
-        """Returns when the state would survive a loss of power."""
-        hidden = self._path.with_suffix(".new-state")
-        with hidden.open("wb") as file:
-            file.write(msgspec.json.encode(state))
-            file.flush()
-            os.fsync(file.fileno())
-        hidden.rename(self._path)
-        folder = os.open(self._path.parent, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        """Returns when the state would survive a loss of power. Raises OSError; then the last one stands."""
+        replace(self._path, msgspec.json.encode(state))

@@ -7,7 +7,6 @@ that was killed in between ships the batch again under the same token, the store
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from analytics.durable import replace
 from analytics.totals.counting import Counting
 from analytics.totals.figures import Totals
 
@@ -59,10 +59,4 @@ class TotalsFile:
 
     def _save(self, content: bytes) -> None:
         """Returns when they would survive a loss of power; a reader sees the old ones or the new ones."""
-        hidden = self._path.with_suffix(".new-totals")
-        descriptor = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with open(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        hidden.rename(self._path)
+        replace(self._path, content)

@@ -6,20 +6,25 @@ thread, and tasks run in threads, because the ClickHouse client and its engine d
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
 from typing import Any
 
 from celery.beat import EmbeddedService
 from celery.signals import worker_ready, worker_shutting_down
 
 from config.celery import app
+from config.supervisor.beat import SteadyScheduler
 
 _CONCURRENCY = 2
 
 
 def main(schedule_file: str) -> None:
     # Typed as the process it would be without `thread`.
-    beat: Any = EmbeddedService(app, thread=True, schedule_filename=schedule_file)
+    beat: Any = EmbeddedService(app, thread=True, schedule_filename=schedule_file, scheduler_cls=SteadyScheduler)
+    _end_with(beat)
 
     def begin(**_: Any) -> None:
         beat.start()
@@ -40,6 +45,18 @@ def main(schedule_file: str) -> None:
     )
     worker.start()
     sys.exit(worker.exitcode)
+
+
+def _end_with(beat: threading.Thread) -> None:
+    """A worker whose beat has died would start no task again: it ends, and the supervisor starts another."""
+    tell = threading.excepthook
+
+    def ended(failure: threading.ExceptHookArgs) -> None:
+        tell(failure)
+        if failure.thread is beat:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.excepthook = ended
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ _LEASH = Path(__file__).with_name("leash.py")
 _STABLE_SECONDS = 5.0
 _FIRST_DELAY_SECONDS = 0.1
 _LONGEST_DELAY_SECONDS = 10.0
+_MOST_DOUBLINGS = 10
+_ANNOUNCE_AGAIN_SECONDS = 0.5
 
 
 class StartError(Exception):
@@ -68,18 +71,21 @@ class Child:
 
     async def stop(self, *, force: asyncio.Event) -> None:
         """SIGTERM when it has finished, then SIGKILL; the wait before either ends after the service's `stop_seconds` or
-        as soon as `force` is set."""
+        as soon as `force` is set. Never raises: those who are to be stopped after it have to be."""
         if self._keeper is None:
             return
-        await self._wait_for(asyncio.create_task(self.service.finished()), force)
-        self._stopping.set()
-        if self._process is not None and self._process.returncode is None:
-            self._process.terminate()
-        await self._wait_for(asyncio.shield(self._keeper), force)
-        if not self._keeper.done() and self._process is not None:
-            logger.warning("child.killed role=%s pid=%d", self.service.role, self._process.pid)
-            _kill_group(self._process.pid)
-        await self._keeper
+        try:
+            await self._wait_for(asyncio.create_task(self.service.finished()), force)
+            self._stopping.set()
+            if self._process is not None and self._process.returncode is None:
+                self._process.terminate()
+            await self._wait_for(asyncio.shield(self._keeper), force)
+            if not self._keeper.done() and self._process is not None:
+                logger.warning("child.killed role=%s pid=%d", self.service.role, self._process.pid)
+                _kill_group(self._process.pid)
+            await self._keeper
+        except Exception as error:
+            logger.error("child.stop_failed role=%s error=%s", self.service.role, _told(error))
 
     async def _wait_for(self, event: asyncio.Future[None], force: asyncio.Event) -> None:
         forced = asyncio.create_task(force.wait())
@@ -87,28 +93,37 @@ class Child:
         await asyncio.wait(either, timeout=self.service.stop_seconds, return_when=asyncio.FIRST_COMPLETED)
         forced.cancel()
         event.cancel()
+        if event.done() and not event.cancelled() and event.exception() is not None:
+            logger.warning("child.wait_failed role=%s error=%s", self.service.role, _told(event.exception()))
 
     async def _keep(self) -> None:
         loop = asyncio.get_running_loop()
         failures = 0
         while not self._stopping.is_set():
             began = loop.time()
-            code = await self._run_once()
+            try:
+                code = await self._run_once()
+                ended, told = f"exit_code={code}", f"ended with exit code {code}"
+            except StartError as error:
+                ended, told = f"error={error}", f"could not be started: {error}"
+            except Exception as error:
+                # Whatever it was, a full disk or no more processes: without this task nobody would start it again.
+                ended, told = f"error={_told(error)}", f"could not be started: {_told(error)}"
             if self._stopping.is_set():
                 break
             if not self.started.done():
-                self.started.set_exception(StartError(f"{self.service.role} ended with exit code {code}"))
+                self.started.set_exception(StartError(f"{self.service.role} {told}"))
                 return
             failures = 0 if loop.time() - began > _STABLE_SECONDS else failures + 1
-            delay = min(_LONGEST_DELAY_SECONDS, _FIRST_DELAY_SECONDS * 2**failures)
-            logger.warning("child.restarted role=%s exit_code=%d after_seconds=%.1f", self.service.role, code, delay)
+            delay = min(_LONGEST_DELAY_SECONDS, _FIRST_DELAY_SECONDS * 2 ** min(failures, _MOST_DOUBLINGS))
+            logger.warning("child.restarted role=%s %s after_seconds=%.1f", self.service.role, ended, delay)
             await self._pause(delay)
         if not self.started.done():
             self.started.cancel()
 
     async def _run_once(self) -> int:
         process = await self._spawn()
-        watching = asyncio.create_task(self._watch_readiness())
+        watching = asyncio.create_task(self._watch_readiness(process.pid))
         assert process.stdout is not None  # noqa: S101 - asked for below
         output = asyncio.create_task(forward_lines(process.stdout, self.service.role))
         try:
@@ -117,7 +132,8 @@ class Child:
             watching.cancel()
             # Whatever the child itself had started must not live on beside its successor, nor hold its output open.
             _kill_group(process.pid)
-            self._pid_file.unlink(missing_ok=True)
+            with suppress(OSError):
+                self._pid_file.unlink(missing_ok=True)
             self.service.ended()
         await output
         return code
@@ -139,21 +155,43 @@ class Child:
             # Ctrl-C in a terminal reaches the supervisor alone, which stops its children in order.
             start_new_session=True,
         )
-        run_files.write(self._pid_file, str(self._process.pid))
         if self._stopping.is_set():  # asked to stop while it was being started
             self._process.terminate()
         return self._process
 
-    async def _watch_readiness(self) -> None:
-        await self.service.ready()
+    async def _watch_readiness(self, pid: int) -> None:
+        """Both write small files for others to find. What a full disk refuses is written once it has room again."""
+        await self._once_there_is_room(lambda: self._write_pid(pid))
+        await self._once_there_is_room(self.service.ready)
         if not self.started.done():
             self.started.set_result(None)
+
+    async def _write_pid(self, pid: int) -> None:
+        run_files.write(self._pid_file, str(pid))
+
+    async def _once_there_is_room(self, write: Callable[[], Awaitable[None]]) -> None:
+        failed = False
+        while True:
+            try:
+                await write()
+            except OSError as error:
+                if not failed:
+                    logger.warning("child.not_announced role=%s error=%s", self.service.role, _told(error))
+                failed = True
+                await asyncio.sleep(_ANNOUNCE_AGAIN_SECONDS)
+            else:
+                return
 
     async def _pause(self, seconds: float) -> None:
         """Waits, unless a stop is asked for meanwhile."""
         waiting = asyncio.create_task(self._stopping.wait())
         await asyncio.wait({waiting}, timeout=seconds)
         waiting.cancel()
+
+
+def _told(error: BaseException | None) -> str:
+    """One line of a log: what the system said, or else what kind of error it was."""
+    return (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
 
 
 def _kill_group(pid: int) -> None:

@@ -23,6 +23,7 @@ def _write(text: bytes) -> None:
     try:
         sys.stderr.buffer.write(text)
         sys.stderr.buffer.flush()
-    except BrokenPipeError:
-        # Whoever read the log is gone. The service goes on: the pipe has to be emptied so that no child blocks.
+    except (OSError, ValueError):
+        # Whoever read the log is gone, or the log's disk is full. The service goes on: the pipe has to be emptied so
+        # that no child blocks.
         return

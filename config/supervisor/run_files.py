@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 
 def write(file: Path, text: str) -> None:
+    """Raises OSError when there is no room for it; then the file is as it was before."""
     draft = file.with_name(f".{file.name}.{os.getpid()}")
-    draft.write_text(f"{text}\n", encoding="utf-8")
-    draft.replace(file)
+    try:
+        draft.write_text(f"{text}\n", encoding="utf-8")
+        draft.replace(file)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
 
 
 def read(file: Path) -> str | None:
@@ -23,4 +29,5 @@ def remove_all(folder: Path) -> None:
     """What a supervisor that was killed left behind."""
     for pattern in ("*.url", "*.pid", "*.port"):
         for file in folder.glob(pattern):
-            file.unlink(missing_ok=True)
+            with suppress(OSError):
+                file.unlink(missing_ok=True)

@@ -50,6 +50,7 @@ class ResponseCache:
         self._most_bytes = most_bytes
         self._rests_until = 0.0
         self._away = False
+        self._refused = False
         self._puts: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
@@ -94,8 +95,23 @@ class ResponseCache:
                 return
             try:
                 await self._redis.set(key, kept, ex=ttl)
+            except redis.ResponseError as error:
+                # It is there, and read from, but takes nothing: its disk is full, or its memory, or it is a replica.
+                self._note_refusal(error)
             except _AWAY as error:
                 self._note_away(error)
+            else:
+                self._note_accepted()
+
+    def _note_refusal(self, error: redis.ResponseError) -> None:
+        if not self._refused:
+            self._refused = True
+            logger.warning("redis.refuses error=%s", str(error).partition(" ")[0])
+
+    def _note_accepted(self) -> None:
+        if self._refused:
+            self._refused = False
+            logger.warning("redis.accepts")
 
     def _note_away(self, error: Exception) -> None:
         self._rests_until = time.monotonic() + _REST_SECONDS

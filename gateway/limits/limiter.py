@@ -86,7 +86,8 @@ class Limiter:
             if asked.done() and not asked.cancelled() and asked.exception() is None and not asked.result()[0]:
                 self.settle(held, 0, 0)
             raise
-        self._refusing = False
+        if self._refusing:
+            self._note_accepted()
         if refused_by:
             return Admission(refused_by.decode(), requests, tokens, None)
         self._held[held.name] = held
@@ -151,6 +152,12 @@ class Limiter:
         if not self._refusing:
             logger.error("redis.refuses error=%s", error)
         self._refusing = True
+
+    def _note_accepted(self) -> None:
+        """It never was away: what it refused to count is looked up now."""
+        self._refusing = False
+        logger.warning("redis.accepts")
+        self._returned()
 
     def _settle_alone(self, held: Held, tokens: int, cost: int) -> None:
         if held.name:

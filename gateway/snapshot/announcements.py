@@ -44,6 +44,7 @@ async def follow(store: SnapshotStore) -> None:
 
 
 async def _follow_projects(store: SnapshotStore, prices_changed: asyncio.Event) -> None:
+    lost = False
     while True:
         client = redis.asyncio.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=1)
         try:
@@ -51,6 +52,9 @@ async def _follow_projects(store: SnapshotStore, prices_changed: asyncio.Event) 
                 await channel.subscribe(CHANNEL)
                 # Until Redis has confirmed it, nothing is heard.
                 await channel.get_message(timeout=None)
+                if lost:
+                    lost = False
+                    logger.warning("subscription.restored")
                 # Whatever was announced before the subscription stood was not heard.
                 await store.refresh_all()
                 async for message in channel.listen():
@@ -60,7 +64,9 @@ async def _follow_projects(store: SnapshotStore, prices_changed: asyncio.Event) 
                     else:
                         await store.refresh_project(UUID(change))
         except (redis.RedisError, OSError) as error:
-            logger.warning("subscription.lost error=%s", type(error).__name__)
+            if not lost:
+                lost = True
+                logger.warning("subscription.lost error=%s", type(error).__name__)
         finally:
             await client.aclose()
         await asyncio.sleep(1.0)

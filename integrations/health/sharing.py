@@ -154,6 +154,9 @@ class Sharing:
             self._wanted.update(dict.fromkeys(self._entries))
             self._counted.update(dict.fromkeys(self._entries))
             await self._load_wanted()
+            # Redis that refuses to write (its disk or memory is full, it is a replica) still answers what is read.
+            await self._store.ping()
+            await self._ship_all()
             self._found()
             await _until_one_ends(self._listen(channel), self._ship_regularly())
 

@@ -68,6 +68,11 @@ def test_handle__throttled__says_when() -> None:
     assert handle_exception(exceptions.Throttled(wait=1.2), {}).headers["Retry-After"] == "2"
 
 
+def test_handle__database_locked_or_full__says_when_to_try_again() -> None:
+    for said in ("database is locked", "database or disk is full"):
+        assert int(handle_exception(OperationalError(said), {}).headers["Retry-After"]) > 0
+
+
 def test_handle__nested_validation__paths_and_first_field_named() -> None:
     error = exceptions.ValidationError({"scores": [{}, {"score_value": ["Too high."]}], "name": ["Too long."]})
 

@@ -62,6 +62,9 @@ class Command(BaseCommand):
             asyncio.run(_supervise(listening, self._announce, self._show, without=without, migrate=migrate))
         except StartError as error:
             raise CommandError(f"The service did not start: {error}.") from error
+        except OSError as error:
+            place = error.filename or settings.VAR_DIR
+            raise CommandError(f"The service did not start: {place}: {error.strerror}.") from error
 
     def _announce(self, base_url: str) -> None:
         self.stdout.write(f"Serving {base_url} (OpenAI base URL: {base_url}/api/gateway/v1)")

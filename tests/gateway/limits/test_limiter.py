@@ -158,6 +158,30 @@ async def test_redis_that_refuses_a_reservation__has_admitted_nobody(
         assert held.name == ""
 
 
+async def test_redis_that_refused_a_settlement__is_doubted_once_it_accepts_again(
+    own_redis: OwnRedis, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with worker(own_redis, monthly_budget_usd=Decimal(10)) as one:
+        first = (await one.ask(cost=1)).held
+        assert first is not None
+        since, _ = await one.limiter.since(one.month)
+        assert since is not None
+        one.limiter.settle(first, 0, 1)
+        assert await one.limiter.raise_to(one.month, since, 0, final=True)
+        held = (await one.ask(cost=1)).held
+        assert held is not None
+        one.doubts.clear()
+        own_redis.client.replicaof("127.0.0.1", 1)
+        with caplog.at_level(logging.WARNING, logger="gateway.limits"):
+            one.limiter.settle(held, 0, DOLLAR)
+            await until(lambda: "redis.refuses" in caplog.text)
+            own_redis.client.replicaof("no", "one")
+            await one.ask(cost=1)
+        # The connection was never lost: nothing else would have the log asked.
+        await until(lambda: one.month in one.doubts)
+        assert [record.getMessage().split()[0] for record in caplog.records] == ["redis.refuses", "redis.accepts"]
+
+
 async def test_redis_restored_from_an_older_copy__is_doubted(fragile_redis: OwnRedis) -> None:
     async with worker(fragile_redis, monthly_budget_usd=Decimal(10)) as one:
         held = (await one.ask(cost=1)).held

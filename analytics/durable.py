@@ -1,0 +1,50 @@
+"""Small files that are replaced as a whole, also on a disk that is full."""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import suppress
+from pathlib import Path
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Returns when the content would survive a loss of power; a reader sees the old content or the new.
+
+    The new one is written over the one before the last, whose blocks were kept for it: what grows no further needs no
+    room. Raises OSError; then the old content stands.
+    """
+    draft = _sibling(path, "next")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        if os.pwrite(descriptor, content, 0) != len(content):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.ftruncate(descriptor, len(content))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    _exchange(draft, path)
+    _sync_folder(path.parent)
+
+
+def _exchange(draft: Path, path: Path) -> None:
+    """The draft becomes the file, and the file that was becomes the next draft."""
+    last = _sibling(path, "last")
+    with suppress(OSError):
+        last.unlink(missing_ok=True)
+        os.link(path, last)
+    draft.rename(path)
+    with suppress(OSError):
+        last.rename(draft)
+
+
+def _sibling(path: Path, part: str) -> Path:
+    return path.with_name(f"{path.stem}.{part}{path.suffix}")
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
