@@ -14,6 +14,7 @@ ApplicationError
 ├── RateLimitedError                429 rate_limit_error: requests_per_minute, tokens_per_minute
 ├── BudgetExceededError             429 budget_error: monthly_budget_exceeded, session_budget_exceeded
 ├── ProviderFailedError             500 provider_error
+├── CredentialUnreadableError       500 credential_unreadable
 ├── InternalError                   500 internal_error
 └── ProviderUnavailableError        503 provider_unavailable, provider_timeout
 """
@@ -76,6 +77,10 @@ class BudgetExceededError(ApplicationError):
 
 class ProviderFailedError(ApplicationError):
     code = "provider_error"
+
+
+class CredentialUnreadableError(ApplicationError):
+    code = "credential_unreadable"
 
 
 class InternalError(ApplicationError):

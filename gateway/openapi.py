@@ -46,7 +46,8 @@ _FAILURES = {
     408: "`request_timeout`: the body did not arrive in time.",
     422: "`invalid_request_error`: a variable of the prompt is missing, unknown or of the wrong type.",
     429: "`rate_limit_error` or `budget_error`. `Retry-After` says when the limit's window ends.",
-    500: "`api_error`: the provider's answer or credentials are unusable, or the gateway failed.",
+    500: "`api_error`: the provider's answer or credentials are unusable, the stored credential cannot be read "
+    "(`credential_unreadable`), or the gateway failed.",
     503: "`service_unavailable_error`: no provider answered after retries and failover, or the gateway is draining.",
 }
 _STREAMED = """\

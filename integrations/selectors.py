@@ -23,15 +23,21 @@ logger = logging.getLogger("integrations.credentials")
 
 def enabled_credentials(project_id: UUID) -> list[Credentials]:
     """The project's usable integrations, by provider name. One whose secret cannot be read is left out and logged."""
-    found = []
+    return read_credentials(project_id)[0]
+
+
+def read_credentials(project_id: UUID) -> tuple[list[Credentials], frozenset[str]]:
+    """The project's enabled integrations, and the providers of those whose secret cannot be read, which are logged."""
+    found, unreadable = [], []
     for row in ProviderIntegration.objects.for_project(project_id).filter(enabled=True).order_by("provider"):
         try:
             found.append(credentials_of(row))
         except UndecryptableError:
-            logger.error("integration.undecryptable", extra={"integration_id": row.pk, "provider": row.provider})
+            unreadable.append(row.provider)
+            logger.error("integration.undecryptable integration_id=%s provider=%s", row.pk, row.provider)
     if all(credentials.provider != SANDBOX for credentials in found):
         found += running_sandbox(project_id)
-    return found
+    return found, frozenset(unreadable)
 
 
 def running_sandbox(project_id: UUID) -> list[Credentials]:

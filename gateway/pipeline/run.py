@@ -24,6 +24,7 @@ from gateway.pipeline.prompt import with_prompt
 from gateway.pipeline.record import record
 from gateway.pipeline.respond import answer_error, answer_stream, answer_whole
 from gateway.pipeline.select import select
+from gateway.pipeline.unreadable import note_unreadable
 from gateway.pipeline.watch import ClientWatch
 from gateway.reply import Reply, Send
 from gateway.runtime import Runtime
@@ -95,6 +96,8 @@ async def _answer(runtime: Runtime, account: Account, receive: Receive, reply: R
     context = with_prompt(context, account)
     if context.snapshot.settings.guardrails.is_on:
         context = await guard_input(context, account)
+    if context.snapshot.unreadable:
+        note_unreadable(account, context.request)
     attempts = select(context, runtime.health)
     if context.snapshot.settings.limits.is_set:
         await admit(runtime, context, account, attempts)

@@ -10,6 +10,7 @@ import msgspec
 from gateway.errors import ModelNotFoundError
 from gateway.pipeline.capable import needs_of
 from gateway.pipeline.context import Attempt, RequestContext
+from gateway.pipeline.unreadable import unreadable_choice, unreadable_error
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.snapshot.settings import RoutingSettings
 from gateway.wire import ChatCompletionRequest, ProviderPreferences
@@ -28,7 +29,8 @@ def select(context: RequestContext, health: HealthMonitor) -> list[Attempt]:
     """The request's model first, then `models`, each by the enabled providers that serve it; then the providers of
     `fallback_order` with a model of theirs. `auto` stands for the preferred models that can do what is asked.
 
-    Raises ModelNotFoundError (404) when no enabled provider serves any of them.
+    Raises ModelNotFoundError (404) when no enabled provider serves any of them, and CredentialUnreadableError (500)
+    when only one whose credential cannot be read does, or when no other may.
     """
     request = context.request
     if request.models is None and request.provider is None:
@@ -44,7 +46,7 @@ def select(context: RequestContext, health: HealthMonitor) -> list[Attempt]:
 def _only_attempt(context: RequestContext) -> list[Attempt] | None:
     """Almost every request: one model, one provider, nothing to put in order, the same until the snapshot changes."""
     snapshot, model = context.snapshot, context.request.model
-    if model == AUTO or snapshot.settings.routing.fallback_order:
+    if model == AUTO or snapshot.settings.routing.fallback_order or snapshot.unreadable:
         return None
     candidates = resolve(model, snapshot.credentials.keys())
     if len(candidates) != 1:
@@ -73,16 +75,22 @@ class _Selection:
         self._fallbacks = self._settings.fallback_enabled and preferences.allow_fallbacks is not False
 
     def attempts(self) -> list[Attempt]:
+        unreadable = unreadable_choice(self._snapshot, self._request) if self._snapshot.unreadable else None
+        if unreadable is not None and not self._fallbacks:
+            raise unreadable_error(unreadable)
         primary = self._serving(self._request.model)
         candidates = list(primary)
         for model in self._request.models or ():
             candidates += self._serving(model)
-        if not candidates:
+        if not candidates and unreadable is None:
             raise ModelNotFoundError(self._nothing_serves())
         if self._fallbacks:
             candidates += self._substitutes(candidates)
         unique = list(dict.fromkeys(candidates))
-        attempts = [_attempt(self._snapshot, candidate, unique[0]) for candidate in unique]
+        if not unique and unreadable is not None:
+            raise unreadable_error(unreadable)
+        first = unreadable or unique[0]
+        attempts = [_attempt(self._snapshot, candidate, first) for candidate in unique]
         if not primary:
             attempts = [msgspec.structs.replace(attempt, stands_in=True) for attempt in attempts]
         return attempts

@@ -10,18 +10,20 @@ from core.keys import find_key, project_keys
 from gateway.selectors import project_settings
 from gateway.snapshot.project import PriceTable, ProjectSnapshot
 from gateway.snapshot.prompts import managed_prompts
-from integrations.selectors import enabled_credentials, price_overrides, price_table
+from integrations.selectors import price_overrides, price_table, read_credentials
 
 
 def load_project(project_id: UUID, prices: PriceTable, serial: int) -> ProjectSnapshot:
     """The project as it is now. An unknown project has no keys. Raises django.db.Error when the database is away."""
     close_old_connections()
     overrides = price_overrides(project_id)
+    credentials, unreadable = read_credentials(project_id)
     return ProjectSnapshot(
         project_id=project_id,
         id_text=str(project_id),
         keys={key.key_hash: key for key in project_keys(project_id)},
-        credentials={item.provider: item for item in enabled_credentials(project_id)},
+        credentials={item.provider: item for item in credentials},
+        unreadable=unreadable,
         prices={**prices, **overrides} if overrides else prices,
         settings=project_settings(project_id),
         serial=serial,

@@ -1,0 +1,59 @@
+"""Enabled providers whose stored credential cannot be read: who would have served a request, had it been readable."""
+
+from __future__ import annotations
+
+from analytics.contracts import Attempt as AttemptRecord
+from gateway.errors import CredentialUnreadableError
+from gateway.pipeline.context import Account
+from gateway.snapshot.project import ProjectSnapshot
+from gateway.wire import ChatCompletionRequest
+from integrations.registry import Candidate, resolve
+
+_AUTO = "auto"
+
+
+def unreadable_choice(snapshot: ProjectSnapshot, request: ChatCompletionRequest) -> Candidate | None:
+    """The request's first choice when that is an unreadable one, else None."""
+    models = snapshot.settings.routing.preferred_models if request.model == _AUTO else (request.model,)
+    candidates = [found for model in models for found in resolve(model, _wanted(snapshot, request))]
+    preferences = request.provider
+    for provider in (preferences.order or ()) if preferences is not None else ():
+        chosen = [candidate for candidate in candidates if candidate.provider == provider]
+        if chosen:
+            candidates = chosen
+            break
+    first = candidates[0] if candidates else None
+    return first if first is not None and first.provider in snapshot.unreadable else None
+
+
+def unreadable_error(candidate: Candidate) -> CredentialUnreadableError:
+    return CredentialUnreadableError(
+        f"{candidate.provider}: the stored credential cannot be read with the encryption keys of this service;"
+        " an operator has to enter it again or put the lost key back"
+    )
+
+
+def note_unreadable(account: Account, request: ChatCompletionRequest) -> None:
+    """Writes the choice that could not be asked into the request's record, as an attempt that sent nothing."""
+    choice = unreadable_choice(account.snapshot, request)
+    if choice is not None:
+        account.attempts.append(
+            AttemptRecord(
+                provider=choice.provider,
+                model=choice.upstream_model,
+                status=0,
+                error=CredentialUnreadableError.code,
+                latency_ms=0,
+            )
+        )
+
+
+def _wanted(snapshot: ProjectSnapshot, request: ChatCompletionRequest) -> frozenset[str]:
+    """The project's providers that the request allows, readable or not."""
+    preferences = request.provider
+    wanted = frozenset(snapshot.credentials) | snapshot.unreadable
+    if preferences is None:
+        return wanted
+    if preferences.only is not None:
+        wanted &= frozenset(preferences.only)
+    return wanted - frozenset(preferences.ignore or ())
