@@ -21,8 +21,8 @@ _REMEMBERED_PRICES = 5000
 
 @dataclass(frozen=True, slots=True)
 class ProjectSnapshot:
-    """`credentials` by provider name, enabled integrations only; `unreadable` those whose credential cannot be read; `keys`
-    by hash, revoked ones left out; `prompts` by the name of their config."""
+    """`credentials` by provider name, enabled integrations only; `unreadable` those whose credential cannot be read;
+    `keys` by hash, revoked ones left out; `prompts` by the name of their config."""
 
     project_id: UUID
     id_text: str
