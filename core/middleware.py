@@ -1,14 +1,15 @@
-"""A request id on every response of the management API."""
+"""What every request that Django serves goes through."""
 
 from __future__ import annotations
 
 import uuid
 
-from django.db import InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http import HttpRequest, HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
 
-from core.exception_handler import error_body, error_headers, translate
+from core.errors import ServiceUnavailableError
+from core.exception_handler import translate
+from core.failures import failure
 
 REQUEST_ID_HEADER = "x-request-id"
 
@@ -25,15 +26,8 @@ class RequestIdMiddleware(MiddlewareMixin):
 
 
 class DatabaseAwayMiddleware(MiddlewareMixin):
-    """503 and when to try again for a page whose database is locked, full or away: what the API answers for its own."""
+    """503 for a page whose database is away, full or locked, where Django would take it for a defect."""
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponseBase | None:
-        if not isinstance(exception, OperationalError | InterfaceError):
-            return None
-        error = translate(exception)
-        if error is None:
-            return None
-        headers = error_headers(error, error.status)
-        if request.path.startswith("/api/"):
-            return JsonResponse(error_body(error), status=error.status, headers=headers)
-        return HttpResponse(error.message, status=error.status, headers=headers, content_type="text/plain")
+        known = translate(exception)
+        return failure(request, known) if isinstance(known, ServiceUnavailableError) else None

@@ -13,6 +13,7 @@ from config.settings.logging import LOGGING as LOGGING
 from config.settings.mail import *  # noqa: F403
 from config.settings.media import *  # noqa: F403
 from config.settings.openapi import SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS
+from config.settings.pages import *  # noqa: F403
 from config.settings.paths import BASE_DIR as BASE_DIR
 from config.settings.paths import VAR_DIR as VAR_DIR
 from config.settings.pricing import *  # noqa: F403
@@ -40,6 +41,8 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "channels",
+    "axes",
+    "csp",
     "core",
     "integrations",
     "analytics",
@@ -52,6 +55,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "core.middleware.RequestIdMiddleware",
+    "csp.middleware.CSPMiddleware",
     "core.hosts.HostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     # The admin's own files: no web server in front is needed, and none of the gateway's paths pass here.
@@ -63,6 +67,8 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "core.middleware.DatabaseAwayMiddleware",
+    # Last, as it replaces the answer to a login that it does not allow.
+    "axes.middleware.AxesMiddleware",
 ]
 
 ROOT_URLCONF = "config.urls"

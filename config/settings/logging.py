@@ -29,6 +29,8 @@ LOGGING = {
         # Access lines would hold paths and query strings of every request; the request log is in ClickHouse.
         "uvicorn.access": {"level": "WARNING"},
         "django.request": {"level": "ERROR"},
+        # Lines with the name that was tried, which may be a password in the wrong field; `core.logins` says enough.
+        "axes": {"level": "ERROR"},
         # A traceback for every failed connection; the query layer reports the same in one line.
         "clickhouse_driver": {"level": "CRITICAL"},
         # In detail they write down requests with their headers, and those hold providers' keys.

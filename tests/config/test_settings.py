@@ -103,6 +103,11 @@ def test_settings__database_server_with_secrets_of_an_earlier_version__are_used(
         ("LOG_LEVEL", "chatty"),
         ("UPSTREAM_TRANSPORT", "carrier pigeon"),
         ("MANAGEMENT_BODY_BYTES", "1"),
+        ("HTTP_HEAD_BYTES", "1"),
+        ("HTTP_HEAD_SECONDS", "0"),
+        ("WEB_CONNECTIONS", "0"),
+        ("TRUSTED_PROXIES", "all"),
+        ("LOGIN_FAILURES", "0"),
     ],
 )
 def test_settings__bad_value__start_refused_by_name(tmp_path: Path, name: str, value: str) -> None:
@@ -110,7 +115,37 @@ def test_settings__bad_value__start_refused_by_name(tmp_path: Path, name: str, v
     assert ran.returncode != 0
     last = ran.stderr.strip().splitlines()[-1]
     assert f"Environment variable {name}" in last
-    assert name in ("PORT", "WEB_WORKERS", "MANAGEMENT_BODY_BYTES") or value not in last
+    assert value.isdigit() or value not in last
+
+
+_PRODUCTION = {"DJANGO_SETTINGS_MODULE": "config.settings.production"}
+_GUARDS = (
+    "print(settings.SESSION_COOKIE_SECURE, settings.CSRF_COOKIE_SECURE, settings.SECURE_HSTS_SECONDS > 0,"
+    " settings.SECURE_PROXY_SSL_HEADER is not None, settings.SANDBOX)"
+)
+
+
+def test_production__neither_tls_nor_plain_http_chosen__refuses_and_says_what_to_set(tmp_path: Path) -> None:
+    ran = python("", tmp_path, **_PRODUCTION)
+    assert ran.returncode != 0
+    last = ran.stderr.strip().splitlines()[-1]
+    assert "TRUSTED_PROXIES" in last and "INSECURE_HTTP=1" in last
+
+
+@pytest.mark.parametrize(
+    ("chosen", "printed"),
+    [
+        ({"TRUSTED_PROXIES": "1"}, "True True True True False"),
+        ({"INSECURE_HTTP": "1"}, "False False False False False"),
+        ({"TRUSTED_PROXIES": "2", "SANDBOX": "1"}, "True True True True True"),
+        ({"INSECURE_HTTP": "1", "SANDBOX": ""}, "False False False False False"),
+    ],
+)
+def test_production__one_chosen__cookies_and_headers_follow(
+    tmp_path: Path, chosen: dict[str, str], printed: str
+) -> None:
+    ran = python(_GUARDS, tmp_path, **_PRODUCTION, **chosen)
+    assert ran.stdout.strip() == printed, ran.stderr
 
 
 @pytest.mark.parametrize(

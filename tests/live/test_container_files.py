@@ -10,10 +10,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+import requests
 
 from tests.live.conftest import StartService
 from tests.live.service import ROOT, LiveService, minimal_environment
 from tests.live.waiting import wait_for
+from tests.patience import PATIENCE_SECONDS
 from tests.services import START_SECONDS
 
 _DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
@@ -34,6 +36,24 @@ def _compose_command(service: str) -> list[str]:
     assert found is not None
     command: list[str] = json.loads(found.group(1))
     return command
+
+
+def _settings_module() -> str:
+    found = re.search(r"DJANGO_SETTINGS_MODULE: (\S+)", _COMPOSE)
+    assert found is not None
+    return found.group(1)
+
+
+def _sign_in_over_plain_http(service: LiveService) -> None:
+    environment = {**minimal_environment(service.var_dir), "DJANGO_SUPERUSER_PASSWORD": "a long password"}
+    words = ["createsuperuser", "--noinput", "--username", "ada", "--email", "ada@example.com"]
+    subprocess.run([sys.executable, "manage.py", *words], cwd=ROOT, env=environment, check=True)
+    login = f"{service.base_url}/admin/login/?next=/admin/"
+    with requests.Session() as browser:
+        browser.get(login, timeout=PATIENCE_SECONDS)
+        form = {"username": "ada", "password": "a long password", "csrfmiddlewaretoken": browser.cookies["csrftoken"]}
+        answer = browser.post(login, data=form, timeout=PATIENCE_SECONDS)
+        assert (answer.status_code, answer.url) == (200, f"{service.base_url}/admin/")
 
 
 def _here(command: list[str]) -> list[str]:
@@ -104,6 +124,34 @@ def test_compose__services__are_five_and_the_images_are_pinned() -> None:
     assert all(re.search(r":\d", image) for image in re.findall(r"image: (\S+[:/]\S+)", _COMPOSE))
 
 
+def test_compose__passwords__have_no_default() -> None:
+    named = re.findall(r"\$\{(\w*PASSWORD\w*)(.*?)\}", _COMPOSE)
+
+    assert {name for name, _ in named} == {"POSTGRES_PASSWORD", "CLICKHOUSE_PASSWORD"}
+    assert all(rest.startswith(":?") for _, rest in named)
+
+
+def test_compose__port__is_published_on_this_machine_alone() -> None:
+    assert '"${BIND:-127.0.0.1}:${PORT:-8000}:8000"' in _COMPOSE
+
+
+def test_compose__settings__want_to_know_who_speaks_tls(tmp_path: Path) -> None:
+    """The variables of compose.yaml without a `.env` are empty."""
+    chosen = {"DJANGO_SETTINGS_MODULE": _settings_module(), "TRUSTED_PROXIES": "", "INSECURE_HTTP": ""}
+    assert all(f"{name}: ${{{name}:-}}" in _COMPOSE for name in ("TRUSTED_PROXIES", "INSECURE_HTTP"))
+
+    refused = subprocess.run(
+        _here(_compose_command("web")),
+        cwd=ROOT,
+        env={**minimal_environment(tmp_path), **chosen},
+        capture_output=True,
+        text=True,
+    )
+
+    assert refused.returncode != 0
+    assert "TRUSTED_PROXIES" in refused.stderr and "INSECURE_HTTP=1" in refused.stderr
+
+
 @pytest.mark.parametrize("path", re.findall(r"- (\./\S+?):", _COMPOSE))
 def test_compose__mounted_file__exists(path: str) -> None:
     assert (ROOT / path).is_file()
@@ -111,8 +159,11 @@ def test_compose__mounted_file__exists(path: str) -> None:
 
 def test_compose__web_and_worker__run_beside_each_other(start_service: StartService, tmp_path: Path) -> None:
     assert _compose_command("web")[:3] == ["python", "manage.py", "serve"]
-    web = start_service(arguments=_compose_command("web")[3:])
+    settings = {"DJANGO_SETTINGS_MODULE": _settings_module(), "INSECURE_HTTP": "1"}
+    web = start_service(settings, _compose_command("web")[3:])
     assert web.pid("celery") is None
+    assert web.pid("sandbox") is None
+    _sign_in_over_plain_http(web)
     log_file = tmp_path / "worker.log"
     schedule = str(tmp_path / "beat-schedule")
     command = [word.replace("/var/lib/prompt-gateway/beat-schedule", schedule) for word in _compose_command("worker")]

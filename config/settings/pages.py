@@ -1,0 +1,46 @@
+"""What guards the pages: the content security policy, and how often a login may fail."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from csp.constants import NONE, SELF
+
+from config import env
+
+# Nothing but the pages' own files is loaded or runs, whatever a model or a client wrote. What differs, differs in the
+# view (`core.openapi.views`).
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+    }
+}
+X_FRAME_OPTIONS = "DENY"
+
+# Proxies of the operator's in front of the service: so many entries at the end of X-Forwarded-For are theirs, and
+# X-Forwarded-Proto says how the client came. With 0 a client could write both itself, so neither is read.
+TRUSTED_PROXIES = env.integer("TRUSTED_PROXIES", 0, minimum=0, maximum=10)
+if TRUSTED_PROXIES:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+
+# By name and address together: nobody can lock out somebody else, nor everybody behind another address. Counts are kept
+# in the database, which a login needs anyway, and forgotten after the cool-off.
+AXES_FAILURE_LIMIT = env.integer("LOGIN_FAILURES", 5, minimum=1, maximum=1000)
+AXES_COOLOFF_TIME = timedelta(seconds=env.integer("LOGIN_COOL_OFF_SECONDS", 900, minimum=1, maximum=86_400))
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_RESET_ON_SUCCESS = True
+AXES_CLIENT_IP_CALLABLE = "core.logins.client_address"
+AXES_LOCKOUT_CALLABLE = "core.logins.locked_out"
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
