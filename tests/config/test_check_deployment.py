@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import io
+import json
+import os
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+from django.core.management import call_command
+from django.test import override_settings
+from pytest_django import Settings
+
+from core.canary import ensure_canary
+from integrations.services import IntegrationChange, add_integration
+from tests.factories.core import make_project
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
+
+
+@pytest.fixture(autouse=True)
+def fit(db: None, settings: Settings) -> None:
+    """A host that lacks nothing."""
+    ensure_canary()
+    settings.ALLOWED_HOSTS = ["gateway.example.com"]
+
+
+def check() -> tuple[bool, dict[str, Any]]:
+    """Whether the host is fit, and the problems by check."""
+    out = io.StringIO()
+    try:
+        call_command("check_deployment", json=True, stdout=out)
+        code = 0
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    told = json.loads(out.getvalue())
+    assert told["fit"] == (code == 0)
+    return told["fit"], {problem["check"]: problem for problem in told["problems"]}
+
+
+def test_check_deployment__nothing_wrong__fit_and_silent() -> None:
+    # What the disk of whoever runs the suite has left is no matter here.
+    fit, problems = check()
+
+    assert fit
+    assert not problems.keys() - {"disk"}
+
+
+def test_check_deployment__debug_and_every_host__error_and_warning(settings: Settings) -> None:
+    settings.DEBUG, settings.ALLOWED_HOSTS = True, ["*"]
+
+    fit, problems = check()
+
+    assert not fit
+    assert problems["debug"]["is_fatal"]
+    assert not problems["allowed_hosts"]["is_fatal"]
+
+
+def test_check_deployment__other_encryption_keys__names_them_and_the_unreadable_credential(settings: Settings) -> None:
+    add_integration(project_id=make_project().pk, provider="openai", change=IntegrationChange(secret="sk-here-0123456"))
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
+
+    fit, problems = check()
+
+    assert not fit
+    assert "ENCRYPTION_KEYS" in problems["secrets"]["message"]
+    assert "openai" in problems["credentials"]["message"]
+    assert "sk-here" not in str(problems)
+
+
+def test_check_deployment__stores_away__names_each_and_goes_on() -> None:
+    with override_settings(
+        REDIS_URL="redis://user:private@127.0.0.1:1/0", CLICKHOUSE_URL="clickhouse://user:private@127.0.0.1:1/llm"
+    ):
+        fit, problems = check()
+
+    assert not fit
+    assert {"redis", "clickhouse"} <= problems.keys()
+    assert "private" not in str(problems)
+
+
+def test_check_deployment__sandbox_under_production_settings__error(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.SANDBOX = True
+    monkeypatch.setitem(os.environ, "DJANGO_SETTINGS_MODULE", "config.settings.production")
+
+    assert "sandbox" in check()[1]
