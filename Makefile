@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: serve test demo bench bench-analytics soak fuzz lint types imports migrations openapi check lock clean
+.PHONY: serve test demo chaos bench bench-analytics soak fuzz lint types imports migrations openapi check lock clean
 
 serve: $(READY)
 	$(BIN)/python manage.py serve
@@ -14,6 +14,10 @@ test: $(READY)
 
 demo: $(READY)
 	$(BIN)/python manage.py demo $(ARGS)
+
+# A random history of accidents under traffic: ARGS="--seed 7 --seconds 600" replays one.
+chaos: $(READY)
+	$(BIN)/python -m tests.journeys.history $(ARGS)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.gateway $(ARGS)

@@ -1,0 +1,283 @@
+"""One random history of accidents under traffic, and the invariant that has to hold at its end.
+
+`python -m tests.journeys.history --seed 7 --seconds 600` (or `make chaos ARGS="..."`) replays the history of a seed:
+which accidents, on whom, for how long, in which order. What the processes make of it is theirs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import random
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+
+import requests
+from clickhouse_driver import Client
+
+from analytics.spool.counters import read_losses
+from tests.journeys.rows import Rows, read_rows
+from tests.live.service import ROLES, LiveService
+from tests.live.waiting import wait_for
+from tests.services import START_SECONDS
+from tests.small_disk import SmallDisk, small_disk
+
+logger = logging.getLogger("tests.history")
+
+_CLIENTS = 6
+_DISK_BYTES = 1 << 30
+_ENVIRONMENT = {
+    # What is in doubt is settled within the test and not within ten minutes.
+    "LIMITS_LEASE_SECONDS": "3",
+    "LIMITS_SETTLE_SECONDS": "20",
+    "SPOOL_RESERVE_BYTES": "262144",
+    "SPOOL_QUEUE_BYTES": "262144",
+    "DRAIN_SECONDS": "5",
+}
+
+
+@dataclass(frozen=True)
+class Accident:
+    """`kind` is kill, stop (SIGTERM), hang (SIGSTOP, SIGCONT) or full. It lasts `seconds`, `calm` seconds follow."""
+
+    kind: str
+    role: str
+    seconds: float
+    calm: float
+
+
+def accidents(seed: int, seconds: float) -> Iterator[Accident]:
+    """The history of a seed; a longer one begins with the shorter."""
+    chance = random.Random(seed)
+    left = seconds
+    while left > 0:
+        kind = chance.choice(("kill", "kill", "stop", "hang", "full"))
+        role = {
+            "hang": chance.choice(("engine", "redis", "web-1", "shipper")),
+            "full": "disk",
+        }.get(kind, chance.choice(ROLES))
+        drawn = Accident(kind, role, chance.uniform(1, 4), chance.uniform(0.5, 3))
+        left -= (drawn.seconds if kind in ("hang", "full") else 0) + drawn.calm
+        yield drawn
+
+
+@dataclass
+class Crowd:
+    """Clients that ask for whole answers and streams, and leave some streams in the middle.
+
+    `answered` holds the ids of whole answers, `sent` counts attempts, `ended` how they ended.
+    """
+
+    service: LiveService
+    seed: int
+    answered: list[str] = field(default_factory=list)
+    ended: Counter[str] = field(default_factory=Counter)
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def run(self, number: int) -> None:
+        chance = random.Random(self.seed * 1000 + number)
+        with requests.Session() as session:
+            session.headers["Authorization"] = f"Bearer {self.service.api_key}"
+            while not self.stop.wait(chance.uniform(0.02, 0.15)):
+                how = chance.choice(("whole", "stream", "stream", "leave"))
+                try:
+                    self.ended[self._ask(session, how, number)] += 1
+                except requests.RequestException:
+                    self.ended["broken"] += 1
+
+    def _ask(self, session: requests.Session, how: str, number: int) -> str:
+        answer = session.post(
+            f"{self.service.base_url}/api/gateway/v1/chat/completions",
+            json={
+                "model": "sandbox/echo",
+                "messages": [{"role": "user", "content": "word " * 60}],
+                "stream": how != "whole",
+            },
+            headers={"x-svc-session-id": f"history-{number}"},
+            timeout=START_SECONDS,
+            stream=True,
+        )
+        with answer:
+            if answer.status_code != 200:
+                return str(answer.status_code)
+            if how == "leave":
+                next(answer.iter_content(64), b"")
+                return "left"
+            text = answer.text
+            if how == "stream" and (not text.endswith("data: [DONE]\n\n") or '"error"' in text):
+                return "error in the stream"
+            self.answered.append(answer.headers["x-request-id"])
+            return "answered"
+
+
+@contextmanager
+def crowd(service: LiveService, seed: int) -> Iterator[Crowd]:
+    found = Crowd(service, seed)
+    threads = [threading.Thread(target=found.run, args=(number,), daemon=True) for number in range(_CLIENTS)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield found
+    finally:
+        found.stop.set()
+        for thread in threads:
+            thread.join(2 * START_SECONDS)
+
+
+def happen(accident: Accident, service: LiveService, disk: SmallDisk, pause: threading.Event) -> None:
+    if accident.kind == "full":
+        disk.fill()
+        pause.wait(accident.seconds)
+        disk.free()
+    else:
+        _strike(accident, service, pause)
+    pause.wait(accident.calm)
+
+
+def _strike(accident: Accident, service: LiveService, pause: threading.Event) -> None:
+    """A role that is just being started again has had its accident."""
+    pid = service.pid(accident.role)
+    if pid is None:
+        return
+    try:
+        if accident.kind == "hang":
+            os.kill(pid, signal.SIGSTOP)
+            pause.wait(accident.seconds)
+        os.kill(pid, {"kill": signal.SIGKILL, "stop": signal.SIGTERM}.get(accident.kind, signal.SIGCONT))
+    except ProcessLookupError:
+        return
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What the sides of the invariant say. `spent` by the request log, `counted` by the limits, in US dollars."""
+
+    answered: frozenset[str]
+    rows: Rows
+    lost: int
+    spent: Decimal
+    counted: Decimal
+    dearest: Decimal
+    certain: bool
+
+    def faults(self) -> list[str]:
+        """What does not hold: answered = rows = rollups = spend, but for what was counted as lost."""
+        missing = self.answered - self.rows.outcomes.keys()
+        found = []
+        if len(missing) > self.lost:
+            found.append(f"{len(missing)} answers have no row, {self.lost} counted as lost")
+        if not self.rows.consistent:
+            found.append(f"{self.rows.total} rows, {len(self.rows.outcomes)} ids, rollups {self.rows.rollups}")
+        if not self.certain or not self.spent <= self.counted <= self.spent + self.lost * self.dearest:
+            found.append(f"spent {self.spent} in the log, counted {self.counted} (certain: {self.certain})")
+        return found
+
+
+def read_ledger(service: LiveService, crowd: Crowd, spool: Path) -> Ledger | None:
+    """None while a side cannot be asked."""
+    rows = read_rows(service, service.project_id)
+    usage = service.manage("usage", timeout=START_SECONDS)
+    if rows is None or usage.status_code != 200:
+        return None
+    month = usage.json()["month"]
+    with Client.from_url((service.var_dir / "run" / "clickhouse.url").read_text().strip()) as client:
+        ((spent, dearest),) = client.execute(
+            "SELECT sum(cost_usd), max(cost_usd) FROM llm.requests WHERE project_id = %(project)s",
+            {"project": service.project_id},
+        )
+    return Ledger(
+        answered=frozenset(crowd.answered),
+        rows=rows,
+        lost=read_losses(spool).lost,
+        spent=Decimal(spent),
+        counted=Decimal(str(month["spent_usd"])),
+        dearest=Decimal(dearest),
+        certain=month["is_certain"],
+    )
+
+
+def play(seed: int, seconds: float, disk: SmallDisk) -> Ledger:
+    """Runs the history; returns the ledger once it agrees. Raises AssertionError with the seed when it never does."""
+    service = LiveService(disk.path, _ENVIRONMENT)
+    try:
+        _limit(service)
+        with crowd(service, seed) as people:
+            wait_for(lambda: len(people.answered) > 20, seconds=START_SECONDS, what="the first answers")
+            for accident in accidents(seed, seconds):
+                logger.info("accident %s", accident)
+                happen(accident, service, disk, people.stop)
+            before = len(people.answered)
+            wait_for(lambda: len(people.answered) > before + 50, seconds=START_SECONDS, what="answers after it all")
+        ledger = _agreed(service, people, disk.path / "spool", seed)
+        logger.info(
+            "history.held seed=%d ended=%s rows=%d lost=%d spent=%s counted=%s",
+            seed, dict(people.ended), ledger.rows.total, ledger.lost, ledger.spent, ledger.counted,
+        )  # fmt: skip
+        assert service.stop() == 0
+        return ledger
+    finally:
+        if service.process.poll() is None:
+            service.kill_supervisor()
+
+
+def _agreed(service: LiveService, people: Crowd, spool: Path, seed: int) -> Ledger:
+    seen: list[Ledger] = []
+
+    def agreed() -> Ledger | None:
+        ledger = read_ledger(service, people, spool)
+        if ledger is None:
+            return None
+        seen[:] = [ledger]
+        return None if ledger.faults() else ledger
+
+    try:
+        return wait_for(agreed, seconds=2 * START_SECONDS)
+    except AssertionError:
+        faults = seen[0].faults() if seen else ["a store never answered"]
+        raise AssertionError(f"seed {seed}: {'; '.join(faults)}; {dict(people.ended)}") from None
+
+
+def _limit(service: LiveService) -> None:
+    """A budget that nobody reaches: what is spent is counted in Redis from the first request on."""
+    answer = requests.put(
+        f"{service.base_url}/api/llm/settings",
+        json={"monthly_budget_usd": 1000},
+        headers={"Authorization": f"Bearer {service.api_key}", "X-Project-Id": service.project_id},
+        timeout=START_SECONDS,
+    )
+    assert answer.status_code == 200, answer.text
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
+    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--list", action="store_true", help="print the history and end")
+    given = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stdout)
+    logger.info("history seed=%d seconds=%.0f", given.seed, given.seconds)
+    if given.list:
+        for accident in accidents(given.seed, given.seconds):
+            logger.info("accident %s", accident)
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="history-") as folder,
+        small_disk(Path(folder) / "var", _DISK_BYTES) as disk,
+    ):
+        began = time.monotonic()
+        play(given.seed, given.seconds, disk)
+        logger.info("history.ended seconds=%.0f", time.monotonic() - began)
+
+
+if __name__ == "__main__":
+    main()
