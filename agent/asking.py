@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from typing import Any
 
@@ -27,10 +27,11 @@ class ModelFailedError(Exception):
     """The text is for the user."""
 
 
-def caller(*, actor: str, conversation_id: Any) -> Caller:
+def caller(*, actor: str, conversation_id: Any, typed: Iterable[str]) -> Caller:
+    """`typed`: the words of people in the request, which the project's input guardrails look at."""
     kind, _, number = actor.partition(":")
     key_id = int(number) if kind == "key" and number.isdecimal() else 0
-    return Caller(SOURCE, key_id, session_id=str(conversation_id), attributes={ACTOR: actor})
+    return Caller(SOURCE, key_id, session_id=str(conversation_id), attributes={ACTOR: actor}, typed=tuple(typed))
 
 
 class Asking:

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -35,6 +35,7 @@ from agent.limits import (
     RUN_TOKENS,
     STEPS,
 )
+from agent.masking import mask_rows, masked_result, masked_text, wants_masks
 from agent.models import Message, MessageState, Role
 from agent.scopes import Granted, granted, require_agent
 from agent.services import NewMessage, Run, add_message
@@ -45,6 +46,7 @@ from agent.transcript import transcript
 from core.authentication import ProjectAccess, rights_now
 from core.exception_handler import log_unexpected, translate
 from gateway.runtime import Runtime
+from gateway.snapshot.project import ProjectSnapshot
 
 logger = logging.getLogger("agent.chat")
 
@@ -81,6 +83,7 @@ class ChatLoop:
     _used: _Used = field(default_factory=_Used)
     _asking: Asking | None = None
     _released: bool = False
+    _rows_are_masked: bool = False
 
     def __post_init__(self) -> None:
         self._rows = list(self.chat.rows)
@@ -156,12 +159,17 @@ class ChatLoop:
     async def _ask(self, *, closing: bool) -> list[dict[str, Any]]:
         """One answer of the model, streamed and stored; the calls that it wants."""
         allowed = await self._granted()
-        snapshot = await self.runtime.snapshots.project(self.chat.run.project_id)
+        snapshot = await self._masked()
+        body = self._body(allowed, closing=closing)
         self._asking = asking = Asking(
             self.runtime,
             snapshot,
-            caller(actor=self.chat.access.actor, conversation_id=self.chat.run.conversation_id),
-            self._body(allowed, closing=closing),
+            caller(
+                actor=self.chat.access.actor,
+                conversation_id=self.chat.run.conversation_id,
+                typed=self._typed(body["messages"]),
+            ),
+            body,
             settings.AGENT_STEP_SECONDS,
         )
         async with aclosing(asking.texts(OUTPUT_CHARACTERS - self._used.characters)) as texts:
@@ -186,6 +194,22 @@ class ChatLoop:
         self._asking = None
         return calls
 
+    async def _masked(self) -> ProjectSnapshot:
+        """The project as it is now; if it wants no personal data said, all that is known of it is masked first."""
+        snapshot = await self.runtime.snapshots.project(self.chat.run.project_id)
+        if not self._rows_are_masked and wants_masks(snapshot.settings.guardrails):
+            await in_thread(mask_rows, self._rows)
+            # Anybody may have named the project, and it is told in the instructions.
+            self.chat = replace(self.chat, project=masked_text(self.chat.project))
+            self._rows_are_masked = True
+        return snapshot
+
+    def _typed(self, told: list[dict[str, Any]]) -> list[str]:
+        """The users' words in what is told. What stands beside them came from a page; what tools gave, from the log."""
+        typed = [row.content for row in self._rows if row.role == Role.USER]
+        shown = sum(message["role"] == "user" for message in told)
+        return typed[-shown:] if shown else []
+
     def _body(self, allowed: Granted, *, closing: bool) -> dict[str, Any]:
         situation = Situation(self.chat.project, str(self.chat.run.project_id), allowed.scopes, self.chat.now)
         system = instructions(situation, self._fence, closing=closing)
@@ -209,11 +233,12 @@ class ChatLoop:
     async def _call_tools(self, calls: list[dict[str, Any]]) -> None:
         """All at once as far as there is room; each result is told and stored as soon as it is there."""
         context = ToolContext(self.chat.run.project_id, await self._granted(), self.chat.now)
+        masks = wants_masks((await self._masked()).settings.guardrails)
         for made in calls:
             await self.emit(ToolStart(made["id"], made["function"]["name"]))
         room = asyncio.Semaphore(PARALLEL_CALLS)
         tasks = [
-            asyncio.create_task(_result(context, made, room if place < CALLS_PER_STEP else None))
+            asyncio.create_task(_result(context, made, room if place < CALLS_PER_STEP else None, masks=masks))
             for place, made in enumerate(calls)
         ]
         try:
@@ -273,7 +298,7 @@ def _described(tool: Tool) -> dict[str, Any]:
 
 
 async def _result(
-    context: ToolContext, made: dict[str, Any], room: asyncio.Semaphore | None
+    context: ToolContext, made: dict[str, Any], room: asyncio.Semaphore | None, *, masks: bool = False
 ) -> tuple[dict[str, Any], ToolOutcome, float]:
     """The call, what it gave and how many seconds that took. Without `room` it is one too many."""
     if room is None:
@@ -282,4 +307,6 @@ async def _result(
     async with room:
         started = time.monotonic()
         outcome = await outcome_of(context, made["function"]["name"], made["function"]["arguments"])
+        if masks:
+            outcome = replace(outcome, content=await in_thread(masked_result, outcome.content))
         return made, outcome, time.monotonic() - started

@@ -99,7 +99,6 @@ class Panel(models.Model):
     class Meta:
         managed = False
         default_permissions = ()
-        permissions = [("use_panel", "Can ask the agent in the admin")]
         verbose_name = "chat"
         verbose_name_plural = "ask the agent"
 

@@ -48,7 +48,8 @@ _lingering: set[asyncio.Task[None]] = set()
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Who asks. `key_id` 0: no API key is behind it. `attributes` are the record's. `version` is served of the prompt
-    config that the request names, whichever is active."""
+    config that the request names, whichever is active. `typed`: what of the request a person typed, which input
+    guardrails look at instead of the whole; None for the whole."""
 
     source: str
     key_id: int = 0
@@ -56,6 +57,7 @@ class Caller:
     user_id: str = ""
     attributes: dict[str, str] = field(default_factory=dict)
     version: PromptVersionRecord | None = None
+    typed: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,7 @@ class InsideRequest:
             source=caller.source,
             attributes=dict(caller.attributes),
             pinned=caller.version,
+            typed=caller.typed,
         )
         self._client = _InsideClient(body)
         self._ended_at = 0.0

@@ -216,7 +216,6 @@ class Playground(models.Model):
     class Meta:
         managed = False
         default_permissions = ()
-        permissions = [("use_playground", "Can use the playground")]
         verbose_name = "playground"
         verbose_name_plural = "playground"
 

@@ -95,6 +95,7 @@ class Account(msgspec.Struct):
     retries: int = 0
     warnings: tuple[str, ...] = ()  # of the attempt
     pinned: PromptVersionRecord | None = None  # the version to serve, whichever is active or rolled out
+    typed: tuple[str, ...] | None = None  # what input guardrails look at instead of the whole request
     prompt: PromptUse = _NO_PROMPT
     prompt_warnings: tuple[str, ...] = ()
     injected_bytes: int = 0

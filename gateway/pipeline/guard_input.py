@@ -20,6 +20,7 @@ from gateway.guardrails.spotlight import Spotlight
 from gateway.guardrails.verdicts import Action, Guardrail, Stage, Verdict
 from gateway.limits.estimate import prompt_tokens
 from gateway.pipeline.context import Account, RequestContext
+from gateway.pipeline.estimate import estimated_tokens
 from gateway.pipeline.prompt import variables_of
 from gateway.wire import LazyFields, Message
 
@@ -38,8 +39,7 @@ async def guard_input(context: RequestContext, account: Account) -> RequestConte
     checks = checks_of(guardrails)
     enforced = guardrails.trust_mode is TrustMode.ENFORCE
     if checks:
-        variables = variables_of(context) if account.prompt.version else {}
-        request = Request(context.fields, prompt_tokens(context), variables)
+        request = _looked_at(context, account)
         size = len(context.body)
         if size < _THREAD_BYTES:
             findings = _findings(checks, request, stop_at_first=enforced)
@@ -49,6 +49,16 @@ async def guard_input(context: RequestContext, account: Account) -> RequestConte
             findings = await loop.run_in_executor(threads, _findings, checks, request, enforced)
         _judge(findings, account, enforced=enforced)
     return _spotlit(context, account, guardrails) if enforced and guardrails.spotlighting_enabled else context
+
+
+def _looked_at(context: RequestContext, account: Account) -> Request:
+    """The whole request, or of one that the service puts together what a person typed, and the tools it offers."""
+    variables = variables_of(context) if account.prompt.version else {}
+    if account.typed is None:
+        return Request(context.fields, prompt_tokens(context), variables)
+    messages = [{"role": "user", "content": text} for text in account.typed]
+    tokens = estimated_tokens(sum(len(text.encode("utf-8", "replace")) for text in account.typed))
+    return Request({"messages": messages, "tools": context.fields.get("tools")}, tokens, variables)
 
 
 def _findings(checks: Iterable[InputCheck], request: Request, stop_at_first: bool) -> list[Finding]:
