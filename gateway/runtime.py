@@ -125,6 +125,7 @@ def _start() -> Runtime:
             lease_seconds=settings.LIMITS_LEASE_SECONDS,
             patience=settings.LIMITS_REDIS_SECONDS,
             on_doubt=seeder.doubt,
+            log_patience=settings.LIMITS_LOG_SECONDS,
         ),
         cache=ResponseCache(
             settings.REDIS_URL, most_bytes=settings.CACHE_ANSWER_BYTES, patience=settings.CACHE_REDIS_SECONDS

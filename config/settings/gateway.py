@@ -46,6 +46,8 @@ SNAPSHOT_SECONDS = env.number("SNAPSHOT_SECONDS", 30.0, minimum=0.05, maximum=36
 # requests reserved, and how long after its arrival a request is in the request log at the latest.
 LIMITS_OUTPUT_TOKENS = env.integer("LIMITS_OUTPUT_TOKENS", 1024, minimum=1, maximum=1_000_000)
 LIMITS_LEASE_SECONDS = env.number("LIMITS_LEASE_SECONDS", 60.0, minimum=0.3, maximum=3600)
+# How long the first request of a month or a session waits for the request log to say what was spent.
+LIMITS_LOG_SECONDS = env.number("LIMITS_LOG_SECONDS", 0.5, minimum=0, maximum=60)
 LIMITS_SETTLE_SECONDS = env.number("LIMITS_SETTLE_SECONDS", 600.0, minimum=0.1, maximum=86_400)
 # Until Redis counts as away. A false alarm costs more than one slow answer: budgets then hold for each worker alone.
 LIMITS_REDIS_SECONDS = env.number("LIMITS_REDIS_SECONDS", 0.25, minimum=0.01, maximum=60)

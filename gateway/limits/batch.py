@@ -40,7 +40,10 @@ class Settled(msgspec.Struct):
 
 
 class Ledger(Protocol):
-    """Whom answers are told."""
+    """Whom answers are told. `waits`: for the request log, where a budget's spend is not known."""
+
+    @property
+    def waits(self) -> bool: ...
 
     def known_of(self, scope: Scope) -> Known: ...
 
@@ -120,7 +123,7 @@ class Batch(Question):
         known = [0.0 if self._month is None else float(self._month.spent)]
         known += [float(of_session.spent) for _, _, of_session in sessions]
         extra = max(-_EXACT, min(self._extra, _EXACT))
-        own = _encode((time_ns() // 1000, extra, known, self._settled, self._asked))
+        own = _encode((time_ns() // 1000, extra, known, self._settled, self._asked, self._ledger.waits))
         self.command = self._terms.command(own, [scope for _, scope, _ in sessions])
 
     @override

@@ -25,6 +25,11 @@ logger = logging.getLogger("gateway.limits")
 
 _ASK_ALONE_MS = 1000
 _REMEMBERED_PROJECTS = 4096
+_UNKNOWN = b"unknown"
+# How often Redis is asked whether the request log has answered, which another worker may have asked.
+_LOOK_AGAIN_SECONDS = 0.01
+# A log that was too slow is not waited for by everyone who comes next.
+_NO_WAIT_SECONDS = 10.0
 # Makes names longer than 64 bytes: of shorter ones Redis packs up to 128 into one string (zset-max-ziplist-value), and
 # reads half of it for each that comes or goes.
 _RESERVATION = "reservation:"
@@ -34,9 +39,19 @@ OnDoubt = Callable[[Scope, int], None]
 
 class Limiter:
     """One a worker. `on_doubt` is told of each scope whose spend has to be looked up in the request log, and up to
-    which time, in microseconds. `patience`: seconds until Redis counts as away."""
+    which time, in microseconds. `patience`: seconds until Redis counts as away; `log_patience`: seconds that an
+    admission may wait for the log to tell of a budget of which nothing is known."""
 
-    def __init__(self, url: str, *, workers: int, lease_seconds: float, patience: float, on_doubt: OnDoubt) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        workers: int,
+        lease_seconds: float,
+        patience: float,
+        on_doubt: OnDoubt,
+        log_patience: float = 0.0,
+    ) -> None:
         self._known = LastKnown()
         self._local = LocalLimits(self._known, workers)
         self._lease_ms = int(lease_seconds * 1000)
@@ -45,6 +60,9 @@ class Limiter:
         self._refusing = False
         self._terms: dict[str, Terms] = {}
         self._loop = asyncio.get_running_loop()
+        self._log_patience = log_patience
+        self._no_wait_until = self._loop.time() if log_patience else float("inf")
+        self._looks: dict[Scope, asyncio.Task[None]] = {}
         # What happened to these while Redis was away stands in the request log only.
         self._uncounted: dict[Scope, None] = {}
         self._redis = ScriptConnection(url, patience=patience, on_return=self._returned)
@@ -60,9 +78,15 @@ class Limiter:
         that has just started has none."""
         await self._redis.tried()
 
+    @property
+    def waits(self) -> bool:
+        return self._loop.time() >= self._no_wait_until
+
     async def close(self) -> None:
-        self._renewal.cancel()
-        await asyncio.gather(self._renewal, return_exceptions=True)
+        tasks = [self._renewal, *self._looks.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self._redis.close()
 
     async def admit(self, limits: LimitSettings, claim: Claim) -> Admission:
@@ -89,9 +113,42 @@ class Limiter:
         if self._refusing:
             self._note_accepted()
         if refused_by:
+            if refused_by == _UNKNOWN:
+                await self._look(held.scopes())
+                return await self.admit(limits, claim)
             return Admission(refused_by.decode(), requests, tokens, None)
         self._held[held.name] = held
         return Admission("", requests, tokens, held, batch.month_is_spent)
+
+    def log_is_away(self) -> None:
+        """The request log does not answer: for a while nobody waits for it."""
+        if self._log_patience:
+            self._no_wait_until = self._loop.time() + _NO_WAIT_SECONDS
+
+    async def _look(self, scopes: list[Scope]) -> None:
+        """Returns when the request log has been asked about all of them, or is not waited for any longer."""
+        for scope in scopes:
+            if scope not in self._looks:
+                task = self._looks[scope] = self._loop.create_task(
+                    self._wait_for_log(scope), name="gateway.limits.look"
+                )
+                task.add_done_callback(partial(self._looked, scope))
+        # Who hangs up must not take it from the others who wait.
+        await asyncio.gather(*(asyncio.shield(self._looks[scope]) for scope in scopes))
+
+    async def _wait_for_log(self, scope: Scope) -> None:
+        ends = self._loop.time() + self._log_patience
+        while self.waits and self._loop.time() < ends:
+            try:
+                if await self._redis.run(scripts.LOOKED, [scope.spend], []):
+                    return
+            except (RedisAwayError, redis.RedisError):
+                return
+            await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+        self.log_is_away()
+
+    def _looked(self, scope: Scope, task: asyncio.Task[None]) -> None:
+        del self._looks[scope]
 
     def settle(self, held: Held, tokens: int, cost: int) -> None:
         """Puts what a request used (tokens, units of cost) in the place of what it had reserved. Does not wait."""

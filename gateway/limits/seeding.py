@@ -62,6 +62,7 @@ class Seeder:
                 found = await asyncio.to_thread(_spends, asked)
             except _STORE_ERRORS as error:
                 self._note_failure(type(error).__name__)
+                limiter.log_is_away()
                 self._due.update(dict.fromkeys(asked, time() + _RETRY_SECONDS))
                 continue
             self._failing = False

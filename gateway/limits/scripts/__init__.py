@@ -46,6 +46,7 @@ def _load(*names: str) -> Script:
 
 BATCH = _load("terms", "minute", "scope", "settle", "admit", "batch")
 DOUBT = _load("doubt")
+LOOKED = _load("looked")
 RAISE = _load("raise")
 RENEW = _load("renew")
 SINCE = _load("since")

@@ -7,11 +7,12 @@
 --       are ''. 9 as MessagePack: now in microseconds; tokens that the settled requests used beyond what they had
 --       reserved, or less; what the worker last knew of the month's spend, then the same of each session; of all
 --       settlements three lists, which session is theirs (0: none), reservations, and what they cost (as text beyond what
---       a double holds); of all admissions the same with tokens in the place of costs. The reservation of a request that
+--       a double holds); of all admissions the same with tokens in the place of costs; whether admissions are to be
+--       'unknown', and count nothing, while the log has not been asked about a budget that they need. The reservation of a request that
 --       Redis did not admit is one that nobody holds.
 -- Returns what is answered to the settlements: nothing when all were counted, else of each 0 when it was, or 1 for the
--- month, 2 for the session, or both where it was not, or an error; of each admission the name of the limit that refuses
--- or '', and requests and tokens of the minute with this one, or an error and two that say nothing; then the standing
+-- month, 2 for the session, or both where it was not, or an error; of each admission the name of the limit that refuses,
+-- 'unknown' or '', and requests and tokens of the minute with this one, or an error and two that say nothing; then the standing
 -- (spend.lua) of the month and of each session, empty where there is none.
 
 -- A session that cannot be counted must not take the others with it.

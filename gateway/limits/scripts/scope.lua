@@ -4,11 +4,12 @@
 local EXACT = 9007199254740992
 
 local function read(scope)
-    local found = redis.call('HMGET', scope.spend, 'base', 'after', 'reserved', 'last', 'since', 'unsure', 'run', 'set')
+    local found = redis.call('HMGET', scope.spend, 'base', 'after', 'reserved', 'last', 'since', 'unsure', 'run', 'set', 'looked')
     local text = {base = whole(found[1]), after = whole(found[2]), reserved = whole(found[3]), last = whole(found[4])}
     scope.base, scope.after = tonumber(text.base), tonumber(text.after)
     scope.reserved, scope.last = tonumber(text.reserved), tonumber(text.last)
     scope.since, scope.unsure, scope.run, scope.set = found[5], found[6], found[7], whole(found[8])
+    scope.looked = found[9]
     scope.arrived_before, scope.text, scope.changes = tonumber(whole(found[5])), text, {}
 end
 

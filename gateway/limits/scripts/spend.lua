@@ -1,9 +1,10 @@
 -- Shared by the scripts below: what a scope has spent, and who holds how much of it.
 --
--- A scope is a hash (base, after, reserved, since, last, unsure, run, set) and a sorted set of reservations by the
+-- A scope is a hash (base, after, reserved, since, last, unsure, run, set, looked) and a sorted set of reservations by the
 -- millisecond at which they lapse. `since` is a time in microseconds: what requests that arrived before it cost stands
 -- in `base`, the rest in `after`, the latest of which arrived at `last`. While `unsure` is there, `base` may lack
 -- requests that are only in the request log, and is raised to the log's sum of what arrived before `since` (raise.lua).
+-- `looked` is what the log said when it was last asked; it is not there while a scope that nobody knew waits for that.
 -- `base` never holds a request that arrived later: the larger of the two would then lack one of the other.
 -- Amounts are integers as text: doubles would round from 900,719 dollars on; times fit into them.
 

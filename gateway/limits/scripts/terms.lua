@@ -2,7 +2,7 @@
 local REQUESTS, TOKENS = KEYS[1], KEYS[2]
 local REQUESTS_LIMIT, TOKENS_LIMIT, MONTH_BUDGET, HARD_STOP = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4] == '1'
 local SESSION_BUDGET, LEASE, RUN, SET_AT = ARGV[5], tonumber(ARGV[6]), ARGV[7], ARGV[8]
-local NOW, EXTRA_TOKENS, KNOWN, SETTLED, ASKED = unpack(cmsgpack.unpack(ARGV[9]))
+local NOW, EXTRA_TOKENS, KNOWN, SETTLED, ASKED, WAITS = unpack(cmsgpack.unpack(ARGV[9]))
 
 -- `made`: reservations to be written. `ended`: those that are settled, what they cost, and which settlements they are.
 local function scope_of(number, budget, ttl)

@@ -50,8 +50,8 @@ class LoggedService(GatewayService):
         super()._start(stack)
         url_file = self.var / "run" / "clickhouse.url"
         url_file.parent.mkdir(exist_ok=True)
-        engine = start_clickhouse(self.folder / "clickhouse", ROOT / "manage.py", url_file)
-        stack.callback(engine.stop)
+        self.engine = start_clickhouse(self.folder / "clickhouse", ROOT / "manage.py", url_file)
+        stack.callback(self.engine.stop)
         self.manage("migrate_analytics")
         self.log_url = url_file.read_text().strip()
         command = [sys.executable, "manage.py", "ship_records"]

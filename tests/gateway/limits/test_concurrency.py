@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
+import httpx2
 import pytest
 
 from gateway.limits.keys import Scope, minute_of, requests_key, tokens_key
@@ -18,7 +19,8 @@ from tests.fakes.scripted import ScriptedServer, answer
 from tests.gateway.limits.logged import Crowd, LoggedService, by_wish
 from tests.gateway.service import PRICED_MODEL, Gateway
 from tests.gateway.spooled import spooled_entries
-from tests.gateway.wire import body
+from tests.gateway.wire import ENDPOINT, bearer, body
+from tests.patience import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
@@ -226,3 +228,58 @@ def test_redis_killed_and_back_empty__spend_comes_from_the_log_to_the_last_digit
     assert logged.until(refused_and_counted, bool)
     spent, in_log = settled(logged, gateway, scope)
     assert spent == in_log
+
+
+async def burst(gateway: Gateway, count: int) -> Counter[tuple[int, bool]]:
+    """Answers of both workers to so many requests at once: status, and whether the worker knew of the limits."""
+    urls = [gateway.service.base_url(port) + ENDPOINT for port in gateway.service.ports]
+    limits = httpx2.Limits(max_connections=count, max_keepalive_connections=0)
+    sent = body(model=MODEL, max_tokens=1)
+    async with httpx2.AsyncClient(timeout=2 * PATIENCE_SECONDS, limits=limits) as client:
+        asked = [client.post(urls[n % 2], json=sent, headers=bearer(gateway.key)) for n in range(count)]
+        answers = await asyncio.gather(*asked)
+    return Counter((answer.status_code, "x-ratelimit-limit-requests" in answer.headers) for answer in answers)
+
+
+async def test_thousand_requests__of_a_month_that_is_spent__none_admitted(
+    logged: LoggedService, upstream: ScriptedServer
+) -> None:
+    """Spent while no limit counted it; then limits are switched on, Redis and the workers forget."""
+    gateway = project(logged, upstream, "plain")
+    for port in logged.ports:
+        assert gateway.post(body(model=MODEL), port=port).status_code == 200
+    spent = logged.until(lambda: logged.logged_units(gateway.project_id), lambda units: units > 0)
+    assert spent > 0
+    budget = {"monthly_budget_usd": f"{spent / 10**10:f}", "budget_hard_stop": True}
+
+    rate = {"rate_limit_enabled": True, "rate_limit_rpm": 1_000_000}
+    logged.set_routing(gateway.project_id, **budget, **rate)
+    # Nobody is admitted by a worker that knows of the limits, from the first moment on.
+    answers = await burst(gateway, 1000)
+    assert (200, True) not in answers
+    while (200, False) in answers:
+        answers = await burst(gateway, 10)
+        assert (200, True) not in answers
+
+    for number in range(2):
+        logged.kill_worker(number)
+    assert set(await burst(gateway, 200)) == {(429, True)}
+
+    with logged.redis_client() as client:
+        client.flushall()
+    for number in range(2):
+        logged.kill_worker(number)
+    assert set(await burst(gateway, 200)) == {(429, True)}
+
+
+def test_engine_hung__first_admission_of_an_unknown_month__is_decided_without_it(
+    logged: LoggedService, upstream: ScriptedServer
+) -> None:
+    gateway = project(logged, upstream, "plain", monthly_budget_usd="1", budget_hard_stop=True)
+
+    logged.engine.send(signal.SIGSTOP)
+    try:
+        for port in logged.ports:
+            assert gateway.post(body(model=MODEL), port=port).status_code == 200
+    finally:
+        logged.engine.send(signal.SIGCONT)

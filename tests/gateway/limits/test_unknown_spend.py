@@ -1,0 +1,163 @@
+"""A budget whose spend nobody knows yet: its first admissions wait for the request log, for so long and no longer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from time import time_ns
+from uuid import uuid4
+
+import pytest
+
+from analytics.errors import AnalyticsUnavailableError
+from gateway.limits import seeding
+from gateway.limits.claims import Claim
+from gateway.limits.keys import Scope, month_limits, month_of
+from gateway.limits.limiter import Limiter
+from gateway.limits.seeding import Seeder
+from gateway.limits.units import to_units
+from gateway.snapshot.settings import LimitSettings
+from tests.gateway.limits.conftest import OwnRedis
+from tests.patience import PATIENCE_SECONDS
+
+PROJECT = str(uuid4())
+BUDGET = Decimal("0.01")
+LIMITS = LimitSettings(monthly_budget_usd=BUDGET, hard_stop=True, session_budget_usd=BUDGET)
+COST = to_units(BUDGET) // 100
+
+
+@dataclass
+class Log:
+    """What the request log says of each scope."""
+
+    spent: int
+    is_broken: bool = False
+    asked: list[Scope] = field(default_factory=list)
+
+    def spends(self, asked: dict[Scope, int]) -> dict[Scope, int]:
+        self.asked += asked
+        if self.is_broken:
+            raise AnalyticsUnavailableError("it is away")
+        return dict.fromkeys(asked, self.spent)
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> Log:
+    made = Log(to_units(BUDGET))
+    monkeypatch.setattr(seeding, "_spends", made.spends)
+    return made
+
+
+@asynccontextmanager
+async def worker(
+    own: OwnRedis, *, log_patience: float = PATIENCE_SECONDS, seeds: bool = True
+) -> AsyncIterator[Limiter]:
+    seeder = Seeder(600.0)
+    limiter = Limiter(
+        own.url,
+        workers=2,
+        lease_seconds=60.0,
+        patience=PATIENCE_SECONDS,
+        on_doubt=seeder.doubt,
+        log_patience=log_patience,
+    )
+    await limiter.tried()
+    task = asyncio.create_task(seeder.run(limiter)) if seeds else None
+    try:
+        yield limiter
+    finally:
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        await limiter.close()
+
+
+def claims(count: int, *, session: str = "", arrived_us: int | None = None) -> list[Claim]:
+    arrived = arrived_us or time_ns() // 1000
+    return [Claim(f"r-{uuid4()}", PROJECT, session, arrived + n, 0, COST) for n in range(count)]
+
+
+async def outcomes(limiters: list[Limiter], asked: list[Claim]) -> set[str]:
+    found = await asyncio.gather(*(limiters[n % len(limiters)].admit(LIMITS, claim) for n, claim in enumerate(asked)))
+    return {admission.refused_by for admission in found}
+
+
+async def test_thousand_at_once__of_a_month_that_is_spent__none_admitted_by_two_workers(
+    own_redis: OwnRedis, log: Log
+) -> None:
+    async with worker(own_redis) as one, worker(own_redis) as two:
+        assert await outcomes([one, two], claims(1000)) == {"month"}
+        # Redis forgets, and then the next month begins.
+        own_redis.client.flushall()
+        assert await outcomes([one, two], claims(1000)) == {"month"}
+        _, next_month = month_limits(month_of(time_ns() // 1000))
+        after = int(next_month.timestamp()) * 1_000_000
+        assert await outcomes([one, two], claims(1000, arrived_us=after)) == {"month"}
+    own_redis.client.flushall()
+    async with worker(own_redis) as fresh, worker(own_redis) as other:
+        assert await outcomes([fresh, other], claims(1000)) == {"month"}
+
+
+async def test_thousand_at_once__of_a_session_that_is_spent__none_admitted(own_redis: OwnRedis, log: Log) -> None:
+    only_session = LimitSettings(session_budget_usd=BUDGET)
+    async with worker(own_redis) as one:
+        asked = claims(1000, session="of yesterday")
+        found = await asyncio.gather(*(one.admit(only_session, claim) for claim in asked))
+        assert {admission.refused_by for admission in found} == {"session"}
+
+
+async def test_settings_saved_anew__log_is_asked_before_anyone_is_admitted(own_redis: OwnRedis, log: Log) -> None:
+    log.spent = 0
+    async with worker(own_redis) as one:
+        assert await outcomes([one], claims(1)) == {""}
+        # Other settings counted no budget: what was spent meanwhile is in the log alone.
+        log.spent = to_units(BUDGET)
+        saved = LimitSettings(monthly_budget_usd=BUDGET, hard_stop=True, set_at_us=time_ns() // 1000)
+        found = await asyncio.gather(*(one.admit(saved, claim) for claim in claims(100)))
+        assert {admission.refused_by for admission in found} == {"month"}
+
+
+async def test_room_in_the_budget__after_the_look__is_what_the_log_leaves(own_redis: OwnRedis, log: Log) -> None:
+    log.spent = to_units(BUDGET) - 7 * COST
+    async with worker(own_redis) as one, worker(own_redis) as two:
+        found = await asyncio.gather(*(limiter.admit(LIMITS, claim) for limiter in (one, two) for claim in claims(50)))
+        assert sum(not admission.refused_by for admission in found) == 7
+        assert log.asked
+
+
+async def test_log__that_does_not_answer__is_waited_for_once(own_redis: OwnRedis, log: Log) -> None:
+    async with worker(own_redis, log_patience=0.05, seeds=False) as one:
+        assert await outcomes([one], claims(50)) == {""}
+        assert not one.waits
+        # A session that nobody knows either.
+        assert await outcomes([one], claims(10, session="another")) == {""}
+
+
+async def test_log__that_fails__is_not_waited_for(own_redis: OwnRedis, log: Log) -> None:
+    log.is_broken = True
+    async with worker(own_redis) as one:
+        assert await outcomes([one], claims(10)) == {""}
+        assert log.asked
+
+
+async def test_month_without_hard_stop__waits_for_nothing(own_redis: OwnRedis, log: Log) -> None:
+    soft = LimitSettings(monthly_budget_usd=BUDGET)
+    async with worker(own_redis, seeds=False) as one:
+        (claim,) = claims(1)
+        assert (await one.admit(soft, claim)).refused_by == ""
+        assert not log.asked
+
+
+async def test_request__cancelled_while_it_waits__leaves_the_others_their_answer(own_redis: OwnRedis, log: Log) -> None:
+    async with worker(own_redis) as one:
+        tasks = [asyncio.create_task(one.admit(LIMITS, claim)) for claim in claims(20)]
+        await asyncio.sleep(0)
+        tasks[0].cancel()
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+        assert isinstance(found[0], asyncio.CancelledError)
+        assert {admission.refused_by for admission in found[1:] if not isinstance(admission, BaseException)} == {
+            "month"
+        }
