@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 from cryptography.fernet import Fernet
 from django.core.management import call_command
+from django.db import connection
 from pytest_django import Settings
 
 from core.canary import WrongKeysError, check_canary, ensure_canary, wrong_keys
@@ -14,6 +18,7 @@ from core.models import EncryptionCanary
 from gateway.lifespan import lifespan
 from integrations.services import IntegrationChange, add_integration
 from tests.factories.core import make_project
+from tests.services import START_SECONDS
 
 OLD, NEW = (Fernet.generate_key().decode() for _ in range(2))
 
@@ -96,3 +101,22 @@ def test_web_worker__other_keys__does_not_start(settings: Settings) -> None:
     [message] = sent
     assert message["type"] == "lifespan.startup.failed"
     assert "ENCRYPTION_KEYS" in message["message"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_celery__other_keys__does_not_start() -> None:
+    ensure_canary()
+    there = connection.settings_dict
+    address = f"postgresql://postgres@/{there['NAME']}?host={there['HOST']}"
+
+    ran = subprocess.run(
+        [sys.executable, "-m", "celery", "-A", "config", "worker", "--pool", "threads"],
+        env={**os.environ, "DATABASE_URL": address, "ENCRYPTION_KEYS": NEW},
+        capture_output=True,
+        text=True,
+        timeout=START_SECONDS,
+        check=False,
+    )
+
+    assert ran.returncode == 1
+    assert "ENCRYPTION_KEYS has none of the keys" in ran.stderr
