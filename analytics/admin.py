@@ -25,6 +25,7 @@ from analytics.queries.requests import get_payload, get_request, list_requests
 from analytics.score_admin import FeedbackAdmin as FeedbackAdmin
 from analytics.score_admin import ScoreAdmin as ScoreAdmin
 from analytics.serializers.texts import ROW_TEXTS
+from core.errors import ApplicationError
 from core.models import Project
 from core.rights.admin import RightsAdmin
 from core.rights.asking import may, projects_with
@@ -65,9 +66,12 @@ class RequestsAdmin(RightsAdmin):
         self._require_view(request)
         form = LogForm(projects_with(request.user, self.rights.view), request.GET.dict())
         context: dict[str, Any] = {"form": form, "rows": [], "title": "Requests"}
-        if form.is_valid():
-            context.update(self._page(form.cleaned_data))
-            context["sees_content"] = may(request.user, Right.READ_CONTENT, form.cleaned_data["project"].pk)
+        try:
+            if form.is_valid():
+                context.update(self._page(form.cleaned_data))
+                context["sees_content"] = may(request.user, Right.READ_CONTENT, form.cleaned_data["project"].pk)
+        except (AnalyticsUnavailableError, AnalyticsLimitError) as error:
+            return self._without_figures(request, "changelist", context, error)
         return self._render(request, "changelist", context)
 
     def detail_view(self, request: HttpRequest, project_id: UUID, request_id: UUID) -> HttpResponse:
@@ -78,7 +82,7 @@ class RequestsAdmin(RightsAdmin):
             row = get_request(project_id, request_id)
             payload = get_payload(project_id, row) if row and sees_content else None
         except (AnalyticsUnavailableError, AnalyticsLimitError) as error:
-            return self._render(request, "detail", {"problem": error.message, "title": "Request"}, status=503)
+            return self._without_figures(request, "detail", {"title": "Request"}, error)
         if row is None:
             raise Http404("There is no such request.")
         context = {
@@ -97,18 +101,22 @@ class RequestsAdmin(RightsAdmin):
     def _page(self, chosen: dict[str, Any]) -> dict[str, Any]:
         number = chosen["p"] or 1
         wanted = RequestFilter(session_id=chosen["session"], outcome=chosen["outcome"])
-        try:
-            count, rows = list_requests(
-                chosen["project"].pk, wanted, limit=_PAGE_SIZE, offset=(number - 1) * _PAGE_SIZE
-            )
-        except (AnalyticsUnavailableError, AnalyticsLimitError) as error:
-            return {"problem": error.message}
+        count, rows = list_requests(chosen["project"].pk, wanted, limit=_PAGE_SIZE, offset=(number - 1) * _PAGE_SIZE)
         page = Paginator(range(min(count, _LAST_PAGE * _PAGE_SIZE)), _PAGE_SIZE).get_page(number)
         return {"rows": rows, "count": count, "page": page, "project": chosen["project"]}
 
     def _require_view(self, request: HttpRequest) -> None:
         if not self.has_view_permission(request):
             raise PermissionDenied
+
+    def _without_figures(
+        self, request: HttpRequest, name: str, context: dict[str, Any], error: ApplicationError
+    ) -> HttpResponse:
+        """The page with what is wrong in the place of its rows: none known is not none there."""
+        response = self._render(request, name, {**context, "problem": error.message}, status=error.status)
+        for header, value in error.headers.items():
+            response[header] = value
+        return response
 
     def _render(self, request: HttpRequest, name: str, context: dict[str, Any], status: int = 200) -> TemplateResponse:
         everything = {**self.admin_site.each_context(request), "opts": self.model._meta, **context}

@@ -37,8 +37,15 @@ class ScoreExistsError(ConflictError):
         super().__init__(f"{field}: {problem}", details={field: [problem]})
 
 
+# A store that restarts or was cut off is back within seconds, and asking early costs it nothing.
+_RETRY_SECONDS = 5
+
+
 class AnalyticsUnavailableError(ServiceUnavailableError):
     code = "analytics_unavailable"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, headers={"Retry-After": str(_RETRY_SECONDS)})
 
 
 class AnalyticsLimitError(ServiceUnavailableError):

@@ -20,6 +20,7 @@ from django.conf import settings
 
 from analytics.clickhouse.address import resolve_url
 from analytics.clickhouse.connections import connections
+from analytics.clickhouse.liveness import liveness
 from analytics.clickhouse.parameters import bind
 from analytics.clickhouse.server_errors import translate
 from analytics.errors import AnalyticsQueryError, AnalyticsUnavailableError
@@ -58,8 +59,9 @@ def query(
 ) -> list[Row]:
     """Run a SELECT and return its rows as `row`, a dataclass whose field names are the column names.
 
-    `name` says which question this is, in the server's query log. Raises AnalyticsUnavailableError,
-    AnalyticsLimitError or AnalyticsQueryError; TypeError when columns and fields differ.
+    `name` says which question this is, in the server's query log. Raises AnalyticsUnavailableError, for a store that
+    gives no sign of life within CLICKHOUSE_SILENT_SECONDS and then at once; AnalyticsLimitError or AnalyticsQueryError;
+    TypeError when columns and fields differ.
     """
     query_settings = {
         **_limits(),
@@ -73,7 +75,7 @@ def query(
     def run(client: Client) -> Any:
         return client.execute(sql, bound, with_column_types=True, settings=query_settings)
 
-    rows, columns = _run(run, name=name, seconds=_seconds(query_settings), retry=True)
+    rows, columns = _run(run, name=name, seconds=_seconds(query_settings), retry=True, hasty=True)
     return _as_dataclasses(rows, [column for column, _ in columns], row, name)
 
 
@@ -142,13 +144,20 @@ def _seconds(query_settings: Mapping[str, Any]) -> float:
     return limit + _READ_MARGIN_SECONDS if limit else _UNLIMITED_SECONDS
 
 
-def _run(call: Callable[[Client], Any], *, name: str, seconds: float, retry: bool) -> Any:
-    """Call with a connection; once more with a new one when the connection was lost."""
+def _run(call: Callable[[Client], Any], *, name: str, seconds: float, retry: bool, hasty: bool = False) -> Any:
+    """Call with a connection; once more with a new one when the connection was lost. A hasty call does not wait for a
+    silent store; any other has all of its `seconds`."""
 
     def ask() -> Any:
+        if hasty:
+            liveness().require()
         # An engine that was started again listens on another port.
         with connections().lent(resolve_url(), seconds) as client:
-            return call(client)
+            if not hasty:
+                return call(client)
+            liveness().require()  # it may have waited for a connection
+            with liveness().watched(client):
+                return call(client)
 
     try:
         return _attempt(ask, name)

@@ -18,7 +18,7 @@ from clickhouse_driver import Client
 
 from analytics.errors import AnalyticsUnavailableError
 
-CONNECT_SECONDS = 5
+CONNECT_SECONDS = 5.0
 
 # The embedded engine serves 256 clients in all, of which a worker's requests must not take the most.
 _MOST_IN_USE = 32
@@ -108,10 +108,10 @@ def _disconnect(connections: list[_Idle]) -> None:
         one.client.disconnect()
 
 
-def new_client(url: str, read_seconds: float) -> Client:
+def new_client(url: str, read_seconds: float, *, connect_seconds: float = CONNECT_SECONDS) -> Client:
     # The driver takes options in the address only, when there is an address. What an operator wrote there wins.
     parts = urlsplit(url)
-    options = {"connect_timeout": CONNECT_SECONDS, "server_side_params": "1", **dict(parse_qsl(parts.query))}
+    options = {"connect_timeout": connect_seconds, "server_side_params": "1", **dict(parse_qsl(parts.query))}
     query = urlencode({**options, "send_receive_timeout": read_seconds})
     return Client.from_url(urlunsplit(parts._replace(query=query)))
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -90,10 +91,21 @@ def _delete(
     _look(deletion, timezone.now())
 
 
+@dataclass(frozen=True)
+class _Found:
+    found: int
+
+
 def _is_stored(subject: Subject) -> bool:
     looked_at = [("requests", subject.requests), ("otel_traces", subject.spans), ("otel_logs", subject.logs)]
     return any(
-        client.execute(f"SELECT 1 FROM {table} WHERE {where} LIMIT 1", subject.parameters, settings=LIMITS)  # noqa: S608 - fragments of this package
+        client.query(
+            f"SELECT 1 AS found FROM {table} WHERE {where} LIMIT 1",  # noqa: S608 - fragments of this package
+            subject.parameters,
+            row=_Found,
+            name="deletion.is_stored",
+            database_settings=LIMITS,
+        )
         for table, where in looked_at
         if where
     )

@@ -8,6 +8,8 @@ from config import env
 CLICKHOUSE_URL = env.url("CLICKHOUSE_URL", schemes=("clickhouse", "clickhouses"))
 CLICKHOUSE_DATABASE = env.text("CLICKHOUSE_DATABASE", "llm")
 CLICKHOUSE_QUERY_SECONDS = env.integer("CLICKHOUSE_QUERY_SECONDS", 20, minimum=1, maximum=600)
+# A question to a store that gives no sign of life is refused after this long, whatever it may take of a live one.
+CLICKHOUSE_SILENT_SECONDS = env.number("CLICKHOUSE_SILENT_SECONDS", 2.5, minimum=0.2, maximum=60)
 CLICKHOUSE_QUERY_BYTES = env.integer("CLICKHOUSE_QUERY_BYTES", 1_000_000_000, minimum=50_000_000)
 CLICKHOUSE_ENGINE_BYTES = env.integer("CLICKHOUSE_ENGINE_BYTES", 1_500_000_000, minimum=200_000_000)
 

@@ -100,5 +100,7 @@ def test_requests__store_away__says_so(browser: Client, monkeypatch: pytest.Monk
         page = browser.get(URL)
     client.close()
 
-    assert page.status_code == 200
+    assert page.status_code == 503
+    assert int(page.headers["Retry-After"]) > 0
     assert "does not answer" in page.content.decode()
+    assert "No requests" not in page.content.decode()

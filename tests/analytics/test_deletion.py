@@ -451,7 +451,7 @@ def test_store_away__is_503_and_nothing_is_promised(api: APIClient, monkeypatch:
         raise AnalyticsUnavailableError("The analytics store does not answer.")
 
     with monkeypatch.context() as patched:
-        patched.setattr(client, "execute", away)
+        patched.setattr(client, "query", away)
         answer = api.delete(path_of(SESSION))
 
     assert answer.status_code == 503

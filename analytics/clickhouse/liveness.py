@@ -1,0 +1,142 @@
+"""Is the store alive? A circuit that opens when it is silent, so that nobody waits long for figures that do not come.
+
+A store that is gone refuses connections at once and needs no circuit. One that hangs (stopped, out of memory, cut off)
+takes connections and answers nothing, while a heavy question is silent too. So silence alone proves nothing: once a
+question has gone unanswered for some time, a connection of its own asks for a sign of life. Without one the circuit
+opens: who is waiting is let go, who comes is refused at once, and signs of life are asked for until there is one.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from clickhouse_driver import Client
+from clickhouse_driver import errors as driver_errors
+from django.conf import settings
+
+from analytics.clickhouse.address import resolve_url
+from analytics.clickhouse.connections import new_client
+from analytics.errors import AnalyticsUnavailableError
+
+logger = logging.getLogger("analytics.clickhouse")
+
+_LOOK_SECONDS = 0.05
+_SIGN_EVERY_SECONDS = 0.5
+
+
+class Liveness:
+    """`is_alive(seconds)` asks the store for a sign of life within that time. `silent_seconds()` is the time from a
+    question to its refusal at the most: half of it passes before a sign is asked for, half is for the sign.
+
+    Safe for threads. Its own thread runs from the first question on and sleeps while there is none.
+    """
+
+    def __init__(self, *, is_alive: Callable[[float], bool], silent_seconds: Callable[[], float]) -> None:
+        self._is_alive = is_alive
+        self._silent_seconds = silent_seconds
+        self._news = threading.Condition()
+        self._waiting: dict[object, tuple[float, Client]] = {}
+        self._thread: threading.Thread | None = None
+        self._open = False
+
+    def require(self) -> None:
+        """Raises AnalyticsUnavailableError while the store is silent."""
+        if self._open:
+            raise AnalyticsUnavailableError("The analytics store does not answer.")
+
+    @contextmanager
+    def watched(self, client: Client) -> Iterator[None]:
+        """While a question waits for its answer on the connection of `client`, which is cut if the store is silent."""
+        token = object()
+        with self._news:
+            self._waiting[token] = (time.monotonic(), client)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._watch, name="analytics-liveness", daemon=True)
+                self._thread.start()
+            self._news.notify()
+        try:
+            yield
+        finally:
+            with self._news:
+                del self._waiting[token]
+
+    def _watch(self) -> None:
+        asked_at = float("-inf")
+        while True:
+            with self._news:
+                while not (self._waiting or self._open):
+                    self._news.wait()
+                now = time.monotonic()
+                oldest = min((since for since, _ in self._waiting.values()), default=now)
+            half = self._silent_seconds() / 2
+            suspicious = self._open or now - oldest > half
+            if suspicious and now - asked_at > _SIGN_EVERY_SECONDS:
+                self._set_open(not self._is_alive(half))
+                asked_at = time.monotonic()
+            if self._open:
+                self._let_go()
+            time.sleep(_LOOK_SECONDS)
+
+    def _set_open(self, is_open: bool) -> None:
+        if is_open != self._open:
+            logger.warning("store.silent" if is_open else "store.back")
+        self._open = is_open
+
+    def _let_go(self) -> None:
+        """Repeated for as long as somebody waits: the driver connects anew by itself after a failed ping."""
+        with self._news:
+            clients = [client for _, client in self._waiting.values()]
+        for client in clients:
+            _hang_up(client)
+
+
+def _hang_up(client: Client) -> None:
+    connected: socket.socket | None = client.connection.socket
+    if connected is not None:
+        try:
+            connected.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            logger.debug("connection.gone")
+
+
+def gives_sign(seconds: float) -> bool:
+    """Whether anything at all is heard of the store; a refusal is an answer, and its own clear error to who asks."""
+    try:
+        client = new_client(resolve_url(), seconds, connect_seconds=seconds)
+        try:
+            # The hello of the protocol, which no query of anybody holds up.
+            client.connection.force_connect()
+        finally:
+            client.disconnect()
+    except (driver_errors.SocketTimeoutError, TimeoutError):
+        return False
+    except Exception as error:
+        logger.debug("sign.refused error=%s", type(error).__name__)
+    return True
+
+
+def _new() -> Liveness:
+    return Liveness(is_alive=gives_sign, silent_seconds=lambda: settings.CLICKHOUSE_SILENT_SECONDS)
+
+
+_liveness = _new()
+
+
+def liveness() -> Liveness:
+    """That of this process."""
+    return _liveness
+
+
+def _forget() -> None:
+    global _liveness
+    _liveness = _new()
+
+
+# A forked worker has none of its parent's threads, and a lock may be held at the fork.
+os.register_at_fork(after_in_child=_forget)
