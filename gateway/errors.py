@@ -26,6 +26,8 @@ import math
 from core.errors import ApplicationError, NotFoundError, ServiceUnavailableError, ValidationError
 from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
 
+_LONGEST_WAIT_SECONDS = 3600.0
+
 
 class RequestTimeoutError(ValidationError):
     status = 408
@@ -104,8 +106,14 @@ def from_provider(failure: ProviderError) -> ApplicationError:
         case FailureKind.CREDENTIALS | FailureKind.UNUSABLE:
             return ProviderFailedError(message)
         case FailureKind.TIMEOUT:
-            return ProviderUnavailableError(message, code="provider_timeout")
+            return ProviderUnavailableError(message, code="provider_timeout", headers=_wait(failure))
         case FailureKind.RATE_LIMITED | FailureKind.UNAVAILABLE:
-            wait = failure.retry_after
-            headers = {"retry-after": str(math.ceil(wait))} if wait is not None and math.isfinite(wait) else None
-            return ProviderUnavailableError(message, headers=headers)
+            return ProviderUnavailableError(message, headers=_wait(failure))
+
+
+def _wait(failure: ProviderError) -> dict[str, str] | None:
+    """A provider whose quota is over may name the end of the day; whoever asks again within it loses nothing."""
+    wait = failure.retry_after
+    if wait is None or not math.isfinite(wait):
+        return None
+    return {"retry-after": str(math.ceil(min(wait, _LONGEST_WAIT_SECONDS)))}

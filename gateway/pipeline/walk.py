@@ -46,6 +46,8 @@ async def walk(runtime: Runtime, attempts: list[Attempt], account: Account, call
         if (result := await walker.ask(attempt)) is not None:
             return result
     failure = walker.told or ProviderError("no provider was tried", kind=FailureKind.UNAVAILABLE)
+    if failure.retryable and failure.retry_after is None:
+        failure.retry_after = walker.soonest(attempts)
     raise from_provider(failure) from failure
 
 
@@ -67,7 +69,7 @@ class _Walker(Generic[T]):
     """A provider is asked at most `retry_max_attempts` times, and all of them together that often plus once for each
     fallback: the retries are shared."""
 
-    __slots__ = ("_account", "_call", "_retries_left", "_runtime", "told")
+    __slots__ = ("_account", "_call", "_retries_left", "_runtime", "_waits", "told")
 
     def __init__(self, runtime: Runtime, account: Account, call: Call[T]) -> None:
         self._runtime = runtime
@@ -75,6 +77,7 @@ class _Walker(Generic[T]):
         self._call = call
         routing = account.snapshot.settings.routing
         self._retries_left = routing.retry_max_attempts - 1 if routing.retry_enabled else 0
+        self._waits: list[float] = []
         self.told: ProviderError | None = None
 
     async def ask(self, attempt: Attempt) -> T | None:
@@ -110,12 +113,20 @@ class _Walker(Generic[T]):
                 self._runtime.health.note_success(attempt.target, took * 1000)
                 return result
 
+    def soonest(self, attempts: list[Attempt]) -> float | None:
+        """Seconds until one of the providers may answer again, as they said, or as their circuits stay open."""
+        rests = [self._runtime.health.rest_of(attempt.target) for attempt in attempts]
+        circuits = [min(rest for rest in rests if rest is not None)] if rests and None not in rests else []
+        return min((*self._waits, *circuits), default=None)
+
     def is_late(self) -> bool:
         return self._runtime.patience.left(self._account.started) <= 0
 
     def _keep(self, failure: ProviderError) -> None:
         """Of several failures the client is told the last of those that may pass: it can come back. That a model is
         unknown it is told only when all say so: a fallback may have been asked for another one."""
+        if failure.retry_after is not None:
+            self._waits.append(failure.retry_after)
         if self.told is None or _weight(failure) >= _weight(self.told):
             self.told = failure
 

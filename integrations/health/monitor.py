@@ -82,6 +82,13 @@ class HealthMonitor:
             return entry.health
         return replace(entry.health, circuit=entry.circuit.state(now))
 
+    def rest_of(self, target: Target) -> float | None:
+        """Seconds for which the circuit stays open, None when it is not."""
+        entry = self._entries.get(target)
+        if entry is None or entry.circuit.state(self.clock()) is not CircuitState.OPEN:
+            return None
+        return max(entry.circuit.record.open_until - self.clock(), 0.0)
+
     def note_success(self, target: Target, latency_ms: float) -> None:
         """`latency_ms` is the time to the first output of a stream, or to the end of a whole answer."""
         now = self.clock()

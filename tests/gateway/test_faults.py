@@ -185,6 +185,37 @@ def assert_failed_over(record: RequestRecord, fault: Fault) -> None:
     assert record.retry_count == fault.tries - 1
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_providers__one_asks_to_wait_and_another_fails__client_is_told_to_wait(routed: Routed, stream: bool) -> None:
+    limited = play.status(429, headers={"retry-after": "3600"})
+    gateway, _ = routed(
+        {"fallback_order": ["openai", "groq"], "retry_enabled": False}, openai=[limited], groq=[play.status(503)]
+    )
+
+    response = gateway.post(body(stream=stream))
+
+    assert_error(response, 503, "provider_unavailable")
+    assert 3500 < int(response.headers["retry-after"]) <= 3600
+    assert [attempt.status for attempt in gateway.record(response).attempts] == [429, 503]
+
+
+@pytest.mark.parametrize("told", ["86400", "3600000"])
+def test_provider__asks_to_wait_for_long__client_is_told_an_hour(routed: Routed, told: str) -> None:
+    gateway, _ = routed(openai=[play.status(429, headers={"retry-after": told})])
+
+    assert gateway.post(body()).headers["retry-after"] == "3600"
+
+
+def test_circuit__open_after_failures__client_is_told_when_to_come_back(routed: Routed) -> None:
+    gateway, _ = routed({"retry_enabled": False}, openai=[play.status(500)])
+
+    answers = [gateway.post(body()) for _ in range(30)]
+
+    assert {answer.status_code for answer in answers} == {503}
+    assert "retry-after" not in answers[0].headers
+    assert 0 < int(answers[-1].headers["retry-after"]) <= 600
+
+
 @pytest.mark.parametrize("status", [400, 413, 422])
 @pytest.mark.parametrize("stream", [False, True])
 def test_request_at_fault__is_never_retried_or_failed_over(routed: Routed, status: int, stream: bool) -> None:
