@@ -15,6 +15,7 @@ from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 
 from agent.routing import http_urlpatterns as agent_urlpatterns  # noqa: E402
 from agent.running import with_last_words  # noqa: E402
+from config.monitor.pages import metrics  # noqa: E402
 from core.arrival import with_arrival  # noqa: E402
 from gateway.lifespan import lifespan  # noqa: E402
 from gateway.routing import http_urlpatterns, route  # noqa: E402
@@ -29,7 +30,14 @@ async def no_websocket(scope: Any, receive: Any, send: Any) -> None:
 application = ProtocolTypeRouter(
     {
         "websocket": no_websocket,
-        "http": URLRouter([*http_urlpatterns, *agent_urlpatterns, route(r"", with_arrival(django_application))]),
+        "http": URLRouter(
+            [
+                *http_urlpatterns,
+                *agent_urlpatterns,
+                route(r"^metrics$", metrics),
+                route(r"", with_arrival(django_application)),
+            ]
+        ),
         "lifespan": with_last_words(lifespan),
     }
 )

@@ -6,6 +6,7 @@ full. Its writer holds a lock on it, by which readers tell the living from the d
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import logging
 import os
@@ -54,13 +55,15 @@ class NoticeWriter:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             fd = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            os.pwrite(fd, bytes(_HEADER.size + self._most_bytes), 0)
+            if os.pwrite(fd, bytes(_HEADER.size + self._most_bytes), 0) < _HEADER.size + self._most_bytes:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             # Locked before it has its name: nobody may take it for a dead writer's.
             fcntl.flock(fd, fcntl.LOCK_EX)
             hidden.rename(self._path)
         except OSError as error:
             if fd >= 0:
                 os.close(fd)
+                hidden.unlink(missing_ok=True)
             if not self._failed:
                 self._failed = True
                 logger.warning("notice.not_written name=%s reason=%s", self._path.name, error.strerror)

@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from core.rights.admin import RightsAdmin
 from gateway.alerts import admin as alerts_admin  # noqa: F401 - registers itself
+from gateway.alerts import operator_admin  # noqa: F401 - registers itself
 from gateway.forms import GUARDRAIL_FIELDS, GatewaySettingsForm
 from gateway.models import GatewaySettings, SettingsChange
 from gateway.playground import admin as playground_admin  # noqa: F401 - registers itself

@@ -16,6 +16,7 @@ from core.tenancy import ProjectManager
 from gateway.alerts.models import AlertDelivery as AlertDelivery  # Django looks for models here
 from gateway.alerts.models import AlertSecret as AlertSecret
 from gateway.alerts.models import BudgetAlert as BudgetAlert
+from gateway.alerts.operator_models import OperatorAlert as OperatorAlert
 from gateway.guardrails.settings import GuardrailSettings, TrustMode
 from gateway.snapshot.settings import DEFAULT_RETENTION_DAYS
 from integrations.registry import is_known

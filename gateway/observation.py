@@ -35,6 +35,8 @@ _TICKS_A_LOOK = 10
 # A scrape every quarter of a minute sees the longest stall since the one before.
 _LOOKS_REMEMBERED = 15
 _MOST_CIRCUITS = 200
+# What concerns no project alone.
+_SHOWN_OF_HOST = ("disk", "spool", "children")
 _MOST_BYTES = 64 * 1024
 
 
@@ -99,7 +101,7 @@ class Observation:
     def _look(self) -> None:
         self._notice.put(msgspec.json.encode(self._state()))
         told = read_notice(NOTICES_DIR, HOST)
-        self._runtime.readiness.host = _decoded(told.message) if told is not None and told.is_alive else {}
+        self._runtime.readiness.host = _shown(told.message) if told is not None and told.is_alive else {}
 
     def _state(self) -> WorkerState:
         runtime = self._runtime
@@ -130,9 +132,21 @@ def migrations_are_current() -> bool:
         connection.close()
 
 
-def _decoded(message: bytes) -> dict[str, Any]:
+class _HostState(msgspec.Struct):
+    """Of what the host's monitor says (`config.monitor.state`), the parts that are shown here."""
+
+    stores: dict[str, dict[str, Any]] = {}
+    found: dict[str, dict[str, Any]] = {}
+    alarms: list[str] = []
+
+
+_host_decoder = msgspec.json.Decoder(_HostState)
+
+
+def _shown(message: bytes) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = msgspec.json.decode(message, type=dict[str, Any])
+        told = _host_decoder.decode(message)
     except msgspec.DecodeError:
         return {}
-    return found
+    shown = {name: told.found[name] for name in _SHOWN_OF_HOST if name in told.found}
+    return {"stores": told.stores, **shown, "alarms": told.alarms}

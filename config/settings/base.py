@@ -12,6 +12,7 @@ from config.settings.gateway import *  # noqa: F403
 from config.settings.logging import LOGGING as LOGGING
 from config.settings.mail import *  # noqa: F403
 from config.settings.media import *  # noqa: F403
+from config.settings.monitoring import *  # noqa: F403
 from config.settings.openapi import SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS
 from config.settings.pages import *  # noqa: F403
 from config.settings.paths import BASE_DIR as BASE_DIR

@@ -65,6 +65,12 @@ class Child:
         self._process: asyncio.subprocess.Process | None = None
         self._stopping = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None
+        self.restarts = 0
+
+    @property
+    def is_up(self) -> bool:
+        """Whether its process runs, be it ready or not."""
+        return self._process is not None and self._process.returncode is None
 
     def launch(self) -> None:
         self._keeper = asyncio.create_task(self._keep())
@@ -114,6 +120,7 @@ class Child:
             if not self.started.done():
                 self.started.set_exception(StartError(f"{self.service.role} {told}"))
                 return
+            self.restarts += 1
             failures = 0 if loop.time() - began > _STABLE_SECONDS else failures + 1
             delay = min(_LONGEST_DELAY_SECONDS, _FIRST_DELAY_SECONDS * 2 ** min(failures, _MOST_DOUBLINGS))
             logger.warning("child.restarted role=%s %s after_seconds=%.1f", self.service.role, ended, delay)

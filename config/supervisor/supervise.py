@@ -15,6 +15,7 @@ from typing import Any
 
 from django.conf import settings
 
+from config.monitor.run import HostMonitor
 from config.supervisor import preparation, run_files, web
 from config.supervisor.background import CeleryWorker, Shipper
 from config.supervisor.background_thread import in_background
@@ -59,6 +60,7 @@ class Supervisor:
         self._celery: list[Child] = []
         self._stores: list[Child] = []
         self._redis: list[Child] = []
+        self._monitor = HostMonitor(self._children)
 
     async def run(self) -> None:
         """Until SIGTERM or SIGINT; a second one cuts the wait short, or the drain if PRESTOP_SECONDS are over.
@@ -89,6 +91,7 @@ class Supervisor:
         await asyncio.wait({starting})
 
     async def _start(self) -> None:
+        self._show_figures()
         if settings.REDIS_IS_EMBEDDED:
             self._launch(self._embedded_redis(), self._redis)
         if settings.CLICKHOUSE_URL is None:
@@ -96,6 +99,7 @@ class Supervisor:
         sandboxes = [self._launch(self._sandbox(), self._stores)] if settings.SANDBOX else []
         engines = [child for child in self._stores if child not in sandboxes]
         await asyncio.gather(self._start_web(sandboxes), self._start_shipper(before=engines))
+        self._monitor.start()
         run_files.write(self._run_dir / "gateway.url", self._base_url)
         self._announce(self._base_url)
         # Nobody waits for this one, so it does not compete with the start for the processor.
@@ -118,6 +122,19 @@ class Supervisor:
         if "shipper" not in self._without:
             self._launch(Shipper(spool_dir=settings.SPOOL_DIR), self._shipper)
         await _all_started(self._shipper)
+
+    def _show_figures(self) -> None:
+        try:
+            url = self._monitor.listen()
+        except OSError as error:
+            address = f"METRICS_HOST {settings.METRICS_HOST}, METRICS_PORT {settings.METRICS_PORT}"
+            raise StartError(f"{address}: {error.strerror}") from error
+        if url is not None:
+            run_files.write(self._run_dir / "metrics.url", url)
+
+    def _children(self) -> dict[str, tuple[bool, int]]:
+        groups = (self._web, self._shipper, self._celery, self._stores, self._redis)
+        return {child.service.role: (child.is_up, child.restarts) for group in groups for child in group}
 
     def _embedded_redis(self) -> Service:
         data = settings.VAR_DIR / "redis"
@@ -149,10 +166,16 @@ class Supervisor:
         )
         await self._be_left_out()
         self._listening.close()
-        for group in (self._web, self._shipper, self._celery, self._stores, self._redis):
-            await asyncio.gather(*(child.stop(force=self._force) for child in group))
+        await self._stop_in_order(self._web, self._shipper, self._celery)
+        # Before the stores: that they are away now is no news.
+        await asyncio.to_thread(self._monitor.stop)
+        await self._stop_in_order(self._stores, self._redis)
         run_files.remove_all(self._run_dir)
         logger.info("service.stopped")
+
+    async def _stop_in_order(self, *groups: list[Child]) -> None:
+        for group in groups:
+            await asyncio.gather(*(child.stop(force=self._force) for child in group))
 
     async def _be_left_out(self) -> None:
         """Not ready any more, for as long as a load balancer needs to see it; whoever comes meanwhile is served."""

@@ -102,6 +102,7 @@ MODELS: Mapping[str, Rows] = {
     "rollouts_rollout": Rows(READ, change=EDIT, delete=EDIT),
     "gateway_budgetalert": Rows(READ),
     "gateway_alertsecret": Rows(ADMINISTER, change=ADMINISTER),
+    "gateway_operatoralert": Rows(OPERATE),
     "gateway_gatewaysettings": Rows(ADMINISTER, ADMINISTER, ADMINISTER, ADMINISTER),
     "gateway_settingschange": Rows(ADMINISTER),
     "gateway_playground": Rows(EDIT),

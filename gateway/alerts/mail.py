@@ -15,8 +15,6 @@ _SMTP = "django.core.mail.backends.smtp.EmailBackend"
 
 def send(alert: BudgetAlert, addresses: list[str]) -> None:
     """Raises DeliveryError."""
-    if settings.EMAIL_BACKEND == _SMTP and not settings.EMAIL_HOST:
-        raise DeliveryError("no mail server is configured (EMAIL_HOST)", is_final=True)
     # A line break in a subject would begin another header.
     project = " ".join(alert.project.name.split())
     subject = f"{project}: {alert.threshold_percent} % of the budget of {alert.month} is used"
@@ -24,6 +22,13 @@ def send(alert: BudgetAlert, addresses: list[str]) -> None:
         f"Project {project} ({alert.project_id}) has spent {alert.spent_usd:.2f} USD of its budget of "
         f"{alert.budget_usd:.2f} USD for {alert.month} (UTC), which is {alert.threshold_percent} % or more.\n"
     )
+    send_letter(subject, text, addresses)
+
+
+def send_letter(subject: str, text: str, addresses: list[str]) -> None:
+    """Raises DeliveryError."""
+    if settings.EMAIL_BACKEND == _SMTP and not settings.EMAIL_HOST:
+        raise DeliveryError("no mail server is configured (EMAIL_HOST)", is_final=True)
     try:
         send_mail(subject, text, settings.DEFAULT_FROM_EMAIL, addresses)
     except (SMTPException, OSError) as error:

@@ -46,10 +46,13 @@ def signature(body: bytes, secret: str, at: int) -> str:
     return f"t={at},v1={digest}"
 
 
-def post(url: str, body: bytes, secret: str) -> None:
-    """Raises DeliveryError unless the receiver says 2xx. Redirects are not followed."""
+def post(url: str, body: bytes, secret: str, *, allow_private: bool = False) -> None:
+    """Raises DeliveryError unless the receiver says 2xx. Redirects are not followed.
+
+    `allow_private`: the address is the operator's own choice, wherever it leads.
+    """
     try:
-        status = asyncio.run(_post(url, body, signature(body, secret, int(time.time()))))
+        status = asyncio.run(_post(url, body, signature(body, secret, int(time.time())), allow_private))
     except PrivateAddressError:
         raise DeliveryError("the address is on a private network", is_final=True) from None
     except TimeoutError:
@@ -61,8 +64,8 @@ def post(url: str, body: bytes, secret: str) -> None:
         raise DeliveryError(f"the receiver answered {status}")
 
 
-async def _post(url: str, body: bytes, signed: str) -> int:
-    resolver = Resolver(any_address if settings.ALLOW_PRIVATE_UPSTREAMS else only_public)
+async def _post(url: str, body: bytes, signed: str, allow_private: bool) -> int:
+    resolver = Resolver(any_address if allow_private or settings.ALLOW_PRIVATE_UPSTREAMS else only_public)
     parts = urlsplit(url)
     # Literal addresses are not looked up, so that nobody would check them.
     await resolver.addresses(parts.hostname or "", parts.port or 443)

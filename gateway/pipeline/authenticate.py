@@ -12,12 +12,17 @@ from gateway.headers import RequestHeaders
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.snapshot.store import SnapshotStore
 
-_SCOPE = "gateway"
+_GATEWAY = frozenset({"gateway"})
 _MAX_KEY_BYTES = 512
 
 
-async def authenticate(snapshots: SnapshotStore, headers: RequestHeaders) -> tuple[ProjectSnapshot, KeyRecord]:
-    """Raises AuthenticationError (401), PermissionDeniedError (403), ServiceUnavailableError when it cannot tell."""
+async def authenticate(
+    snapshots: SnapshotStore, headers: RequestHeaders, scopes: frozenset[str] = _GATEWAY
+) -> tuple[ProjectSnapshot, KeyRecord]:
+    """The key has to have one of `scopes`.
+
+    Raises AuthenticationError (401), PermissionDeniedError (403), ServiceUnavailableError when it cannot tell.
+    """
     credential = headers.authorization
     if credential[:7].lower() != b"bearer " or not credential[7:].strip():
         raise AuthenticationError(
@@ -32,8 +37,11 @@ async def authenticate(snapshots: SnapshotStore, headers: RequestHeaders) -> tup
         raise AuthenticationError("The API key is not valid")
     if headers.project_id and headers.project_id.strip().lower() != snapshot.id_text:
         raise AuthenticationError("X-Project-Id is not the project of this API key", code="invalid_project")
-    if _SCOPE not in key.scopes:
-        raise PermissionDeniedError("This API key has no scope for the gateway")
+    if key.scopes.isdisjoint(scopes):
+        if scopes is _GATEWAY:
+            raise PermissionDeniedError("This API key has no scope for the gateway")
+        named = " or ".join(repr(scope) for scope in sorted(scopes))
+        raise PermissionDeniedError(f"This API key lacks the scope {named}.", code="scope_missing")
     snapshots.note_use(snapshot.project_id)
     note_use(key.id, datetime.now(UTC))
     return snapshot, key

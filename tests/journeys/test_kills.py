@@ -24,10 +24,11 @@ def kill_during_traffic(
     *,
     answers: int,
     works: Callable[[], object] = lambda: None,
+    kills: int = KILLS,
 ) -> None:
     """Kills the roles in turn, each time after `answers` further answers, and waits until each successor `works`."""
     with traffic:
-        for _, role in zip(range(KILLS), cycle(roles), strict=False):
+        for _, role in zip(range(kills), cycle(roles), strict=False):
             traffic.wait_for_more(answers)
             killed = service.kill(role)
             service.wait_for_successor(role, killed)

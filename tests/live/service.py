@@ -14,6 +14,7 @@ from typing import Any
 
 import requests
 from openai import OpenAI
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.live.waiting import wait_for
 from tests.services import START_SECONDS
@@ -81,6 +82,19 @@ class LiveService:
         query = {"project_id": self.project_id, **parameters}
         return requests.get(f"{self.base_url}/api/llm/{path}", headers=headers, params=query, timeout=timeout)
 
+    def metrics_text(self) -> str:
+        """What Prometheus reads."""
+        url = (self.var_dir / "run" / "metrics.url").read_text(encoding="utf-8").strip()
+        return requests.get(url, timeout=30).text
+
+    def metrics(self) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+        """The same by name and labels."""
+        return {
+            (sample.name, frozenset(sample.labels.items())): sample.value
+            for family in text_string_to_metric_families(self.metrics_text())
+            for sample in family.samples
+        }
+
     def stop(self) -> int:
         """SIGTERM; returns the exit code."""
         if self.process.poll() is None:
@@ -126,7 +140,7 @@ class LiveService:
 def minimal_environment(var_dir: Path) -> dict[str, str]:
     """What a fresh shell has, and a free port."""
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "TMPDIR")}
-    return {**kept, "VAR_DIR": str(var_dir), "PORT": "0", "WEB_WORKERS": "2"}
+    return {**kept, "VAR_DIR": str(var_dir), "PORT": "0", "METRICS_PORT": "0", "WEB_WORKERS": "2"}
 
 
 def run_curl(line: str) -> dict[str, Any]:

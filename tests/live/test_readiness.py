@@ -55,11 +55,14 @@ def test_readyz__serving__ready_and_details_for_those_with_the_scope(live_servic
 
     def details() -> dict[str, Any] | None:
         shown: dict[str, Any] = ready(live_service.base_url, live_service.api_key).json()
-        return shown if "checks" in shown else None
+        return shown if "checks" in shown and len(shown["host"].get("stores", ())) == 3 else None
 
     # A worker that does not know the key yet looks it up, and shows more the next time.
     shown = wait_for(details, what="details for a key with scope manage")
     assert set(shown["checks"].values()) == {"passed"}
+    assert set(shown["host"]) == {"stores", "disk", "spool", "children", "alarms"}
+    assert set(shown["host"]["stores"]) == {"database", "redis", "analytics"}
+    assert shown["host"]["children"]["shipper"][0] is True
     assert "checks" not in ready(live_service.base_url, "svc_unknown").json()
 
 

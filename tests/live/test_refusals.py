@@ -66,6 +66,16 @@ def test_serve__other_encryption_keys_than_those_of_the_secrets__refuses(
     assert "ENCRYPTION_KEYS has none of the keys" in result.stderr
 
 
+def test_serve__metrics_port_taken__names_host_and_port(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = _serve(tmp_path, METRICS_PORT=str(port))
+
+    assert result.returncode == 1
+    assert f"METRICS_HOST 127.0.0.1, METRICS_PORT {port}: Address already in use" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -74,6 +84,9 @@ def test_serve__other_encryption_keys_than_those_of_the_secrets__refuses(
         ("WEB_WORKERS", "0"),
         ("SANDBOX", "maybe"),
         ("DRAIN_SECONDS", "-1"),
+        ("PRESTOP_SECONDS", "-1"),
+        ("METRICS_PORT", "70001"),
+        ("OPERATOR_ALERT_WEBHOOK_URL", "ftp://alerts"),
         ("REDIS_URL", "http://example.com"),
         ("CLICKHOUSE_URL", "localhost:9000"),
         ("DATABASE_URL", "mysql://localhost/x"),

@@ -21,6 +21,7 @@ from core.rights.checks import every_page_has_a_line, page_names
 from core.rights.roles import RIGHTS_OF, Right, Role
 from core.rights.table import MODELS, PAGES
 from gateway.alerts.models import AlertSecret, BudgetAlert
+from gateway.alerts.operator_models import OperatorAlert
 from gateway.models import GatewaySettings
 from gateway.services import replace_settings
 from integrations.models import ModelPrice, PricePeriod, PriceSyncLog, ProviderIntegration
@@ -250,6 +251,9 @@ def one_of_everything(project: Project) -> dict[str, Any]:
         "rollouts_rollout": rollout,
         "gateway_budgetalert": BudgetAlert.objects.get(project=project),
         "gateway_alertsecret": AlertSecret.objects.get(project=project),
+        "gateway_operatoralert": OperatorAlert.objects.get_or_create(
+            kind="disk_low", host=str(project.pk), defaults={"text": "It is.", "raised_at": "2026-11-01T00:00:00Z"}
+        )[0],
         "gateway_gatewaysettings": GatewaySettings.objects.get(project=project),
         "gateway_settingschange": project.settings_changes.latest("pk"),
         "agent_conversation": create_conversation(project_id=project.pk, title="a", actor="test"),

@@ -1,0 +1,28 @@
+"""The figures on a port of their own, for a Prometheus that may see all of them: no key, so nobody else's network."""
+
+from __future__ import annotations
+
+import threading
+from wsgiref.simple_server import WSGIServer
+
+from prometheus_client import CollectorRegistry, start_http_server
+
+from config.monitor.exposition import HostCollector
+
+
+class Endpoint:
+    """Serves from its own threads. Raises OSError when the address is taken."""
+
+    def __init__(self, host: str, port: int) -> None:
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(HostCollector())
+        self._server: WSGIServer
+        self._thread: threading.Thread
+        self._server, self._thread = start_http_server(port, host, registry)
+        shown = f"[{host}]" if ":" in host else host
+        self.url = f"http://{shown}:{self._server.server_port}/metrics"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

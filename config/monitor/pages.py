@@ -1,0 +1,42 @@
+"""GET /metrics on the main port: to a key, what is its own project's."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from config.monitor.exposition import render
+from core.errors import ApplicationError
+from core.keys import MANAGE, METRICS
+from gateway.errors import MethodNotAllowedError
+from gateway.headers import read_headers
+from gateway.identifiers import new_request_id
+from gateway.pipeline.authenticate import authenticate
+from gateway.pipeline.parse import Receive
+from gateway.reply import Reply, Send
+from gateway.runtime import current_runtime
+
+_SCOPES = frozenset({METRICS, MANAGE})
+
+
+async def metrics(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    """Answers from what the host's processes have said already; the key alone may have to be looked up."""
+    try:
+        if scope["method"] != "GET":
+            raise MethodNotAllowedError("Use GET", headers={"allow": "GET"})
+        snapshots, headers = current_runtime().snapshots, read_headers(scope["headers"])
+        snapshot, _ = await authenticate(snapshots, headers, _SCOPES)
+    except ApplicationError as error:
+        await Reply(send, new_request_id()).error(error)
+        return
+    # Some ten milliseconds, which streams should not wait for.
+    body = await asyncio.to_thread(render, snapshot.id_text)
+    fields = [
+        (b"content-type", CONTENT_TYPE_LATEST.encode()),
+        (b"content-length", b"%d" % len(body)),
+        (b"cache-control", b"no-store"),
+    ]
+    await send({"type": "http.response.start", "status": 200, "headers": fields})
+    await send({"type": "http.response.body", "body": body})

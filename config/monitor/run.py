@@ -1,0 +1,43 @@
+"""The monitor as `serve` runs it, in threads of its own process: it does not need what it watches."""
+
+from __future__ import annotations
+
+import logging
+
+from django.conf import settings
+
+from config.monitor.alarms import Alarms
+from config.monitor.endpoint import Endpoint
+from config.monitor.subjects import SUBJECTS, Children, children_subject
+from config.monitor.watch import Monitor
+from gateway.alerts.operators import OperatorAlerts
+
+logger = logging.getLogger("config.monitor")
+
+
+class HostMonitor:
+    """`listen`, then `start` once there are tables to ask, then `stop`."""
+
+    def __init__(self, children: Children) -> None:
+        self._children = children
+        self._endpoint: Endpoint | None = None
+        self._monitor: Monitor | None = None
+
+    def listen(self) -> str | None:
+        """Where the figures are shown, if anywhere. Raises OSError when the address is taken."""
+        if settings.METRICS_PORT is None:
+            return None
+        self._endpoint = Endpoint(settings.METRICS_HOST, settings.METRICS_PORT)
+        return self._endpoint.url
+
+    def start(self) -> None:
+        operators = OperatorAlerts(settings.HOST_NAME)
+        alarms = Alarms(operators.tell, clear_seconds=settings.OPERATOR_ALERT_CLEAR_SECONDS)
+        self._monitor = Monitor((*SUBJECTS, children_subject(self._children)), alarms, operators.open_alarms)
+        self._monitor.start()
+
+    def stop(self) -> None:
+        if self._monitor is not None:
+            self._monitor.stop()
+        if self._endpoint is not None:
+            self._endpoint.close()

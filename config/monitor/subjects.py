@@ -1,0 +1,97 @@
+"""What is watched, from every app."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from django.conf import settings
+from prometheus_client.core import Metric
+
+from analytics.monitoring import SPOOL, ping_store
+from core.monitoring import SECRETS, Alarm, Found, Subject, gauge, ping_database
+from gateway.monitoring import BUDGETS, ping_redis
+from rollouts.monitoring import ROLLOUTS
+
+# How long a store may be away before it is somebody's business, and back before it is over.
+_AWAY_SECONDS = 30.0
+_DOWN_SECONDS = 60.0
+_DISK = "disk"
+
+Children = Callable[[], Mapping[str, tuple[bool, int]]]
+
+STORES: dict[str, Callable[[], None]] = {
+    "database": ping_database,
+    "redis": ping_redis,
+    "analytics": ping_store,
+}
+STORE_SECONDS = 5.0
+
+
+def _disk() -> dict[str, Any]:
+    found = os.statvfs(settings.VAR_DIR)
+    return {"free_bytes": found.f_bavail * found.f_frsize, "total_bytes": found.f_blocks * found.f_frsize}
+
+
+def _disk_metrics(found: Found) -> Iterable[Metric]:
+    yield gauge("disk_free_bytes", "What VAR_DIR's file system has left.", (), [((), found["free_bytes"])])
+    yield gauge("disk_bytes", "The size of VAR_DIR's file system.", (), [((), found["total_bytes"])])
+
+
+def _disk_alarms(found: Found) -> Iterable[Alarm]:
+    if found["free_bytes"] < settings.DISK_LOW_BYTES:
+        yield Alarm("disk_low", f"{found['free_bytes'] // 2**20} MiB are left for VAR_DIR.")
+
+
+DISK = Subject(_DISK, _disk, 2.0, _disk_metrics, _disk_alarms)
+
+
+def children_subject(children: Children) -> Subject:
+    """The children of `serve`: whether each runs, and how often it was started again."""
+
+    def ask() -> dict[str, Any]:
+        return {role: [is_up, restarts] for role, (is_up, restarts) in children().items()}
+
+    return Subject("children", ask, 1.0, _child_metrics, _child_alarms)
+
+
+def _child_metrics(found: Found) -> Iterable[Metric]:
+    of_role = found.items()
+    yield gauge("child_up", "Whether a child of `serve` runs.", ["role"], [((role,), up) for role, (up, _) in of_role])
+    yield gauge(
+        "child_restarts",
+        "How often a child of `serve` was started again since the start.",
+        ["role"],
+        [((role,), restarts) for role, (_, restarts) in of_role],
+    )
+
+
+def _child_alarms(found: Found) -> Iterable[Alarm]:
+    for role, (is_up, _) in found.items():
+        if not is_up:
+            yield Alarm("child_down", f"{role} does not stay up.", role, after=_DOWN_SECONDS)
+
+
+def store_metrics(stores: Mapping[str, Mapping[str, Any]]) -> Iterable[Metric]:
+    yield gauge(
+        "store_up",
+        "Whether a store answered when it was asked last: database (SQL), redis, analytics (ClickHouse).",
+        ["store"],
+        [((name,), bool(found["up"])) for name, found in stores.items()],
+    )
+    yield gauge(
+        "store_answer_seconds",
+        "How long it took to answer.",
+        ["store"],
+        [((name,), found["seconds"]) for name, found in stores.items() if found["up"]],
+    )
+
+
+def store_alarms(stores: Mapping[str, Mapping[str, Any]]) -> Iterable[Alarm]:
+    for name, found in stores.items():
+        if not found["up"]:
+            yield Alarm("store_away", f"The {name} store does not answer.", name, after=_AWAY_SECONDS, is_shared=True)
+
+
+SUBJECTS: tuple[Subject, ...] = (DISK, SPOOL, SECRETS, ROLLOUTS, BUDGETS)

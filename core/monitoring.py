@@ -1,0 +1,133 @@
+"""What an app says about itself to whoever watches over the service: figures, and what a person has to see to.
+
+An app describes its subjects (`Subject`); `config.monitor` asks them in the background, so that `ask` may be slow, and
+shows what was found last. Names of metrics begin with `PREFIX`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from core.crypto import UndecryptableError, decrypt
+from core.rotation import models_with_secrets
+
+PREFIX = "prompt_gateway_"
+
+Found = Mapping[str, Any]
+Values = Iterable[tuple[tuple[str, ...], float]]
+
+_MOST_SECRETS = 10_000
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """Something that a person has to see to, while it holds.
+
+    After `after` seconds of holding somebody is told. `is_shared`: every host sees it, so that one of them tells.
+    """
+
+    kind: str
+    text: str
+    subject: str = ""
+    after: float = 0.0
+    is_shared: bool = False
+
+
+def no_metrics(_: Found) -> Iterable[Metric]:
+    return ()
+
+
+def no_alarms(_: Found) -> Iterable[Alarm]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Subject:
+    """`ask` returns plain JSON and may raise; it is asked again `seconds` later. `metrics` and `alarms` read what it
+    returned, in another process or another life of this one."""
+
+    name: str
+    ask: Callable[[], dict[str, Any]]
+    seconds: float
+    metrics: Callable[[Found], Iterable[Metric]] = no_metrics
+    alarms: Callable[[Found], Iterable[Alarm]] = no_alarms
+
+
+def gauge(name: str, text: str, labels: Iterable[str] = (), values: Values = ()) -> Metric:
+    return _filled(GaugeMetricFamily(PREFIX + name, text, labels=list(labels)), values)
+
+
+def counter(name: str, text: str, labels: Iterable[str] = (), values: Values = ()) -> Metric:
+    """Prometheus adds `_total` to the name."""
+    return _filled(CounterMetricFamily(PREFIX + name, text, labels=list(labels)), values)
+
+
+def _filled(family: Any, values: Values) -> Metric:
+    for labels, value in values:
+        family.add_metric(list(labels), value)
+    filled: Metric = family
+    return filled
+
+
+def ping_database() -> None:
+    """Raises what Django raises while the database is away."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    finally:
+        connection.close()
+
+
+def _unreadable_secrets() -> dict[str, Any]:
+    """How many stored secrets no configured key reads, by model."""
+    counts: dict[str, int] = {}
+    try:
+        for model in models_with_secrets():
+            counts[model._meta.model_name or ""] = sum(
+                1
+                for row in model._default_manager.values_list(*_fields(model))[:_MOST_SECRETS]
+                if not all(_is_readable(token) for token in row)
+            )
+    finally:
+        connection.close()
+    return {"unreadable": counts}
+
+
+def _fields(model: Any) -> tuple[str, ...]:
+    names: tuple[str, ...] = model.encrypted_fields
+    return names
+
+
+def _is_readable(token: str) -> bool:
+    try:
+        return not token or bool(decrypt(token)) or True
+    except UndecryptableError:
+        return False
+
+
+def _secret_metrics(found: Found) -> Iterable[Metric]:
+    yield gauge(
+        "unreadable_secrets",
+        "Stored secrets that no configured encryption key reads.",
+        ["model"],
+        [((model,), count) for model, count in found["unreadable"].items()],
+    )
+
+
+def _secret_alarms(found: Found) -> Iterable[Alarm]:
+    lost = {model: count for model, count in found["unreadable"].items() if count}
+    if lost:
+        told = ", ".join(f"{count} of {model}" for model, count in sorted(lost.items()))
+        yield Alarm(
+            "credentials_unreadable",
+            f"Stored secrets cannot be read with the keys in ENCRYPTION_KEYS: {told}.",
+            is_shared=True,
+        )
+
+
+SECRETS = Subject("secrets", _unreadable_secrets, 60.0, _secret_metrics, _secret_alarms)

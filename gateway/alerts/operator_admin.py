@@ -1,0 +1,17 @@
+"""Alerts about the installation, in the admin: for superusers, since they concern no project."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.contrib import admin
+
+from core.rights.admin import RightsAdmin
+from gateway.alerts.operator_models import OperatorAlert
+
+
+@admin.register(OperatorAlert)
+class OperatorAlertAdmin(RightsAdmin):
+    project_lookup: ClassVar[str] = ""
+    list_display = ["raised_at", "over_at", "kind", "subject", "host", "text"]
+    list_filter = ["kind", "host"]

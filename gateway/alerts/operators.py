@@ -1,0 +1,212 @@
+"""Tells operators of the installation's own trouble: a row in the admin, a signed webhook, an e-mail.
+
+The database decides which of several hosts tells. It may be what is away: then each host tells for itself, and the row
+follows when it answers again. Nothing here needs Redis or Celery.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from django.conf import settings
+from django.db import DatabaseError, IntegrityError, InterfaceError, connection, transaction
+
+from core.monitoring import Alarm
+from gateway.alerts import mail, webhook
+from gateway.alerts.delivery import MOST_ATTEMPTS, pause_after
+from gateway.alerts.errors import DeliveryError
+from gateway.alerts.operator_models import OperatorAlert
+
+logger = logging.getLogger("gateway.alerts")
+
+_UNAVAILABLE = (DatabaseError, InterfaceError)
+_SAVE_AGAIN_SECONDS = 15.0
+_MOST_WAITING = 1000
+
+
+@dataclass
+class Message:
+    """One change of state. `row` is its row's id once it has one, `outcomes` by channel."""
+
+    alarm: Alarm
+    is_over: bool
+    host: str
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    id: str = field(default_factory=lambda: str(uuid4()))
+    row: int | None = None
+
+    @property
+    def state(self) -> str:
+        return "over" if self.is_over else "raised"
+
+    @property
+    def scope(self) -> str:
+        return "" if self.alarm.is_shared else self.host
+
+    def body(self) -> bytes:
+        """`id` is the same at every attempt, so that a receiver can tell a repetition."""
+        content = {
+            "type": "operator.alert",
+            "id": self.id,
+            "state": self.state,
+            "kind": self.alarm.kind,
+            "subject": self.alarm.subject,
+            "host": self.host,
+            "message": self.alarm.text,
+            "at": self.at.isoformat().replace("+00:00", "Z"),
+        }
+        return json.dumps(content, separators=(",", ":")).encode()
+
+    def letter(self) -> tuple[str, str]:
+        word = "Over" if self.is_over else "Alert"
+        what = " ".join(filter(None, (self.alarm.kind.replace("_", " "), self.alarm.subject)))
+        text = f"{self.alarm.text}\n\nHost {self.host}, {self.at:%Y-%m-%d %H:%M:%S} UTC, {self.state}.\n"
+        return f"{word}: {what} on {self.host}", text
+
+
+class OperatorAlerts:
+    """One a host. `tell` returns at once; threads of its own do the rest, one a channel."""
+
+    def __init__(self, host: str) -> None:
+        self._host = host
+        self._channels: dict[str, queue.Queue[Message]] = {}
+        self._rows: queue.Queue[Message] = queue.Queue(_MOST_WAITING)
+        for name, send in _channels().items():
+            self._channels[name] = queue.Queue(_MOST_WAITING)
+            self._begin(f"alerts.{name}", lambda name=name, send=send: self._deliver(name, send))  # type: ignore[misc]
+        self._begin("alerts.rows", self._keep_rows)
+
+    def tell(self, alarm: Alarm, is_over: bool) -> None:
+        try:
+            self._rows.put_nowait(Message(alarm, is_over, self._host))
+        except queue.Full:
+            logger.error("operator_alert.dropped kind=%s", alarm.kind)
+
+    def open_alarms(self) -> list[Alarm]:
+        """What was told of by an earlier life of this host. Raises what the database raises."""
+        try:
+            rows = OperatorAlert.objects.filter(over_at=None, host__in=["", self._host])
+            return [Alarm(row.kind, row.text, row.subject, is_shared=not row.host) for row in rows]
+        finally:
+            connection.close()
+
+    def _begin(self, name: str, work: Callable[[], None]) -> None:
+        threading.Thread(target=work, name=name, daemon=True).start()
+
+    def _keep_rows(self) -> None:
+        """Each message goes on to the channels once its row says that it is news, or nobody can say."""
+        unsaved: list[Message] = []
+        while True:
+            try:
+                message = self._rows.get(timeout=_SAVE_AGAIN_SECONDS if unsaved else None)
+            except queue.Empty:
+                unsaved = self._save_again(unsaved)
+                continue
+            try:
+                # In order: what has waited longer is saved first.
+                is_news = _save(message) if not unsaved else None
+            except _UNAVAILABLE:
+                is_news = None
+            except Exception:
+                logger.exception("operator_alert.not_saved kind=%s", message.alarm.kind)
+                is_news = True
+            if is_news is None:
+                unsaved.append(message)
+            if is_news is not False:
+                for channel in self._channels.values():
+                    channel.put(message)
+
+    def _save_again(self, unsaved: list[Message]) -> list[Message]:
+        for number, message in enumerate(unsaved):
+            try:
+                _save(message)
+            except _UNAVAILABLE:
+                return unsaved[number:]
+        return []
+
+    def _deliver(self, channel: str, send: Callable[[Message], None]) -> None:
+        waiting = self._channels[channel]
+        while True:
+            message = waiting.get()
+            for attempt in range(1, MOST_ATTEMPTS + 1):
+                outcome, is_done = _try(message, send)
+                _note(message, channel, outcome)
+                if is_done or attempt == MOST_ATTEMPTS:
+                    break
+                time.sleep(pause_after(attempt).total_seconds())
+
+
+def _channels() -> dict[str, Callable[[Message], None]]:
+    found: dict[str, Callable[[Message], None]] = {}
+    url, addresses = settings.OPERATOR_ALERT_WEBHOOK_URL, settings.OPERATOR_ALERT_EMAILS
+    if url:
+        secret = settings.OPERATOR_ALERT_WEBHOOK_SECRET
+        # The operator's own address may be private.
+        found["webhook"] = lambda message: webhook.post(url, message.body(), secret, allow_private=True)
+    if addresses:
+        found["email"] = lambda message: mail.send_letter(*message.letter(), addresses)
+    return found
+
+
+def _save(message: Message) -> bool:
+    """Whether it is news: no other host, and no earlier life of this one, has told the same."""
+    alarm = message.alarm
+    open_ones = OperatorAlert.objects.filter(kind=alarm.kind, subject=alarm.subject, host=message.scope, over_at=None)
+    try:
+        if message.is_over:
+            row = open_ones.first()
+            if row is None or not open_ones.filter(pk=row.pk).update(over_at=message.at):
+                return False
+        else:
+            with transaction.atomic():
+                row = OperatorAlert.objects.create(
+                    kind=alarm.kind,
+                    subject=alarm.subject,
+                    host=message.scope,
+                    text=alarm.text,
+                    raised_at=message.at,
+                )
+        message.row = row.pk
+    except IntegrityError:
+        return False
+    finally:
+        connection.close()
+    return True
+
+
+def _try(message: Message, send: Callable[[Message], None]) -> tuple[str, bool]:
+    """What became of it, and whether that is final."""
+    try:
+        send(message)
+    except DeliveryError as error:
+        logger.warning("operator_alert.not_delivered kind=%s reason=%s", message.alarm.kind, error)
+        return str(error), error.is_final
+    except Exception:
+        logger.exception("operator_alert.not_delivered kind=%s", message.alarm.kind)
+        return "failed", True
+    logger.info("operator_alert.delivered kind=%s state=%s", message.alarm.kind, message.state)
+    return "delivered", True
+
+
+def _note(message: Message, channel: str, outcome: str) -> None:
+    """In the row, as far as there is one and the database answers: it is for people to look at."""
+    if message.row is None:
+        return
+    try:
+        with transaction.atomic():
+            row = OperatorAlert.objects.select_for_update().filter(pk=message.row).first()
+            if row is not None:
+                row.told[f"{message.state} by {channel}"] = outcome
+                row.save(update_fields=["told"])
+    except _UNAVAILABLE as error:
+        logger.warning("operator_alert.not_noted error=%s", type(error).__name__)
+    finally:
+        connection.close()

@@ -1,0 +1,129 @@
+"""Redis, budgets and the web workers, for monitoring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import redis
+from django.conf import settings
+from django.db import connection
+from prometheus_client.core import Metric
+
+from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
+from core.monitoring import Found, Subject, gauge
+from core.notices import read_notices
+from gateway.limits.figures import Figures
+from gateway.models import GatewaySettings
+from gateway.observation import NOTICES_DIR, WORKER_PREFIX, WorkerState
+
+_MOST_BUDGETS = 100
+_REDIS_SECONDS = 1.0
+_CIRCUIT_STATES = ("open", "half_open")
+_decoder = msgspec.json.Decoder(WorkerState)
+
+
+def ping_redis() -> None:
+    """Raises redis.RedisError."""
+    with redis.Redis.from_url(
+        settings.REDIS_URL, socket_timeout=_REDIS_SECONDS, socket_connect_timeout=_REDIS_SECONDS, retry=None
+    ) as client:
+        client.ping()
+
+
+def _budgets() -> dict[str, Any]:
+    """Of the projects that have one; one whose spend nobody knows at the moment is left out."""
+    month, found = datetime.now(UTC).strftime("%Y-%m"), []
+    try:
+        with Figures() as figures:
+            rows = GatewaySettings.objects.filter(monthly_budget_usd__isnull=False).order_by("project_id")
+            for row in rows[:_MOST_BUDGETS]:
+                try:
+                    spent = figures.month(row.project_id, month).spent_usd
+                except (AnalyticsUnavailableError, AnalyticsLimitError):
+                    continue
+                budget = row.monthly_budget_usd or 0
+                found.append([str(row.project_id), float(budget), float(budget - spent)])
+    finally:
+        connection.close()
+    return {"budgets": found}
+
+
+def _budget_metrics(found: Found) -> Iterable[Metric]:
+    yield gauge(
+        "budget_usd",
+        "The month's budget of a project, in US dollars.",
+        ["project"],
+        [((project,), budget) for project, budget, _ in found["budgets"]],
+    )
+    yield gauge(
+        "budget_left_usd",
+        "What is left of it; negative when more was spent.",
+        ["project"],
+        [((project,), left) for project, _, left in found["budgets"]],
+    )
+
+
+BUDGETS = Subject("budgets", _budgets, 30.0, _budget_metrics)
+
+
+def worker_states() -> list[WorkerState]:
+    """Of the web workers that live on this host, as each said within the last second."""
+    found = []
+    for notice in read_notices(NOTICES_DIR, WORKER_PREFIX):
+        try:
+            found.append(_decoder.decode(notice.message))
+        except msgspec.DecodeError:
+            continue  # of another version of this code
+    return found
+
+
+def worker_metrics(states: list[WorkerState]) -> Iterator[Metric]:
+    """Of all workers together, but for what only means something of one."""
+    yield gauge("web_workers", "Web workers that live.", (), [((), len(states))])
+    yield gauge(
+        "web_workers_ready",
+        "Web workers for which a readiness check holds.",
+        ["check"],
+        [((check,), sum(state.ready.get(check, False) for state in states)) for check in _checks(states)],
+    )
+    yield gauge("in_flight_requests", "Requests under way.", (), [((), sum(state.in_flight for state in states))])
+    yield gauge(
+        "event_loop_lag_seconds",
+        "The longest that a worker's event loop was held up within 15 seconds, of the slowest worker.",
+        (),
+        [((), max((state.loop_lag_seconds for state in states), default=0.0))],
+    )
+    yield gauge(
+        "redis_connected_workers",
+        "Workers that reach Redis, by what they want of it.",
+        ["use"],
+        [
+            (("limits",), sum(state.limits_connected for state in states)),
+            (("cache",), sum(state.cache_connected for state in states)),
+            (("health",), sum(state.health_connected for state in states)),
+        ],
+    )
+    yield _circuits(states)
+
+
+def _checks(states: list[WorkerState]) -> list[str]:
+    return sorted({check for state in states for check in state.ready})
+
+
+def _circuits(states: list[WorkerState]) -> Metric:
+    """Workers agree within milliseconds; by provider alone, since models have no bound."""
+    targets: dict[str, dict[tuple[int, str], str]] = {}
+    for state in states:
+        for integration, provider, model, circuit in state.circuits:
+            targets.setdefault(provider, {})[(integration, model)] = circuit
+    counts = [
+        ((provider, wanted), list(found.values()).count(wanted))
+        for provider, found in sorted(targets.items())
+        for wanted in _CIRCUIT_STATES
+    ]
+    return gauge(
+        "circuits", "Models of integrations that rest (open) or are tried (half_open).", ["provider", "state"], counts
+    )
