@@ -8,7 +8,8 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """`status` other than 200 is answered at once. Delays in seconds. Counts are of content chunks."""
+    """`status` other than 200 is answered at once. Delays in seconds. Counts are of content chunks; a
+    shorter answer misbehaves after its last."""
 
     status: int = 200
     error_type: str = ""

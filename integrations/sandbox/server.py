@@ -100,22 +100,34 @@ async def _streamed(
     response = web.StreamResponse(headers={"content-type": "text/event-stream; charset=utf-8"})
     await response.prepare(http)
     await asyncio.sleep(behaviour.first_delay)
+    chunks = list(wire.chunks(request, choices, used))
+    outputs = sum(has_output for _, has_output in chunks)
     sent = 0
-    for chunk, has_output in wire.chunks(request, choices, used):
+    for chunk, has_output in chunks:
+        if (has_output or sent == outputs) and sent == _misbehaves_at(behaviour, outputs):
+            await _misbehave(http, response, behaviour)
+            return response
         if has_output:
-            if sent == behaviour.error_event_after:
-                await response.write(_event(_late_failure()))
-                return response
-            if sent == behaviour.hang_after:
-                await asyncio.Event().wait()
-            if sent == behaviour.cut_after and http.transport is not None:
-                http.transport.abort()
-                return response
             sent += 1
             await asyncio.sleep(behaviour.chunk_delay)
         await response.write(_event(chunk))
     await response.write(b"data: [DONE]\n\n")
     return response
+
+
+def _misbehaves_at(behaviour: Behaviour, outputs: int) -> int | None:
+    """After how many pieces of the answer: the whole of a short one, whose end is then missing. None for never."""
+    wanted = (behaviour.error_event_after, behaviour.hang_after, behaviour.cut_after)
+    return next((min(after, outputs) for after in wanted if after is not None), None)
+
+
+async def _misbehave(http: web.Request, response: web.StreamResponse, behaviour: Behaviour) -> None:
+    if behaviour.error_event_after is not None:
+        await response.write(_event(_late_failure()))
+    elif behaviour.hang_after is not None:
+        await asyncio.Event().wait()
+    elif http.transport is not None:
+        http.transport.abort()
 
 
 def _event(content: Mapping[str, Any]) -> bytes:

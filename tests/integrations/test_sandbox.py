@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import openai
 import pytest
 import requests
@@ -309,6 +310,23 @@ def test_error_mid_stream__after_two_chunks__is_an_error_event(client: OpenAI) -
             received.append(chunk.choices[0].delta.content or "")
 
     assert "".join(received) == "Hello there"
+
+
+@pytest.mark.parametrize("prompt", ["Hello", "", "Hello there", "x " * 50])
+def test_mid_stream_models__any_prompt__never_a_whole_answer(client: OpenAI, prompt: str) -> None:
+    messages: Any = [{"role": "user", "content": prompt}]
+    for model, error in (("error-mid-stream", "had an error"), ("cut-mid-stream", r"(?i)peer closed|connection")):
+        received: list[Any] = []
+        with pytest.raises(Exception, match=error):
+            received.extend(client.chat.completions.create(model=model, messages=messages, stream=True))
+        assert not any(choice.finish_reason for chunk in received for choice in chunk.choices)
+
+    with pytest.raises((openai.APITimeoutError, httpx.ReadTimeout)):
+        list(
+            client.with_options(timeout=0.3, max_retries=0).chat.completions.create(
+                model="hang-mid-stream", messages=messages, stream=True
+            )
+        )
 
 
 def test_cut_mid_stream__connection__drops(client: OpenAI) -> None:
