@@ -13,9 +13,9 @@ import msgspec
 from typing_extensions import override
 
 from core.errors import ValidationError
+from gateway.message_sizes import MAX_MESSAGE_BYTES, check_message_sizes
 
 MAX_MESSAGES = 1000
-MAX_MESSAGE_BYTES = 1_048_576
 MAX_FALLBACK_MODELS = 5
 
 Number = Annotated[float, msgspec.Meta(ge=-2.0, le=2.0)]
@@ -131,13 +131,8 @@ def nested_too_deeply() -> ValidationError:
     return ValidationError("The request body is nested too deeply")
 
 
-class _RawMessages(msgspec.Struct):
-    messages: list[dict[str, msgspec.Raw]]
-
-
 _fields_decoder = msgspec.json.Decoder(dict[str, Any])
 _decoder = msgspec.json.Decoder(ChatCompletionRequest)
-_raw_messages_decoder = msgspec.json.Decoder(_RawMessages)
 
 _AT = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
 _MISSING = re.compile(r"^Object missing required field `(?P<field>[^`]+)`")
@@ -157,7 +152,7 @@ def decode_request(body: bytes) -> ChatCompletionRequest:
         raise ValidationError("The request body is not valid JSON", code="invalid_json") from None
     _check_messages(request.messages)
     if len(body) > MAX_MESSAGE_BYTES:
-        _check_message_sizes(body)
+        check_message_sizes(body)
     if request.models is not None and len(request.models) > MAX_FALLBACK_MODELS:
         raise ValidationError(f"models: at most {MAX_FALLBACK_MODELS} fallback models are allowed")
     if isinstance(request.tool_choice, str) and request.tool_choice not in ("none", "auto", "required"):
@@ -201,18 +196,4 @@ def _check_parts(index: int, parts: list[ContentPart]) -> None:
         if part.type in ("text", "image_url", "document_url") and getattr(part, part.type) is None:
             raise ValidationError(
                 f"messages[{index}].content[{position}].{part.type}: this field is required", code="missing_field"
-            )
-
-
-def _check_message_sizes(body: bytes) -> None:
-    """A message's size is that of its content: the bytes of a text, the JSON of an array of parts."""
-    for index, message in enumerate(_raw_messages_decoder.decode(body).messages):
-        raw = bytes(message.get("content", b""))
-        if len(raw) <= MAX_MESSAGE_BYTES:
-            continue
-        size = len(msgspec.json.decode(raw, type=str).encode()) if raw.startswith(b'"') else len(raw)
-        if size > MAX_MESSAGE_BYTES:
-            raise ValidationError(
-                f"messages[{index}].content: {size} bytes, at most {MAX_MESSAGE_BYTES} are allowed",
-                code="message_too_large",
             )

@@ -35,6 +35,8 @@ UPSTREAM_RESPONSE_BYTES = env.integer("UPSTREAM_RESPONSE_BYTES", 64 * 1024 * 102
 
 # 1000 messages of 1 MB each are allowed one by one; a whole body is bounded here.
 GATEWAY_BODY_BYTES = env.integer("GATEWAY_BODY_BYTES", 32 * 1024 * 1024, minimum=1024)
+# One file in a message, as it stands there. Whatever is smaller than a message may be, is not looked at.
+GATEWAY_INLINE_FILE_BYTES = env.integer("GATEWAY_INLINE_FILE_BYTES", 24 * 1024 * 1024, minimum=1024 * 1024)
 GATEWAY_BODY_SECONDS = env.number("GATEWAY_BODY_SECONDS", 30.0, minimum=0.1, maximum=600)
 HEARTBEAT_SECONDS = env.number("HEARTBEAT_SECONDS", 15.0, minimum=0.05, maximum=60)
 DRAIN_SECONDS = env.integer("DRAIN_SECONDS", 30, minimum=0, maximum=3600)

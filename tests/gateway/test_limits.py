@@ -16,6 +16,26 @@ def user(content: Any) -> dict[str, Any]:
     return {"role": "user", "content": content}
 
 
+def text(size: int) -> dict[str, Any]:
+    return {"type": "text", "text": "x" * size}
+
+
+def image(size: int) -> dict[str, Any]:
+    """With a data URL of so many bytes."""
+    url = "data:image/png;base64,"
+    return {"type": "image_url", "image_url": {"url": url + "A" * (size - len(url)), "detail": "low"}}
+
+
+FILES: dict[str, dict[str, Any]] = {
+    "image": image(5 * MEGABYTE),
+    "document": {"type": "document_url", "document_url": {"url": "data:application/pdf;base64," + "A" * 5 * MEGABYTE}},
+    "audio": {"type": "input_audio", "input_audio": {"data": "A" * 5 * MEGABYTE, "format": "wav"}},
+    "file": {
+        "type": "file",
+        "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64," + "A" * MEGABYTE},
+    },
+}
+
 ACCEPTED: dict[str, dict[str, Any]] = {
     "1 message": {"messages": [user("x")]},
     "999 messages": {"messages": [user("x")] * 999},
@@ -24,6 +44,11 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     "1 MB": {"messages": [user("x" * MEGABYTE)]},
     "1 MB of two-byte characters": {"messages": [user("é" * (MEGABYTE // 2))]},
     "two messages of 1 MB": {"messages": [user("x" * MEGABYTE)] * 2},
+    **{
+        f"1 MB of text and a file as {kind}": {"messages": [user([text(MEGABYTE - 200), part])]}
+        for kind, part in FILES.items()
+    },
+    "an image of 24 MB": {"messages": [user([image(24 * MEGABYTE)])]},
     "max_tokens 1": {"max_tokens": 1},
     "max_tokens 999,999": {"max_tokens": 999_999},
     "max_tokens 1,000,000": {"max_tokens": 1_000_000},
@@ -63,6 +88,21 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "1 MB in a part": (
         {"messages": [user([{"type": "text", "text": "x" * MEGABYTE}])]},
+        "message_too_large",
+        "messages[0]",
+    ),
+    "1 MB of text beside an image": (
+        {"messages": [user([image(2 * MEGABYTE), {"type": "text", "text": "x" * MEGABYTE}])]},
+        "message_too_large",
+        "messages[0].content",
+    ),
+    "an image of 24 MB and a byte": (
+        {"messages": [user("x"), user([{"type": "text", "text": "x"}, image(24 * MEGABYTE + 1)])]},
+        "message_too_large",
+        "messages[1].content[1].image_url.url: an inline file of 25165825 bytes, at most 25165824 are allowed",
+    ),
+    "1 MB of address that is no file": (
+        {"messages": [user([{"type": "image_url", "image_url": {"url": "https://x.example/" + "a" * MEGABYTE}}])]},
         "message_too_large",
         "messages[0]",
     ),

@@ -1,0 +1,76 @@
+"""How large a message is, and the files in it: a photograph in a data URL is no long text (docs/limits.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+from django.conf import settings
+
+from core.errors import ValidationError
+
+MAX_MESSAGE_BYTES = 1_048_576
+
+# By the type of a content part: the field of its object that may hold a file instead of an address of one.
+_FILES = {"image_url": "url", "document_url": "url", "input_audio": "data", "file": "file_data"}
+# What says itself that it is a file; the other two hold nothing else.
+_DATA_URL = b'"data:'
+_ADDRESSES = frozenset({"image_url", "document_url"})
+
+
+class _RawMessages(msgspec.Struct):
+    messages: list[dict[str, msgspec.Raw]]
+
+
+class _InlineFile(NamedTuple):
+    """`size` counts the bytes that it takes in the body, most often in base64."""
+
+    field: str
+    size: int
+
+
+_messages_decoder = msgspec.json.Decoder(_RawMessages)
+_parts_decoder = msgspec.json.Decoder(list[dict[str, msgspec.Raw]])
+_object_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def check_message_sizes(body: bytes) -> None:
+    """Of a body that has been decoded once and is larger than a message may be. Raises ValidationError.
+
+    A message's size is that of its content: the bytes of a text, the JSON of an array of parts without the files in it.
+    """
+    for index, message in enumerate(_messages_decoder.decode(body).messages):
+        raw = bytes(message.get("content", b""))
+        if len(raw) <= MAX_MESSAGE_BYTES:
+            continue
+        field = f"messages[{index}].content"
+        size = len(msgspec.json.decode(raw, type=str).encode()) if raw.startswith(b'"') else _without_files(field, raw)
+        if size > MAX_MESSAGE_BYTES:
+            raise ValidationError(
+                f"{field}: {size} bytes, at most {MAX_MESSAGE_BYTES} are allowed", code="message_too_large"
+            )
+
+
+def _without_files(field: str, raw: bytes) -> int:
+    size, most = len(raw), settings.GATEWAY_INLINE_FILE_BYTES
+    for file in _inline_files(raw):
+        if file.size > most:
+            raise ValidationError(
+                f"{field}{file.field}: an inline file of {file.size} bytes, at most {most} are allowed; "
+                "give its address instead",
+                code="message_too_large",
+            )
+        size -= file.size
+    return size
+
+
+def _inline_files(raw: bytes) -> Iterator[_InlineFile]:
+    for position, part in enumerate(_parts_decoder.decode(raw)):
+        kind = bytes(part.get("type", b"")).strip(b'"').decode("ascii", "replace")
+        field, holder = _FILES.get(kind), bytes(part.get(kind, b"")).strip()
+        if field is None or not holder.startswith(b"{"):
+            continue
+        content = bytes(_object_decoder.decode(holder).get(field, b"")).strip()
+        if content.startswith(_DATA_URL if kind in _ADDRESSES else b'"'):
+            yield _InlineFile(f"[{position}].{kind}.{field}", len(content) - 2)
