@@ -44,13 +44,15 @@ RawHeaders = Iterable[tuple[bytes, bytes]]
 
 
 class RequestHeaders(msgspec.Struct):
-    """The request headers that mean something to the gateway, decoded; absent ones are empty."""
+    """The request headers that mean something to the gateway, decoded; absent ones are empty.
+
+    `prompt_config` is None when absent: an empty one says that no managed prompt is wanted."""
 
     authorization: bytes = b""
     project_id: str = ""
     content_encoding: str = ""
     cache_control: str = ""
-    prompt_config: str = ""
+    prompt_config: str | None = None
     session_id: str = ""
     user_id: str = ""
     force_variant: str = ""

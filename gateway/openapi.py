@@ -17,7 +17,7 @@ _MODELS = "/api/gateway/v1/models"
 _JSON, _STREAM = "application/json", "text/event-stream"
 
 _REQUEST_HEADERS = {
-    f"{PREFIX}prompt-config": "Name of a prompt config; `prompt_config` in the body is the other way to say it.",
+    f"{PREFIX}prompt-config": "Name of a prompt config, empty for none; `prompt_config` in the body says the same.",
     f"{PREFIX}session-id": "Groups requests into a session, which has a budget and keeps its variant.",
     f"{PREFIX}user-id": "The end user; keeps its variant too.",
     "Cache-Control": "`max-age=N` asks for an answer that is at most N seconds old, and keeps this one.",

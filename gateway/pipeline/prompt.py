@@ -32,7 +32,7 @@ def with_prompt(context: RequestContext, account: Account) -> RequestContext:
     # As with variables, the body wins.
     name = request.prompt_config or context.headers.prompt_config
     if not name:
-        if prompts and not _has_system_message(request):
+        if prompts and not _is_declined(context) and not _has_system_message(request):
             account.prompt_warnings = (_NONE_NAMED,)
         return context
     prompt = prompts.get(name)
@@ -52,6 +52,11 @@ def with_prompt(context: RequestContext, account: Account) -> RequestContext:
     changed = rebuilt(context, version, _system_message(prompt, version, variables_of(context)))
     account.injected_bytes = len(changed.body) - len(context.body)
     return changed
+
+
+def _is_declined(context: RequestContext) -> bool:
+    """Whether the request names no config on purpose, so that there is nothing to be warned of."""
+    return context.request.prompt_config == "" or context.headers.prompt_config == ""
 
 
 def _skipped(context: RequestContext, account: Account, prompt: ManagedPrompt, reason: str) -> RequestContext:

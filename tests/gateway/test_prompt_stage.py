@@ -146,7 +146,7 @@ def test_prompt__config_without_a_version__is_skipped() -> None:
 
 @pytest.mark.parametrize(
     ("name", "role", "prompts", "warned"),
-    [(None, "user", 1, True), ("", "user", 1, True), (None, "system", 1, False), (None, "user", 0, False)],
+    [(None, "user", 1, True), ("", "user", 1, False), (None, "system", 1, False), (None, "user", 0, False)],
 )
 def test_prompt__none_named__warns_where_there_is_one_to_name(
     name: str | None, role: str, prompts: int, warned: bool

@@ -228,7 +228,13 @@ def test_prompt__none_named__warns_beside_other_warnings(
     assert "no price is known" in warning
     # A project without configs, or a request with a system message, has nothing to be told.
     own = {"role": "system", "content": "Mine."}
-    for silent in (gateway.post(body(stream=stream)), project.post(body(messages=[own, *body()["messages"]]))):
+    for silent in (
+        gateway.post(body(stream=stream)),
+        project.post(body(messages=[own, *body()["messages"]])),
+        # Nor has one that says that it wants none.
+        project.post(body(stream=stream), headers={"x-svc-prompt-config": ""}),
+        project.post(body(stream=stream, prompt_config="")),
+    ):
         assert "prompt" not in silent.headers.get("x-svc-warning", "")
 
 
