@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from agent.limits import MESSAGE_CHARACTERS, PAGE_CHARACTERS, PAGE_DATA_BYTES, PAGE_DATA_DEPTH
 from agent.models import TITLE_CHARACTERS, Conversation, Message
-from gateway.fields import StrictSerializer, TextField
+from core.serializers import BodySerializer, StrictSerializer
 
 
 class ConversationSerializer(serializers.ModelSerializer[Conversation]):
@@ -53,9 +53,8 @@ class ConversationMessageSerializer(serializers.ModelSerializer[Message]):
         read_only_fields = fields
 
 
-class NewConversationSerializer(StrictSerializer):
-    project_id = serializers.UUIDField(required=False, help_text="The project; the one of X-Project-Id.")
-    title = TextField(
+class NewConversationSerializer(BodySerializer):
+    title = serializers.CharField(
         required=False,
         default="",
         allow_blank=True,
@@ -63,16 +62,6 @@ class NewConversationSerializer(StrictSerializer):
         max_length=TITLE_CHARACTERS,
         help_text="Without one the first message gives it.",
     )
-
-
-class IdField(serializers.UUIDField):
-    """A UUID as text; DRF's own takes numbers as well."""
-
-    @override
-    def to_internal_value(self, data: Any) -> Any:
-        if not isinstance(data, str):
-            self.fail("invalid", value=data)
-        return super().to_internal_value(data)
 
 
 @extend_schema_field({"type": "object", "additionalProperties": True})
@@ -116,7 +105,7 @@ class PageDataField(serializers.Field[dict[str, Any], Any, dict[str, Any], Any])
 
 
 class PageContextSerializer(StrictSerializer):
-    page = TextField(
+    page = serializers.CharField(
         required=False,
         allow_blank=True,
         default="",
@@ -133,12 +122,11 @@ def not_blank(text: str) -> None:
         raise serializers.ValidationError("This field may not be blank.")
 
 
-class ChatSerializer(StrictSerializer):
-    project_id = serializers.UUIDField(required=False, help_text="The project; the one of X-Project-Id.")
-    conversation_id = IdField(
+class ChatSerializer(BodySerializer):
+    conversation_id = serializers.UUIDField(
         required=False, allow_null=True, default=None, help_text="Left out: a new conversation begins."
     )
-    message = TextField(
+    message = serializers.CharField(
         max_length=MESSAGE_CHARACTERS, trim_whitespace=False, validators=[not_blank], help_text="What the user says."
     )
     page_context = PageContextSerializer(required=False, allow_null=True, default=None)

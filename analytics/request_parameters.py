@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from typing_extensions import override
 
 from analytics.contracts import Outcome
-from analytics.parameters import RangeParameters, TimeField
+from analytics.parameters import RangeParameters
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.search import SearchFilter
 from analytics.queries.search_terms import parse
+from core.fields import TimeField
+from core.serializers import BodySerializer
 
 MAXIMUM_QUERY = 1_000
 MAXIMUM_TERMS = 20
@@ -32,6 +35,7 @@ class _Number(serializers.IntegerField):
         super().__init__(required=False, min_value=0, max_value=most)
 
 
+@extend_schema_field({"type": "number", "minimum": 0})
 class _Cost(serializers.DecimalField):
     def __init__(self) -> None:
         super().__init__(required=False, min_value=0, max_digits=18, decimal_places=10)
@@ -69,7 +73,7 @@ class ExportParameters(RequestParameters):
     include_content = serializers.BooleanField(required=False, default=False)
 
 
-class SearchBody(serializers.Serializer[Any]):
+class SearchBody(BodySerializer):
     query = serializers.CharField(trim_whitespace=False, max_length=MAXIMUM_QUERY)
     limit = serializers.IntegerField(required=False, default=20, min_value=1, max_value=MAXIMUM_RESULTS)
     model = _Text()

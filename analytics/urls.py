@@ -22,15 +22,15 @@ from analytics.views.scores import RequestScoresView, ScoreBatchView, ScoresView
 from analytics.views.search import SearchView
 from analytics.views.sessions import SessionRequestsView, SessionsView, SessionView
 
-# A session id is the client's own and may hold slashes.
+# Ids of sessions and requests are the client's own and may hold slashes (`core.paths`).
 urlpatterns = [
     path("sessions", SessionsView.as_view()),
-    path("sessions/<path:session_id>/requests", SessionRequestsView.as_view()),
-    path("sessions/<path:session_id>/feedback", SessionFeedbackView.as_view()),
-    path("sessions/<path:session_id>", SessionView.as_view()),
+    path("sessions/<slashed:session_id>/requests", SessionRequestsView.as_view()),
+    path("sessions/<slashed:session_id>/feedback", SessionFeedbackView.as_view()),
+    path("sessions/<slashed:session_id>", SessionView.as_view()),
     path("scores", ScoresView.as_view()),
     path("scores/batch", ScoreBatchView.as_view()),
-    path("scores/request/<path:request_id>", RequestScoresView.as_view()),
+    path("scores/request/<slashed:request_id>", RequestScoresView.as_view()),
     path("metrics/scores", ScoreMetricsView.as_view()),
     path("metrics/feedback", FeedbackMetricsView.as_view()),
     path("requests", RequestsView.as_view()),

@@ -16,7 +16,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/llm/", include("core.urls")),
     path("api/llm/", include("integrations.urls")),
     path("api/llm/", include("analytics.urls")),
-    path("api/projects/<project_id>/llm/sessions/<path:session_id>/telemetry", SessionTelemetryView.as_view()),
+    path("api/projects/<project_id>/llm/sessions/<slashed:session_id>/telemetry", SessionTelemetryView.as_view()),
     path("api/otlp/", include("analytics.otlp_urls")),
     path("api/llm/", include("prompts.urls")),
     path("api/llm/", include("rollouts.urls")),

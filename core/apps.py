@@ -1,4 +1,7 @@
+from __future__ import annotations
+
 from django.apps import AppConfig
+from django.urls import register_converter
 from typing_extensions import override
 
 
@@ -8,4 +11,7 @@ class CoreConfig(AppConfig):
 
     @override
     def ready(self) -> None:
+        from core.paths import SlashedConverter
         from core.rights import checks  # noqa: F401 - registers itself; needs all apps loaded
+
+        register_converter(SlashedConverter, "slashed")

@@ -15,6 +15,7 @@ from rest_framework.utils.urls import replace_query_param
 from typing_extensions import override
 
 from core.errors import ValidationError
+from core.paths import with_encoded_slashes
 
 if TYPE_CHECKING:
     from rest_framework.views import APIView  # which may load this module by DRF's setting while it is being imported
@@ -108,5 +109,5 @@ def _whole(request: Request, name: str, *, default: int, minimum: int, maximum: 
 
 
 def _link(request: Request, page: Page, offset: int) -> str:
-    url = replace_query_param(request.build_absolute_uri(), "limit", str(page.limit))
+    url = replace_query_param(with_encoded_slashes(request.build_absolute_uri()), "limit", str(page.limit))
     return replace_query_param(url, "offset", str(offset))

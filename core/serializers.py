@@ -1,8 +1,9 @@
-"""Wire shapes of core's endpoints."""
+"""The bases of every JSON body, and wire shapes of core's endpoints."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from rest_framework import serializers
 from typing_extensions import override
@@ -10,6 +11,58 @@ from typing_extensions import override
 from core.keys import SCOPES
 from core.models import NAME_CHARACTERS, ApiKey, Membership
 from core.rights.roles import Role
+from core.strict import Problem, wrong_type
+
+_UNKNOWN_TOLD, _NAME_TOLD = 20, 100
+
+
+class StrictSerializer(serializers.Serializer[Any]):
+    """An object of a JSON body: refuses fields that it does not have and values of another type than the field's, by
+    name. Null is for the fields to decide about."""
+
+    # What reading gives and writing takes no notice of, so that an object can be written back as it was read.
+    written_back: ClassVar[frozenset[str]] = frozenset()
+
+    @override
+    def to_internal_value(self, data: Any) -> Any:
+        problems = self._problems(data) if isinstance(data, Mapping) else {}
+        if not problems:
+            return super().to_internal_value(data)
+        try:
+            super().to_internal_value({name: value for name, value in data.items() if name not in problems})
+        except serializers.ValidationError as error:
+            others = error.detail if isinstance(error.detail, dict) else {}
+            raise serializers.ValidationError({**others, **problems}) from None
+        raise serializers.ValidationError(problems)
+
+    def _problems(self, data: Mapping[str, Any]) -> dict[str, Problem]:
+        fields = self.fields
+        known = {name: value for name, value in data.items() if name in fields and not fields[name].read_only}
+        wrong = {name: wrong_type(fields[name], value) for name, value in known.items()}
+        unknown = sorted(set(data) - set(fields) - self.written_back)[:_UNKNOWN_TOLD]
+        return {
+            **{name: problem for name, problem in wrong.items() if problem},
+            **{name[:_NAME_TOLD]: ["There is no such field."] for name in unknown},
+        }
+
+
+class BodySerializer(StrictSerializer):
+    """A whole JSON body. Any may name its project, which the view holds against the header's."""
+
+    project_id = serializers.UUIDField(
+        required=False, allow_null=True, write_only=True, help_text="The project; the one of X-Project-Id."
+    )
+
+    @override
+    def to_internal_value(self, data: Any) -> Any:
+        found = super().to_internal_value(data)
+        if not self.fields["project_id"].required:
+            found.pop("project_id", None)
+        return found
+
+
+class EmptyBodySerializer(BodySerializer):
+    """Of a call that needs to be told nothing."""
 
 
 class ApiKeySerializer(serializers.ModelSerializer[ApiKey]):
@@ -29,9 +82,9 @@ class IssuedApiKeySerializer(ApiKeySerializer):
         read_only_fields = fields
 
 
-class NewApiKeySerializer(serializers.Serializer[ApiKey]):
+class NewApiKeySerializer(BodySerializer):
     name = serializers.CharField(max_length=NAME_CHARACTERS)
-    scopes = serializers.ListField(child=serializers.ChoiceField(choices=SCOPES), allow_empty=False)
+    scopes = serializers.ListField(child=serializers.ChoiceField(choices=SCOPES), allow_empty=False, min_length=1)
     expires_at = serializers.DateTimeField(required=False, allow_null=True, default=None)
 
 
@@ -53,10 +106,12 @@ class MemberSerializer(serializers.ModelSerializer[Membership]):
         read_only_fields = fields
 
 
-class NewMemberSerializer(serializers.Serializer[Membership]):
+class NewMemberSerializer(BodySerializer):
     username = serializers.CharField(max_length=150)
     role = RoleField()
 
 
-class MemberRoleSerializer(serializers.Serializer[Membership]):
+class MemberRoleSerializer(BodySerializer):
+    written_back = frozenset(MemberSerializer.Meta.fields) - {"role"}
+
     role = RoleField()

@@ -23,8 +23,9 @@ from core.failures import failure, wants_page
 from core.keys import issue_key, revoke_key
 from core.metadata import PathMetadata
 from core.models import ApiKey, Project
-from core.openapi import PAGE, operation
+from core.openapi import PAGE, operation, query_of
 from core.pagination import LimitOffset
+from core.parameters import check_parameters
 from core.rights.roles import Right
 from core.serializers import ApiKeySerializer, IssuedApiKeySerializer, NewApiKeySerializer
 from core.tenancy import require_same_project
@@ -56,6 +57,13 @@ class ProjectAPIView(APIView):
         self.sees_content = Right.READ_CONTENT in access.rights
         for named in _named_projects(request, kwargs):
             require_same_project(self.project_id, named)
+        self._check_parameters(request)
+
+    def _check_parameters(self, request: Request) -> None:
+        query = query_of(getattr(self, getattr(self, "action", None) or str(request.method).lower(), None))
+        if query is not None:
+            filters = getattr(getattr(self, "filterset_class", None), "base_filters", ()) if query.is_list else ()
+            check_parameters(request, query.names.union(filters))
 
 
 class ApiKeysView(ProjectAPIView):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin
-from django.http import HttpRequest
+from django.contrib import admin, messages
+from django.http import HttpRequest, HttpResponse
 from typing_extensions import override
 
 from core.rights.admin import RightsAdmin
@@ -15,6 +15,7 @@ from gateway.forms import GUARDRAIL_FIELDS, GatewaySettingsForm
 from gateway.models import GatewaySettings, SettingsChange
 from gateway.playground import admin as playground_admin  # noqa: F401 - registers itself
 from gateway.services import save_settings
+from gateway.settings_warnings import settings_warnings
 
 
 @admin.register(GatewaySettings)
@@ -35,6 +36,20 @@ class GatewaySettingsAdmin(RightsAdmin):
     @override
     def save_model(self, request: HttpRequest, obj: GatewaySettings, form: Any, change: bool) -> None:
         save_settings(obj, actor=f"user:{request.user.get_username()}")
+        self._warn(request, obj)
+
+    @override
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        row = self.get_object(request, object_id) if request.method == "GET" else None
+        if row is not None and self.has_view_or_change_permission(request, row):
+            self._warn(request, row)
+        return super().change_view(request, object_id, form_url, extra_context)
+
+    def _warn(self, request: HttpRequest, row: GatewaySettings) -> None:
+        for warning in settings_warnings(row):
+            self.message_user(request, f"Setting {warning.field}: {warning.message}", messages.WARNING)
 
     autocomplete_fields = ["project"]
     fieldsets = [

@@ -1,4 +1,4 @@
-"""JSON types as they are: DRF's own fields also take `"5"`, `"yes"`, `1.0` and `true` for something else."""
+"""Fields of the gateway's own bodies: money, and lists of names."""
 
 from __future__ import annotations
 
@@ -12,30 +12,6 @@ from typing_extensions import override
 MONEY_PLACES = 10
 # What a double, and so a JSON number in most clients, carries without loss.
 MONEY_DIGITS = 15
-
-
-class BooleanField(serializers.BooleanField):
-    @override
-    def to_internal_value(self, data: Any) -> bool:
-        if not isinstance(data, bool):
-            self.fail("invalid", input=data)
-        return data
-
-
-class IntegerField(serializers.IntegerField):
-    @override
-    def to_internal_value(self, data: Any) -> int:
-        if not isinstance(data, int) or isinstance(data, bool):
-            self.fail("invalid")
-        return super().to_internal_value(data)
-
-
-class TextField(serializers.CharField):
-    @override
-    def to_internal_value(self, data: Any) -> str:
-        if not isinstance(data, str):
-            self.fail("invalid")
-        return super().to_internal_value(data)
 
 
 @extend_schema_field({"type": "number", "minimum": 0})
@@ -79,7 +55,7 @@ class MoneyField(serializers.Field[Decimal, Any, float, Any]):
 class NameListField(serializers.ListField):
     """Different texts, none of them blank."""
 
-    child = TextField(max_length=200)
+    child = serializers.CharField(max_length=200)
 
     @override
     def to_internal_value(self, data: Any) -> list[Any]:
@@ -89,17 +65,3 @@ class NameListField(serializers.ListField):
         if len(set(names)) != len(names):
             raise serializers.ValidationError("A name stands there twice.")
         return names
-
-
-class StrictSerializer(serializers.Serializer[Any]):
-    """Refuses fields that it does not have, by name."""
-
-    @override
-    def to_internal_value(self, data: Any) -> Any:
-        found = super().to_internal_value(data)
-        unknown = sorted(set(data) - set(self.fields) - self.ignored)
-        if unknown:
-            raise serializers.ValidationError({name: ["There is no such field."] for name in unknown[:20]})
-        return found
-
-    ignored: frozenset[str] = frozenset()

@@ -6,17 +6,13 @@ from typing import Any
 
 from django.core.exceptions import ValidationError as ModelValidationError
 from django.core.validators import URLValidator
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from core.fields import NumberField
-from gateway.fields import (
-    BooleanField,
-    IntegerField,
-    MoneyField,
-    NameListField,
-    StrictSerializer,
-    TextField,
-)
+from core.parameters import Parameters
+from core.serializers import BodySerializer, StrictSerializer
+from gateway.fields import MoneyField, NameListField
 from gateway.guardrails.settings import TrustMode
 from gateway.models import (
     AGENT_SCOPES,
@@ -34,6 +30,7 @@ from gateway.models import (
     validate_providers,
 )
 from gateway.services import whole_guardrails
+from gateway.settings_warnings import WARNING_CODES, settings_warnings
 from gateway.snapshot.settings import DEFAULT_RETENTION_DAYS
 
 
@@ -44,16 +41,18 @@ def _providers(value: Any) -> None:
         raise serializers.ValidationError(error.messages) from None
 
 
-def _model(help_text: str) -> TextField:
-    return TextField(required=False, default="", allow_blank=True, max_length=MODEL_CHARACTERS, help_text=help_text)
+def _model(help_text: str) -> serializers.CharField:
+    return serializers.CharField(
+        required=False, default="", allow_blank=True, max_length=MODEL_CHARACTERS, help_text=help_text
+    )
 
 
 def _names(help_text: str, **options: Any) -> NameListField:
     return NameListField(required=False, default=list, max_length=MAX_NAMES, help_text=help_text, **options)
 
 
-def _switch(help_text: str, *, default: bool = False) -> BooleanField:
-    return BooleanField(required=False, default=default, help_text=help_text)
+def _switch(help_text: str, *, default: bool = False) -> serializers.BooleanField:
+    return serializers.BooleanField(required=False, default=default, help_text=help_text)
 
 
 class GuardrailsSerializer(StrictSerializer):
@@ -65,7 +64,7 @@ class GuardrailsSerializer(StrictSerializer):
     )
     blocked_input_topics = _names("Phrases that a request may not hold.")
     blocked_output_topics = _names("Phrases that an answer may not hold.")
-    max_prompt_tokens = IntegerField(
+    max_prompt_tokens = serializers.IntegerField(
         required=False,
         default=None,
         allow_null=True,
@@ -89,13 +88,17 @@ class GuardrailsSerializer(StrictSerializer):
     block_exfiltration_urls = _switch("Takes links out of answers that carry the conversation to somewhere else.")
 
 
-class SettingsSerializer(StrictSerializer):
+class SettingsWarningSerializer(serializers.Serializer[Any]):
+    field = serializers.CharField(help_text="The path of the setting.")
+    code = serializers.ChoiceField(choices=WARNING_CODES, help_text="Stays, whatever becomes of the message.")
+    message = serializers.CharField()
+
+
+class SettingsSerializer(BodySerializer):
     """PUT takes the whole object: a field left out gets its default."""
 
-    ignored = frozenset({"project_id"})
-
     introspection_enabled = _switch("Asks models for their reasoning where a request says nothing about it.")
-    thinking_budget_tokens = IntegerField(
+    thinking_budget_tokens = serializers.IntegerField(
         required=False,
         default=0,
         min_value=0,
@@ -106,7 +109,7 @@ class SettingsSerializer(StrictSerializer):
     fallback_order = _names("Providers in the order to fall back to.", validators=[_providers])
     preferred_models = _names("What model `auto` stands for, best first.")
     retry_enabled = _switch("Whether a provider is asked again after a failure that may pass.", default=True)
-    retry_max_attempts = IntegerField(
+    retry_max_attempts = serializers.IntegerField(
         required=False,
         default=2,
         min_value=1,
@@ -114,7 +117,7 @@ class SettingsSerializer(StrictSerializer):
         help_text="How often one provider may be asked for one request, the first time included.",
     )
     rate_limit_enabled = _switch("Whether the two limits per minute hold.")
-    rate_limit_rpm = IntegerField(
+    rate_limit_rpm = serializers.IntegerField(
         required=False,
         default=None,
         allow_null=True,
@@ -122,7 +125,7 @@ class SettingsSerializer(StrictSerializer):
         max_value=MAX_PER_MINUTE,
         help_text="Requests per minute; null for any number.",
     )
-    rate_limit_tpm = IntegerField(
+    rate_limit_tpm = serializers.IntegerField(
         required=False,
         default=None,
         allow_null=True,
@@ -139,7 +142,7 @@ class SettingsSerializer(StrictSerializer):
         required=False, default=None, allow_null=True, max_value=MAX_BUDGET_USD, help_text="Per x-svc-session-id."
     )
     guardrails = GuardrailsSerializer(required=False, default=dict, help_text="What requests and answers may hold.")
-    cache_ttl_seconds = IntegerField(
+    cache_ttl_seconds = serializers.IntegerField(
         required=False,
         default=0,
         min_value=0,
@@ -147,7 +150,7 @@ class SettingsSerializer(StrictSerializer):
         help_text="For how long an answer is given again to the same request; 0: only where one asks for it.",
     )
     log_content = _switch("Whether the texts of requests and answers are kept.", default=True)
-    retention_days = IntegerField(
+    retention_days = serializers.IntegerField(
         required=False,
         default=DEFAULT_RETENTION_DAYS,
         min_value=1,
@@ -164,7 +167,7 @@ class SettingsSerializer(StrictSerializer):
         help_text="What the in-app agent may read.",
     )
     agent_model = _model("The model behind the in-app agent; empty: the first preferred one.")
-    alert_webhook_url = TextField(
+    alert_webhook_url = serializers.CharField(
         required=False,
         default="",
         allow_blank=True,
@@ -179,6 +182,14 @@ class SettingsSerializer(StrictSerializer):
         max_length=MAX_NAMES,
         help_text="Who is written to about alerts.",
     )
+
+    warnings = serializers.SerializerMethodField(
+        help_text="Settings that do nothing as they are, and why; PUT takes no notice of it."
+    )
+
+    @extend_schema_field(SettingsWarningSerializer(many=True))
+    def get_warnings(self, row: GatewaySettings) -> list[dict[str, str]]:
+        return [warning._asdict() for warning in settings_warnings(row)]
 
     def validate_guardrails(self, value: dict[str, Any]) -> dict[str, Any]:
         # A nested default is not filled in by itself.
@@ -204,7 +215,7 @@ class SettingsChangeSerializer(serializers.ModelSerializer[SettingsChange]):
         read_only_fields = fields
 
 
-class UsageParameters(serializers.Serializer[Any]):
+class UsageParameters(Parameters):
     session_id = serializers.CharField(
         required=False, default="", allow_blank=True, trim_whitespace=False, max_length=1024
     )

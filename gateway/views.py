@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from core.errors import ServiceUnavailableError
 from core.openapi import PAGE, operation
 from core.pagination import LimitOffset
+from core.serializers import EmptyBodySerializer
 from core.views import ProjectAPIView
 from gateway.cache.store import empty
 from gateway.models import SettingsChange
@@ -44,9 +45,16 @@ class SettingsHistoryView(ProjectAPIView):
 
 
 class RestoreSettingsView(ProjectAPIView):
-    @operation("restoreSettings", "Take a change back", answer=SettingsSerializer, errors=[404, 409])
+    @operation(
+        "restoreSettings",
+        "Take a change back",
+        body=EmptyBodySerializer,
+        answer=SettingsSerializer,
+        errors=[404, 409],
+    )
     def post(self, request: Request, change_id: int) -> Response:
         """Gives the fields of one change what they had before it."""
+        EmptyBodySerializer(data=request.data).is_valid(raise_exception=True)
         row = restore_settings(project_id=self.project_id, change_id=change_id, actor=self.actor)
         return Response(settings_body(row))
 

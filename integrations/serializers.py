@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 from typing_extensions import override
 
+from core.serializers import BodySerializer
 from integrations.completeness import SECRET_LENGTH, SERVICE_ACCOUNT_LENGTH
 from integrations.connectivity.outcomes import Outcome
 from integrations.credentials import MASK, extra_names, is_usable, masked
@@ -36,9 +37,12 @@ class IntegrationSerializer(serializers.Serializer[Any]):
         return shown | dict.fromkeys(extra_names(instance), MASK)
 
 
-class IntegrationChangeSerializer(serializers.Serializer[ProviderIntegration]):
+class IntegrationChangeSerializer(BodySerializer):
     """What PUT takes: a field left out stays as it is, an empty one is cleared."""
 
+    written_back = frozenset({"usable", "last_test", "created_at", "updated_at"})
+
+    provider = serializers.CharField(required=False, max_length=50, help_text="The one of the path.")
     # An API key, or a Google service account's JSON.
     api_key = serializers.CharField(
         required=False, allow_blank=True, max_length=SERVICE_ACCOUNT_LENGTH, write_only=True
@@ -68,6 +72,8 @@ class IntegrationChangeSerializer(serializers.Serializer[ProviderIntegration]):
 
 
 class NewIntegrationSerializer(IntegrationChangeSerializer):
+    written_back = frozenset()
+
     provider = serializers.CharField(max_length=50)
 
 

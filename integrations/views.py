@@ -10,6 +10,7 @@ from rest_framework.views import APIView
 from typing_extensions import override
 
 from core.authentication import ProjectAccess
+from core.errors import ValidationError
 from core.openapi import PAGE, operation
 from core.pagination import LimitOffset
 from core.views import ProjectAPIView
@@ -69,8 +70,7 @@ class IntegrationView(ProjectAPIView):
         errors=[404, 409],
     )
     def put(self, request: Request, provider: str) -> Response:
-        wanted = IntegrationChangeSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        wanted = _change_of(provider, request)
         row = update_integration(project_id=self.project_id, provider=provider, change=wanted.change())
         return Response(IntegrationSerializer(row).data)
 
@@ -93,7 +93,15 @@ class IntegrationTestView(ProjectAPIView):
         errors=[404, 429],
     )
     def post(self, request: Request, provider: str) -> Response:
-        wanted = IntegrationChangeSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        wanted = _change_of(provider, request)
         outcome = try_integration(project_id=self.project_id, provider=provider, change=wanted.change())
         return Response(OutcomeSerializer(outcome).data)
+
+
+def _change_of(provider: str, request: Request) -> IntegrationChangeSerializer:
+    wanted = IntegrationChangeSerializer(data=request.data)
+    wanted.is_valid(raise_exception=True)
+    if wanted.validated_data.get("provider", provider) != provider:
+        problem = "Differs from that of the path."
+        raise ValidationError(f"provider: {problem}", details={"provider": [problem]})
+    return wanted

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django import forms
 from django.db.models import Q, QuerySet
 from django_filters import rest_framework as filters
+from drf_spectacular.utils import extend_schema_field
 
 from prompts.models import NAME_CHARACTERS, PromptActivation, PromptConfig, PromptVersion
 
@@ -22,7 +23,9 @@ class ConfigFilter(filters.FilterSet):  # type: ignore[misc]  # the package has 
     name = filters.CharFilter(max_length=NAME_CHARACTERS)
     search = filters.CharFilter(method="find", max_length=_SEARCH_CHARACTERS)
     # django-filter's BooleanFilter takes anything else for "not asked".
-    has_active_rollout = filters.TypedChoiceFilter(choices=_BOOLEANS, coerce=lambda value: value == "true")
+    has_active_rollout = extend_schema_field({"type": "string", "enum": ["true", "false"]})(
+        filters.TypedChoiceFilter(choices=_BOOLEANS, coerce=lambda value: value == "true")
+    )
 
     class Meta:
         model = PromptConfig

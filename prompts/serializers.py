@@ -9,6 +9,7 @@ from rest_framework import serializers
 from typing_extensions import override
 
 from core.fields import NumberField
+from core.serializers import BodySerializer, StrictSerializer
 from prompts.content import MAX_TEMPERATURE, MAX_TOKENS, VersionContent, check_content
 from prompts.diff import Change, VersionDiff
 from prompts.errors import InvalidVersionError
@@ -55,15 +56,22 @@ class ConfigSerializer(serializers.ModelSerializer[PromptConfig]):
         read_only_fields = fields
 
 
-class ConfigChangeSerializer(serializers.Serializer[PromptConfig]):
+class ConfigChangeSerializer(BodySerializer):
     """What PUT takes: a field left out stays as it is."""
+
+    written_back = frozenset(ConfigSerializer.Meta.fields) - {"name", "description"}
 
     name = serializers.CharField(max_length=NAME_CHARACTERS, required=False)
     description = serializers.CharField(max_length=DESCRIPTION_CHARACTERS, allow_blank=True, required=False)
 
 
-class NewConfigSerializer(ConfigChangeSerializer):
+class _ConfigFields(StrictSerializer):
     name = serializers.CharField(max_length=NAME_CHARACTERS)
+    description = serializers.CharField(max_length=DESCRIPTION_CHARACTERS, allow_blank=True, required=False)
+
+
+class NewConfigSerializer(_ConfigFields, BodySerializer):
+    """What POST takes."""
 
 
 class VersionSerializer(serializers.ModelSerializer[PromptVersion]):
@@ -98,7 +106,7 @@ class VersionSerializer(serializers.ModelSerializer[PromptVersion]):
         return version.config.active_version_id == version.pk
 
 
-class NewVersionSerializer(serializers.Serializer[PromptVersion]):
+class _VersionFields(StrictSerializer):
     """`system_prompt` is kept to the last blank; null anywhere else is left out."""
 
     system_prompt = serializers.CharField(trim_whitespace=False)
@@ -121,12 +129,14 @@ class NewVersionSerializer(serializers.Serializer[PromptVersion]):
             raise serializers.ValidationError(error.details) from error
         return {**attrs, "content": content}
 
+
+class NewVersionSerializer(_VersionFields, BodySerializer):
     def content(self) -> VersionContent:
         found: VersionContent = self.validated_data["content"]
         return found
 
 
-class ReasonSerializer(serializers.Serializer[PromptActivation]):
+class ReasonSerializer(BodySerializer):
     reason = serializers.CharField(max_length=REASON_CHARACTERS, required=False, allow_blank=True, default="")
 
 
@@ -156,11 +166,13 @@ class ActivationSerializer(serializers.ModelSerializer[PromptActivation]):
         read_only_fields = fields
 
 
-class ImportedVersionSerializer(NewVersionSerializer):
+class ImportedVersionSerializer(_VersionFields):
+    written_back = frozenset({"created_by", "created_at"})
+
     version_number = serializers.IntegerField(min_value=1, max_value=2**31 - 1)
 
 
-class ImportedConfigSerializer(NewConfigSerializer):
+class ImportedConfigSerializer(_ConfigFields):
     active_version_number = serializers.IntegerField(required=False, allow_null=True)
     versions = serializers.ListField(child=ImportedVersionSerializer(), max_length=_MAX_IMPORTED_VERSIONS)
 
@@ -175,8 +187,10 @@ class ImportedConfigSerializer(NewConfigSerializer):
         return attrs
 
 
-class ImportSerializer(serializers.Serializer[Any]):
+class ImportSerializer(BodySerializer):
     """A document of `transfer.export_prompts`. With `dry_run` nothing is changed."""
+
+    written_back = frozenset({"exported_at"})
 
     format = serializers.ChoiceField(choices=[FORMAT])
     format_version = serializers.ChoiceField(choices=[FORMAT_VERSION])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from typing import Any
 
@@ -10,9 +9,11 @@ from rest_framework import serializers
 from typing_extensions import override
 
 from analytics.queries.variants import ArmTotals
+from core.fields import NumberField
+from core.serializers import BodySerializer, StrictSerializer
 from prompts.models import PromptVersion
 from rollouts.allocation import AllocationType
-from rollouts.evaluation import Action, Metric, Policy, to_json
+from rollouts.evaluation import Action, Metric, to_json
 from rollouts.metrics import Comparison
 from rollouts.models import (
     NAME_CHARACTERS,
@@ -134,17 +135,7 @@ class RolloutDetailSerializer(RolloutSerializer):
         read_only_fields = fields
 
 
-class AllowanceField(serializers.FloatField):
-    """A JSON number: neither true nor text, and finite."""
-
-    @override
-    def to_internal_value(self, data: Any) -> float:
-        if isinstance(data, bool | str) or (isinstance(data, float) and not math.isfinite(data)):
-            self.fail("invalid")
-        return super().to_internal_value(data)
-
-
-class PolicySerializer(serializers.Serializer[Policy]):
+class PolicySerializer(StrictSerializer):
     """What a failing metric does to an automatic rollout, and how much dearer the target may be (0.25 is a quarter)."""
 
     @override
@@ -152,19 +143,11 @@ class PolicySerializer(serializers.Serializer[Policy]):
         actions = [action.value for action in Action]
         return {
             **{metric.value: serializers.ChoiceField(choices=actions, required=False) for metric in Metric},
-            COST_ALLOWANCE: AllowanceField(min_value=0.0, max_value=MOST_COST_ALLOWANCE, required=False),
+            COST_ALLOWANCE: NumberField(min_value=0.0, max_value=MOST_COST_ALLOWANCE, required=False),
         }
 
-    @override
-    def to_internal_value(self, data: Any) -> Any:
-        found = super().to_internal_value(data)
-        unknown = sorted(str(name) for name in set(data) - set(self.fields))
-        if unknown:
-            raise serializers.ValidationError({unknown[0]: ["Unknown field."]})
-        return found
 
-
-class NewRolloutSerializer(serializers.Serializer[Rollout]):
+class NewRolloutSerializer(BodySerializer):
     config_id = serializers.UUIDField()
     target_version_id = serializers.UUIDField()
     name = serializers.CharField(max_length=NAME_CHARACTERS, required=False, allow_blank=True, default="")
@@ -242,7 +225,7 @@ def _arm(version: PromptVersion, totals: ArmTotals) -> dict[str, Any]:
     }
 
 
-class MoveSerializer(serializers.Serializer[Rollout]):
+class MoveSerializer(BodySerializer):
     reason = serializers.CharField(max_length=REASON_CHARACTERS, required=False, allow_blank=True, default="")
 
 

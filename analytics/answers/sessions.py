@@ -30,17 +30,17 @@ def session(project_id: UUID, session_id: str) -> dict[str, Any]:
     """Raises NotFoundError."""
     row = get_session(project_id, session_id)
     if row is None:
-        raise NotFoundError("There is no such session in this project.", code="session_not_found")
+        raise _no_session()
     score = selectors.feedback_scores(project_id, [session_id]).get(session_id)
     feedback = selectors.list_feedback(project_id, session_id)[:MAXIMUM_LIMIT]
     return session_detail(row, score, [feedback_entry(item) for item in feedback])
 
 
-def session_requests(project_id: UUID, session_id: str, page: Page) -> Listing | None:
-    """None when there is no such session."""
+def session_requests(project_id: UUID, session_id: str, page: Page) -> Listing:
+    """Raises NotFoundError."""
     found = list_session_requests(project_id, session_id, limit=page.limit, offset=page.offset)
     if found is None:
-        return None
+        raise _no_session()
     count, rows = found
     return Listing(count, [request_entry(row) for row in rows])
 
@@ -56,3 +56,7 @@ def spans(project_id: UUID, session_id: str) -> list[dict[str, Any]]:
 
 def logs(project_id: UUID, session_id: str) -> list[dict[str, Any]]:
     return [log_entry(row) for row in session_logs(project_id, session_id)]
+
+
+def _no_session() -> NotFoundError:
+    return NotFoundError("There is no such session in this project.", code="session_not_found")

@@ -9,6 +9,7 @@ from rest_framework import serializers
 from typing_extensions import override
 
 from analytics.models import FEEDBACK_CHARACTERS, HIGHEST_FEEDBACK, LOWEST_FEEDBACK, Feedback
+from core.serializers import BodySerializer
 
 
 class FeedbackSerializer(serializers.ModelSerializer[Feedback]):
@@ -37,7 +38,7 @@ class FeedbackScoreField(serializers.Field[int, Any, int, Any]):
         return value
 
 
-class NewFeedbackSerializer(serializers.Serializer[Feedback]):
+class NewFeedbackSerializer(BodySerializer):
     """A score, a text or both; null and an empty text are as if left out."""
 
     project_id = serializers.UUIDField()

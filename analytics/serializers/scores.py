@@ -22,6 +22,7 @@ from analytics.models import (
 )
 from analytics.services import NewScore
 from core.errors import PermissionDeniedError
+from core.serializers import BodySerializer, StrictSerializer
 
 MAX_BATCH = 1000
 
@@ -64,7 +65,7 @@ class ScoreValueField(serializers.Field[float, Any, float, Any]):
         return value
 
 
-class ScoreItemSerializer(serializers.Serializer[Score]):
+class ScoreItemSerializer(StrictSerializer):
     """null in an optional field is as if it was left out."""
 
     project_id = serializers.UUIDField(required=False, allow_null=True)
@@ -98,7 +99,7 @@ class NewScoreSerializer(ScoreItemSerializer):
         return _new_score(self.validated_data)
 
 
-class ScoreBatchSerializer(serializers.Serializer[Score]):
+class ScoreBatchSerializer(BodySerializer):
     project_id = serializers.UUIDField()
     scores: serializers.ListSerializer[Score] = serializers.ListSerializer(
         child=ScoreItemSerializer(), allow_empty=False, max_length=MAX_BATCH

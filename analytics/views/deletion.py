@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
 from uuid import UUID
 
 from rest_framework import status
@@ -12,7 +11,7 @@ from rest_framework.response import Response
 from analytics.deletion.services import delete_request, delete_session
 from analytics.models import SESSION_ID_CHARACTERS
 from analytics.paths import require_id
-from core.openapi import operation, unlisted
+from core.openapi import operation
 from core.views import ProjectAPIView
 
 
@@ -22,19 +21,6 @@ class SessionDeletion(ProjectAPIView):
         """Nothing shows the session any more when this answers."""
         require_id("session_id", session_id, SESSION_ID_CHARACTERS)
         delete_session(self.project_id, session_id, actor=self.actor)
-        return Response(status=status.HTTP_204_NO_CONTENT)
-
-
-class SessionPathDeletion(ProjectAPIView):
-    """Of what lies below a session nothing can be deleted: it is a session whose id ends like that path."""
-
-    path_end: ClassVar[str]
-
-    @unlisted("deleteSession")
-    def delete(self, request: Request, session_id: str) -> Response:
-        whole_id = f"{session_id}/{self.path_end}"
-        require_id("session_id", whole_id, SESSION_ID_CHARACTERS)
-        delete_session(self.project_id, whole_id, actor=self.actor)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

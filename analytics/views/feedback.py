@@ -12,15 +12,13 @@ from analytics.paths import require_id
 from analytics.serializers.feedback import FeedbackSerializer, NewFeedbackSerializer
 from analytics.serializers.texts import FEEDBACK_TEXTS, without
 from analytics.shapes import FeedbackEntry
-from analytics.views.deletion import SessionPathDeletion
 from core.openapi import PAGE, operation
 from core.pagination import LimitOffset
+from core.views import ProjectAPIView
 
 
-class SessionFeedbackView(SessionPathDeletion):
+class SessionFeedbackView(ProjectAPIView):
     """Of any session id: feedback may come before the session's first request is stored."""
-
-    path_end = "feedback"
 
     @operation("listSessionFeedback", "Feedback on a session", query=[PAGE], page=FeedbackEntry, errors=[404])
     def get(self, request: Request, session_id: str) -> Response:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rest_framework import serializers as fields
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,6 +13,7 @@ from analytics.queries.usage import Interval
 from analytics.ranges import parse_range
 from core.openapi import PAGE, operation
 from core.pagination import listing_response, parse_page
+from core.parameters import Parameters
 from core.views import ProjectAPIView
 
 
@@ -69,7 +68,7 @@ class ModelCostView(ProjectAPIView):
         return listing_response(request, page, answers.model_costs(self.project_id, wanted, page))
 
 
-class UsageParameters(fields.Serializer[Any]):
+class UsageParameters(Parameters):
     interval = fields.ChoiceField(choices=[str(interval) for interval in Interval], required=False)
 
 

@@ -58,6 +58,7 @@ MIDDLEWARE = [
     "core.middleware.RequestIdMiddleware",
     "csp.middleware.CSPMiddleware",
     "core.hosts.HostMiddleware",
+    "core.paths.EncodedSlashMiddleware",
     "django.middleware.security.SecurityMiddleware",
     # The admin's own files: no web server in front is needed, and none of the gateway's paths pass here.
     "whitenoise.middleware.WhiteNoiseMiddleware",

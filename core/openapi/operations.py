@@ -9,7 +9,8 @@ failures, `x-request-id`) is added here and in `core.openapi.schema`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
@@ -29,6 +30,14 @@ JSON = "application/json"
 _ALWAYS = (400, 401, 403, 406, 500, 503)
 _WITH_BODY = (413, 415)
 _SUCCESS = {200: "Done.", 201: "Made.", 204: "Gone; the answer has no body."}
+
+
+@dataclass(frozen=True)
+class Query:
+    """`is_list`: whether the filters of the view belong to it as well."""
+
+    names: frozenset[str]
+    is_list: bool
 
 
 class PROJECT(serializers.Serializer[Any]):
@@ -69,7 +78,7 @@ def operation(
         key: OpenApiResponse(_known(shape), description=_SUCCESS[key[0]])
         for key, shape in {(status, media_type): said, **(also or {})}.items()
     }
-    decorate: Callable[[Handler], Handler] = extend_schema(
+    described: Callable[[Handler], Handler] = extend_schema(
         operation_id=operation_id,
         summary=summary,
         description=description,
@@ -77,25 +86,26 @@ def operation(
         request=body,
         responses={**responses, **failures(*statuses)},
     )
+    shape_of_query = Query(frozenset(name for shape in query for name in _names(shape)), is_list=page is not None)
 
-    def named(handler: Handler) -> Handler:
+    def decorate(handler: Handler) -> Handler:
         # By which `core.permissions` finds the right that the call asks for.
         handler.operation_id = operation_id  # type: ignore[attr-defined]  # a function takes any
-        return decorate(handler)
+        handler.query = shape_of_query  # type: ignore[attr-defined]  # read by `query_of`
+        return described(handler)
 
-    return named
+    return decorate
 
 
-def unlisted(operation_id: str) -> Callable[[Handler], Handler]:
-    """For a call that is the named one under a path that looks like another's: the document has it once."""
+def query_of(handler: Any) -> Query | None:
+    """What an operation's query may hold beside the filters of a list; None of a handler that is no operation."""
+    found: Query | None = getattr(handler, "query", None)
+    return found
 
-    def named(handler: Handler) -> Handler:
-        handler.is_unlisted = True  # type: ignore[attr-defined]
-        handler.operation_id = operation_id  # type: ignore[attr-defined]
-        decorate: Callable[[Handler], Handler] = extend_schema(exclude=True)
-        return decorate(handler)
 
-    return named
+def _names(shape: Shape) -> Iterable[str]:
+    """Of the parameters of a query; those of the path have their own."""
+    return shape().fields if _is_serializer(shape) else ()
 
 
 def _is_serializer(shape: Shape) -> bool:

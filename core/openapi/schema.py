@@ -8,6 +8,8 @@ from drf_spectacular.openapi import AutoSchema
 from typing_extensions import override
 
 from core.openapi.document import MANAGEMENT_SECURITY, REQUEST_ID
+from core.openapi.operations import query_of
+from core.serializers import StrictSerializer
 
 _TAGS: dict[tuple[str, ...], str] = {("prompts", "rollouts"): "rollouts", ("projects", "sessions"): "telemetry"}
 
@@ -46,9 +48,23 @@ class ManagementSchema(AutoSchema):
         return found
 
     @override
+    def _map_basic_serializer(self, serializer: Any, direction: Any) -> dict[str, Any]:
+        described: dict[str, Any] = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]  # of the package
+        if isinstance(serializer, StrictSerializer) and not serializer.written_back:
+            described["additionalProperties"] = False
+        return described
+
+    @override
     def _is_list_view(self, serializer: Any = None) -> bool:
         # Of an answer, it would wrap the envelope that `operation` has made into a second one.
         return not self._is_answering and super()._is_list_view(serializer)
+
+    @override
+    def get_filter_backends(self) -> list[Any]:
+        # The generator takes some lists for something else, and so would leave out their filters.
+        view: Any = self.view
+        query = query_of(getattr(view, getattr(view, "action", None) or self.method.lower(), None))
+        return list(getattr(view, "filter_backends", ())) if query is not None and query.is_list else []
 
     @override
     def _get_filter_parameters(self) -> list[dict[str, Any]]:

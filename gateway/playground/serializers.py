@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from core.fields import NumberField
-from gateway.fields import BooleanField, IntegerField, NameListField, StrictSerializer, TextField
-from gateway.wire import nested_too_deeply
+from core.parameters import Parameters
+from core.serializers import BodySerializer
+from gateway.fields import NameListField
+from gateway.wire import MAX_MESSAGES, nested_too_deeply
 
 MOST_MODELS = 5
 _MODEL_CHARACTERS = 512
@@ -21,19 +24,25 @@ def _number(help_text: str, lowest: float, highest: float) -> NumberField:
     return NumberField(required=False, allow_null=True, min_value=lowest, max_value=highest, help_text=help_text)
 
 
-def _tokens(help_text: str) -> IntegerField:
-    return IntegerField(required=False, allow_null=True, min_value=1, max_value=1_000_000, help_text=help_text)
+def _tokens(help_text: str) -> serializers.IntegerField:
+    return serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=1_000_000, help_text=help_text
+    )
 
 
 def _json(help_text: str) -> serializers.JSONField:
     return serializers.JSONField(required=False, allow_null=True, help_text=help_text)
 
 
-class _ChatSerializer(StrictSerializer):
+@extend_schema_field({"type": "array", "items": {"type": "object"}, "minItems": 1, "maxItems": MAX_MESSAGES})
+class MessagesField(serializers.ListField):
+    """How many there may be, `gateway.wire` checks, in the words of the gateway."""
+
+
+class _ChatSerializer(BodySerializer):
     """The fields of a chat completion; `gateway.wire` says exactly what they may hold."""
 
-    project_id = serializers.UUIDField(required=False, help_text="The project; the one of X-Project-Id.")
-    messages = serializers.ListField(
+    messages = MessagesField(
         child=serializers.JSONField(), help_text="As of a chat completion: at most 1000 messages of at most 1 MB."
     )
     temperature = _number("0 to 2.", 0, 2)
@@ -43,17 +52,19 @@ class _ChatSerializer(StrictSerializer):
     stop = _json("A text or texts at which the answer ends.")
     frequency_penalty = _number("-2 to 2.", -2, 2)
     presence_penalty = _number("-2 to 2.", -2, 2)
-    user = TextField(required=False, allow_null=True, allow_blank=True, help_text="The end user; for sticky rollouts.")
+    user = serializers.CharField(
+        required=False, allow_null=True, allow_blank=True, help_text="The end user; for sticky rollouts."
+    )
     seed = _json("An integer.")
     tools = _json("Tool definitions.")
     tool_choice = _json("none, auto, required or a specific function.")
     response_format = _json("type is text, json_object or json_schema.")
     thinking = _json("type and budget_tokens.")
-    reasoning_effort = TextField(required=False, allow_null=True, help_text="low, medium or high.")
+    reasoning_effort = serializers.CharField(required=False, allow_null=True, help_text="low, medium or high.")
     models = _json("At most 5 models to fall back to.")
     provider = _json("order, only, ignore, allow_fallbacks, sort.")
-    prompt_config = TextField(required=False, allow_null=True, help_text="The name of a prompt config.")
-    prompt_version = IntegerField(
+    prompt_config = serializers.CharField(required=False, allow_null=True, help_text="The name of a prompt config.")
+    prompt_version = serializers.IntegerField(
         required=False,
         allow_null=True,
         min_value=1,
@@ -61,35 +72,35 @@ class _ChatSerializer(StrictSerializer):
         help_text="The number of the version of prompt_config to try, whichever is active or rolled out.",
     )
     prompt_variables = _json("Values for the variables of the prompt, by name.")
-    session_id = TextField(
+    session_id = serializers.CharField(
         required=False,
         default="",
         allow_blank=True,
         max_length=_SESSION_CHARACTERS,
         help_text="The session that the requests are listed under.",
     )
-    auto_evaluate = BooleanField(
+    auto_evaluate = serializers.BooleanField(
         required=False, default=False, help_text="Whether the project's judge_model scores the answer."
     )
 
 
 class PlaygroundSerializer(_ChatSerializer):
-    model = TextField(max_length=_MODEL_CHARACTERS, help_text="A model or auto.")
-    stream = BooleanField(
+    model = serializers.CharField(max_length=_MODEL_CHARACTERS, help_text="A model or auto.")
+    stream = serializers.BooleanField(
         required=False, default=False, help_text="Whether the answer comes as server-sent events, the result last."
     )
 
 
 class CompareSerializer(_ChatSerializer):
     compare_models = NameListField(
-        child=TextField(max_length=_MODEL_CHARACTERS),
+        child=serializers.CharField(max_length=_MODEL_CHARACTERS),
         min_length=1,
         max_length=MOST_MODELS,
         help_text="Up to 5 different models.",
     )
 
 
-class ModelParameters(serializers.Serializer[Any]):
+class ModelParameters(Parameters):
     search = serializers.CharField(
         required=False,
         default="",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC
 from decimal import Decimal
 from typing import Any
 
@@ -10,6 +9,9 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from typing_extensions import override
 
+from core.fields import TimeField
+from core.parameters import Parameters
+from core.serializers import BodySerializer
 from integrations.models import ModelPrice, PricePeriod, PriceSource, PriceSyncLog
 from integrations.pricing.entries import DIGITS, MOST_PER_MILLION, PLACES
 
@@ -27,7 +29,9 @@ class PriceField(serializers.DecimalField):
         return f"{value.normalize():f}"
 
 
-class CostsSerializer(serializers.Serializer[Any]):
+class CostsSerializer(BodySerializer):
+    written_back = frozenset({"provider", "model", "source", "scope", "updated_at"})
+
     input_cost_per_1m = PriceField()
     output_cost_per_1m = PriceField()
     # Without a price of its own, a cached token costs what fresh input does.
@@ -67,8 +71,8 @@ class PeriodSerializer(ShownCostsSerializer):
         return row.changed_by
 
 
-class PeriodParameters(serializers.Serializer[Any]):
-    at = serializers.DateTimeField(required=False, default_timezone=UTC)
+class PeriodParameters(Parameters):
+    at = TimeField(required=False)
 
 
 class CatalogOutcomeSerializer(serializers.Serializer[Any]):

@@ -18,6 +18,6 @@ urlpatterns = [
     path("pricing/sync", PriceSyncView.as_view(), name="price-sync"),
     path("pricing/sync-history", SyncHistoryView.as_view(), name="price-sync-history"),
     path("pricing/<str:provider>", ProviderPricesView.as_view(), name="provider-prices"),
-    path("pricing/<str:provider>/<path:model>/history", PriceHistoryView.as_view(), name="price-history"),
-    path("pricing/<str:provider>/<path:model>", PriceView.as_view(), name="price"),
+    path("pricing/<str:provider>/<slashed:model>/history", PriceHistoryView.as_view(), name="price-history"),
+    path("pricing/<str:provider>/<slashed:model>", PriceView.as_view(), name="price"),
 ]

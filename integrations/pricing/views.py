@@ -15,6 +15,7 @@ from typing_extensions import override
 from core.errors import NotFoundError, ValidationError
 from core.openapi import PAGE, operation, page_parameters
 from core.pagination import LimitOffset
+from core.serializers import EmptyBodySerializer
 from core.views import ProjectAPIView
 from integrations.errors import PriceNotFoundError, UnknownProviderError
 from integrations.models import ModelPrice, PricePeriod, PriceSyncLog
@@ -122,9 +123,16 @@ class PriceHistoryView(ProjectAPIView, PeriodListView):
 
 
 class PriceSyncView(ProjectAPIView):
-    @operation("syncPrices", "Sync prices from both catalogs", answer=SyncLogSerializer, errors=[409])
+    @operation(
+        "syncPrices",
+        "Sync prices from both catalogs",
+        body=EmptyBodySerializer,
+        answer=SyncLogSerializer,
+        errors=[409],
+    )
     def post(self, request: Request) -> Response:
         """Answers when it is done. A catalog that could not be read is told in the answer and is no failure."""
+        EmptyBodySerializer(data=request.data).is_valid(raise_exception=True)
         log = sync_prices(trigger=PriceSyncLog.Trigger.API, actor=f"{self.actor} of {self.project_id}")
         return Response(SyncLogSerializer(log).data)
 

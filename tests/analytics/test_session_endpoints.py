@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
 from pytest_django import Settings
@@ -248,10 +248,15 @@ def test_session__id_of_any_characters__is_found_by_its_own_path(
 
 
 def test_session__id_that_ends_like_a_path__is_found(api: APIClient, project: Project, spool: Path) -> None:
-    store(spool, entry(project, "batch/requests"))
+    store(spool, *(entry(project, "batch/requests") for _ in range(3)))
+    path = "/api/llm/sessions/batch%2Frequests"
 
-    assert api.get("/api/llm/sessions/batch%2Frequests").json()["session_id"] == "batch/requests"
-    assert api.get("/api/llm/sessions/batch%2Frequests/requests").json()["count"] == 1
+    assert api.get(path, REQUEST_URI=path).json()["session_id"] == "batch/requests"
+    found = api.get(f"{path}/requests?limit=1", REQUEST_URI=f"{path}/requests?limit=1").json()
+    assert found["count"] == 3
+    # The address of the next page is told apart too.
+    assert urlsplit(found["next"]).path == f"{path}/requests"
+    assert api.get("/api/llm/sessions/batch/requests").status_code == 404
     assert api.get("/api/llm/sessions/batch").status_code == 404
 
 

@@ -58,8 +58,7 @@ def _methods(pattern: URLPattern) -> set[str]:
     if hasattr(callback, "actions"):
         return set(callback.actions) & _METHODS
     if hasattr(callback, "cls"):
-        handlers = {method: getattr(callback.cls, method) for method in _METHODS if hasattr(callback.cls, method)}
-        return {method for method, handler in handlers.items() if not getattr(handler, "is_unlisted", False)}
+        return {method for method in _METHODS if hasattr(callback.cls, method)}
     return {"post"}  # an OTLP view
 
 

@@ -70,9 +70,15 @@ def test_post__several__numbers_count_up_and_the_first_stays_active(api: APIClie
     assert [(row["version_number"], row["is_active"]) for row in shown] == [(1, True), (2, False), (3, False)]
 
 
-def test_post__number_in_the_body__ignored(api: APIClient, config: PromptConfig) -> None:
-    body = {"system_prompt": "x", "version_number": 7, "number": 7}
-    assert api.post(versions_path(config), body).json()["version_number"] == 1
+def test_post__number_in_the_body__refused_by_name(api: APIClient, config: PromptConfig) -> None:
+    answer = api.post(versions_path(config), {"system_prompt": "x", "version_number": 7, "temprature": 1})
+
+    assert answer.status_code == 400
+    assert answer.json()["error"]["details"] == {
+        "version_number": ["There is no such field."],
+        "temprature": ["There is no such field."],
+    }
+    assert config.versions.count() == 0
 
 
 def nested(levels: int) -> Any:

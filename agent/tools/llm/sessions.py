@@ -13,7 +13,6 @@ from agent.tools.pages import PageArguments, PagedRangeArguments, chosen, listed
 from agent.tools.ranges import wanted_dates
 from analytics.answers import sessions as answers
 from analytics.parameters import SessionParameters
-from core.errors import NotFoundError
 
 # Of a session's feedback the latest; `list_session_feedback` has all of it.
 _FEEDBACK_SHOWN = 10
@@ -47,10 +46,7 @@ def _get_session(context: ToolContext, arguments: OneSession) -> dict[str, Any]:
 
 def _list_session_requests(context: ToolContext, arguments: SessionRequests) -> dict[str, Any]:
     page = page_of(arguments)
-    found = answers.session_requests(context.project_id, arguments.session_id, page)
-    if found is None:
-        raise NotFoundError("There is no such session in this project.", code="session_not_found")
-    return listed(found, page)
+    return listed(answers.session_requests(context.project_id, arguments.session_id, page), page)
 
 
 TOOLS: tuple[Tool, ...] = (

@@ -104,11 +104,9 @@ def served() -> Iterator[tuple[str, str]]:
     for prefix, pattern in patterns:
         path = prefix + str(pattern.pattern)
         for name in ("session", "request", "project"):
-            for kind in ("path:", "uuid:", ""):
+            for kind in ("slashed:", "uuid:", "path:", ""):
                 path = path.replace(f"<{kind}{name}_id>", f"{{{name}}}")
         view = getattr(pattern.callback, "view_class", None)
         for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
-            # What is not in the API's description deletes a session whose id ends like these paths.
-            handler = getattr(view, method.lower(), None)
-            if handler is not None and not getattr(handler, "is_unlisted", False):
+            if hasattr(view, method.lower()):
                 yield method, path

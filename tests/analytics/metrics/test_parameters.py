@@ -88,7 +88,7 @@ def test_lists__bad_page__400_names_the_field(api: Api, path: str, query: dict[s
     assert next(iter(query)) in answer.json()["error"]["message"]
 
 
-@pytest.mark.parametrize("interval", ["week", "", "'; DROP TABLE requests", "HOUR"])
+@pytest.mark.parametrize("interval", ["week", "'; DROP TABLE requests", "HOUR"])
 def test_usage__unknown_interval__400(api: Api, interval: str) -> None:
     answer = api[0].get("/api/llm/metrics/usage", {"interval": interval})
 

@@ -1,0 +1,35 @@
+"""Parameters of queries: an empty one is as if left out, one that there is not is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from typing_extensions import override
+
+from core.errors import ValidationError
+
+# The specification's own, which its clients send everywhere.
+ANYWHERE = frozenset({"project_id", "limit", "offset", "start_date", "end_date"})
+_NAME_TOLD = 100
+
+
+class Parameters(serializers.Serializer[Any]):
+    """Parameters of a query. Forms and clients send empty ones for filters that nobody has filled in."""
+
+    @override
+    def to_internal_value(self, data: Any) -> Any:
+        given = {name: value for name, value in data.items() if value != ""} if isinstance(data, Mapping) else data
+        return super().to_internal_value(given)
+
+
+def check_parameters(request: Request, known: frozenset[str]) -> None:
+    """Raises ValidationError for a parameter that the call does not have: a misspelt filter would be no filter."""
+    unknown = sorted(set(request.query_params) - known - ANYWHERE)
+    if unknown:
+        there_are = ", ".join(sorted(known | {"project_id"}))
+        problem = f"There is no such parameter. There are: {there_are}."
+        name = unknown[0][:_NAME_TOLD]
+        raise ValidationError(f"{name}: {problem}", details={name[:_NAME_TOLD]: [problem] for name in unknown[:20]})

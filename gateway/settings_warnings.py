@@ -1,0 +1,104 @@
+"""Settings that are taken and do nothing, because another one is missing: named, so that nobody relies on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from gateway.guardrails.settings import TrustMode
+from gateway.models import GatewaySettings
+from gateway.pipeline.select import AUTO
+from gateway.services import whole_guardrails
+from integrations.registry import resolve
+from integrations.selectors import enabled_credentials
+
+WARNING_CODES = (
+    "guardrails_off",
+    "judge_missing",
+    "rate_limit_off",
+    "rate_limit_missing",
+    "budget_missing",
+    "alert_channel_missing",
+    "model_not_served",
+    "provider_not_enabled",
+    "agent_off",
+    "retry_off",
+    "introspection_off",
+)
+_NO_GUARDRAILS = whole_guardrails({})
+
+
+class SettingsWarning(NamedTuple):
+    """`field` is the path of a setting; `code` stays what it is whatever becomes of the words of `message`."""
+
+    field: str
+    code: str
+    message: str
+
+
+def settings_warnings(row: GatewaySettings) -> list[SettingsWarning]:
+    """What of a project's settings has no effect as they are; empty when all of them have one."""
+    providers = frozenset(credentials.provider for credentials in enabled_credentials(row.project_id))
+    return [
+        *_of_guardrails(row),
+        *_of_limits(row),
+        *_of_budget(row),
+        *_of_models(row, providers),
+        *_of_routing(row, providers),
+    ]
+
+
+def _of_guardrails(row: GatewaySettings) -> Iterator[SettingsWarning]:
+    guardrails: dict[str, Any] = whole_guardrails(row.guardrails)
+    if guardrails["trust_mode"] == TrustMode.OFF.value:
+        for name, value in guardrails.items():
+            if value != _NO_GUARDRAILS[name]:
+                problem = "Does nothing while guardrails.trust_mode is off: set it to monitor or enforce."
+                yield SettingsWarning(f"guardrails.{name}", "guardrails_off", problem)
+    if guardrails["min_quality_score"] is not None and not row.judge_model:
+        problem = "Every answer passes: there is no judge_model to score it."
+        yield SettingsWarning("guardrails.min_quality_score", "judge_missing", problem)
+
+
+def _of_limits(row: GatewaySettings) -> Iterator[SettingsWarning]:
+    limits = {"rate_limit_rpm": row.rate_limit_rpm, "rate_limit_tpm": row.rate_limit_tpm}
+    if not row.rate_limit_enabled:
+        for name, value in limits.items():
+            if value is not None:
+                yield SettingsWarning(name, "rate_limit_off", "Limits nothing while rate_limit_enabled is false.")
+    elif not any(limits.values()):
+        problem = "Limits nothing: neither rate_limit_rpm nor rate_limit_tpm is set."
+        yield SettingsWarning("rate_limit_enabled", "rate_limit_missing", problem)
+
+
+def _of_budget(row: GatewaySettings) -> Iterator[SettingsWarning]:
+    if row.monthly_budget_usd is None:
+        for name in ("budget_hard_stop", "budget_alert_enabled"):
+            if getattr(row, name):
+                yield SettingsWarning(name, "budget_missing", "Does nothing without monthly_budget_usd.")
+    elif row.budget_alert_enabled and not row.alert_webhook_url and not row.alert_emails:
+        problem = "Alerts are shown in the admin only: neither alert_webhook_url nor alert_emails is set."
+        yield SettingsWarning("budget_alert_enabled", "alert_channel_missing", problem)
+
+
+def _of_models(row: GatewaySettings, providers: frozenset[str]) -> Iterator[SettingsWarning]:
+    named = {"judge_model": row.judge_model, "agent_model": row.agent_model}
+    named |= {f"preferred_models.{place}": model for place, model in enumerate(row.preferred_models)}
+    for field, model in named.items():
+        if model and model != AUTO and not resolve(model, providers):
+            yield SettingsWarning(field, "model_not_served", "No enabled provider of this project serves this model.")
+    if row.agent_model and not row.agent_enabled:
+        yield SettingsWarning("agent_model", "agent_off", "Is not asked while agent_enabled is false.")
+
+
+def _of_routing(row: GatewaySettings, providers: frozenset[str]) -> Iterator[SettingsWarning]:
+    for place, provider in enumerate(row.fallback_order):
+        if provider not in providers:
+            problem = "This provider is not enabled in this project."
+            yield SettingsWarning(f"fallback_order.{place}", "provider_not_enabled", problem)
+    if not row.retry_enabled and row.retry_max_attempts != GatewaySettings().retry_max_attempts:
+        problem = "Everyone is asked once while retry_enabled is false."
+        yield SettingsWarning("retry_max_attempts", "retry_off", problem)
+    if row.thinking_budget_tokens and not row.introspection_enabled:
+        problem = "No model is asked for its reasoning while introspection_enabled is false."
+        yield SettingsWarning("thinking_budget_tokens", "introspection_off", problem)

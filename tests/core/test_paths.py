@@ -1,0 +1,50 @@
+"""A slash inside of a client's id, encoded, is another thing than one between two parts of a path."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote, unquote
+
+import pytest
+from django.http import HttpRequest, HttpResponse
+from django.test import RequestFactory
+from django.urls import resolve
+
+from core.paths import EncodedSlashMiddleware, with_encoded_slashes
+
+IDS = ("a/feedback", "x/requests", "a/b", "/", "//", "feedback", "%", "%2F", "a%2Fb", "ü/😀", "a b?c", "\x00", "a\x00s")
+
+
+def arrived(raw: str, told_by: str, told: str) -> HttpRequest:
+    """As a server hands it on that tells the path as it was sent in `told_by`."""
+    request: Any = RequestFactory().get(raw)
+    assert request.path_info == unquote(raw)
+    if told_by == "scope":
+        request.scope = {"raw_path": told.encode()}
+    else:
+        request.META[told_by] = told
+    EncodedSlashMiddleware(lambda _: HttpResponse()).process_request(request)
+    found: HttpRequest = request
+    return found
+
+
+@pytest.mark.parametrize("told_by", ["REQUEST_URI", "RAW_URI", "scope"])
+@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize(("end", "view"), [("", "SessionView"), ("/feedback", "SessionFeedbackView")])
+def test_id__encoded_in_the_path__found_whole(name: str, end: str, view: str, told_by: str) -> None:
+    raw = f"/api/llm/sessions/{quote(name, safe='')}{end}"
+    request = arrived(raw, told_by, f"{raw}?limit=1")
+
+    found: Any = resolve(request.path_info)
+
+    assert (found.func.cls.__name__, found.kwargs) == (view, {"session_id": name})
+    again = with_encoded_slashes(request.build_absolute_uri()).partition("testserver")[2]
+    assert unquote(again) == unquote(raw)
+    assert again.count("%2F") == raw.count("%2F")
+
+
+@pytest.mark.parametrize("told", ["", "/other%2Fpath", "http://host/api%2Fx", "//api%2Fx"])
+def test_id__where_the_server_does_not_tell_the_path__decoded_one_counts(told: str) -> None:
+    request = arrived("/api/llm/sessions/a%2Ffeedback", "REQUEST_URI", told)
+
+    assert resolve(request.path_info).kwargs == {"session_id": "a"}

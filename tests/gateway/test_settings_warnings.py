@@ -1,0 +1,142 @@
+"""Settings that do nothing are taken, as the specification demands, and named: in the API's answer and in the admin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from rest_framework.test import APIClient
+
+from core.models import Project
+from core.openapi.views import document
+from gateway.settings_warnings import WARNING_CODES
+from integrations.services import IntegrationChange, add_integration
+from tests.factories.core import make_key, make_project
+from tests.gateway.test_settings_admin import posted
+
+pytestmark = pytest.mark.django_db
+
+PATH = "/api/llm/settings"
+
+# The settings, and the warnings as (field, code).
+CASES: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
+    "guardrails without a mode": (
+        {"guardrails": {"pii_block_on_detect": True, "blocked_tools": ["a"]}},
+        [("guardrails.pii_block_on_detect", "guardrails_off"), ("guardrails.blocked_tools", "guardrails_off")],
+    ),
+    "guardrails that act": ({"guardrails": {"pii_block_on_detect": True, "trust_mode": "monitor"}}, []),
+    "a least score without a judge": (
+        {"guardrails": {"trust_mode": "enforce", "min_quality_score": 60}},
+        [("guardrails.min_quality_score", "judge_missing")],
+    ),
+    "a least score with a judge": (
+        {"guardrails": {"trust_mode": "enforce", "min_quality_score": 60}, "judge_model": "gpt-4o"},
+        [],
+    ),
+    "limits that are off": (
+        {"rate_limit_rpm": 5, "rate_limit_tpm": 5},
+        [("rate_limit_rpm", "rate_limit_off"), ("rate_limit_tpm", "rate_limit_off")],
+    ),
+    "limits that are none": ({"rate_limit_enabled": True}, [("rate_limit_enabled", "rate_limit_missing")]),
+    "limits": ({"rate_limit_enabled": True, "rate_limit_tpm": 5}, []),
+    "a stop without a budget": (
+        {"budget_hard_stop": True, "budget_alert_enabled": True},
+        [("budget_hard_stop", "budget_missing"), ("budget_alert_enabled", "budget_missing")],
+    ),
+    "alerts to nobody": (
+        {"monthly_budget_usd": 5, "budget_alert_enabled": True},
+        [("budget_alert_enabled", "alert_channel_missing")],
+    ),
+    "alerts": ({"monthly_budget_usd": 5, "budget_alert_enabled": True, "alert_emails": ["a@example.com"]}, []),
+    "models that nobody serves": (
+        {
+            "preferred_models": ["gpt-4o", "no-such-model", "claude-x", "auto"],
+            "judge_model": "no-such",
+            "agent_model": "x",
+        },
+        [
+            ("judge_model", "model_not_served"),
+            ("agent_model", "model_not_served"),
+            ("preferred_models.1", "model_not_served"),
+            ("preferred_models.2", "model_not_served"),
+        ],
+    ),
+    "an agent that is off": (
+        {"agent_enabled": False, "agent_model": "openai/gpt-4o"},
+        [("agent_model", "agent_off")],
+    ),
+    "a provider that is not there": (
+        {"fallback_order": ["openai", "anthropic"]},
+        [("fallback_order.1", "provider_not_enabled")],
+    ),
+    "retries that are off": (
+        {"retry_enabled": False, "retry_max_attempts": 5},
+        [("retry_max_attempts", "retry_off")],
+    ),
+    "a budget of thoughts that nobody thinks": (
+        {"thinking_budget_tokens": 2048},
+        [("thinking_budget_tokens", "introspection_off")],
+    ),
+}
+
+
+@pytest.fixture
+def project() -> Project:
+    """With one provider, whose models start with `gpt-`."""
+    project = make_project()
+    add_integration(project_id=project.pk, provider="openai", change=IntegrationChange(secret="sk-" + "a" * 40))
+    return project
+
+
+@pytest.fixture
+def api(project: Project) -> APIClient:
+    _, key = make_key(project)
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {key}", HTTP_X_PROJECT_ID=str(project.pk))
+    return client
+
+
+@pytest.mark.parametrize(("wanted", "expected"), CASES.values(), ids=CASES)
+def test_settings__that_do_nothing__taken_and_named(
+    api: APIClient, wanted: dict[str, Any], expected: list[tuple[str, str]]
+) -> None:
+    answer = api.put(PATH, wanted)
+
+    assert answer.status_code == 200
+    warnings = answer.json()["warnings"]
+    assert [(warning["field"], warning["code"]) for warning in warnings] == expected
+    assert all(warning["message"].endswith(".") for warning in warnings)
+    assert api.get(PATH).json()["warnings"] == warnings
+
+
+def test_warnings__provider_added_later__gone(api: APIClient) -> None:
+    assert api.put(PATH, {"preferred_models": ["claude-sonnet-4-5"]}).json()["warnings"]
+
+    api.post("/api/llm/integrations", {"provider": "anthropic", "api_key": "sk-ant-" + "a" * 40})
+
+    assert api.get(PATH).json()["warnings"] == []
+
+
+def test_codes__all__in_the_document_and_each_in_a_case() -> None:
+    named = document()["components"]["schemas"]["SettingsWarning"]["properties"]["code"]["enum"]
+
+    assert sorted(named) == sorted(WARNING_CODES)
+    assert {code for _, expected in CASES.values() for _, code in expected} == set(WARNING_CODES)
+
+
+def test_admin__setting_that_does_nothing__said_when_it_is_saved_and_when_it_is_shown(
+    admin_client: Client, api: APIClient, project: Project
+) -> None:
+    api.put(PATH, {"guardrails": {"pii_block_on_detect": True}})
+    row = project.gateway_settings
+    url = reverse("admin:gateway_gatewaysettings_change", args=[row.pk])
+
+    shown = admin_client.get(url)
+
+    assert "guardrails.pii_block_on_detect: Does nothing while guardrails.trust_mode is off" in shown.content.decode()
+
+    saved = admin_client.post(url, posted(str(project.pk), fallback_order=[], budget_hard_stop="on"), follow=True)
+
+    assert "Setting budget_hard_stop: Does nothing without monthly_budget_usd." in saved.content.decode()

@@ -1,0 +1,105 @@
+"""The parameters of the document are those that calls read: neither more nor fewer, and an empty one is no filter."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from rest_framework.test import APIClient
+
+from core.openapi.views import document
+from tests.openapi.conftest import Populated
+
+# What the specification's clients send everywhere.
+ANYWHERE = ("limit", "offset", "start_date", "end_date")
+ELSEWHERE = ("/api/otlp/", "/api/gateway/", "/api/agent/chat")
+
+
+def operations() -> list[tuple[str, str]]:
+    return [
+        (method, path)
+        for path, item in document()["paths"].items()
+        for method in item
+        if not path.startswith(ELSEWHERE)
+    ]
+
+
+# But the export, a stream with a test of its own.
+READING = [path for method, path in operations() if method == "get" and not path.endswith("requests/export")]
+
+
+def described(method: str, path: str) -> dict[str, Any]:
+    parameters = document()["paths"][path][method].get("parameters", [])
+    return {item["name"]: item for item in parameters if item["in"] == "query"}
+
+
+@pytest.fixture
+def caller(populated: Populated) -> APIClient:
+    client = APIClient()
+    client.credentials(
+        HTTP_AUTHORIZATION=populated.headers["Authorization"], HTTP_X_PROJECT_ID=populated.headers["X-Project-Id"]
+    )
+    return client
+
+
+@pytest.mark.parametrize(("method", "path"), operations())
+def test_parameter__that_there_is_not__refused_by_name(
+    caller: APIClient, populated: Populated, method: str, path: str
+) -> None:
+    url = f"{path.format(**populated.known)}?sesion_id=x"
+
+    answer = caller.generic(method.upper(), url, content_type="application/json")
+
+    assert answer.status_code == 400
+    [(name, [problem])] = answer.json()["error"]["details"].items()
+    assert name == "sesion_id"
+    assert problem.startswith("There is no such parameter. There are: ")
+    for known in described(method, path):
+        assert known in problem
+
+
+@pytest.mark.parametrize("path", READING)
+def test_parameters__of_the_document__all_taken(caller: APIClient, populated: Populated, path: str) -> None:
+    """Also when they are empty, which is as if they were left out; how much of a list is wanted is no filter."""
+    url, known = path.format(**populated.known), described("get", path)
+    filters = [name for name in known if name not in ("limit", "offset", "project_id")]
+
+    plain = caller.get(url)
+    empty = caller.get(f"{url}?{urlencode(dict.fromkeys(filters, ''))}")
+    named = caller.get(f"{url}?project_id={populated.known['project_id']}")
+
+    assert plain.status_code == empty.status_code == named.status_code
+    if "json" in plain.headers.get("Content-Type", "") and plain.status_code == 200:
+        body, other = plain.json(), empty.json()
+        assert body.get("count") == other.get("count")
+        assert set(body) == set(other)
+
+
+@pytest.mark.parametrize("path", READING)
+def test_parameters__with_wrong_values__refused_by_name(caller: APIClient, populated: Populated, path: str) -> None:
+    """The specification's clients send theirs everywhere: they are refused exactly where they are read."""
+    url = path.format(**populated.known)
+    for name in set(ANYWHERE) - set(described("get", path)):
+        assert "details" not in caller.get(f"{url}?{name}=none-at-all").content.decode(), name
+    typed = {
+        name: item["schema"]
+        for name, item in described("get", path).items()
+        if item["schema"].get("type") in ("integer", "number", "boolean")
+        or item["schema"].get("format") in ("uuid", "date-time")
+        or "enum" in item["schema"]
+    }
+    for name in typed:
+        answer = caller.get(f"{url}?{name}=none-at-all")
+        assert answer.status_code == 400, name
+        assert list(answer.json()["error"]["details"]) == [name]
+
+
+def test_date__that_is_none__message_says_that_a_date_alone_is_taken(caller: APIClient) -> None:
+    for path, name in (("sessions", "start_date"), ("scores", "end_date"), ("metrics/overview", "start_date")):
+        answer = caller.get(f"/api/llm/{path}?{name}=yesterday")
+
+        assert answer.json()["error"]["details"] == {
+            name: ["Must be a time such as 2026-11-22T08:00:00Z, or a date alone such as 2026-11-22."]
+        }
+        assert caller.get(f"/api/llm/{path}?{name}=2026-11-22").status_code == 200

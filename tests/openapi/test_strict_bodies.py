@@ -1,0 +1,176 @@
+"""Every call of the management API refuses, by name, fields that there are not and values of another type.
+
+The document says which calls there are, which fields they take and of which types.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from core.openapi.views import document
+from tests.openapi.conftest import Populated
+
+UNKNOWN = "no_such_field_at_all"
+# Not Django's: exporters and completions let unknown fields pass, and the chat has `tests/agent`.
+ELSEWHERE = ("/api/otlp/", "/api/gateway/", "/api/agent/chat")
+VALUES: dict[str, Any] = {
+    "text": "x",
+    "whole number": 5,
+    "fraction": 1.5,
+    "true": True,
+    "list": [],
+    "object": {},
+    "number as text": "4",
+}
+TAKEN_BY: dict[str, set[str]] = {
+    "string": {"text", "number as text"},
+    "integer": {"whole number"},
+    "number": {"whole number", "fraction"},
+    "boolean": {"true"},
+    "array": {"list"},
+    "object": {"object"},
+}
+Body = dict[str, Any]
+
+
+def operations() -> list[tuple[str, str]]:
+    return [
+        (method, path)
+        for path, item in document()["paths"].items()
+        for method, operation in item.items()
+        if "requestBody" in operation and not path.startswith(ELSEWHERE)
+    ]
+
+
+def schema_of(method: str, path: str) -> Body:
+    content = document()["paths"][path][method]["requestBody"]["content"]
+    assert set(content) == {"application/json"}
+    return resolved(content["application/json"]["schema"])
+
+
+def resolved(schema: Body) -> Body:
+    while "$ref" in schema or len(schema.get("allOf", ())) == 1:
+        if "$ref" in schema:
+            name = schema["$ref"].rpartition("/")[2]
+            schema = document()["components"]["schemas"][name]
+        else:
+            schema = schema["allOf"][0]
+    return schema
+
+
+def types_of(schema: Body) -> set[str]:
+    """Empty where anything is taken."""
+    schema = resolved(schema)
+    for choice in ("anyOf", "oneOf"):
+        if choice in schema:
+            found = [types_of(item) for item in schema[choice]]
+            return set().union(*found) if all(found) else set()
+    named = schema.get("type", [])
+    if not named and "enum" in schema:
+        return {{int: "integer", str: "string"}[type(value)] for value in schema["enum"] if value is not None}
+    return {named} if isinstance(named, str) else set(named)
+
+
+def parts_of(schema: Body) -> list[Body]:
+    schema = resolved(schema)
+    return [resolved(item) for choice in ("anyOf", "oneOf") for item in schema.get(choice, ())] or [schema]
+
+
+def wrong_values(schema: Body, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Where, and a value with the wrong type there, wrapped in what leads to it."""
+    for part in parts_of(schema):
+        for name, field in part.get("properties", {}).items():
+            if field.get("readOnly"):
+                continue
+            for place, value in wrong_for(field):
+                yield f"{name}{place}", {name: value}
+        if "array" in types_of(part) and "items" in part:
+            for place, value in wrong_for(part["items"]):
+                yield f"0{place}", [value]
+
+
+def wrong_for(field: Body) -> Iterator[tuple[str, Any]]:
+    types = types_of(field)
+    if not types:
+        return
+    taken = set().union(*(TAKEN_BY.get(name, set()) for name in types))
+    if resolved(field).get("format") == "decimal":
+        # Prices are texts; people write them as numbers too.
+        taken |= {"whole number", "fraction"}
+    for name in VALUES.keys() - taken:
+        yield "", VALUES[name]
+    for place, value in wrong_values(field):
+        yield f".{place}", value
+
+
+def objects_in(schema: Body) -> Iterator[tuple[str, Any]]:
+    """An unknown field in each object with fixed names."""
+    for part in parts_of(schema):
+        if part.get("properties"):
+            yield UNKNOWN, {UNKNOWN: 1}
+        for name, field in part.get("properties", {}).items():
+            for place, value in [] if field.get("readOnly") else objects_in(field):
+                yield f"{name}.{place}", {name: value}
+        for place, value in objects_in(part["items"]) if isinstance(part.get("items"), dict) else ():
+            yield f"0.{place}", [value]
+
+
+@pytest.fixture
+def caller(populated: Populated) -> APIClient:
+    client = APIClient()
+    client.credentials(
+        HTTP_AUTHORIZATION=populated.headers["Authorization"], HTTP_X_PROJECT_ID=populated.headers["X-Project-Id"]
+    )
+    return client
+
+
+def together(bodies: list[tuple[str, Any]]) -> Iterator[tuple[list[str], Body]]:
+    """As few bodies as hold all of them, since every problem of a body is told: the places and the body.
+
+    A wrong project is told alone, before anything else is looked at.
+    """
+    by_field: dict[str, list[tuple[str, Any]]] = {}
+    for place, body in bodies:
+        if place == "project_id":
+            yield [place], body
+            continue
+        by_field.setdefault(next(iter(body)), []).append((place, body))
+    for row in zip_longest(*by_field.values()):
+        found = [item for item in row if item is not None]
+        yield [place for place, _ in found], {name: value for _, body in found for name, value in body.items()}
+
+
+def missed(caller: APIClient, populated: Populated, method: str, path: str, bodies: list[tuple[str, Any]]) -> list[str]:
+    """What was not refused with its place in `details`."""
+    url, found = path.format(**populated.known), []
+    for places, body in together(bodies):
+        answer = caller.generic(method.upper(), url, data=json.dumps(body), content_type="application/json")
+        details = answer.json().get("error", {}).get("details", {}) if answer.status_code == 400 else {}
+        found += [
+            f"{place} of {body}: {answer.status_code} {answer.content.decode()}"
+            for place in places
+            if not any(field == place or field.startswith(f"{place}.") for field in details)
+        ]
+    return found
+
+
+@pytest.mark.parametrize(("method", "path"), operations())
+def test_body__unknown_field__refused_by_name(caller: APIClient, populated: Populated, method: str, path: str) -> None:
+    bodies = list(objects_in(schema_of(method, path)))
+
+    assert bodies
+    assert missed(caller, populated, method, path, bodies) == []
+
+
+@pytest.mark.parametrize(("method", "path"), operations())
+def test_body__wrong_type__refused_by_name(caller: APIClient, populated: Populated, method: str, path: str) -> None:
+    bodies = list(wrong_values(schema_of(method, path)))
+
+    assert bodies
+    assert missed(caller, populated, method, path, bodies) == []
