@@ -88,7 +88,7 @@ def test_session__whose_id_ends_like_a_path__is_deleted(
 ) -> None:
     store(spool, entry(project, 3, session_id=f"batch/{end}"), entry(project, 2, session_id="batch"))
 
-    own = path_of(f"batch/{end}")
+    own = f"{path_of('batch')}%2F{end}"
 
     # What lies below a session cannot be deleted, and is not taken for a session.
     assert api.delete(f"{path_of('batch')}/{end}").status_code == 405
@@ -97,7 +97,7 @@ def test_session__whose_id_ends_like_a_path__is_deleted(
     assert [row["session_id"] for row in api.get("/api/llm/sessions").json()["results"]] == ["batch"]
     assert api.get(path_of("batch")).json()["request_count"] == 1
     assert api.delete(own, REQUEST_URI=own).status_code == 404
-    long = path_of(f"{'x' * 1024}/{end}")
+    long = f"{path_of('x' * 1024)}%2F{end}"
     assert api.delete(long, REQUEST_URI=long).status_code == 400
 
 
