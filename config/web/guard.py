@@ -67,10 +67,11 @@ class Guard:
         self._loop.call_later(limits.pause_seconds, self._look)
 
     def _look(self) -> None:
+        # First of all: whatever happens with one connection, the others are looked at again.
+        self._loop.call_later(self.limits.pause_seconds, self._look)
         self.now = self._loop.time()
         for connection in list(self._connections):
             connection.look(self.now)
-        self._loop.call_later(self.limits.pause_seconds, self._look)
 
 
 _GUARDS: WeakKeyDictionary[ServerState, Guard] = WeakKeyDictionary()

@@ -31,6 +31,7 @@ _REFUSED = 3  # whatever comes is dropped until the connection ends
 
 
 # Looked up once: `super()` would cost each request as much as all that is done here.
+_on_message_begin = HttpToolsProtocol.on_message_begin
 _on_headers_complete = HttpToolsProtocol.on_headers_complete
 _on_body = HttpToolsProtocol.on_body
 _on_message_complete = HttpToolsProtocol.on_message_complete
@@ -83,6 +84,13 @@ class BoundedProtocol(HttpToolsProtocol):
         else:
             if self._unread > self._limits.head_bytes and self._stage != _NOTHING:
                 self._refuse(self._too_large())
+
+    @override
+    def on_message_begin(self) -> None:
+        _on_message_begin(self)
+        if self._stage == _NOTHING:  # behind another request, in the same piece of what was received
+            self._begin(_HEAD)
+            self._unread = 1
 
     @override
     def on_headers_complete(self) -> None:
