@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from config.web.protocol import BoundedProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _INTERIM = b"HTTP/1.1 100 Continue\r\n\r\n"
 # An abandoned call of a provider has to end within a second.
@@ -23,7 +21,7 @@ _LOOK_SECONDS = 0.2
 class HalfClosed:
     """Looks after one connection from its client's end of file to the end of its last answer."""
 
-    def __init__(self, protocol: BoundedProtocol) -> None:
+    def __init__(self, protocol: HttpToolsProtocol) -> None:
         self._transport: asyncio.Transport = protocol.transport
         self._loop = protocol.loop
         protocol.cycle.keep_alive = False
@@ -33,7 +31,7 @@ class HalfClosed:
         self._loop.call_later(_LOOK_SECONDS, self._look)
 
     @staticmethod
-    def may_wait(protocol: BoundedProtocol) -> bool:
+    def may_wait(protocol: HttpToolsProtocol) -> bool:
         """Whether the client is owed an answer that can still be preceded by an interim one."""
         cycle = protocol.cycle
         if cycle.response_complete or protocol.scope["http_version"] != "1.1":

@@ -29,6 +29,10 @@ T = TypeVar("T")
 _NEGATIVE_SECONDS = 30.0
 _NEGATIVE_ENTRIES = 50_000
 _IDLE_SECONDS = 600.0
+# How many threads look keys up, and how many keys may wait for them: whoever tries keys out holds up neither the other
+# threads that read the configuration nor the database.
+_KEY_LOOKUPS = 2
+_MAX_WAITING = 200
 
 Found = tuple[ProjectSnapshot, KeyRecord]
 
@@ -48,6 +52,7 @@ class SnapshotStore:
         self._prices_serial = 0
         self._changes_heard = 0
         self._database_away = False
+        self._key_lookups = asyncio.Semaphore(_KEY_LOOKUPS)
 
     def find(self, key_hash: str) -> Found | None:
         """The project and key behind a hash, when this worker has them. No I/O."""
@@ -56,7 +61,8 @@ class SnapshotStore:
     async def resolve(self, key_hash: str) -> Found | None:
         """As `find`, asking the database the first time. None when there is no such key.
 
-        Raises ServiceUnavailableError when the key is unknown here and the database cannot be asked.
+        Raises ServiceUnavailableError when the key is unknown here and the database cannot be asked, or is asked for so
+        many keys that this one would wait for long.
         """
         found = self._by_hash.get(key_hash)
         if found is not None:
@@ -64,7 +70,10 @@ class SnapshotStore:
         known_unknown = self._unknown.get(key_hash)
         if known_unknown is not None and known_unknown > time.monotonic():
             return None
-        await self._once(f"key {key_hash}", lambda: self._load_key(key_hash))
+        name = f"key {key_hash}"
+        if len(self._loading) >= _MAX_WAITING and name not in self._loading:
+            raise ServiceUnavailableError("Too many unknown API keys; try again", headers={"retry-after": "1"})
+        await self._once(name, lambda: self._load_key(key_hash))
         return self._by_hash.get(key_hash)
 
     async def project(self, project_id: UUID) -> ProjectSnapshot:
@@ -115,8 +124,9 @@ class SnapshotStore:
             logger.exception("project.unreadable project_id=%s", project_id)
 
     async def _load_key(self, key_hash: str) -> None:
-        heard = self._changes_heard
-        project_id = await _in_thread(loader.project_of_key, key_hash)
+        async with self._key_lookups:
+            heard = self._changes_heard
+            project_id = await _in_thread(loader.project_of_key, key_hash)
         if project_id is None:
             if heard != self._changes_heard:
                 # The key may have been made while we looked: the next request looks again.

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from core.errors import ServiceUnavailableError
 from core.keys import KeyRecord
 from gateway.snapshot import loader
 from gateway.snapshot.project import PriceTable, ProjectSnapshot
@@ -149,3 +150,22 @@ async def test_project__unreadable_row__its_last_snapshot_serves_and_others_are_
     assert store.find("hash") is not None
     assert (await store.project(other)).serial > before.serial
     assert f"project.unreadable project_id={PROJECT}" in caplog.text
+
+
+async def test_keys__many_that_are_unknown_at_once__hold_up_no_project_and_are_refused_in_the_end(
+    database: Database,
+) -> None:
+    store = SnapshotStore()
+    await store.resolve("hash")
+    database.pause("project_of_key")
+    tried = [asyncio.ensure_future(store.resolve(f"tried {number}")) for number in range(300)]
+    assert await asyncio.to_thread(database.has_read.wait, PATIENCE_SECONDS)
+
+    assert await store.resolve("hash") is not None
+    await asyncio.wait_for(store.refresh_project(PROJECT), PATIENCE_SECONDS)
+    database.resume.set()
+    found = await asyncio.gather(*tried, return_exceptions=True)
+
+    refused = [error for error in found if isinstance(error, ServiceUnavailableError)]
+    assert found.count(None) == 200
+    assert [error.headers["retry-after"] for error in refused] == ["1"] * 100
