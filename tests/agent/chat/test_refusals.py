@@ -129,7 +129,7 @@ def test_chat__in_pieces_of_unknown_length__is_read_whole(played: Played) -> Non
         ({"x-project-id": str(uuid.uuid4())}, 401, "invalid_project"),
         ({"content-type": "text/plain"}, 415, "unsupported_media_type"),
         ({"accept": "text/html"}, 406, "not_acceptable"),
-        ({"host": "evil.example"}, 400, "invalid_value"),
+        ({"host": "evil.example"}, 400, "host_not_allowed"),
     ],
 )
 def test_chat__bad_header__is_refused(played: Played, changed: dict[str, str | None], status: int, code: str) -> None:

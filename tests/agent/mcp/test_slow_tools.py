@@ -59,7 +59,9 @@ class Silence:
 def hanging(*, seconds: str) -> Iterator[tuple[Gateway, Silence]]:
     """On a service of its own: a call that nobody waits for any more still speaks to the store."""
     with closing(Silence()) as silence:
-        settings = {"CLICKHOUSE_URL": silence.url, "AGENT_TOOL_SECONDS": seconds}
+        # What is tested is who waits for a tool: the store itself is given up later than all of them.
+        patient = {"CLICKHOUSE_SILENT_SECONDS": "60"}
+        settings = {"CLICKHOUSE_URL": silence.url, "AGENT_TOOL_SECONDS": seconds, **patient}
         with GatewayService(workers=1, settings=settings) as service:
             yield service.new_project(), silence
             silence.hang_up()
