@@ -23,6 +23,7 @@ from agent.selectors import recent_messages
 from agent.serializers import ChatSerializer
 from agent.services import NewMessage, Run, begin_run
 from core.authentication import ProjectAccess
+from core.hosts import require_known_host
 from core.models import Project
 from core.views import ProjectAPIView
 
@@ -80,7 +81,7 @@ def read_call(scope: dict[str, Any], body: bytes) -> Asked:
     """Raises what `core.exception_handler.translate` knows."""
     http = ASGIRequest(scope, io.BytesIO(body))
     http.META["CONTENT_LENGTH"] = str(len(body))  # a chunked body says none, and would be taken for an empty one
-    http.get_host()  # refuses hosts that the service does not answer for
+    require_known_host(http)
     for middleware in (SessionMiddleware, AuthenticationMiddleware):
         middleware(_no_response).process_request(http)
     return _Caller().asked(http)

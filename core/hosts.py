@@ -26,17 +26,25 @@ _SHOWN_CHARACTERS = 100
 class HostMiddleware(MiddlewareMixin):
     def process_request(self, request: HttpRequest) -> HttpResponseBase | None:
         try:
-            request.get_host()
-        except DisallowedHost:
-            host = request._get_raw_host()  # type: ignore[attr-defined]  # as get_host() reads it before it checks
-            if _by_key(request) and split_domain_port(host)[0]:
-                request.get_host = lambda: host  # type: ignore[method-assign]
-                return None
-            shown = ascii(host[:_SHOWN_CHARACTERS])
-            logger.warning("host.refused host=%s setting=ALLOWED_HOSTS", shown)
-            message = f"Host: {shown} is no name of this service; ALLOWED_HOSTS lists those it has."
-            return failure(request, UnknownHostError(message))
+            require_known_host(request)
+        except UnknownHostError as error:
+            return failure(request, error)
         return None
+
+
+def require_known_host(request: HttpRequest) -> None:
+    """Raises UnknownHostError, after one line in the log, for a name the caller may not use."""
+    try:
+        request.get_host()
+    except DisallowedHost:
+        host = request._get_raw_host()  # type: ignore[attr-defined]  # as get_host() reads it before it checks
+        if _by_key(request) and split_domain_port(host)[0]:
+            request.get_host = lambda: host  # type: ignore[method-assign]
+            return
+        shown = ascii(host[:_SHOWN_CHARACTERS])
+        logger.warning("host.refused host=%s setting=ALLOWED_HOSTS", shown)
+        message = f"Host: {shown} is no name of this service; ALLOWED_HOSTS lists those it has."
+        raise UnknownHostError(message) from None
 
 
 def _by_key(request: HttpRequest) -> bool:

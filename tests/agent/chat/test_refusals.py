@@ -129,7 +129,7 @@ def test_chat__in_pieces_of_unknown_length__is_read_whole(played: Played) -> Non
         ({"x-project-id": str(uuid.uuid4())}, 401, "invalid_project"),
         ({"content-type": "text/plain"}, 415, "unsupported_media_type"),
         ({"accept": "text/html"}, 406, "not_acceptable"),
-        ({"host": "evil.example"}, 400, "host_not_allowed"),
+        ({"host": "evil.example", "authorization": None}, 400, "host_not_allowed"),
     ],
 )
 def test_chat__bad_header__is_refused(played: Played, changed: dict[str, str | None], status: int, code: str) -> None:
@@ -145,6 +145,14 @@ def test_chat__bad_header__is_refused(played: Played, changed: dict[str, str | N
     assert script.received == []
     if status == 401:
         assert response.headers["www-authenticate"] == "Bearer"
+
+
+def test_chat__with_a_key__is_answered_by_any_name(played: Played) -> None:
+    gateway, _ = played(says("Hello."))
+
+    response = post(gateway, {"message": "hi"}, headers={**headers_of(gateway), "host": "gateway.internal"})
+
+    assert read_events(response.content).text == "Hello.", response.content
 
 
 @pytest.mark.parametrize("accept", ["text/event-stream", "*/*", "application/json", "text/event-stream, */*"])
