@@ -55,8 +55,10 @@ class _Server(uvicorn.Server):
 
     def _send_clients_elsewhere(self) -> None:
         """A client that keeps its connection would come back to a worker that is about to end."""
-        # Added to, not replaced: requests under way hold the list itself.
-        self.server_state.default_headers.append((b"connection", b"close"))
+        close = (b"connection", b"close")
+        # uvicorn makes the list anew from the configuration's each second; requests under way hold today's list itself.
+        self.config.encoded_headers.append(close)
+        self.server_state.default_headers.append(close)
 
     @override
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
