@@ -6,6 +6,7 @@ from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from typing_extensions import override
 
 from core.fields import NumberField
 from core.parameters import Parameters
@@ -39,11 +40,23 @@ class MessagesField(serializers.ListField):
     """How many there may be, `gateway.wire` checks, in the words of the gateway."""
 
 
+class MessageField(serializers.JSONField):
+    """Any object: what a message may hold is the provider's to say, beyond what `gateway.wire` checks."""
+
+    default_error_messages = {"not_an_object": "Must be an object."}
+
+    @override
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, dict):
+            self.fail("not_an_object")
+        return super().to_internal_value(data)
+
+
 class _ChatSerializer(BodySerializer):
     """The fields of a chat completion; `gateway.wire` says exactly what they may hold."""
 
     messages = MessagesField(
-        child=serializers.JSONField(), help_text="As of a chat completion: at most 1000 messages of at most 1 MB."
+        child=MessageField(), help_text="As of a chat completion: at most 1000 messages of at most 1 MB."
     )
     temperature = _number("0 to 2.", 0, 2)
     max_tokens = _tokens("The most tokens that the answer may have.")

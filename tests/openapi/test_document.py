@@ -15,7 +15,7 @@ from core.openapi.views import document
 from gateway.routing import http_urlpatterns
 
 _METHODS = {"get", "post", "put", "patch", "delete"}
-_OWN = {"/api/schema/", "/api/docs/", "/api/redoc/"}
+_OWN = {"/api/schema/", "/api/docs/", "/api/redoc/", "/api/redoc/script.js"}
 _OF_CHANNELS = {
     "api/gateway/v1/chat/completions": "post",
     "api/gateway/v1/models": "get",
