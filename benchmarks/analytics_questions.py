@@ -202,7 +202,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question("Sessions", "name_pattern, hits", _sessions(name_pattern=lambda s: f"%-{s.chance.randrange(4096):03x}%")),
     Question("Sessions", "name_pattern, none", _sessions(name_pattern=lambda s: f"%nobody{s.chance.random()}%")),
     Question("Sessions", "between two times", _session_range),
-    Question("One session", "of 20,000 requests", _marathon("", v=_limit)),
+    Question("One session", "of 20,000 requests", _marathon("", limit=_limit)),
     Question("One session", "any", lambda s: _get(f"sessions/{s.chance.choice(s.session_ids)}", project_id=s.project)),
     Question("One session", "20,000 requests, first page", _marathon("/requests", limit=_limit)),
     Question("One session", "20,000 requests, last page", _marathon("/requests", offset=_within)),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from django.db import transaction
 from django.utils import timezone
 
-from core.keys import SCOPES, issue_key, revoke_key
+from core.keys import USUAL_SCOPES, issue_key, revoke_key
 from core.models import ApiKey, FirstKey, Project
 from core.services import BootstrappedProject, bootstrap_project
 
@@ -44,7 +44,7 @@ def _make() -> BootstrappedProject:
 def _make_again(first: FirstKey) -> BootstrappedProject:
     unseen = first.api_key
     with transaction.atomic():
-        row, key = issue_key(unseen.project, name=unseen.name, scopes=SCOPES)
+        row, key = issue_key(unseen.project, name=unseen.name, scopes=USUAL_SCOPES)
         revoke_key(unseen)
         FirstKey.objects.filter(pk=first.pk).update(api_key=row)
     return BootstrappedProject(unseen.project_id, key)
