@@ -62,9 +62,9 @@ class Ours(Target):
 
     def _bootstrap(self, manage: list[str], environment: dict[str, str]) -> dict[str, str]:
         command = [*manage, "bootstrap", "--name", "bench", "--json"]
-        done = subprocess.run(
-            command, env={**psutil.Process().environ(), **environment}, capture_output=True, text=True, check=False
-        )
+        # From the source's own folder: Celery puts the current one in front of the path that modules are found on.
+        environment = {**psutil.Process().environ(), **environment}
+        done = subprocess.run(command, cwd=self.source, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"bootstrap failed: {done.stderr.strip()[-300:]}")
         made: dict[str, str] = json.loads(done.stdout.strip().splitlines()[-1])
