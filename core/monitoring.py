@@ -21,7 +21,7 @@ PREFIX = "prompt_gateway_"
 Found = Mapping[str, Any]
 Values = Iterable[tuple[tuple[str, ...], float]]
 
-_MOST_SECRETS = 10_000
+_MAX_SECRETS = 10_000
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def _unreadable_secrets() -> dict[str, Any]:
         for model in models_with_secrets():
             counts[model._meta.model_name or ""] = sum(
                 1
-                for row in model._default_manager.values_list(*_fields(model))[:_MOST_SECRETS]
+                for row in model._default_manager.values_list(*_fields(model))[:_MAX_SECRETS]
                 if not all(_is_readable(token) for token in row)
             )
     finally:

@@ -26,7 +26,7 @@ import math
 from core.errors import ApplicationError, NotFoundError, ServiceUnavailableError, ValidationError
 from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
 
-_LONGEST_WAIT_SECONDS = 3600.0
+_MAX_WAIT_SECONDS = 3600.0
 
 
 class RequestTimeoutError(ValidationError):
@@ -116,4 +116,4 @@ def _wait(failure: ProviderError) -> dict[str, str] | None:
     wait = failure.retry_after
     if wait is None or not math.isfinite(wait):
         return None
-    return {"retry-after": str(math.ceil(min(wait, _LONGEST_WAIT_SECONDS)))}
+    return {"retry-after": str(math.ceil(min(wait, _MAX_WAIT_SECONDS)))}

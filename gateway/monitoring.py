@@ -19,7 +19,7 @@ from gateway.limits.figures import Figures
 from gateway.models import GatewaySettings
 from gateway.observation import NOTICES_DIR, WORKER_PREFIX, WorkerState
 
-_MOST_BUDGETS = 100
+_MAX_BUDGETS = 100
 _REDIS_SECONDS = 1.0
 _CIRCUIT_STATES = ("open", "half_open")
 _decoder = msgspec.json.Decoder(WorkerState)
@@ -39,7 +39,7 @@ def _budgets() -> dict[str, Any]:
     try:
         with Figures() as figures:
             rows = GatewaySettings.objects.filter(monthly_budget_usd__isnull=False).order_by("project_id")
-            for row in rows[:_MOST_BUDGETS]:
+            for row in rows[:_MAX_BUDGETS]:
                 try:
                     spent = figures.month(row.project_id, month).spent_usd
                 except (AnalyticsUnavailableError, AnalyticsLimitError):

@@ -34,7 +34,7 @@ _TICK_SECONDS = 0.1
 _TICKS_A_LOOK = 10
 # A scrape every quarter of a minute sees the longest stall since the one before.
 _LOOKS_REMEMBERED = 15
-_MOST_CIRCUITS = 200
+_MAX_CIRCUITS = 200
 # What concerns no project alone.
 _SHOWN_OF_HOST = ("disk", "spool", "children")
 _MOST_BYTES = 64 * 1024
@@ -117,7 +117,7 @@ class Observation:
             watched_targets=runtime.health.watched,
             circuits=[
                 (target.integration_id, target.provider, target.model, state.value)
-                for target, state in runtime.health.circuits(_MOST_CIRCUITS)
+                for target, state in runtime.health.circuits(_MAX_CIRCUITS)
                 if state is not CircuitState.CLOSED
             ],
         )

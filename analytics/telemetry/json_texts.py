@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 # For Python's own reader, which makes objects of all of it.
-MOST_REPAIRED_BYTES = 8 * 1024 * 1024
+MAX_REPAIRED_BYTES = 8 * 1024 * 1024
 # Deeper than any message that protobuf reads, and what every reader of JSON can follow.
-MOST_NESTED = 300
+MAX_NESTED = 300
 
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw])
 # Texts are passed over whole, one without an end to the end.
@@ -50,15 +50,15 @@ def _repaired(content: bytes) -> bytes:
 
     Raises ValueError, RecursionError.
     """
-    if len(content) > MOST_REPAIRED_BYTES:
+    if len(content) > MAX_REPAIRED_BYTES:
         raise ValueError("too large for Python's own reader")
     document = json.loads(content.decode("utf-8", "replace"), parse_constant=str)
     return json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _shallow(content: bytes) -> bytes:
-    """The same with null for what lies deeper than MOST_NESTED. Raises ValueError."""
-    if len(content) > MOST_REPAIRED_BYTES:
+    """The same with null for what lies deeper than MAX_NESTED. Raises ValueError."""
+    if len(content) > MAX_REPAIRED_BYTES:
         raise ValueError("too large to be looked through")
     return b"".join(_pieces(content))
 
@@ -68,13 +68,13 @@ def _pieces(content: bytes) -> Iterator[bytes]:
     for found in _BRACKETS.finditer(content):
         run = found[0]
         if run[:1] in b"[{":
-            if depth <= MOST_NESTED < depth + len(run):
-                yield content[kept_from : found.start() + MOST_NESTED - depth] + b"null"
+            if depth <= MAX_NESTED < depth + len(run):
+                yield content[kept_from : found.start() + MAX_NESTED - depth] + b"null"
             depth += len(run)
         elif run[:1] in b"]}":
             left = depth - len(run)
-            if left <= MOST_NESTED < depth:
-                kept_from = found.start() + depth - MOST_NESTED
+            if left <= MAX_NESTED < depth:
+                kept_from = found.start() + depth - MAX_NESTED
             depth = left
-    if depth <= MOST_NESTED:
+    if depth <= MAX_NESTED:
         yield content[kept_from:]

@@ -13,7 +13,7 @@ import msgspec
 from analytics.contracts import Outcome
 from analytics.shipper.rows import COLUMNS
 from analytics.totals.figures import DURATION_MS, OVERHEAD_MS, Distribution, Totals, UsageFigures
-from analytics.totals.labels import MOST_CODES, MOST_PROVIDERS, Places, UsageLabels, bounded
+from analytics.totals.labels import MAX_CODES, MAX_PROVIDERS, Places, UsageLabels, bounded
 
 _read = itemgetter(
     *(
@@ -94,7 +94,7 @@ class Counting:
         totals = self.totals
         _of(totals.durations, "true" if is_stream else "false").note(DURATION_MS, latency_ms)
         if is_stream and ttft_ms:
-            name = bounded(totals.first_outputs, provider, MOST_PROVIDERS)
+            name = bounded(totals.first_outputs, provider, MAX_PROVIDERS)
             _of(totals.first_outputs, name).note(DURATION_MS, ttft_ms)
         totals.overhead.note(OVERHEAD_MS, max(latency_ms - sum(call.latency_ms for call in calls), 0))
 
@@ -107,9 +107,9 @@ def _of(distributions: dict[str, Distribution], name: str) -> Distribution:
 
 
 def _count(counts: dict[str, dict[str, int]], provider: str, what: str) -> None:
-    of_provider = counts.setdefault(bounded(counts, provider, MOST_PROVIDERS), {})
+    of_provider = counts.setdefault(bounded(counts, provider, MAX_PROVIDERS), {})
     # `what` is one of the gateway's own codes, of which there are some dozens.
-    name = bounded(of_provider, what, MOST_CODES)
+    name = bounded(of_provider, what, MAX_CODES)
     of_provider[name] = of_provider.get(name, 0) + 1
 
 

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 OTHER = "other"
 
-MOST_SETS = 400
-MOST_OF_PROJECT = 100
-MOST_REMAINDERS = 100
-MOST_PROVIDERS = 40
-MOST_CODES = 30
+MAX_SETS = 400
+MAX_OF_PROJECT = 100
+MAX_REMAINDERS = 100
+MAX_PROVIDERS = 40
+MAX_CODES = 30
 IDLE_SECONDS = 86_400
 
 
@@ -51,7 +51,7 @@ class Places:
             return self._use(self._remainder_of(labels.project), now), None
         given_up: UsageLabels | None = None
         if labels not in self._used_at:
-            if self._sets.total() >= MOST_SETS or self._sets[labels.project] >= MOST_OF_PROJECT:
+            if self._sets.total() >= MAX_SETS or self._sets[labels.project] >= MAX_OF_PROJECT:
                 given_up = self._vacated(labels.project, now)
                 if given_up is None:
                     return self._use(self._remainder_of(labels.project), now), None
@@ -66,7 +66,7 @@ class Places:
         own = UsageLabels(project, OTHER, OTHER)
         if own in self._used_at:
             return own
-        if self._remainders >= MOST_REMAINDERS:
+        if self._remainders >= MAX_REMAINDERS:
             return REMAINDER
         self._remainders += 1
         return own
@@ -75,7 +75,7 @@ class Places:
         """The place that has been idle longest, if long enough; a project that has all it may have gives up its own."""
         if now < self._full_until:
             return None
-        own_only = self._sets[project] >= MOST_OF_PROJECT
+        own_only = self._sets[project] >= MAX_OF_PROJECT
         sets = [one for one in self._used_at if not one.is_remainder and (one.project == project or not own_only)]
         oldest = min(sets, key=lambda one: self._used_at[one])
         if now - self._used_at[oldest] < IDLE_SECONDS:

@@ -22,7 +22,7 @@ _LEASH = Path(__file__).with_name("leash.py")
 _STABLE_SECONDS = 5.0
 _FIRST_DELAY_SECONDS = 0.1
 _LONGEST_DELAY_SECONDS = 10.0
-_MOST_DOUBLINGS = 10
+_MAX_DOUBLINGS = 10
 _ANNOUNCE_AGAIN_SECONDS = 0.5
 
 
@@ -122,7 +122,7 @@ class Child:
                 return
             self.restarts += 1
             failures = 0 if loop.time() - began > _STABLE_SECONDS else failures + 1
-            delay = min(_LONGEST_DELAY_SECONDS, _FIRST_DELAY_SECONDS * 2 ** min(failures, _MOST_DOUBLINGS))
+            delay = min(_LONGEST_DELAY_SECONDS, _FIRST_DELAY_SECONDS * 2 ** min(failures, _MAX_DOUBLINGS))
             logger.warning("child.restarted role=%s %s after_seconds=%.1f", self.service.role, ended, delay)
             await self._pause(delay)
         if not self.started.done():

@@ -29,7 +29,7 @@ logger = logging.getLogger("gateway.alerts")
 
 _UNAVAILABLE = (DatabaseError, InterfaceError)
 _SAVE_AGAIN_SECONDS = 15.0
-_MOST_WAITING = 1000
+_MAX_WAITING = 1000
 
 
 @dataclass
@@ -78,9 +78,9 @@ class OperatorAlerts:
     def __init__(self, host: str) -> None:
         self._host = host
         self._channels: dict[str, queue.Queue[Message]] = {}
-        self._rows: queue.Queue[Message] = queue.Queue(_MOST_WAITING)
+        self._rows: queue.Queue[Message] = queue.Queue(_MAX_WAITING)
         for name, send in _channels().items():
-            self._channels[name] = queue.Queue(_MOST_WAITING)
+            self._channels[name] = queue.Queue(_MAX_WAITING)
             self._begin(f"alerts.{name}", lambda name=name, send=send: self._deliver(name, send))  # type: ignore[misc]
         self._begin("alerts.rows", self._keep_rows)
 

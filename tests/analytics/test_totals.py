@@ -136,28 +136,28 @@ def test_totals__two_thousand_models__few_have_figures_of_their_own_and_nothing_
     drain(spool, fake)
 
     totals = totals_of(spool)
-    assert len(totals.usage) == labels.MOST_OF_PROJECT + 1
+    assert len(totals.usage) == labels.MAX_OF_PROJECT + 1
     assert sum(sum(one.outcomes.values()) for one in totals.usage) == 2000
     (rest,) = [one for one in totals.usage if one.model == labels.OTHER]
-    assert rest.outcomes == {"success": 2000 - labels.MOST_OF_PROJECT}
+    assert rest.outcomes == {"success": 2000 - labels.MAX_OF_PROJECT}
 
 
 def test_totals__many_projects_with_many_models__bounded_too(spool: Path, fake: FakeStore) -> None:
-    for _ in range(labels.MOST_SETS // 2):
+    for _ in range(labels.MAX_SETS // 2):
         write_models(spool, 10, project_id=str(uuid4()))
 
     drain(spool, fake)
 
     totals = totals_of(spool)
-    assert len(totals.usage) <= labels.MOST_SETS + labels.MOST_REMAINDERS + 1
-    assert sum(sum(one.outcomes.values()) for one in totals.usage) == labels.MOST_SETS * 5
+    assert len(totals.usage) <= labels.MAX_SETS + labels.MAX_REMAINDERS + 1
+    assert sum(sum(one.outcomes.values()) for one in totals.usage) == labels.MAX_SETS * 5
 
 
 def test_totals__place_idle_for_a_day__goes_to_a_newcomer(
     spool: Path, fake: FakeStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = str(uuid4())
-    write_models(spool, labels.MOST_OF_PROJECT, project_id=project)
+    write_models(spool, labels.MAX_OF_PROJECT, project_id=project)
     drain(spool, fake)
     monkeypatch.setattr(labels, "IDLE_SECONDS", -1)
 
@@ -166,7 +166,7 @@ def test_totals__place_idle_for_a_day__goes_to_a_newcomer(
 
     models = {one.model for one in totals_of(spool).usage}
     assert "newcomer-0" in models
-    assert len(models) == labels.MOST_OF_PROJECT
+    assert len(models) == labels.MAX_OF_PROJECT
 
 
 def test_totals__attempts__counted_by_result_and_taken_off_the_overhead(spool: Path, fake: FakeStore) -> None:
