@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, Protocol
 
 import msgspec
@@ -94,6 +95,13 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     the four disjoint classes that are priced follow from it. `completion_tokens` includes `reasoning_tokens`.
 
     `billed_…` are set where a provider charges for other counts than the model saw (Cohere): then they are priced.
+
+    What stands from `cache_write_1h_tokens` on is there for the price alone. Each count is a part of the one that its
+    name ends in: `cache_write_1h_tokens` (kept for an hour) of `cache_write_tokens`, `audio_prompt_tokens` of
+    `prompt_tokens`, `cache_read_audio_tokens` of `cache_read_tokens` and of `audio_prompt_tokens`. `searches` are those
+    that the provider charges for, `search_context_size` is `low`, `medium` or `high`. `service_tier` is what the answer
+    says that it was served at: `flex`, `priority`, `batch`…, empty for the standard. `stated_cost` is what the provider
+    says that the answer costs, in US dollars: it wins over every price.
     """
 
     prompt_tokens: int = 0
@@ -103,6 +111,16 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     reasoning_tokens: int = 0
     billed_prompt_tokens: int | None = None
     billed_completion_tokens: int | None = None
+    cache_write_1h_tokens: int = 0
+    audio_prompt_tokens: int = 0
+    audio_completion_tokens: int = 0
+    cache_read_audio_tokens: int = 0
+    image_prompt_tokens: int = 0
+    image_completion_tokens: int = 0
+    searches: int = 0
+    search_context_size: str = ""
+    service_tier: str = ""
+    stated_cost: Decimal | None = None
 
     @property
     def total_tokens(self) -> int:
