@@ -17,7 +17,7 @@ import msgspec
 
 from integrations.providers.errors import UnsupportedParameterError
 
-Role = Literal["user", "assistant"]
+Role = Literal["user", "assistant", "system"]
 _SYSTEM_ROLES = ("system", "developer")
 # Data URLs without a media type are plain text (RFC 2397).
 _DEFAULT_MEDIA_TYPE = "text/plain"
@@ -107,14 +107,16 @@ Block = Text | Attachment | ToolCall | ToolResult | Reasoning
 
 @dataclass(frozen=True, slots=True)
 class Turn:
+    """`role` is "system" for instructions in mid-conversation, where `read_conversation` was asked to keep places."""
+
     role: Role
     blocks: tuple[Block, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """`system` holds system and developer messages in order, wherever they stood; neighbours of one role are merged,
-    tool results belonging to the user's side."""
+    """`system` holds system and developer messages in order: those before the first turn, and all others too unless
+    places are kept. Neighbours of one role are merged, tool results belonging to the user's side."""
 
     system: tuple[Text, ...]
     turns: tuple[Turn, ...]
@@ -132,8 +134,11 @@ class Conversation:
 IsNative = Callable[[Mapping[str, Any]], bool]
 
 
-def read_conversation(fields: Mapping[str, Any], *, native: IsNative | None = None) -> Conversation:
-    """Parts that `native` accepts come as `Native`, in their place.
+def read_conversation(
+    fields: Mapping[str, Any], *, native: IsNative | None = None, keep_places: bool = False
+) -> Conversation:
+    """Parts that `native` accepts come as `Native`, in their place. `keep_places`: instructions behind the first words
+    are turns of role "system", for vendors that take them there or for `instructions.as_user`.
 
     Raises UnsupportedParameterError for a content part that nothing but the OpenAI dialect knows.
     """
@@ -142,11 +147,15 @@ def read_conversation(fields: Mapping[str, Any], *, native: IsNative | None = No
     names: dict[str, str] = {}
     for index, message in enumerate(fields["messages"]):
         role = message["role"]
-        if role in _SYSTEM_ROLES:
+        side: Role = "assistant" if role == "assistant" else "user"
+        blocks: list[Block]
+        if role not in _SYSTEM_ROLES:
+            blocks = _marked(list(_blocks(message, index, names, native)), message)
+        elif keep_places and _is_begun(turns):
+            side, blocks = "system", [*_system(message, index)]
+        else:
             system += _system(message, index)
             continue
-        side: Role = "assistant" if role == "assistant" else "user"
-        blocks = _marked(list(_blocks(message, index, names, native)), message)
         if not blocks:
             continue
         if turns and turns[-1][0] == side:
@@ -154,6 +163,11 @@ def read_conversation(fields: Mapping[str, Any], *, native: IsNative | None = No
         else:
             turns.append((side, blocks))
     return Conversation(tuple(system), tuple(Turn(role, tuple(blocks)) for role, blocks in turns))
+
+
+def _is_begun(turns: list[tuple[Role, list[Block]]]) -> bool:
+    """Somebody has said something that is not blank."""
+    return any(not isinstance(block, Text) or block.text.strip() for _, blocks in turns for block in blocks)
 
 
 def with_distinct_ids(conversation: Conversation, allowed: Callable[[str], str]) -> Conversation:

@@ -130,11 +130,66 @@ def test_system__several_or_marked__blocks_in_order() -> None:
     made = body_of(
         messages=[
             {"role": "system", "content": [{"type": "text", "text": "one", **marker}]},
-            USER,
             {"role": "developer", "content": "two"},
+            USER,
         ]
     )
     assert made["system"] == [{"type": "text", "text": "one", **marker}, {"type": "text", "text": "two"}]
+
+
+MARKED = "<system-instruction>\n{}\n</system-instruction>".format
+LATER = [
+    {"role": "system", "content": "Be brief."},
+    USER,
+    {"role": "assistant", "content": "Hi"},
+    USER,
+    {"role": "developer", "content": "From now on X."},
+]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "claude-opus-4-8",
+        "claude-sonnet-5",
+        "claude-opus-5-5-20260901",
+        "anthropic/claude-haiku-5.5",
+        "claude-fable-5",
+        "claude-mythos-5-1",
+    ],
+)
+def test_system__in_mid_conversation__in_its_place_where_the_model_takes_it(model: str) -> None:
+    marker = {"cache_control": {"type": "ephemeral"}}
+    more = [{"role": "assistant", "content": "x"}, {"role": "system", "content": "And Y.", **marker}, USER]
+    made = body_of(model, messages=LATER + more)
+    assert made["system"] == "Be brief."
+    assert made["messages"] == [
+        *LATER[1:4],
+        {"role": "system", "content": "From now on X."},
+        {"role": "assistant", "content": "x"},
+        USER,
+        {"role": "system", "content": [{"type": "text", "text": "And Y.", **marker}]},
+    ]
+
+
+@pytest.mark.parametrize("model", [OLD, BUDGETS, "claude-opus-4-7", BOTH, "my-deployment"])
+def test_system__in_mid_conversation__else_in_the_users_turn_and_what_was_before_unchanged(model: str) -> None:
+    before = body_of(model, messages=LATER[:-2])
+    made = body_of(model, messages=LATER)
+    assert made["system"] == before["system"] == "Be brief."
+    assert made["messages"][:2] == before["messages"]
+    assert [block["text"] for block in made["messages"][2]["content"]] == ["Hello", MARKED("From now on X.")]
+
+
+@pytest.mark.parametrize("model", [BUDGETS, ADAPTIVE])
+def test_system__between_a_call_and_its_result__behind_the_result(model: str) -> None:
+    call, result = looped("c")
+    made = body_of(model, messages=[USER, call, {"role": "system", "content": "X"}, result])["messages"]
+    assert made[2]["content"][0]["type"] == "tool_result"
+    if model == ADAPTIVE:
+        assert made[3:] == [{"role": "system", "content": "X"}]
+    else:
+        assert made[2]["content"][1] == {"type": "text", "text": MARKED("X")}
 
 
 def test_system__alone__is_what_the_user_says() -> None:

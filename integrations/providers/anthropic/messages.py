@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from integrations.providers.anthropic.attachments import attachment_block
+from integrations.providers.anthropic.models import Rules
 from integrations.providers.anthropic.native import is_block, is_native, native_block, uses_files
 from integrations.providers.anthropic.response import FORMAT
 from integrations.providers.base import ChatRequest, Media
@@ -23,6 +24,7 @@ from integrations.providers.conversation import (
     read_conversation,
     with_distinct_ids,
 )
+from integrations.providers.instructions import as_user, behind_user
 
 # https://docs.anthropic.com/en/api/messages: ids of tool calls. Other vendors' may hold dots and colons.
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
@@ -48,14 +50,16 @@ class Messages:
         return _holds(call, "tool_use") and call["content"][0]["type"] not in _THOUGHTS
 
 
-def read_messages(request: ChatRequest) -> Messages:
+def read_messages(request: ChatRequest, rules: Rules) -> Messages:
     """Raises UnsupportedParameterError for parts that Claude cannot take."""
     plain = _plain(request.fields["messages"])
     if plain is not None:
         return plain
     # On a fallback an id in OpenAI's words names a file that another vendor holds.
-    read = read_conversation(request.fields, native=is_block if request.is_fallback else is_native)
-    conversation = with_distinct_ids(read, _id)  # "`tool_use` ids must be unique"
+    native = is_block if request.is_fallback else is_native
+    read = read_conversation(request.fields, native=native, keep_places=True)
+    placed = behind_user(read) if rules.instructions_in_place else as_user(read)
+    conversation = with_distinct_ids(placed, _id)  # "`tool_use` ids must be unique"
     said: list[tuple[str, list[Json]]] = []
     for turn in conversation.turns:
         blocks = _blocks(turn, request.media)

@@ -1,7 +1,8 @@
 """What a Claude model of a given generation takes, read off its name.
 
-Sources: https://platform.claude.com/docs/en/build-with-claude/thinking, …/effort, …/structured-outputs and the
-migration guides of the models. The rules of a name without a version are the most permissive: the vendor decides.
+Sources: https://platform.claude.com/docs/en/build-with-claude/thinking, …/effort, …/structured-outputs,
+…/mid-conversation-system-messages and the migration guides of the models. The rules of a name without a version are the
+most permissive: the vendor decides. Only instructions in mid-conversation go the way that every model takes.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class Rules:
 
     `efforts` are the levels of `output_config.effort`; `sampling`: temperature and its like may be set at all,
     `both_sampling`: temperature together with `top_p`; `forced_tools`: a tool may be forced;
-    `schema`: answers and tool arguments after a schema.
+    `schema`: answers and tool arguments after a schema; `instructions_in_place`: messages of role `system` among the
+    others.
     """
 
     max_output: int | None
@@ -42,6 +44,7 @@ class Rules:
     both_sampling: bool = True
     forced_tools: bool = True
     schema: bool = True
+    instructions_in_place: bool = False
 
 
 @lru_cache(maxsize=1024)
@@ -61,6 +64,7 @@ def rules_of(provider: str, model: str) -> Rules:
         both_sampling=version < (4, 5) and not (family == "opus" and version == (4, 1)),
         forced_tools=version < (5, 1) or family == "haiku",
         schema=version >= (4, 5) or (family == "opus" and version == (4, 1)),
+        instructions_in_place=version >= (4, 8),
     )
 
 

@@ -50,7 +50,7 @@ def build(request: ChatRequest, *, provider: str) -> Built:
     fields = dict(request.fields)
     mapped = Mapped(provider, fields)
     rules = rules_of(provider, request.model)
-    said = read_messages(request)
+    said = read_messages(request, rules)
     if fields.keys() <= _PLAIN:
         more = sampling(mapped, rules, thinks=False)
         limit, betas = output_limit(mapped, rules, max_tokens(mapped)), []

@@ -50,6 +50,8 @@ _ERRORS = {
     504: "timeout_error",
     529: "overloaded_error",
 }
+# The generations before 4.8, which take no instructions among the messages.
+_OLD = re.compile(r"claude-(3|\w+-4-[0-7]\b|\w+-4-20)")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 
 Json = dict[str, Any]
@@ -97,6 +99,8 @@ class AnthropicFake:
         assert isinstance(asked["model"], str)
         _check_limits(asked)
         _check_messages(asked["messages"])
+        if any(message["role"] == "system" for message in asked["messages"]):
+            assert not _OLD.search(asked["model"]), "role 'system' is not supported on this model"
         return _understood(asked, secret)
 
 
@@ -213,8 +217,12 @@ def _check_limits(asked: Json) -> None:
 def _check_messages(messages: list[Json]) -> None:
     assert messages, "at least one message is required"
     called: set[str] = set()
-    for message in messages:
-        assert message["role"] in ("user", "assistant"), message["role"]
+    roles = [message["role"] for message in messages]
+    for message, before, after in zip(messages, ["", *roles], [*roles[1:], "assistant"], strict=False):
+        assert message["role"] in ("user", "assistant", "system"), message["role"]
+        if message["role"] == "system":
+            # https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages#limitations
+            assert (before, after) == ("user", "assistant"), f"a system message between {before} and {after}"
         blocks = _blocks(message)
         answered = {block["tool_use_id"] for block in blocks if block["type"] == "tool_result"}
         assert called <= answered, "tool_use ids were found without tool_result blocks immediately after"

@@ -89,7 +89,7 @@ def _check_turns(turns: list[Json]) -> None:
     assert all(one["role"] != next_one["role"] for one, next_one in pairwise(turns))
     content = turns[-1]["content"]
     last = content if isinstance(content, str) else content[-1].get("text", "")
-    assert turns[-1]["role"] == "user" or last == last.rstrip(), "must not end with trailing whitespace"
+    assert turns[-1]["role"] != "assistant" or last == last.rstrip(), "must not end with trailing whitespace"
 
 
 def _check_calls(turns: list[tuple[list[str], list[str]]], pattern: str) -> None:
