@@ -39,7 +39,8 @@ def reasoning_encrypted(data: str, *, format: str, index: int = 0, id: str = "")
 
 @dataclass(slots=True)
 class Answer:
-    """One choice of a whole answer. `content` None when there is no text at all (a tool call, an empty answer)."""
+    """One choice of a whole answer. `content` None when there is no text at all (a tool call, an empty answer).
+    `specific`: what the vendor's answer carries besides, under the vendor's names (`provider_specific_fields`)."""
 
     content: str | None = None
     reasoning: str = ""
@@ -49,6 +50,7 @@ class Answer:
     refusal: str = ""
     annotations: list[Mapping[str, Any]] = field(default_factory=list)
     logprobs: Mapping[str, Any] | None = None
+    specific: dict[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def message(self) -> dict[str, Any]:
@@ -63,6 +65,8 @@ class Answer:
             message["tool_calls"] = self.tool_calls
         if self.annotations:
             message["annotations"] = self.annotations
+        if self.specific:
+            message["provider_specific_fields"] = self.specific
         return {**message, **self.extra}
 
 
@@ -86,6 +90,10 @@ def whole(
     if usage is not None:
         body["usage"] = usage_object(usage)
     return ParsedResponse(body=_encode(body), model=model, finish_reason=choices[0]["finish_reason"], usage=usage)
+
+
+def _is_objects(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(entry, Mapping) for entry in value)
 
 
 class Chunks:
@@ -131,13 +139,24 @@ class Chunks:
     def listed(self, **lists: Iterable[Mapping[str, Any]]) -> StreamEvent:
         """Entries of lists of choice 0 that grow as the stream goes (`annotations`). Each carries its number: the
         official SDK's stream helper joins the entries of a list by `index`, and gives up at a second one without."""
-        delta: dict[str, Any] = {}
-        for name, entries in lists.items():
-            start = self._listed.get(name, 0)
-            if numbered := [{**entry, "index": start + offset} for offset, entry in enumerate(entries)]:
-                self._listed[name] = start + len(numbered)
-                delta[name] = numbered
+        delta = {name: numbered for name, entries in lists.items() if (numbered := self._numbered(name, entries))}
         return self._event(0, delta, has_output=bool(delta))
+
+    def specific(self, fields: Mapping[str, Any], index: int = 0) -> StreamEvent:
+        """What has become whole of `provider_specific_fields`: a field comes once, a list of objects may go on in
+        a later chunk and has its entries numbered (see `listed`)."""
+        told = {
+            name: self._numbered(f"{index}.{name}", value) if _is_objects(value) else value
+            for name, value in fields.items()
+        }
+        return self._event(index, {"provider_specific_fields": told}, has_output=bool(told))
+
+    def _numbered(self, name: str, entries: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """`name`: the list's, apart from all others of the answer."""
+        start = self._listed.get(name, 0)
+        numbered = [{**entry, "index": start + offset} for offset, entry in enumerate(entries)]
+        self._listed[name] = start + len(numbered)
+        return numbered
 
     def delta(self, delta: Mapping[str, Any], index: int = 0) -> StreamEvent:
         """Anything else that is output: a refusal, annotations, an image."""

@@ -132,13 +132,20 @@ class Conversation:
 
 # Says whether a content part is of the vendor's own dialect and passes as it is.
 IsNative = Callable[[Mapping[str, Any]], bool]
+# Puts the blocks of an assistant's message in order, and the vendor's own among them, by what came with the message.
+Rebuild = Callable[[Mapping[str, Any], list[Block]], list[Block]]
 
 
 def read_conversation(
-    fields: Mapping[str, Any], *, native: IsNative | None = None, keep_places: bool = False
+    fields: Mapping[str, Any],
+    *,
+    native: IsNative | None = None,
+    keep_places: bool = False,
+    rebuild: Rebuild | None = None,
 ) -> Conversation:
     """Parts that `native` accepts come as `Native`, in their place. `keep_places`: instructions behind the first words
-    are turns of role "system", for vendors that take them there or for `instructions.as_user`.
+    are turns of role "system", for vendors that take them there or for `instructions.as_user`. `rebuild` is asked for
+    each message of the assistant that has `provider_specific_fields`.
 
     Raises UnsupportedParameterError for a content part that nothing but the OpenAI dialect knows.
     """
@@ -150,7 +157,10 @@ def read_conversation(
         side: Role = "assistant" if role == "assistant" else "user"
         blocks: list[Block]
         if role not in _SYSTEM_ROLES:
-            blocks = _marked(list(_blocks(message, index, names, native)), message)
+            blocks = list(_blocks(message, index, names, native))
+            if rebuild is not None and side == "assistant" and message.get("provider_specific_fields"):
+                blocks = rebuild(message, blocks)
+            blocks = _marked(blocks, message)
         elif keep_places and _is_begun(turns):
             side, blocks = "system", [*_system(message, index)]
         else:
