@@ -10,7 +10,7 @@ from gateway.models import GatewaySettings
 from gateway.pipeline.select import AUTO
 from gateway.services import whole_guardrails
 from integrations.registry import resolve
-from integrations.selectors import enabled_credentials
+from integrations.selectors import disabled_providers, enabled_credentials
 
 WARNING_CODES = (
     "guardrails_off",
@@ -39,11 +39,12 @@ class SettingsWarning(NamedTuple):
 def settings_warnings(row: GatewaySettings) -> list[SettingsWarning]:
     """What of a project's settings has no effect as they are; empty when all of them have one."""
     providers = frozenset(credentials.provider for credentials in enabled_credentials(row.project_id))
+    disabled = disabled_providers(row.project_id)
     return [
         *_of_guardrails(row),
         *_of_limits(row),
         *_of_budget(row),
-        *_of_models(row, providers),
+        *_of_models(row, providers, disabled),
         *_of_routing(row, providers),
     ]
 
@@ -81,11 +82,11 @@ def _of_budget(row: GatewaySettings) -> Iterator[SettingsWarning]:
         yield SettingsWarning("budget_alert_enabled", "alert_channel_missing", problem)
 
 
-def _of_models(row: GatewaySettings, providers: frozenset[str]) -> Iterator[SettingsWarning]:
+def _of_models(row: GatewaySettings, providers: frozenset[str], disabled: frozenset[str]) -> Iterator[SettingsWarning]:
     named = {"judge_model": row.judge_model, "agent_model": row.agent_model}
     named |= {f"preferred_models.{place}": model for place, model in enumerate(row.preferred_models)}
     for field, model in named.items():
-        if model and model != AUTO and not resolve(model, providers):
+        if model and model != AUTO and not resolve(model, providers, disabled):
             yield SettingsWarning(field, "model_not_served", "No enabled provider of this project serves this model.")
     if row.agent_model and not row.agent_enabled:
         yield SettingsWarning("agent_model", "agent_off", "Is not asked while agent_enabled is false.")

@@ -129,9 +129,9 @@ PREFIXES = (
     Prefix(_ARN, "amazon", _BEDROCK),
 )
 
-# Serve whatever they were set up with: for a name that no prefix claims, or whose providers are not enabled.
+# Serve whatever they were set up with: for a name that no prefix claims, or whose providers were never set up.
 _CATCH_ALL = ("openai_compatible", "vllm", "ollama")
-# Route other vendors' models under `vendor/model`.
+# Route other vendors' models under `vendor/model`, where the vendor is none of ours.
 _AGGREGATORS = ("openrouter", "huggingface", "together", "groq")
 
 
@@ -170,24 +170,33 @@ def supported_prefixes() -> tuple[Prefix, ...]:
     return PREFIXES + tuple(Prefix(f"{provider}/", provider, (provider,)) for provider in _ADAPTERS)
 
 
-def resolve(model: str, enabled: Collection[str]) -> list[Candidate]:
+def owner_of(model: str) -> str:
+    """The provider that a name of the form `provider/model` belongs to, enabled or not; empty for any other name."""
+    vendor, slash, _ = model.partition("/")
+    return vendor if slash and vendor in _ADAPTERS else ""
+
+
+def resolve(model: str, enabled: Collection[str], disabled: Collection[str] = ()) -> list[Candidate]:
     """The enabled providers that may serve `model`, preferred first; empty when none does.
 
-    `provider/model` is that provider's alone while it is enabled; otherwise an aggregator may serve the whole name.
+    `provider/model` is that provider's alone: while it is not enabled, nobody serves that. `disabled` are those that
+    the project has set up and switched off: what their prefixes claim is not handed on to a provider of any name.
     """
-    return list(_resolve(model, enabled if isinstance(enabled, frozenset) else frozenset(enabled)))
+    return list(_resolve(model, frozenset(enabled), frozenset(disabled)))
 
 
 @lru_cache(maxsize=8192)
-def _resolve(model: str, enabled: frozenset[str]) -> tuple[Candidate, ...]:
-    vendor, slash, name = model.partition("/")
-    if slash and name and vendor in _ADAPTERS and vendor in enabled:
-        return (Candidate(vendor, name),)
-    named = _named_by_prefix(model)
-    if slash and not model.startswith(_ARN):
-        named += _AGGREGATORS if vendor not in _ADAPTERS else ("openrouter",)
-    serving = [name for name in dict.fromkeys(named) if name in enabled]
-    return tuple(Candidate(name, model) for name in serving or [name for name in _CATCH_ALL if name in enabled])
+def _resolve(model: str, enabled: frozenset[str], disabled: frozenset[str]) -> tuple[Candidate, ...]:
+    owner = owner_of(model)
+    if owner:
+        name = model[len(owner) + 1 :]
+        return (Candidate(owner, name),) if name and owner in enabled else ()
+    claiming = _named_by_prefix(model)
+    routing = _AGGREGATORS if "/" in model and not model.startswith(_ARN) else ()
+    serving = [name for name in dict.fromkeys(claiming + routing) if name in enabled]
+    if not serving and disabled.isdisjoint(claiming):
+        serving = [name for name in _CATCH_ALL if name in enabled]
+    return tuple(Candidate(name, model) for name in serving)
 
 
 def _named_by_prefix(model: str) -> tuple[str, ...]:

@@ -40,6 +40,12 @@ def read_credentials(project_id: UUID) -> tuple[list[Credentials], frozenset[str
     return found, frozenset(unreadable)
 
 
+def disabled_providers(project_id: UUID) -> frozenset[str]:
+    """The providers of the project's integrations that are switched off."""
+    rows = ProviderIntegration.objects.for_project(project_id).filter(enabled=False)
+    return frozenset(rows.values_list("provider", flat=True))
+
+
 def running_sandbox(project_id: UUID) -> list[Credentials]:
     """The sandbox that `manage.py serve` started serves every project, unless a row of the project says otherwise."""
     if not settings.SANDBOX or ProviderIntegration.objects.for_project(project_id).filter(provider=SANDBOX).exists():

@@ -18,7 +18,7 @@ from integrations.capabilities import RequestNeeds, can
 from integrations.health.monitor import HealthMonitor
 from integrations.health.order import order_by_health, order_by_latency
 from integrations.health.targets import CircuitState, Target
-from integrations.registry import Candidate, adapter_for, default_model, resolve
+from integrations.registry import Candidate, adapter_for, default_model, owner_of, resolve
 
 AUTO = "auto"
 _REMEMBERED_MODELS = 2000
@@ -48,7 +48,7 @@ def _only_attempt(context: RequestContext) -> list[Attempt] | None:
     snapshot, model = context.snapshot, context.request.model
     if model == AUTO or snapshot.settings.routing.fallback_order or snapshot.unreadable:
         return None
-    candidates = resolve(model, snapshot.credentials.keys())
+    candidates = resolve(model, snapshot.credentials.keys(), snapshot.disabled)
     if len(candidates) != 1:
         return None
     # Clients choose the names.
@@ -98,7 +98,10 @@ class _Selection:
     def _serving(self, requested: str) -> list[Candidate]:
         """Who may serve a model of the request, in order."""
         models = self._preferred() if requested == AUTO else [requested]
-        return [candidate for model in models for candidate in self._in_order(resolve(model, self._allowed))]
+        return [candidate for model in models for candidate in self._in_order(self._resolved(model))]
+
+    def _resolved(self, model: str) -> list[Candidate]:
+        return resolve(model, self._allowed, self._snapshot.disabled)
 
     def _preferred(self) -> list[str]:
         """The preferred models that can do what the request needs, those that answer at present first."""
@@ -108,10 +111,10 @@ class _Selection:
         return able if self._fallbacks else able[:1]
 
     def _able(self, model: str, needs: RequestNeeds) -> bool:
-        return any(can(c.provider, c.upstream_model, needs) for c in resolve(model, self._allowed))
+        return any(can(c.provider, c.upstream_model, needs) for c in self._resolved(model))
 
     def _answers(self, model: str) -> bool:
-        targets = [self._target(candidate) for candidate in resolve(model, self._allowed)]
+        targets = [self._target(candidate) for candidate in self._resolved(model)]
         return any(self._health.health_of(target).circuit is not CircuitState.OPEN for target in targets)
 
     def _in_order(self, candidates: list[Candidate]) -> list[Candidate]:
@@ -172,10 +175,23 @@ class _Selection:
 
     def _nothing_serves(self) -> str:
         if self._request.model != AUTO:
-            return f"model: no enabled provider of this project serves {self._request.model!r}"
+            return f"model: {self._unserved()}"
         if not self._settings.preferred_models:
             return "model: auto needs preferred models, and the project has none"
         return "model: none of the project's preferred models is enabled and can do what this request needs"
+
+    def _unserved(self) -> str:
+        """Why nobody serves the request's model."""
+        model, snapshot = self._request.model, self._snapshot
+        owner = owner_of(model)
+        if not owner or model == f"{owner}/":
+            return f"no enabled provider of this project serves {model!r}"
+        alone = f"{model!r} is for {owner} alone"
+        if owner in snapshot.credentials:
+            return f"{alone}, which the request's provider object leaves out"
+        if owner in snapshot.disabled:
+            return f"{alone}, and this project's integration {owner!r} is disabled"
+        return f"{alone}, and this project has no integration {owner!r}"
 
 
 def _picked(candidates: list[Candidate], providers: Iterable[str]) -> list[Candidate]:

@@ -15,7 +15,7 @@ _AUTO = "auto"
 def unreadable_choice(snapshot: ProjectSnapshot, request: ChatCompletionRequest) -> Candidate | None:
     """The request's first choice when that is an unreadable one, else None."""
     models = snapshot.settings.routing.preferred_models if request.model == _AUTO else (request.model,)
-    candidates = [found for model in models for found in resolve(model, _wanted(snapshot, request))]
+    candidates = [found for model in models for found in resolve(model, _wanted(snapshot, request), snapshot.disabled)]
     preferences = request.provider
     for provider in (preferences.order or ()) if preferences is not None else ():
         chosen = [candidate for candidate in candidates if candidate.provider == provider]

@@ -10,7 +10,7 @@ from core.keys import find_key, project_keys
 from gateway.selectors import project_settings
 from gateway.snapshot.project import PriceTable, ProjectSnapshot
 from gateway.snapshot.prompts import managed_prompts
-from integrations.selectors import price_overrides, price_table, read_credentials
+from integrations.selectors import disabled_providers, price_overrides, price_table, read_credentials
 
 
 def load_project(project_id: UUID, prices: PriceTable, serial: int) -> ProjectSnapshot:
@@ -24,6 +24,7 @@ def load_project(project_id: UUID, prices: PriceTable, serial: int) -> ProjectSn
         keys={key.key_hash: key for key in project_keys(project_id)},
         credentials={item.provider: item for item in credentials},
         unreadable=unreadable,
+        disabled=disabled_providers(project_id),
         prices={**prices, **overrides} if overrides else prices,
         settings=project_settings(project_id),
         serial=serial,

@@ -22,6 +22,7 @@ _REMEMBERED_PRICES = 5000
 @dataclass(frozen=True, slots=True)
 class ProjectSnapshot:
     """`credentials` by provider name, enabled integrations only; `unreadable` those whose credential cannot be read;
+    `disabled` the providers of those that are switched off;
     `keys` by hash, revoked ones left out; `prompts` by the name of their config."""
 
     project_id: UUID
@@ -33,6 +34,7 @@ class ProjectSnapshot:
     serial: int
     prompts: Mapping[str, ManagedPrompt] = field(default_factory=dict)
     unreadable: frozenset[str] = frozenset()
+    disabled: frozenset[str] = frozenset()
     # What `select` has worked out for models that requests name without any wish.
     plain_attempts: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     _priced: dict[tuple[str, str], Price | None] = field(default_factory=dict, repr=False, compare=False)

@@ -36,12 +36,19 @@ def test_adapter_for__unknown__refused_by_name() -> None:
         ("gpt-4o", {"openai", "groq"}, [("openai", "gpt-4o")]),
         ("gpt-4o", {"azure_openai", "openai"}, [("openai", "gpt-4o"), ("azure_openai", "gpt-4o")]),
         ("openai/gpt-4o", {"openai", "openrouter"}, [("openai", "gpt-4o")]),
-        ("openai/gpt-4o", {"openrouter"}, [("openrouter", "openai/gpt-4o")]),
+        ("openai/gpt-4o", {"openrouter"}, []),
         ("openai/gpt-4o", {"groq"}, []),
+        ("openai/gpt-oss-20b", {"groq", "together", "huggingface", "openrouter", "vllm"}, []),
+        ("xai/grok-4", {"openrouter", "openai_compatible", "vllm", "ollama", "azure_openai"}, []),
+        ("openrouter/anthropic/claude-haiku-4.5", {"openai_compatible", "anthropic", "together"}, []),
+        ("openrouter/anthropic/claude-haiku-4.5", {"openrouter"}, [("openrouter", "anthropic/claude-haiku-4.5")]),
+        ("openai_compatible/gpt-4o", {"openai", "vllm"}, []),
         ("groq/openai/gpt-oss-20b", {"groq"}, [("groq", "openai/gpt-oss-20b")]),
         ("sandbox/echo", {"sandbox"}, [("sandbox", "echo")]),
         ("sandbox/echo", {"openai"}, []),
-        ("anthropic/claude-x", {"openrouter"}, [("openrouter", "anthropic/claude-x")]),
+        ("anthropic/claude-x", {"openrouter"}, []),
+        ("openrouter/anthropic/claude-x", {"openrouter"}, [("openrouter", "anthropic/claude-x")]),
+        ("x-ai/grok-4", {"openrouter", "xai"}, [("openrouter", "x-ai/grok-4")]),
         ("gpt-oss-120b", {"openai", "groq"}, [("groq", "gpt-oss-120b")]),
         ("o3-mini", {"openai"}, [("openai", "o3-mini")]),
         ("sonar", {"perplexity"}, [("perplexity", "sonar")]),
@@ -74,6 +81,36 @@ def test_resolve__model_and_enabled_providers__candidates_in_order(
     model: str, enabled: set[str], expected: list[tuple[str, str]]
 ) -> None:
     assert resolve(model, enabled) == [Candidate(*pair) for pair in expected]
+
+
+@pytest.mark.parametrize(
+    ("model", "enabled", "disabled", "expected"),
+    [
+        # What the vendor's switched-off integration would have got goes to nobody who serves anything.
+        ("grok-4", {"openai_compatible"}, {"xai"}, []),
+        ("grok-4", {"openai_compatible"}, set(), [("openai_compatible", "grok-4")]),
+        ("grok-4", {"openai_compatible"}, {"openai"}, [("openai_compatible", "grok-4")]),
+        ("gpt-4o", {"vllm", "openai_compatible"}, {"azure_openai"}, []),
+        # Another vendor of the same models is no way around it.
+        ("gpt-4o", {"azure_openai", "vllm"}, {"openai"}, [("azure_openai", "gpt-4o")]),
+        ("my-model", {"vllm"}, {"openai", "xai"}, [("vllm", "my-model")]),
+        ("acme/my-model", {"vllm"}, {"openrouter", "groq"}, [("vllm", "acme/my-model")]),
+        ("xai/grok-4", {"openrouter", "vllm"}, {"xai"}, []),
+        ("vllm/grok-4", {"vllm"}, {"xai"}, [("vllm", "grok-4")]),
+    ],
+)
+def test_resolve__provider_switched_off__hands_nothing_on(
+    model: str, enabled: set[str], disabled: set[str], expected: list[tuple[str, str]]
+) -> None:
+    assert resolve(model, enabled, disabled) == [Candidate(*pair) for pair in expected]
+
+
+@pytest.mark.parametrize("provider", providers())
+def test_resolve__provider_and_model__nobody_else_whoever_is_enabled(provider: str) -> None:
+    others = frozenset(providers()) - {provider}
+    for name in ("gpt-4o", "claude-sonnet-5", "meta-llama/Llama-3", "openai/gpt-oss-20b", "anthropic.claude-x", "x"):
+        assert resolve(f"{provider}/{name}", others) == []
+        assert resolve(f"{provider}/{name}", {provider, *others}) == [Candidate(provider, name)]
 
 
 @pytest.mark.parametrize(
