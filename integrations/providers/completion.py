@@ -73,7 +73,8 @@ class Answer:
 def whole(
     answers: Iterable[Answer], *, completion_id: str, model: str, usage: Usage | None, created: int | None = None
 ) -> ParsedResponse:
-    """`completion_id` is the provider's own id, or one derived from its answer."""
+    """`completion_id` is the provider's own id, or one derived from its answer. `usage` None: nothing was counted,
+    which the body says with zeros, while the record may estimate."""
     choices: list[dict[str, Any]] = []
     for index, answer in enumerate(answers):
         choice = {"index": index, "message": answer.message(), "finish_reason": answer.finish_reason}
@@ -86,9 +87,8 @@ def whole(
         "created": int(time.time()) if created is None else created,
         "model": model,
         "choices": choices,
+        "usage": usage_object(usage or Usage()),
     }
-    if usage is not None:
-        body["usage"] = usage_object(usage)
     return ParsedResponse(body=_encode(body), model=model, finish_reason=choices[0]["finish_reason"], usage=usage)
 
 
@@ -163,13 +163,13 @@ class Chunks:
         return self._event(index, delta, has_output=True)
 
     def last(self, finish_reasons: Mapping[int, str], usage: Usage | None) -> list[StreamEvent]:
-        """The last chunk: empty deltas, a finish reason for every choice, and usage once."""
+        """The last chunk: empty deltas, a finish reason for every choice, and usage once, zeros where nothing was
+        counted."""
         choices = [
             {"index": index, "delta": {}, "finish_reason": reason} for index, reason in sorted(finish_reasons.items())
         ]
-        tail = _encode(choices)
-        told = b"" if usage is None else b',"usage":' + _encode(usage_object(usage))
-        return [StreamEvent(b"%b%b%b}" % (self._top(), tail, told), has_output=False)]
+        told = _encode(usage_object(usage or Usage()))
+        return [StreamEvent(b'%b%b,"usage":%b}' % (self._top(), _encode(choices), told), has_output=False)]
 
     def _event(
         self, index: int, delta: Mapping[str, Any], *, has_output: bool, text: str = "", told: bytes = b""

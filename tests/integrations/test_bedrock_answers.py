@@ -304,7 +304,7 @@ def test_stream__citations__numbered_and_placed() -> None:
 
 def test_stream__without_usage__ends_all_the_same() -> None:
     last = run(START, delta(text="x"), STOP)[-1]
-    assert "usage" not in last
+    assert last["usage"] == {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
     stream = ADAPTER.stream(bedrock_request(stream=True))
     stream.feed(START + delta(text="x") + STOP)
     assert stream.usage is None

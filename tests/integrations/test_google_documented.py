@@ -57,7 +57,7 @@ META: list[Json] = [
     {"safetyRatings": [{"category": "HARM_CATEGORY_HARASSMENT", "blocked": True}], "finishMessage": "Why."},
 ]
 REASONS = {
-    **dict.fromkeys(("STOP", "OTHER", "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "REASON_OF_TOMORROW"), "stop"),
+    **dict.fromkeys(("STOP", "OTHER", "REASON_OF_TOMORROW"), "stop"),
     "MAX_TOKENS": "length",
     **dict.fromkeys(("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE"), "content_filter"),
 }
@@ -78,6 +78,8 @@ def test_answer__of_documented_parts__the_same_whole_and_streamed(
     parts: list[Json], reason: str, meta: Json, form: Any, last: Json, cuts: list[int]
 ) -> None:
     end = {"finishReason": reason, "index": 0, **meta}
+    if reason in ("OTHER", "REASON_OF_TOMORROW"):
+        parts = [*parts, {"text": "what makes it an answer"}]
     response = {"candidates": [{"content": {"parts": parts, "role": "model"}, **end}], "usageMetadata": USAGE, **HEAD}
     answer = json.loads(GEMINI.parse_response(chat_request("gemini-x"), json.dumps(response).encode()).body)
     message = answer["choices"][0]["message"]

@@ -197,8 +197,17 @@ class TestMessages:
         assert body["systemInstruction"] == {"parts": [{"text": "One."}, {"text": "Two."}]}
         assert len(body["contents"]) == 1
 
-    def test_system__alone__said_by_the_user(self) -> None:
-        body = body_of(messages=[{"role": "system", "content": "Greet."}])
+    @pytest.mark.parametrize("said", [[], [""], [[{"type": "text", "text": ""}]], [[]]])
+    @pytest.mark.parametrize("vertex", [False, True])
+    def test_system__the_user_says_nothing__stays_an_instruction(self, said: list[Any], vertex: bool) -> None:
+        messages = [{"role": "system", "content": "Greet."}, *({"role": "user", "content": text} for text in said)]
+        assert body_of(messages=messages, vertex=vertex) == {
+            "contents": [{"role": "user", "parts": [{"text": ""}]}],
+            "systemInstruction": {"parts": [{"text": "Greet."}]},
+        }
+
+    def test_system__alone_at_a_model_without_instructions__said_by_the_user(self) -> None:
+        body = body_of("gemma-3-27b-it", messages=[{"role": "system", "content": "Greet."}])
         assert body == {"contents": [{"role": "user", "parts": [{"text": "Greet."}]}]}
 
     @pytest.mark.parametrize("first", ["user", "assistant"])

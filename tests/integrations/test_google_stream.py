@@ -141,7 +141,24 @@ def test_stream__empty_answer__only_an_end() -> None:
     chunks, stream = told({"candidates": [{"content": {}, "finishReason": "STOP"}], "responseId": "r"})
     assert deltas(chunks) == [{"role": "assistant", "content": ""}, {}]
     assert stream.finish_reason == "stop"
-    assert "usage" not in chunks[-1]
+    assert stream.usage is None
+    assert chunks[-1]["usage"] == {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+
+
+def test_stream__another_id_and_time_in_each_event__those_of_the_first() -> None:
+    events = [
+        {**answer({"text": text}, finish=finish), "responseId": name, "createTime": f"2026-01-0{name}T00:00:00Z"}
+        for name, text, finish in (("1", "a", None), ("2", "b", None), ("3", "c", "STOP"))
+    ]
+    chunks, _ = told(*events)
+    assert {(chunk["id"], chunk["created"]) for chunk in chunks} == {("1", 1767225600)}
+
+
+def test_stream__id_only_in_a_later_event__one_for_all() -> None:
+    first = {name: held for name, held in answer({"text": "a"}, finish=None).items() if name != "responseId"}
+    chunks, _ = told({**first, "responseId": ""}, answer({"text": "b"}))
+    assert len({chunk["id"] for chunk in chunks}) == 1
+    assert chunks[0]["id"].startswith("chatcmpl-")
 
 
 def test_stream__no_usage_reported__an_estimate_may_be_set() -> None:

@@ -1,4 +1,4 @@
-"""Usage, finish reasons, log probabilities and times of Gemini's answers in our terms."""
+"""Usage, log probabilities and times of Gemini's answers in our terms."""
 
 from __future__ import annotations
 
@@ -9,60 +9,7 @@ from typing import Any, TypeGuard
 import msgspec
 
 from integrations.providers.base import Usage
-from integrations.providers.google.shapes import PromptFeedback, UsageMetadata, has
-
-_FILTERED = "content_filter"
-# https://ai.google.dev/api/generate-content#FinishReason and Vertex AI's own. Others (OTHER, NO_IMAGE, a call that the
-# model botched: MALFORMED_FUNCTION_CALL, UNEXPECTED_TOOL_CALL…) end the answer without being a filter: "stop".
-_REASONS = {
-    "STOP": "stop",
-    "MAX_TOKENS": "length",
-    **dict.fromkeys(
-        (
-            "SAFETY",
-            "RECITATION",
-            "LANGUAGE",
-            "BLOCKLIST",
-            "PROHIBITED_CONTENT",
-            "SPII",
-            "MODEL_ARMOR",
-            "IMAGE_SAFETY",
-            "IMAGE_PROHIBITED_CONTENT",
-            "IMAGE_RECITATION",
-        ),
-        _FILTERED,
-    ),
-}
-# google.cloud.aiplatform.v1.Candidate.FinishReason by number.
-_NUMBERS = (
-    "FINISH_REASON_UNSPECIFIED",
-    "STOP",
-    "MAX_TOKENS",
-    "SAFETY",
-    "RECITATION",
-    "OTHER",
-    "BLOCKLIST",
-    "PROHIBITED_CONTENT",
-    "SPII",
-    "MALFORMED_FUNCTION_CALL",
-    "MODEL_ARMOR",
-    "IMAGE_SAFETY",
-    "IMAGE_PROHIBITED_CONTENT",
-    "IMAGE_RECITATION",
-)
-
-
-def finish_reason(native: str | int | None, *, called_tools: bool) -> str:
-    """Google says STOP for function calls too."""
-    if isinstance(native, int):
-        native = _NUMBERS[native] if 0 <= native < len(_NUMBERS) else "OTHER"
-    reason = _REASONS.get(native or "", "stop")
-    return "tool_calls" if called_tools and reason == "stop" else reason
-
-
-def is_blocked(feedback: PromptFeedback | None) -> bool:
-    """Whether the prompt was refused before a model saw it."""
-    return feedback is not None and bool(feedback.block_reason)
+from integrations.providers.google.shapes import UsageMetadata, has
 
 
 def is_counted(counts: UsageMetadata | None) -> TypeGuard[UsageMetadata]:

@@ -63,6 +63,11 @@ class Choice:
     grounding: msgspec.Raw | None = None
     citations: list[msgspec.Raw] = field(default_factory=list)
 
+    @property
+    def says_something(self) -> bool:
+        """Whether there is text, a call or an image; thoughts are none of the answer."""
+        return bool(self.length or self.calls or self.images)
+
     def read(self, candidate: Candidate) -> Iterator[Piece]:
         if candidate.finish_reason and candidate.finish_reason != _UNFINISHED:
             self.finished = candidate.finish_reason

@@ -59,11 +59,13 @@ def files_to_fetch(request: ChatRequest, *, vertex: bool) -> tuple[str, ...]:
 def _conversation(conversation: Conversation, writer: Writer) -> dict[str, Any]:
     system = [{"text": part.text} for part in conversation.system if part.text]
     contents = writer.contents(conversation)
-    if not contents:
-        # Google wants something said; a request may hold a system message alone.
-        return {"contents": [{"role": "user", "parts": system or [{"text": ""}]}]}
+    if not contents and (not system or writer.model.instructions):
+        # Google wants something said, and takes an empty text for it: an instruction stays one.
+        contents = [{"role": "user", "parts": [{"text": ""}]}]
     if not system:
         return {"contents": contents}
+    if not contents:
+        return {"contents": [{"role": "user", "parts": system}]}
     if writer.model.instructions:
         return {"contents": contents, "systemInstruction": {"parts": system}}
     if contents[0]["role"] == "user":

@@ -10,12 +10,11 @@ from integrations.providers.base import ChatRequest, ParsedResponse, Usage
 from integrations.providers.completion import Answer, tool_call, whole
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.google.citations import annotations_of
-from integrations.providers.google.counts import finish_reason, is_blocked, read_logprobs, read_usage, seconds_of
+from integrations.providers.google.counts import read_logprobs, read_usage, seconds_of
+from integrations.providers.google.endings import FILTERED, finish_reason, is_blocked, unusable_end
 from integrations.providers.google.errors import google_failure_in_body
 from integrations.providers.google.pieces import Call, Choice, Image, Text, Thought
 from integrations.providers.google.shapes import Candidate, Response, decode, has
-
-FILTERED = "content_filter"
 
 
 def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:
@@ -29,11 +28,17 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
     if has(response.error):
         raise google_failure_in_body(msgspec.json.decode(body), provider=provider)
     usage = read_usage(response.usage_metadata)
-    answers = _answers(response, seed_of(response, body))
-    if not answers:
+    choices = _choices(response, seed_of(response, body))
+    if not choices and not is_blocked(response.prompt_feedback):
         raise _no_answer(provider, usage)
+    answers = [_answer(candidate, choice) for candidate, choice in choices]
+    for _, choice in choices:
+        if failure := unusable_end(choice, provider=provider, usage=usage):
+            raise failure
+    if not answers:
+        usage = usage or Usage()  # no model saw the prompt
     return whole(
-        answers,
+        answers or [blocked_answer(response)],
         completion_id=completion_id(response, body),
         model=response.model_version or request.model,
         usage=usage,
@@ -64,12 +69,10 @@ def indexes_of(candidates: list[Candidate]) -> list[int]:
     return [candidate.index or 0 for candidate in candidates]
 
 
-def _answers(response: Response, seed: str) -> list[Answer]:
+def _choices(response: Response, seed: str) -> list[tuple[Candidate, Choice]]:
     candidates = response.candidates or []
-    if not candidates:
-        return [blocked_answer(response)] if is_blocked(response.prompt_feedback) else []
     ordered = sorted(zip(indexes_of(candidates), candidates, strict=True), key=lambda entry: entry[0])
-    return [_answer(candidate, Choice(position, seed)) for position, (_, candidate) in enumerate(ordered)]
+    return [(candidate, Choice(position, seed)) for position, (_, candidate) in enumerate(ordered)]
 
 
 def _answer(candidate: Candidate, choice: Choice) -> Answer:

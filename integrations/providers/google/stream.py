@@ -12,19 +12,13 @@ from integrations.providers.completion import Chunks
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.failures import scrub
 from integrations.providers.google.citations import annotations_of
-from integrations.providers.google.counts import (
-    finish_reason,
-    is_blocked,
-    is_counted,
-    read_logprobs,
-    read_usage,
-    seconds_of,
-)
+from integrations.providers.google.counts import is_counted, read_logprobs, read_usage, seconds_of
+from integrations.providers.google.endings import FILTERED, finish_reason, is_blocked, unusable_end
 from integrations.providers.google.errors import google_failure_in_body
 from integrations.providers.google.events import Events
 from integrations.providers.google.json_values import NotJsonError
 from integrations.providers.google.pieces import Call, Choice, Piece, Text, Thought
-from integrations.providers.google.response import FILTERED, blocked_answer, completion_id, indexes_of, seed_of
+from integrations.providers.google.response import blocked_answer, completion_id, indexes_of, seed_of
 from integrations.providers.google.shapes import Candidate, Response, UsageMetadata, decode, has
 from integrations.providers.sse import EventTooLargeError
 
@@ -98,6 +92,9 @@ class GoogleStream:
             raise self._failed(self._unusable("the stream ended without an answer"))
         if not self._blocked and not self._all_finished():
             raise self._failed(self._unusable("the stream ended before its end was announced"))
+        for choice in self._choices.values():
+            if failure := unusable_end(choice, provider=self.provider, usage=self.usage):
+                raise self._failed(failure)
         return translated + self._end(self._chunks)
 
     def _translate(self, events: list[bytes], *, cut: bool = False) -> list[StreamEvent]:
@@ -163,6 +160,8 @@ class GoogleStream:
             return
         out.append(chunks.role())
         self._blocked = True
+        if self.usage is None:
+            self.usage = Usage()  # no model saw the prompt
         refusal = blocked_answer(response).refusal
         if refusal:
             out.append(chunks.delta({"refusal": refusal}))

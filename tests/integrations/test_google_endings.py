@@ -1,0 +1,191 @@
+"""Every way in which Google says that an answer of Gemini's ended, by the SDK's own list, and what becomes of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from google.genai import types
+
+from integrations.providers.base import ParsedResponse, StreamEvent, Usage
+from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.google import GEMINI, VERTEX, GoogleAdapter
+from tests.integrations.exchanges import chat_request, decoded, run
+from tests.integrations.google_exchanges import answer, array, body, call, sse
+
+TEXT = {"text": "Hallo"}
+THOUGHT = {"text": "hm", "thought": True}
+PICTURE = {"inlineData": {"mimeType": "image/png", "data": "cG5n"}}
+CODE = {"executableCode": {"language": "PYTHON", "code": "print(1)"}}
+ZEROS = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+
+# Reason → what it is beside a text, and without one; "unusable" is a failure, after which others are asked.
+ENDINGS = {
+    "FINISH_REASON_UNSPECIFIED": ("stop", "unusable"),  # said of an answer that is not at its end
+    "STOP": ("stop", "stop"),
+    "MAX_TOKENS": ("length", "length"),
+    "CONTINUATION": ("length", "length"),
+    "SAFETY": ("content_filter", "content_filter"),
+    "RECITATION": ("content_filter", "content_filter"),
+    "LANGUAGE": ("content_filter", "content_filter"),
+    "BLOCKLIST": ("content_filter", "content_filter"),
+    "PROHIBITED_CONTENT": ("content_filter", "content_filter"),
+    "SPII": ("content_filter", "content_filter"),
+    "MODEL_ARMOR": ("content_filter", "content_filter"),
+    "ESCALATION": ("content_filter", "content_filter"),
+    "IMAGE_SAFETY": ("content_filter", "content_filter"),
+    "IMAGE_PROHIBITED_CONTENT": ("content_filter", "content_filter"),
+    "IMAGE_RECITATION": ("content_filter", "content_filter"),
+    "OTHER": ("stop", "unusable"),
+    "IMAGE_OTHER": ("stop", "unusable"),
+    "NO_IMAGE": ("stop", "unusable"),
+    "MALFORMED_FUNCTION_CALL": ("unusable", "unusable"),
+    "MALFORMED_RESPONSE": ("unusable", "unusable"),
+    "MISSING_THOUGHT_SIGNATURE": ("unusable", "unusable"),
+    "PUP_LIMITED_DISABLED": ("unusable", "unusable"),
+    "TOO_MANY_TOOL_CALLS": ("unusable", "unusable"),
+    "UNEXPECTED_TOOL_CALL": ("unusable", "unusable"),
+}
+UNKNOWN: dict[Any, tuple[str, str]] = {
+    "REASON_OF_TOMORROW": ("stop", "unusable"),
+    99: ("stop", "unusable"),
+    -1: ("stop", "unusable"),
+}
+# As Vertex AI numbers them, where enumerations are asked for by number.
+NUMBERED = {
+    1: "STOP",
+    2: "MAX_TOKENS",
+    3: "SAFETY",
+    5: "OTHER",
+    9: "MALFORMED_FUNCTION_CALL",
+    10: "MODEL_ARMOR",
+    15: "UNEXPECTED_TOOL_CALL",
+}
+NATIVE = [*ENDINGS.items(), *UNKNOWN.items(), *((number, ENDINGS[name]) for number, name in NUMBERED.items())]
+
+
+def whole(response: Any, adapter: GoogleAdapter = GEMINI) -> ParsedResponse:
+    return adapter.parse_response(chat_request("gemini-x"), body(response))
+
+
+def end_of(response: Any) -> str:
+    """The finish reason, the same whole and streamed, or the kind of the failure."""
+    try:
+        told = str(json.loads(whole(response).body)["choices"][0]["finish_reason"])
+    except ProviderError as failure:
+        told = failure.kind.value
+    assert end_of_stream(response) == told
+    return told
+
+
+def end_of_stream(*events: Any) -> str:
+    try:
+        chunks = decoded(run(GEMINI.stream(chat_request("gemini-x", stream=True)), [sse(*events)]))
+    except ProviderError as failure:
+        return failure.kind.value
+    return str(chunks[-1]["choices"][0]["finish_reason"])
+
+
+def test_reasons__of_the_sdk__all_named_here() -> None:
+    assert {reason.value for reason in types.FinishReason} == set(ENDINGS)
+
+
+@pytest.mark.parametrize(("native", "ends"), NATIVE, ids=str)
+def test_answer__every_reason__with_and_without_a_text(native: Any, ends: tuple[str, str]) -> None:
+    with_text, without = ends
+    if native != "FINISH_REASON_UNSPECIFIED":
+        assert end_of(answer(TEXT, finish=native)) == with_text
+    assert end_of(answer(finish=native)) == end_of(answer(THOUGHT, finish=native)) == without
+    assert end_of(answer(CODE, finish=native)) == without
+
+
+@pytest.mark.parametrize("native", ["SAFETY", "safety", "Safety"])
+def test_reason__in_any_case__the_same(native: str) -> None:
+    assert end_of(answer(TEXT, finish=native)) == "content_filter"
+
+
+def test_whole_answer__no_reason__counts_where_it_says_something() -> None:
+    """A stream without a reason was cut off; a whole answer is whole."""
+    told = json.loads(whole(answer(TEXT, finish=None)).body)
+    assert told["choices"][0]["finish_reason"] == "stop"
+    with pytest.raises(ProviderError) as caught:
+        whole(answer(finish=None))
+    assert caught.value.kind is FailureKind.UNUSABLE
+
+
+@pytest.mark.parametrize("part", [call(), PICTURE])
+@pytest.mark.parametrize("native", ["OTHER", "REASON_OF_TOMORROW"])
+def test_answer__reason_that_says_nothing__kept_for_its_call_or_image(part: dict[str, Any], native: str) -> None:
+    assert end_of(answer(part, finish=native)) == ("tool_calls" if "functionCall" in part else "stop")
+
+
+@pytest.mark.parametrize("adapter", [GEMINI, VERTEX])
+@pytest.mark.parametrize("form", [sse, array])
+def test_botched_call__whole_and_streamed__fails_with_googles_words_and_the_bill(
+    adapter: GoogleAdapter, form: Any
+) -> None:
+    why = "Malformed function call: print(default_api.look(city='Oslo'))"
+    response = answer(finish="MALFORMED_FUNCTION_CALL", candidate={"finishMessage": why})
+    stream = adapter.stream(chat_request("gemini-x", stream=True))
+    events = stream.feed(form(response))
+    assert not any(event.has_output for event in events)  # so that another attempt may still follow
+    for ask in (lambda: whole(response, adapter), stream.closing):
+        with pytest.raises(ProviderError, match="MALFORMED_FUNCTION_CALL") as caught:
+            ask()
+        assert why in caught.value.message
+        assert (caught.value.kind, caught.value.provider) == (FailureKind.UNUSABLE, adapter.provider)
+        assert caught.value.usage == Usage(prompt_tokens=9, completion_tokens=4)
+
+
+def test_botched_call__behind_text__told_only_once_the_text_is_out() -> None:
+    stream = GEMINI.stream(chat_request("gemini-x", stream=True))
+    events: list[StreamEvent] = stream.feed(sse(answer(TEXT, finish=None), answer(finish="UNEXPECTED_TOOL_CALL")))
+    assert "".join(event.text for event in events) == "Hallo"
+    with pytest.raises(ProviderError, match="UNEXPECTED_TOOL_CALL"):
+        stream.closing()
+
+
+def test_candidates__one_of_them_botched__unusable() -> None:
+    response = answer(TEXT)
+    response["candidates"].append({"index": 1, "finishReason": "MALFORMED_FUNCTION_CALL"})
+    assert end_of(response) == "unusable"
+
+
+def test_block_reasons__of_the_sdk__all_asked_below() -> None:
+    assert {reason.value for reason in types.BlockedReason} == set(BLOCKED)
+
+
+BLOCKED = (
+    "BLOCKED_REASON_UNSPECIFIED",
+    "SAFETY",
+    "OTHER",
+    "BLOCKLIST",
+    "PROHIBITED_CONTENT",
+    "IMAGE_SAFETY",
+    "MODEL_ARMOR",
+    "JAILBREAK",
+)
+
+
+@pytest.mark.parametrize("reason", [*BLOCKED, "REASON_OF_TOMORROW", 4])
+@pytest.mark.parametrize("counts", [{}, {"usageMetadata": {}}, {"usageMetadata": {"trafficType": "ON_DEMAND"}}])
+def test_blocked_prompt__every_reason__filtered_and_zeros_where_nothing_was_counted(
+    reason: Any, counts: dict[str, Any]
+) -> None:
+    response = {"promptFeedback": {"blockReason": reason}, **counts}
+    parsed = whole(response)
+    assert parsed.usage == Usage()
+    told = json.loads(parsed.body)
+    assert (told["choices"][0]["finish_reason"], told["usage"]) == ("content_filter", ZEROS)
+    stream = GEMINI.stream(chat_request("gemini-x", stream=True))
+    chunks = decoded(stream.feed(sse(response)))
+    assert stream.usage == Usage()  # nobody has to estimate it
+    chunks += decoded(stream.closing())
+    assert (chunks[-1]["choices"][0]["finish_reason"], chunks[-1]["usage"]) == ("content_filter", ZEROS)
+
+
+def test_answer__nothing_counted__zeros_for_the_client_and_nothing_for_the_record() -> None:
+    parsed = whole({"candidates": [{"content": {"parts": [TEXT]}, "finishReason": "STOP"}]})
+    assert parsed.usage is None
+    assert json.loads(parsed.body)["usage"] == ZEROS
