@@ -9,6 +9,7 @@ from importlib import import_module
 
 from integrations.errors import UnknownProviderError
 from integrations.providers.base import Adapter, Traits
+from integrations.providers.legacy_functions import LegacyFunctions
 
 # Provider → "module:attribute", where the attribute is an adapter or a mapping of them by provider name.
 _COMPATIBLE = "integrations.providers.compatible:ADAPTERS"
@@ -152,7 +153,7 @@ def adapter_for(provider: str) -> Adapter:
         raise UnknownProviderError(provider) from None
     found = getattr(import_module(module_name), attribute)
     adapter: Adapter = found[provider] if isinstance(found, dict) else found
-    return adapter
+    return adapter if adapter.traits.functions == "always" else LegacyFunctions(adapter)
 
 
 def traits_of(provider: str) -> Traits:

@@ -33,6 +33,7 @@ AZURE_OPENAI = Dialect(
     base_url="",
     owned_by="openai",
     default_model="gpt-4o-mini",
+    functions="always",
     options=("api_version", "deployment"),
     documents=Documents.FILE_DATA,
     thinking=Thinking.EFFORT,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 from typing_extensions import override
@@ -181,6 +181,8 @@ class Traits:
     them. `options`: the plain ones, and `required_options` those that must be there. `service_account`: the key may
     be a Google service account's JSON; with a plain API key there `required_options` are not required.
     `default_model` is the model to fall back to at a provider that does not serve the one asked for.
+    `functions`: what becomes of OpenAI's older `functions`: they go out as tools, or as they are, always or on direct
+    requests (see `legacy_functions`).
     """
 
     provider: str
@@ -193,6 +195,7 @@ class Traits:
     optional_extra: tuple[str, ...] = ()
     required_options: tuple[str, ...] = ()
     service_account: bool = False
+    functions: Literal["as_tools", "direct", "always"] = "as_tools"
 
 
 class Adapter(Protocol):

@@ -179,6 +179,7 @@ DIALECTS = (
     Dialect(
         "vllm",
         "",
+        functions="direct",
         optional_secret=True,
         documents=Documents.PASS,
         reasoning_formats=None,
@@ -189,6 +190,7 @@ DIALECTS = (
     Dialect(
         "openai_compatible",
         "",
+        functions="direct",
         optional_secret=True,
         documents=Documents.PASS,
         reasoning_formats=None,
@@ -198,6 +200,7 @@ DIALECTS = (
     Dialect(
         "sandbox",
         "",
+        functions="always",
         owned_by="sandbox",
         default_model="echo",
         optional_secret=True,

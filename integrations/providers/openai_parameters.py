@@ -13,14 +13,14 @@ import msgspec
 from integrations.providers.base import ChatRequest
 from integrations.providers.errors import UnsupportedParameterError
 from integrations.providers.openai_dialect import COMMON_PARAMETERS, OPENAI_PARAMETERS, Dialect, Thinking, is_one_of
-from integrations.providers.parameters import ReasoningWish, effort_of
+from integrations.providers.parameters import THINKING_OFF, ReasoningWish, check_reasoning_words, effort_of
 
 RawFields = dict[str, msgspec.Raw]
 
 # The gateway's own fields, which it has acted on; never part of what a provider sees.
 OWN_FIELDS = ("models", "provider", "prompt_config", "prompt_variables")
 # Left out of a fallback they would leave an answer of another kind.
-_OF_ANOTHER_KIND = ("functions", "function_call", "audio", "modalities")
+_OF_ANOTHER_KIND = ("audio", "modalities")
 _AS_IF_ABSENT = frozenset({b"null", b"false", b"0", b"0.0", b"{}", b"[]"})
 _encode = msgspec.json.Encoder().encode
 
@@ -135,7 +135,7 @@ def _without_marker(tool: Any) -> Any:
 
 
 def _asks_for_more(name: str, value: Any) -> bool:
-    return bool(value) and not (name == "modalities" and value == ["text"]) and value != "none"
+    return bool(value) and not (name == "modalities" and value == ["text"])
 
 
 def _translate_thinking(account: _Account, model: str) -> None:
@@ -145,6 +145,7 @@ def _translate_thinking(account: _Account, model: str) -> None:
     if not isinstance(wish, Mapping) or "reasoning" in account.raw:
         account.drop("thinking")
         return
+    check_reasoning_words(wish, None, provider=dialect.provider)
     takes_effort = dialect.thinking in (Thinking.EFFORT, Thinking.TOGGLE) and is_one_of(model, dialect.effort_models)
     if (reasoning := _reasoning_object(dialect, wish, model)) is not None:
         _replace(account, "reasoning", reasoning)
@@ -184,7 +185,7 @@ def _replace(account: _Account, name: str, value: Any) -> None:
 
 
 def _is_enabled(wish: Mapping[str, Any]) -> bool:
-    return wish.get("type") != "disabled"
+    return wish.get("type") not in THINKING_OFF
 
 
 def _openrouter_reasoning(wish: Mapping[str, Any]) -> dict[str, Any]:

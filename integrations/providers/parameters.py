@@ -32,6 +32,13 @@ _ASKS_NOTHING: Mapping[str, Any] = {
     "top_p": 1,
 }
 
+# The levels of today's SDKs: https://platform.openai.com/docs/api-reference/chat/create#chat-create-reasoning_effort
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+# https://platform.claude.com/docs/en/api/messages/create#create.thinking. `between_tools` is off as well: it says in
+# which form the short notes come that some models write between calls all the same.
+THINKING_OFF = ("disabled", "between_tools")
+_THINKING_TYPES = ("enabled", "adaptive", *THINKING_OFF)
+
 
 @dataclass(frozen=True, slots=True)
 class FunctionTool:
@@ -199,12 +206,17 @@ def response_format(mapped: Mapped) -> ResponseFormat | None:
     )
 
 
-def reasoning_wish(mapped: Mapped) -> ReasoningWish:
+def reasoning_wish(mapped: Mapped, *, own_thinking: bool = False) -> ReasoningWish:
+    """`own_thinking`: `thinking` is the provider's own field, so that a `type` of tomorrow is its to judge.
+
+    Raises UnsupportedParameterError for a level, or a type, that is not known and would have to be translated.
+    """
     thinking, effort = mapped.take("thinking"), mapped.take("reasoning_effort")
+    check_reasoning_words(None if own_thinking else thinking, effort, provider=mapped.provider)
     if isinstance(thinking, Mapping):
         kind, budget = thinking.get("type"), thinking.get("budget_tokens")
         return ReasoningWish(
-            enabled=kind != "disabled",
+            enabled=kind not in THINKING_OFF,
             budget_tokens=budget if isinstance(budget, int) else None,
             effort=str(effort or ""),
             adaptive=kind == "adaptive",
@@ -214,8 +226,20 @@ def reasoning_wish(mapped: Mapped) -> ReasoningWish:
     return ReasoningWish(enabled=effort != "none", effort=str(effort))
 
 
+def check_reasoning_words(thinking: Any, effort: Any, *, provider: str) -> None:
+    """For who has to put the two fields into other words. Raises UnsupportedParameterError, which names the field."""
+    if effort is not None and effort not in EFFORTS:
+        problem = f"{effort!r} is not a level that can be translated for {provider}: expected {', '.join(EFFORTS)}"
+        raise UnsupportedParameterError("reasoning_effort", problem, provider=provider)
+    kind = thinking.get("type") if isinstance(thinking, Mapping) else None
+    if kind is not None and kind not in _THINKING_TYPES:
+        known = ", ".join(_THINKING_TYPES)
+        problem = f"type {kind!r} cannot be translated for {provider}: expected {known}"
+        raise UnsupportedParameterError("thinking", problem, provider=provider)
+
+
 # Budgets that the levels stand for where a provider takes a count (OpenRouter's shares of a 32k allowance).
-EFFORT_BUDGETS = {"minimal": 1024, "low": 4096, "medium": 8192, "high": 16384, "xhigh": 32768}
+EFFORT_BUDGETS = {"minimal": 1024, "low": 4096, "medium": 8192, "high": 16384, "xhigh": 32768, "max": 65536}
 
 
 def budget_of(wish: ReasoningWish) -> int | None:

@@ -53,7 +53,8 @@ WRONG: list[tuple[str, Any]] = [
     ("response_format", "json_object"),
     ("thinking", "enabled"),
     ("thinking", True),
-    ("reasoning_effort", "extreme"),
+    ("reasoning_effort", ""),
+    ("reasoning_effort", "x" * 65),
     ("reasoning_effort", 3),
     ("models", "gpt-4o"),
     ("models", [5]),
@@ -78,7 +79,8 @@ WRONG_INSIDE: list[tuple[str, dict[str, Any]]] = [
     ("name", {"messages": [{"role": "user", "content": "x", "name": 5}]}),
     ("response_format.type", {"response_format": {"type": "xml"}}),
     ("response_format.json_schema", {"response_format": {"type": "json_schema", "json_schema": "x"}}),
-    ("thinking.type", {"thinking": {"type": "maybe"}}),
+    ("thinking.type", {"thinking": {"type": ""}}),
+    ("thinking.type", {"thinking": {"type": 5}}),
     ("thinking.budget_tokens", {"thinking": {"type": "enabled", "budget_tokens": "many"}}),
     ("provider.sort", {"provider": {"sort": "price"}}),
     ("provider.order", {"provider": {"order": "openai"}}),
@@ -139,6 +141,20 @@ def test_unknown_fields__of_any_type__reach_the_provider_as_sent(gateway: Gatewa
     sent = json.loads(gateway.upstream.received[-1].body)
     assert {name: sent[name] for name in unknown} == unknown
     assert sent["metadata"] == {"k": "v"}
+
+
+@pytest.mark.parametrize("effort", ["none", "minimal", "low", "medium", "high", "xhigh", "max", "of tomorrow"])
+def test_reasoning_effort__of_today_or_tomorrow__reaches_the_provider_as_sent(gateway: Gateway, effort: str) -> None:
+    response = gateway.post(body(reasoning_effort=effort))
+
+    assert response.status_code == 200
+    assert json.loads(gateway.upstream.received[-1].body)["reasoning_effort"] == effort
+
+
+def test_thinking__type_of_tomorrow__is_refused_by_name_where_it_has_to_be_translated(gateway: Gateway) -> None:
+    response = gateway.post(body(thinking={"type": "tomorrows"}))
+
+    assert_error(response, 400, "unsupported_parameter", naming="thinking")
 
 
 def test_request__untouched_fields__reach_the_provider_byte_for_byte(gateway: Gateway) -> None:

@@ -563,7 +563,7 @@ def test_native_fields__under_their_own_names__passed_on() -> None:
 
 @pytest.mark.parametrize(
     "fields",
-    [{"n": 2}, {"modalities": ["text", "audio"]}, {"audio": {"voice": "x"}}, {"functions": [{"name": "f"}]}],
+    [{"n": 2}, {"modalities": ["text", "audio"]}, {"audio": {"voice": "x"}}],
 )
 def test_parameters__of_another_kind_of_answer__refused(fields: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedParameterError) as caught:

@@ -145,7 +145,6 @@ def parts(*parts: dict[str, Any]) -> dict[str, Any]:
     ("fields", "parameter"),
     [
         ({"n": 2}, "n"),
-        ({"functions": [{"name": "f"}]}, "functions"),
         ({"modalities": ["audio"]}, "modalities"),
         ({"audio": {"voice": "x"}}, "modalities"),
         ({"tools": [{"type": "web_search"}]}, "tools"),

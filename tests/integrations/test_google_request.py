@@ -399,12 +399,6 @@ class TestTools:
         assert body_of(web_search_options={})["tools"] == [{"googleSearch": {}}]
         assert body_of(web_search_options={}, tools=[{"google_search": {}}])["tools"] == [{"google_search": {}}]
 
-    @pytest.mark.parametrize("name", ["functions", "function_call"])
-    def test_functions__of_before_tools__refused(self, name: str) -> None:
-        fields: dict[str, Any] = {name: [FUNCTION]}
-        with pytest.raises(UnsupportedParameterError, match=name):
-            built(**fields)
-
     def test_unknown_tool__refused(self) -> None:
         with pytest.raises(UnsupportedParameterError, match="web_search_20250305"):
             built(tools=[{"type": "web_search_20250305", "name": "web_search"}])

@@ -149,7 +149,6 @@ def test_field__of_the_vendors_future__passes_but_not_on_a_fallback() -> None:
 @pytest.mark.parametrize(
     ("fields", "parameter"),
     [
-        ({"functions": [{"name": "f"}]}, "functions"),
         ({"modalities": ["text", "audio"], "audio": {"voice": "x"}}, "modalities"),
         ({"tools": [{"type": "custom", "custom": {"name": "c"}}]}, "tools"),
         ({"tools": [PING], "tool_choice": {"type": "custom", "custom": {"name": "c"}}}, "tool_choice"),

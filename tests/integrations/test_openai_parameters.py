@@ -205,7 +205,7 @@ def test_fallback__metadata_of_a_stored_answer__kept() -> None:
 
 @pytest.mark.parametrize(
     "fields",
-    [{"functions": [{"name": "f"}]}, {"modalities": ["text", "audio"]}, {"audio": {"voice": "alloy", "format": "wav"}}],
+    [{"modalities": ["text", "audio"]}, {"audio": {"voice": "alloy", "format": "wav"}}],
 )
 def test_fallback__what_makes_another_kind_of_answer__refused(fields: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedParameterError) as caught:

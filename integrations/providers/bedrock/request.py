@@ -79,9 +79,6 @@ def _refuse_other_kinds(mapped: Mapped) -> None:
     modalities = mapped.take("modalities")
     if mapped.take("audio") is not None or (modalities and "audio" in modalities):
         raise mapped.refuse("modalities", "Converse answers with text only")
-    for name in ("functions", "function_call"):
-        if mapped.take(name):
-            raise mapped.refuse(name, "use tools and tool_choice")
 
 
 def _thinking(

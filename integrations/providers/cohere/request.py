@@ -59,8 +59,6 @@ def _set(body: dict[str, Any], name: str, value: Any) -> None:
 def _refuse_other_kinds(mapped: Mapped) -> None:
     if (mapped.take("n") or 1) > 1:
         raise mapped.refuse("n", "Cohere gives one answer a request")
-    if mapped.take("functions"):
-        raise mapped.refuse("functions", "Cohere takes functions as tools only")
     if mapped.take("audio") or "audio" in (mapped.take("modalities") or ()):
         raise mapped.refuse("modalities", "Cohere does not answer with sound")
 

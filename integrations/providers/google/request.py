@@ -24,9 +24,6 @@ _NATIVE = spellings(("safetySettings", "cachedContent", "labels", "modelArmorCon
 _TIERS = ("flex", "priority", "standard")
 _DEFAULT_TIERS = ("auto", "default")
 
-# OpenAI's functions before there were tools.
-_OLDER = ("functions", "function_call")
-
 
 def build_body(request: ChatRequest, *, provider: str, vertex: bool) -> tuple[bytes, tuple[str, ...]]:
     """The body and the warnings. Raises UnsupportedParameterError."""
@@ -34,9 +31,6 @@ def build_body(request: ChatRequest, *, provider: str, vertex: bool) -> tuple[by
     mapped = Mapped(provider, fields)
     model = model_named(request.model)
     writer = Writer(model=model, fetched=request.media, vertex=vertex)
-    for name in _OLDER:
-        if fields.get(name) is not None:
-            raise mapped.refuse(name, "use tools and tool_choice")
     body = _conversation(read_conversation(fields, native=is_native), writer)
     write_tools(mapped, body)
     config = generation_config(mapped, model)

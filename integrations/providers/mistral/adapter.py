@@ -27,6 +27,7 @@ MISTRAL = replace(
     base_url="https://api.mistral.ai/v1",
     owned_by="mistralai",
     default_model="mistral-small-latest",
+    functions="as_tools",
 )
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from integrations.providers.base import ChatRequest
 from integrations.providers.mistral.messages import mistral_messages
-from integrations.providers.parameters import Mapped
+from integrations.providers.parameters import THINKING_OFF, Mapped, check_reasoning_words
 
 Raw = dict[str, msgspec.Raw]
 
@@ -35,7 +35,6 @@ NATIVE = frozenset(
 DROPPED = frozenset(
     {
         "user", "store", "logit_bias", "verbosity", "web_search_options", "safety_identifier", "prompt_cache_retention",
-        "function_call",
     }
 )  # fmt: skip
 
@@ -105,8 +104,6 @@ def _renamed(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
 
 
 def _kind_of_answer(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
-    if "functions" in raw and msgspec.json.decode(raw.pop("functions")):
-        raise mapped.refuse("functions", "Mistral takes functions as tools only")
     modalities = msgspec.json.decode(raw.pop("modalities")) if "modalities" in raw else []
     if "audio" in modalities or ("audio" in raw and raw.pop("audio")):
         raise mapped.refuse("modalities", "Mistral's chat models do not answer with sound")
@@ -132,7 +129,8 @@ def _thinking(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
     adjustable = is_adjustable(request.model)
     if "thinking" in raw:
         wish = msgspec.json.decode(raw.pop("thinking"))
-        wanted = isinstance(wish, Mapping) and wish.get("type") != "disabled"
+        check_reasoning_words(wish, None, provider=mapped.provider)
+        wanted = isinstance(wish, Mapping) and wish.get("type") not in THINKING_OFF
         if adjustable:
             raw.setdefault("reasoning_effort", msgspec.Raw(b'"high"' if wanted else b'"none"'))
         elif request.model.startswith(_ALWAYS_REASONING):

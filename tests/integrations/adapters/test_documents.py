@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from integrations.providers.legacy_functions import LegacyFunctions
 from integrations.registry import adapter_for, providers
 from tests.fakes.dialects.registry import FAKES
 from tests.integrations.adapters.subject import Subject, subject_of
@@ -39,7 +40,9 @@ def row(provider: str) -> str:
 
 def page_of(provider: str) -> str:
     """The page of the module that the provider's adapter is in."""
-    module = type(adapter_for(provider)).__module__.split(".")[2]
+    adapter = adapter_for(provider)
+    inner = adapter.adapter if isinstance(adapter, LegacyFunctions) else adapter
+    module = type(inner).__module__.split(".")[2]
     if module == "openai":
         return "openai" if provider == "openai" else "compatible"
     return "openai" if module == "azure_openai" else module

@@ -20,6 +20,10 @@ FOREIGN = "Zm9yZWlnbiBzaWduYXR1cmUgY2FuYXJ5"
 WISHES: list[dict[str, Any]] = [
     {"reasoning_effort": "high"},
     {"reasoning_effort": "none"},
+    {"reasoning_effort": "minimal"},
+    {"reasoning_effort": "xhigh"},
+    {"reasoning_effort": "max"},
+    {"thinking": {"type": "between_tools"}},
     {"thinking": {"type": "enabled", "budget_tokens": 2048}},
     {"thinking": {"type": "enabled", "budget_tokens": 2048}, "max_tokens": 4096},
     {"thinking": {"type": "adaptive"}},
@@ -57,6 +61,18 @@ def test_reasoning__asked_for__a_request_or_named(subject: Subject, wish: dict[s
     assert asked.turns == (("user", USER["content"]),)
     limit = wish.get("max_tokens")
     assert limit is None or asked.max_tokens == limit or is_named("max_tokens", made)
+
+
+@pytest.mark.parametrize("wish", [{"reasoning_effort": "tomorrows"}, {"thinking": {"type": "tomorrows"}}], ids=str)
+def test_reasoning__asked_for_in_a_word_of_tomorrow__passed_on_or_refused_by_name(
+    subject: Subject, wish: dict[str, Any]
+) -> None:
+    made = refusal_or_request(subject, **wish)
+    if isinstance(made, UnsupportedParameterError):
+        assert made.parameter in wish
+        assert "'tomorrows'" in made.message
+        return
+    assert b'"tomorrows"' in made.body
 
 
 @pytest.mark.parametrize("tell", TELLINGS)

@@ -1,0 +1,135 @@
+"""OpenAI's `functions`, from before there were tools: tools to the provider, `function_call` to the client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+
+from integrations.providers.errors import UnsupportedParameterError
+from integrations.registry import traits_of
+from tests.fakes.dialects.story import Call, Story
+from tests.integrations.adapters.conftest import having, made
+from tests.integrations.adapters.newcomer import NEWCOMER
+from tests.integrations.adapters.subject import CLOCK, WEATHER, Subject
+
+FUNCTIONS = [WEATHER["function"], CLOCK["function"]]
+CALL = Call("call_1", "get_weather", {"city": "Bern"})
+OTHER = Call("call_2", "get_time", {"zone": "CET"})
+HISTORY: list[dict[str, Any]] = [
+    {"role": "user", "content": "Weather and time in Bern?"},
+    {"role": "assistant", "content": None, "function_call": {"name": "get_weather", "arguments": '{"city": "Bern"}'}},
+    {"role": "function", "name": "get_weather", "content": "rain"},
+    {"role": "assistant", "content": None, "function_call": {"name": "get_time", "arguments": '{"zone": "CET"}'}},
+    {"role": "function", "name": "get_time", "content": "noon"},
+]
+
+
+def functions_of(provider: str) -> str:
+    return "as_tools" if provider == NEWCOMER else traits_of(provider).functions
+
+
+@pytest.fixture(params=[name for name in having("tools") if functions_of(name) != "always"])
+def translated(request: pytest.FixtureRequest) -> Iterator[Subject]:
+    """To whom functions are news, on a fallback at least."""
+    yield from made(request)
+
+
+@pytest.fixture(params=[name for name in having("tools") if functions_of(name) == "as_tools"])
+def unknowing(request: pytest.FixtureRequest) -> Iterator[Subject]:
+    yield from made(request)
+
+
+def test_functions__on_a_fallback__tools_to_the_provider(translated: Subject) -> None:
+    asked = translated.ask(is_fallback=True, functions=FUNCTIONS, function_call="auto")
+    assert asked.tools == ("get_weather", "get_time")
+
+
+def test_functions__direct__as_tools_where_they_are_not_known(tooled: Subject) -> None:
+    upstream = tooled.build(functions=FUNCTIONS)
+    as_they_are = tooled.adapter.traits.functions != "as_tools"
+    assert (b'"functions"' in upstream.body) == as_they_are
+    assert as_they_are or tooled.read(upstream).tools == ("get_weather", "get_time")
+    assert not any("parallel_tool_calls" in warning for warning in upstream.warnings)
+
+
+def test_history__of_function_calls__calls_and_their_results(translated: Subject) -> None:
+    asked = translated.ask(is_fallback=True, messages=HISTORY, functions=FUNCTIONS)
+    assert [(call.name, call.arguments) for call in asked.calls] == [
+        ("get_weather", {"city": "Bern"}),
+        ("get_time", {"zone": "CET"}),
+    ]
+    assert [text for _, text in asked.results] == ["rain", "noon"]
+    ids = [call.id for call in asked.calls]
+    assert [name for name, _ in asked.results] in (ids, ["get_weather", "get_time"])
+    again = translated.ask(
+        is_fallback=True, messages=[*HISTORY, {"role": "user", "content": "And?"}], functions=FUNCTIONS
+    )
+    assert [call.id for call in again.calls] == ids
+
+
+def test_answer__with_a_call__function_call_as_the_client_knows_it(unknowing: Subject) -> None:
+    story = Story(calls=(CALL, OTHER) if unknowing.fake.can.parallel_tools else (CALL,), finish="tool_calls")
+    told = unknowing.whole(story, functions=FUNCTIONS)
+    ChatCompletion.model_validate(told, strict=True)
+    message = told["choices"][0]["message"]
+    assert "tool_calls" not in message
+    assert message["function_call"]["name"] == "get_weather"
+    assert '"Bern"' in message["function_call"]["arguments"]
+    assert told["choices"][0]["finish_reason"] == "function_call"
+
+
+def test_answer__of_who_sent_tools_too__tool_calls(tooled: Subject) -> None:
+    told = tooled.whole(Story(calls=(CALL,), finish="tool_calls"), functions=FUNCTIONS, tools=[CLOCK])
+    assert told["choices"][0]["finish_reason"] == "tool_calls"
+
+
+def test_stream__with_calls__one_function_call(unknowing: Subject) -> None:
+    calls = (CALL, OTHER) if unknowing.fake.can.parallel_tools else (CALL,)
+    story = Story(text="Let me look.", calls=calls, finish="tool_calls")
+    outcome = unknowing.streamed(story, functions=FUNCTIONS)
+    assert outcome.error is None
+    told: dict[str, str] = {"name": "", "arguments": ""}
+    for chunk in outcome.chunks:
+        ChatCompletionChunk.model_validate(chunk, strict=True)
+        for choice in chunk["choices"]:
+            assert "tool_calls" not in choice["delta"]
+            for name, piece in choice["delta"].get("function_call", {}).items():
+                told[name] += piece or ""
+    whole = unknowing.message(story, functions=FUNCTIONS)["function_call"]
+    assert told["name"] == whole["name"] == "get_weather"
+    assert "Bern" in told["arguments"]
+    assert "CET" not in told["arguments"]
+    assert outcome.chunks[-1]["choices"][0]["finish_reason"] == "function_call"
+    assert outcome.translator is not None
+    assert outcome.translator.finish_reason == "function_call"
+
+
+def test_function_call__by_name__that_tool_forced(translated: Subject) -> None:
+    forced = {"tools": [WEATHER], "tool_choice": {"type": "function", "function": {"name": "get_weather"}}}
+    fields: dict[str, Any] = {"functions": FUNCTIONS[:1], "function_call": {"name": "get_weather"}}
+    expected = translated.ask(is_fallback=True, **forced).tool_choice
+    assert translated.ask(is_fallback=True, **fields).tool_choice == expected
+
+
+@pytest.mark.parametrize("wish", [5, [], {"name": ""}, {"name": 5}, "sometimes", {"name": "f"}])
+def test_function_call__that_is_none__refused_by_name(translated: Subject, wish: Any) -> None:
+    with pytest.raises(UnsupportedParameterError, match="function_call"):
+        translated.build(is_fallback=True, function_call=wish)
+
+
+@pytest.mark.parametrize("call", [5, "get_weather", {"arguments": "{}"}, {"name": 5}])
+def test_history__with_a_call_that_is_none__refused(translated: Subject, call: Any) -> None:
+    messages = [{"role": "assistant", "content": "x", "function_call": call}, HISTORY[0]]
+    with pytest.raises(UnsupportedParameterError, match="function_call"):
+        translated.build(is_fallback=True, messages=messages)
+
+
+def test_function_call__that_asks_for_nothing__leaves_no_trace(translated: Subject) -> None:
+    messages = [*HISTORY[:1], {"role": "assistant", "content": "rain", "function_call": None}, HISTORY[0]]
+    plain = [{name: value for name, value in one.items() if name != "function_call"} for one in messages]
+    upstream = translated.build(is_fallback=True, messages=messages, function_call="none", functions=[])
+    assert translated.read(upstream) == translated.ask(is_fallback=True, messages=plain)
+    assert not upstream.warnings
