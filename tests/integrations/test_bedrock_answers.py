@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from botocore.session import Session
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -73,24 +74,55 @@ def ended(index: int) -> bytes:
     return event("contentBlockStop", contentBlockIndex=index)
 
 
-@pytest.mark.parametrize(
-    ("stop", "finish"),
-    [
-        ("end_turn", "stop"),
-        ("stop_sequence", "stop"),
-        ("max_tokens", "length"),
-        ("model_context_window_exceeded", "length"),
-        ("guardrail_intervened", "content_filter"),
-        ("content_filtered", "content_filter"),
-        ("malformed_model_output", "stop"),
-        ("of_tomorrow", "stop"),
-        ("tool_use", "stop"),
-    ],
-)
-def test_finish__each_stop_reason__openais_word(stop: str, finish: str) -> None:
-    assert choice_of(answer({"text": "x"}, stop=stop))["finish_reason"] == finish
-    last = run(START, delta(text="x"), ended(0), event("messageStop", stopReason=stop), TOLD)[-1]
-    assert last["choices"][0]["finish_reason"] == finish
+# Every `stopReason` of Converse, and what becomes of an answer with text; `UNUSABLE` is no answer at all.
+STOP_REASONS = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "stop",  # of the vendor's own tools: none of the client's was called
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "guardrail_intervened": "content_filter",
+    "content_filtered": "content_filter",
+    "malformed_model_output": FailureKind.UNUSABLE,
+    "malformed_tool_use": FailureKind.UNUSABLE,
+}
+
+UNKNOWN_REASONS = [("of_tomorrow", FailureKind.UNUSABLE), ("", FailureKind.UNUSABLE)]
+
+
+def test_stop_reasons__of_the_service_model__each_has_its_outcome() -> None:
+    model = Session().get_service_model("bedrock-runtime")
+    assert set(model.shape_for("StopReason").enum) == set(STOP_REASONS)
+
+
+@pytest.mark.parametrize(("stop", "outcome"), [*STOP_REASONS.items(), ("of_tomorrow", "stop"), ("", "stop")])
+def test_finish__each_stop_reason_behind_a_text__openais_word_or_unusable(stop: str, outcome: str) -> None:
+    whole = answer({"text": "x"}, stop=stop)
+    frames = START, delta(text="x"), ended(0), event("messageStop", stopReason=stop), TOLD
+    if outcome is FailureKind.UNUSABLE:
+        with pytest.raises(ProviderError) as caught:
+            ADAPTER.parse_response(bedrock_request(), whole)
+        assert (caught.value.kind, caught.value.usage) == (outcome, COUNTS)
+        with pytest.raises(ProviderError) as caught:
+            run(*frames)
+        assert (caught.value.kind, caught.value.usage) == (outcome, COUNTS)
+        return
+    assert choice_of(whole)["finish_reason"] == outcome
+    assert run(*frames)[-1]["choices"][0]["finish_reason"] == outcome
+
+
+@pytest.mark.parametrize(("stop", "outcome"), [*STOP_REASONS.items(), *UNKNOWN_REASONS])
+def test_finish__each_stop_reason_of_an_empty_answer__empty_or_unusable(stop: str, outcome: str) -> None:
+    frames = START, event("messageStop", stopReason=stop), TOLD
+    if outcome is FailureKind.UNUSABLE:
+        with pytest.raises(ProviderError, match=stop or "none told"):
+            ADAPTER.parse_response(bedrock_request(), answer(stop=stop))
+        with pytest.raises(ProviderError, match=stop or "none told"):
+            run(*frames)
+        return
+    choice = choice_of(answer(stop=stop))
+    assert (choice["message"]["content"], choice["finish_reason"]) == ("", outcome)
+    assert run(*frames)[-1]["choices"][0]["finish_reason"] == outcome
 
 
 def test_answer__usage__cached_and_written_tokens_are_part_of_the_prompt() -> None:
@@ -302,9 +334,17 @@ def test_stream__citations__numbered_and_placed() -> None:
     assert places == [(4, 7), (4, 7)]
 
 
+def test_answer__without_usage__zeros_and_no_figure_for_the_record() -> None:
+    zeros = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+    assert run(START, delta(text="x"), STOP)[-1]["usage"] == zeros
+    body = json.dumps({"output": {"message": {"content": [{"text": "x"}]}}, "stopReason": "end_turn"}).encode()
+    parsed = ADAPTER.parse_response(bedrock_request(), body)
+    assert (json.loads(parsed.body)["usage"], parsed.usage) == (zeros, None)
+    blocked = answer(stop="guardrail_intervened", usage={"inputTokens": 0, "outputTokens": 0, "totalTokens": 0})
+    assert ADAPTER.parse_response(bedrock_request(), blocked).usage == Usage()
+
+
 def test_stream__without_usage__ends_all_the_same() -> None:
-    last = run(START, delta(text="x"), STOP)[-1]
-    assert last["usage"] == {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
     stream = ADAPTER.stream(bedrock_request(stream=True))
     stream.feed(START + delta(text="x") + STOP)
     assert stream.usage is None

@@ -17,7 +17,7 @@ from integrations.providers.bedrock.shapes import (
     Image,
     Struct,
     annotation,
-    check_well_formed,
+    check_usable,
     finish_reason,
     image_part,
     reasoning_detail,
@@ -93,6 +93,10 @@ class _Reader:
         self.images: list[dict[str, Any]] = []
         self._text_start = 0
 
+    @property
+    def said_anything(self) -> bool:
+        return bool(self.text or self.answer.tool_calls or self.images)
+
     def read(self, block: ContentBlock) -> None:
         if block.text is not None:
             self._add_text(block.text)
@@ -167,7 +171,7 @@ def parse(request: ChatRequest, body: bytes) -> ParsedResponse:
     usage = converse.usage.usage() if converse.usage else None
     stop_reason = converse.stop_reason or ""
     called = bool(reader.answer.tool_calls)
-    check_well_formed(stop_reason, called=called, has_text=bool(reader.text), usage=usage)
+    check_usable(stop_reason, said_anything=reader.said_anything, usage=usage)
     return whole(
         [reader.finished(finish_reason(stop_reason, called=called))],
         completion_id=f"chatcmpl-{hashlib.sha256(body).hexdigest()[:24]}",  # Converse gives none in the body

@@ -28,6 +28,8 @@ _FINISH = {
     "guardrail_intervened": "content_filter",
     "content_filtered": "content_filter",
 }
+# "The model produced invalid output", or a call that cannot be read: https://docs.aws.amazon.com/bedrock/latest/
+# APIReference/API_runtime_Converse.html#bedrock-runtime_Converse-response-stopReason
 _MALFORMED = ("malformed_model_output", "malformed_tool_use")
 
 
@@ -107,19 +109,27 @@ def reasoning_detail(model: Model, index: int, text: str, signature: str, redact
 
 
 def finish_reason(stop_reason: str, *, called: bool) -> str:
-    """`called`: the answer holds calls of the client's tools; the vendor's own tools end in `tool_use` too."""
+    """`called`: the answer holds calls of the client's tools; the vendor's own tools end in `tool_use` too. An unknown
+    reason behind an answer is its ordinary end (see `check_usable`)."""
     reason = _FINISH.get(stop_reason, "stop")
     if reason in ("stop", "tool_calls"):
         return "tool_calls" if called else "stop"
     return reason
 
 
-def check_well_formed(stop_reason: str, *, called: bool, has_text: bool, usage: Usage | None) -> None:
-    """Raises ProviderError(UNUSABLE) when the model's output was broken: calls that nobody can read, or nothing."""
-    if stop_reason in _MALFORMED and (called or not has_text):
-        error = unusable(f"the model's answer was broken ({stop_reason})")
-        error.usage = usage
-        raise error
+def check_usable(stop_reason: str, *, said_anything: bool, usage: Usage | None) -> None:
+    """Raises ProviderError(UNUSABLE), which is billed, when the model's output was broken, whatever text stands before
+    it: an agent would take that for the end of its work. A reason that nobody knows is none as long as there is an
+    answer (`said_anything`)."""
+    if stop_reason in _MALFORMED:
+        problem = f"the model's answer was broken ({stop_reason})"
+    elif stop_reason not in _FINISH and not said_anything:
+        problem = f"the answer is empty and ended for an unknown reason ({stop_reason or 'none told'})"
+    else:
+        return
+    error = unusable(problem)
+    error.usage = usage
+    raise error
 
 
 def unusable(message: str) -> ProviderError:

@@ -27,7 +27,7 @@ from integrations.providers.bedrock.shapes import (
     Image,
     Struct,
     annotation,
-    check_well_formed,
+    check_usable,
     finish_reason,
     image_part,
     reasoning_detail,
@@ -137,6 +137,7 @@ class BedrockStream:
         "_details",
         "_failure",
         "_ids",
+        "_images",
         "_last_text",
         "_model",
         "_no_calls",
@@ -167,6 +168,7 @@ class BedrockStream:
         self._opened = False
         self._blocks: dict[int, _Block] = {}
         self._ids: set[str] = set()
+        self._images = 0
         self._details = 0
         self._text_length = 0
         self._text_start = 0
@@ -196,13 +198,15 @@ class BedrockStream:
         try:
             if not self._stopped:
                 raise unusable("the stream ended before its end was announced")
-            called = bool(self._ids)
-            has_text = self._text_length > 0
-            check_well_formed(self._stop_reason, called=called, has_text=has_text, usage=self.usage)
+            check_usable(self._stop_reason, said_anything=self._said_anything, usage=self.usage)
         except ProviderError as error:
             self._failure = error
             self._raise_failure()
         return self._chunks.last({0: self.finish_reason}, self.usage)
+
+    @property
+    def _said_anything(self) -> bool:
+        return bool(self._text_length or self._ids or self._images)
 
     def _raise_failure(self) -> None:
         if self._failure is not None:
@@ -279,6 +283,7 @@ class BedrockStream:
             found = annotation(delta.citation, self._text_start, self._text_length)
             return [self._chunks.listed(annotations=[found])] if found else []
         if delta.image is not None and delta.image.source and delta.image.source.bytes:
+            self._images += 1
             image = image_part(self._block(index).image_format, delta.image.source.bytes)
             return [self._chunks.listed(images=[image])]
         return []
