@@ -26,7 +26,8 @@ _URL_ALPHABET = bytes.maketrans(b"-_", b"+/")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """`cache_control` is Anthropic's prompt-cache marker, which clients put on content parts."""
+    """`cache_control` is Anthropic's prompt-cache marker, which clients put on content parts, or OpenAI's
+    `prompt_cache_breakpoint` in its words."""
 
     text: str
     cache_control: Mapping[str, Any] | None = None
@@ -346,7 +347,8 @@ def _part(part: Mapping[str, Any], where: str) -> Text | Attachment:
             audio = part.get("input_audio")
             if not isinstance(audio, Mapping):
                 raise UnsupportedParameterError("messages", f"{where}: sound has to carry its data in input_audio")
-            return Attachment("audio", f"data:audio/{audio.get('format') or 'wav'};base64,{audio.get('data') or ''}")
+            sound = f"data:audio/{audio.get('format') or 'wav'};base64,{audio.get('data') or ''}"
+            return Attachment("audio", sound, cache_control=cache_control)
     raise UnsupportedParameterError("messages", f"{where}: a part of type {kind!r} has no counterpart")
 
 
@@ -361,7 +363,17 @@ def _file(part: Mapping[str, Any], where: str) -> Attachment:
 
 def _marker(holder: Mapping[str, Any]) -> Mapping[str, Any] | None:
     marker = holder.get("cache_control")
-    return marker if isinstance(marker, Mapping) else None
+    if isinstance(marker, Mapping):
+        return marker
+    return _breakpoint(holder.get("prompt_cache_breakpoint"))
+
+
+def _breakpoint(point: Any) -> Mapping[str, Any] | None:
+    """OpenAI's marker (https://developers.openai.com/api/docs/guides/prompt-caching) in Anthropic's words. Its
+    lifetimes, half an hour and more, are an hour there; one that is not named is the vendor's usual one."""
+    if not isinstance(point, Mapping):
+        return None
+    return {"type": "ephemeral", "ttl": "1h"} if point.get("ttl") else {"type": "ephemeral"}
 
 
 def _url(holder: Any, where: str) -> str:

@@ -82,6 +82,8 @@ def contents(*messages: dict[str, Any], model: str = CLAUDE, **fields: Any) -> l
         ("arn:aws:bedrock:us-east-1::foundation-model/amazon.nova-pro-v1:0", "amazon", (0, 0)),
         (OWN_PROFILE, "", (0, 0)),
         (GPT_OSS, "openai", (0, 0)),
+        ("us.moonshotai.kimi-k3", "moonshotai", (0, 0)),
+        ("moonshot.kimi-k2-thinking", "moonshot", (0, 0)),
     ],
 )
 def test_model_of__id_profile_or_arn__vendor_and_version(model: str, vendor: str, version: tuple[int, int]) -> None:
@@ -320,6 +322,70 @@ def test_tools__of_the_vendor__passed_on_or_refused() -> None:
     assert native(NOVA_2, tools=[grounding, TOOL])["toolConfig"]["tools"][-1] == grounding
     with pytest.raises(UnsupportedParameterError, match="web_search"):
         build_body(bedrock_request(tools=[{"type": "web_search"}]))
+
+
+@pytest.mark.parametrize("model", [NOVA_2, "us.amazon.nova-premier-v1:0"])
+def test_web_search__model_with_grounding__amazons_own_tool(model: str) -> None:
+    grounding = {"systemTool": {"name": "nova_grounding"}}
+    body, warnings = checked(bedrock_request(model, web_search_options={"search_context_size": "medium"}))
+    assert (body["toolConfig"], warnings) == ({"tools": [grounding]}, ())
+    assert native(model, web_search_options={}, tools=[TOOL, grounding])["toolConfig"]["tools"][1:] == [grounding]
+    assert native(model, web_search_options={}, tools=[TOOL], tool_choice="none")["toolConfig"]["tools"] == [grounding]
+    place = {"type": "approximate", "approximate": {"country": "DE"}}
+    assert warned(model, web_search_options={"user_location": place, "search_context_size": "high"}) == (
+        "web_search_options.user_location: dropped, bedrock has no counterpart",
+        "web_search_options.search_context_size: dropped, bedrock has no counterpart",
+    )
+
+
+@pytest.mark.parametrize("model", [CLAUDE, NOVA, LLAMA, GPT_OSS, OWN_PROFILE])
+def test_web_search__model_without__refused(model: str) -> None:
+    with pytest.raises(UnsupportedParameterError) as caught:
+        build_body(bedrock_request(model, web_search_options={}))
+    assert caught.value.parameter == "web_search_options"
+
+
+def test_messages__names_of_who_speaks__dropped_and_named_once() -> None:
+    named = [{**USER, "name": "Ann"}, {"role": "assistant", "content": "Hi", "name": "Bob"}, {**USER, "name": "Ann"}]
+    assert warned(messages=named) == ("messages.name: dropped, bedrock has no counterpart",)
+    assert not warned(messages=[USER, CALLED, {**RESULT, "name": "look"}], tools=[TOOL])
+
+
+@pytest.mark.parametrize(("detail", "count"), [("high", 1), ("low", 1), ("auto", 0), (None, 0)])
+def test_images__detail__named_where_it_asks_for_something(detail: str | None, count: int) -> None:
+    image = {"type": "image_url", "image_url": {"url": PNG, "detail": detail}}
+    warnings = warned(messages=[{"role": "user", "content": [image, image]}])
+    assert warnings == ("messages.image_url.detail: dropped, bedrock has no counterpart",) * count
+
+
+def test_messages__instructions_in_mid_conversation__in_their_place_and_marked() -> None:
+    first = [{"role": "system", "content": "Be brief."}, USER, {"role": "assistant", "content": "Yes?"}]
+    later = [USER, {"role": "developer", "content": "From now on in German."}]
+    before, after = native(messages=[*first, USER]), native(messages=[*first, *later])
+    marked = {"text": "<system-instruction>\nFrom now on in German.\n</system-instruction>"}
+    assert before["system"] == after["system"] == [{"text": "Be brief."}]
+    assert after["messages"] == [*before["messages"][:2], {"role": "user", "content": [{"text": "Hi"}, marked]}]
+
+
+def test_messages__instruction_between_call_and_result__behind_the_result() -> None:
+    reminder = {
+        "role": "system",
+        "content": [{"type": "text", "text": "Hurry.", "cache_control": {"type": "ephemeral"}}],
+    }
+    (_, _, (role, content)) = contents(USER, CALLED, reminder, RESULT, tools=[TOOL])
+    assert role == "user"
+    assert [next(iter(block)) for block in content] == ["toolResult", "text", "cachePoint"]
+
+
+def test_cache_breakpoint__of_openais__a_cache_point() -> None:
+    marked = {"type": "text", "text": "Long.", "prompt_cache_breakpoint": {"mode": "explicit"}}
+    lasting = {"type": "text", "text": "Longer.", "prompt_cache_breakpoint": {"mode": "explicit", "ttl": "30m"}}
+    assert contents({"role": "user", "content": [marked, lasting]})[0][1] == [
+        {"text": "Long."},
+        {"cachePoint": {"type": "default"}},
+        {"text": "Longer."},
+        {"cachePoint": {"type": "default", "ttl": "1h"}},
+    ]
 
 
 def test_cache_control__marker__cache_point_behind_what_it_marks() -> None:

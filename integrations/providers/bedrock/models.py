@@ -15,7 +15,8 @@ CLAUDE_FORMAT = "anthropic-claude-v1"
 BEDROCK_FORMAT = "amazon-bedrock-v1"
 
 _VENDOR = re.compile(
-    r"(?:^|[./])(ai21|amazon|anthropic|cohere|deepseek|google|meta|minimax|mistral|moonshot|nvidia|openai|qwen|writer|zai)\."
+    r"(?:^|[./])(ai21|amazon|anthropic|arcee|cohere|deepseek|google|ibm|luma|meta|minimax|mistral|moonshot|moonshotai"
+    r"|nvidia|openai|qwen|stability|twelvelabs|upstage|writer|xai|zai)\."
 )
 _FAMILIES = ("opus", "sonnet", "haiku", "fable", "mythos")
 # These came without a version in their first names, and always think.
@@ -54,6 +55,12 @@ class Model:
     @property
     def is_nova(self) -> bool:
         return self.vendor == "amazon" and "nova-" in self.name
+
+    @property
+    def searches_the_web(self) -> bool:
+        """https://docs.aws.amazon.com/nova/latest/nova2-userguide/web-grounding.html and, for Nova Premier,
+        https://docs.aws.amazon.com/nova/latest/userguide/grounding.html"""
+        return self.is_nova and ("nova-2-" in self.name or "nova-premier" in self.name)
 
     @property
     def reasoning_format(self) -> str:

@@ -18,6 +18,7 @@ from integrations.providers.bedrock.sampling import inference_config, settle_eff
 from integrations.providers.bedrock.thinking import Thinking, thinking_of
 from integrations.providers.bedrock.tools import ToolConfig, additional_tool_choice, forbids_calls, tool_config
 from integrations.providers.conversation import Conversation, ToolCall, ToolResult, read_conversation, with_distinct_ids
+from integrations.providers.instructions import as_user
 from integrations.providers.parameters import Mapped, ResponseFormat, response_format
 
 # Converse's own parameters, which a client may send under their own names. `inferenceConfig`, `outputConfig` and
@@ -35,6 +36,9 @@ _MODELS_OWN = ("anthropic_beta", "output_config", "reasoning_config", "reasoning
 # Opus 4.1, and then all from 4.5 on.
 _FIRST_SCHEMA = (4, 1)
 _SERVICE_TIERS = ("priority", "default", "flex", "reserved")
+# There `name` is that of the tool, which is known by the call as well.
+_RESULT_ROLES = ("tool", "function")
+_USUAL_DETAIL = ("", "auto")
 _JSON_ONLY = "Answer with one JSON object and nothing else."
 _NO_CALLS = "Answer without calling a tool."
 
@@ -46,7 +50,7 @@ def build_body(request: ChatRequest) -> tuple[Body, tuple[str, ...]]:
     mapped = Mapped(PROVIDER, request.fields)
     _refuse_other_kinds(mapped)
     model = model_of(request.model)
-    conversation = with_distinct_ids(read_conversation(request.fields, native=is_native), tool_use_id)
+    conversation = with_distinct_ids(_conversation(mapped), tool_use_id)
     config = tool_config(mapped, model, conversation)
     writer = MessageWriter(model, MediaBlocks(request.media))
     wish = response_format(mapped)
@@ -65,6 +69,18 @@ def build_body(request: ChatRequest) -> tuple[Body, tuple[str, ...]]:
         body["additionalModelRequestFields"] = additional
     _add_native(mapped, body)
     return body, mapped.warnings()
+
+
+def _conversation(mapped: Mapped) -> Conversation:
+    """What stands in mid-conversation stays there, in the user's turn: Converse's schema has a role `system` among the
+    messages, but its models refuse it (https://github.com/BerriAI/litellm/issues/41043)."""
+    messages = mapped.fields["messages"]
+    if any(message.get("name") and message["role"] not in _RESULT_ROLES for message in messages):
+        mapped.drop("messages.name")
+    conversation = as_user(read_conversation(mapped.fields, native=is_native, keep_places=True))
+    if any(attachment.detail not in _USUAL_DETAIL for attachment in conversation.attachments()):
+        mapped.drop("messages.image_url.detail")
+    return conversation
 
 
 def encode(body: Body) -> bytes:

@@ -15,6 +15,9 @@ from integrations.providers.parameters import FunctionTool, Mapped, ToolChoice, 
 
 # Tools in Converse's own form; `systemTool` is Amazon's, such as `nova_grounding`.
 _NATIVE = ("toolSpec", "systemTool", "cachePoint")
+_GROUNDING = {"systemTool": {"name": "nova_grounding"}}
+# What OpenAI's own search does unless told otherwise.
+_USUAL_SEARCH = {"search_context_size": "medium"}
 _FIRST_STRICT = (4, 5)
 
 _ANY_INPUT = {"type": "object", "properties": {}}
@@ -36,13 +39,13 @@ def tool_config(mapped: Mapped, model: Model, conversation: Conversation) -> Too
     a `toolConfig`, so there the tools stay, an instruction forbids them, and a call made all the same is left out."""
     functions, others = function_tools(mapped)
     wish = tool_choice(mapped)
-    native = [_native(mapped, tool) for tool in others]
+    native, search = [_native(mapped, tool) for tool in others], _search(mapped, model)
     called = _called(conversation)
-    if (wish is not None and wish.kind == "none") or not (functions or native):
+    if (wish is not None and wish.kind == "none") or not (functions or native or search):
         known = {function.name for function in functions}
         functions += [FunctionTool(name, "", _ANY_INPUT) for name in called if name not in known]
         offered = [tool for function in functions for tool in _tool(mapped, model, function)] if called else []
-        return ToolConfig(offered, only_told=bool(offered))
+        return ToolConfig(offered + search, only_told=bool(offered))
     if wish is not None and wish.allowed:
         functions = [function for function in functions if function.name in wish.allowed]
     tools: list[dict[str, Any]] = []
@@ -50,7 +53,21 @@ def tool_config(mapped: Mapped, model: Model, conversation: Conversation) -> Too
         tools += _tool(mapped, model, function)
     if wish is not None and wish.kind in ("required", "function") and not model.takes_forced_tools:
         raise mapped.refuse("tool_choice", f"{model.name} cannot be made to call a tool")
-    return ToolConfig(tools + native, _choice(wish))
+    return ToolConfig(tools + native + [tool for tool in search if tool not in native], _choice(wish))
+
+
+def _search(mapped: Mapped, model: Model) -> list[dict[str, Any]]:
+    """`web_search_options` as Amazon's own tool. Raises UnsupportedParameterError where the model has none: it would
+    answer from memory."""
+    wish = mapped.take("web_search_options")
+    if wish is None:
+        return []
+    if not model.searches_the_web:
+        raise mapped.refuse("web_search_options", f"{model.name} does not search the web")
+    for name, value in wish.items() if isinstance(wish, Mapping) else ():
+        if value is not None and value != _USUAL_SEARCH.get(name):
+            mapped.drop(f"web_search_options.{name}")
+    return [_GROUNDING]
 
 
 def forbids_calls(fields: Mapping[str, Any]) -> bool:
