@@ -91,8 +91,8 @@ UNKNOWN_REASONS = [("of_tomorrow", FailureKind.UNUSABLE), ("", FailureKind.UNUSA
 
 
 def test_stop_reasons__of_the_service_model__each_has_its_outcome() -> None:
-    model = Session().get_service_model("bedrock-runtime")
-    assert set(model.shape_for("StopReason").enum) == set(STOP_REASONS)
+    shape: Any = Session().get_service_model("bedrock-runtime").shape_for("StopReason")
+    assert set(shape.enum) == set(STOP_REASONS)
 
 
 @pytest.mark.parametrize(("stop", "outcome"), [*STOP_REASONS.items(), ("of_tomorrow", "stop"), ("", "stop")])
