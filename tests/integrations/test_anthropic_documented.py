@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
+import pytest
+from anthropic.types.beta import BetaStopReason
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from integrations.providers.anthropic import ADAPTER
+from integrations.providers.errors import FailureKind, ProviderError
 from tests.integrations.adapters.assembled import as_the_sdk_does, assembled
 from tests.integrations.adapters.subject import pieces
-from tests.integrations.exchanges import chat_request, decoded, run
+from tests.integrations.exchanges import chat_request, credentials, decoded, run
 
 Json = dict[str, Any]
 CITATIONS: list[Json] = [
@@ -49,17 +52,36 @@ BLOCKS: list[Json] = [
     {"type": "compaction", "content": "summary"},
     {"type": "block_of_tomorrow", "content": {"text": 1}},
 ]
+# Every reason that the vendor's SDK documents, and one that it does not.
 REASONS = {
     "end_turn": "stop",
     "stop_sequence": "stop",
     "tool_use": "stop",
     "pause_turn": "stop",
+    "compaction": "stop",
     "reason_of_tomorrow": "stop",
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "refusal": "content_filter",
 }
+# With these an answer may be empty.
+COMPLETE = ("end_turn", "stop_sequence", "max_tokens", "model_context_window_exceeded", "refusal")
+# The finish reason does not say as much.
+TOLD = ("pause_turn", "compaction", "reason_of_tomorrow", "model_context_window_exceeded")
 USAGE = {"input_tokens": 10, "output_tokens": 20, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 4}
+MESSAGE = {
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "model": "claude-x",
+    "usage": {**USAGE, "server_tool_use": {"web_search_requests": 1}, "service_tier": "standard"},
+}
+USER = {"role": "user", "content": "Go on."}
+CODE = {"type": "code_execution_20260120", "tool_id": "srvtoolu_9"}
+CALLED_FROM_CODE: list[Json] = [
+    {"type": "tool_use", "id": "toolu", "name": "f", "input": {"a": 1}, "caller": CODE},
+    {"type": "tool_use", "id": "toolu", "name": "click", "input": {}, "toolset_name": "browser"},
+]
 DELTAS = {"text": "text_delta", "thinking": "thinking_delta", "signature": "signature_delta"}
 
 
@@ -74,15 +96,11 @@ def test_answer__of_documented_blocks__the_same_whole_and_streamed(
     blocks: list[Json], reason: str, size: int, cuts: list[int]
 ) -> None:
     content = [{**block, **({"id": f"{block['id']}_{n}"} if "id" in block else {})} for n, block in enumerate(blocks)]
-    message = {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "model": "claude-x",
-        "content": content,
-        "stop_reason": reason,
-        "usage": {**USAGE, "server_tool_use": {"web_search_requests": 1}, "service_tier": "standard"},
-    }
+    message = {**MESSAGE, "content": content, "stop_reason": reason}
+    wire = b"".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in events(message, size))
+    if reason not in COMPLETE and not any(says(block) for block in content):
+        assert_unusable(message, wire)
+        return
     answer = json.loads(ADAPTER.parse_response(chat_request("claude-x"), json.dumps(message).encode()).body)
     choice = answer["choices"][0]
     calls = [block for block in content if block["type"] == "tool_use"]
@@ -94,19 +112,83 @@ def test_answer__of_documented_blocks__the_same_whole_and_streamed(
     ] == [{name: block[name] for name in ("id", "name", "input")} for block in calls]
     assert choice["finish_reason"] == ("tool_calls" if calls and REASONS[reason] == "stop" else REASONS[reason])
     assert (answer["usage"]["prompt_tokens"], answer["usage"]["completion_tokens"]) == (17, 20)
+    specific = choice["message"].get("provider_specific_fields", {})
+    assert specific.get("stop_reason", "") == (reason if reason in TOLD else "")
+    own = any(is_own(block) for block in content)
+    assert specific.get("content", []) == (content if own else [])
 
-    wire = b"".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in events(message, size))
     chunks = decoded(run(ADAPTER.stream(chat_request("claude-x", stream=True)), list(pieces(wire, cuts))))
     told = assembled(chunks)
     annotations = as_the_sdk_does(chunks).get("annotations", [])
     assert [{k: v for k, v in one.items() if k != "index"} for one in annotations] == choice["message"].pop(
         "annotations", []
     )
-    assert {**told["message"], "content": told["message"]["content"] or ""} == {
-        **choice["message"],
-        "content": choice["message"]["content"] or "",
-    }
+    assert comparable(told["message"]) == comparable(choice["message"])
     assert (told["finish_reason"], told["usage"]) == (choice["finish_reason"], answer["usage"])
+
+
+@settings(max_examples=100, deadline=None)
+@given(blocks=st.lists(st.sampled_from([*BLOCKS, *CALLED_FROM_CODE]), min_size=1, max_size=6), streamed=st.booleans())
+def test_answer__that_comes_back__the_vendors_blocks_where_they_were(blocks: list[Json], streamed: bool) -> None:
+    """`pause_turn`, and any answer in a history."""
+    content = [{**block, **({"id": f"{block['id']}_{n}"} if "id" in block else {})} for n, block in enumerate(blocks)]
+    said = {**MESSAGE, "content": content, "stop_reason": "pause_turn"}
+    if not any(is_own(block) for block in content):
+        return
+    if streamed:
+        wire = b"".join(f"data: {json.dumps(one)}\n\n".encode() for one in events(said, 7))
+        message = as_the_sdk_does(decoded(run(ADAPTER.stream(chat_request("claude-x", stream=True)), [wire])))
+    else:
+        answer = json.loads(ADAPTER.parse_response(chat_request("claude-x"), json.dumps(said).encode()).body)
+        message = answer["choices"][0]["message"]
+    results = [
+        {"role": "tool", "tool_call_id": block["id"], "content": "ok"}
+        for block in content
+        if block["type"] == "tool_use"
+    ]
+    request = chat_request("claude-opus-4-8", messages=[USER, message, *results])
+    made = json.loads(ADAPTER.build_request(request, credentials("anthropic")).body)["messages"]
+    expected = [block for block in content if block["type"] != "text" or block["text"]]
+    while expected and expected[-1]["type"] in ("thinking", "redacted_thinking"):
+        expected.pop()
+    assert [plain(block) for block in made[1]["content"]] == [plain(block) for block in expected]
+
+
+def plain(block: Json) -> Json:
+    """Without what says nothing: a call from the model itself, no citations; white space at the very end."""
+    kept = {k: v for k, v in block.items() if v is not None and not (k == "caller" and v == {"type": "direct"})}
+    return {**kept, "text": kept["text"].rstrip()} if block["type"] == "text" else kept
+
+
+def comparable(message: Json) -> Json:
+    specific = dict(message.get("provider_specific_fields", {}))
+    if "content" in specific:
+        specific["content"] = [plain(block) for block in specific["content"]]
+    return {**message, "content": message["content"] or "", "provider_specific_fields": specific}
+
+
+def says(block: Json) -> bool:
+    return is_own(block) or block["type"] == "tool_use" or bool(block.get("text"))
+
+
+def is_own(block: Json) -> bool:
+    if block["type"] == "tool_use":
+        return bool(block.get("toolset_name")) or block.get("caller", {}).get("type", "direct") != "direct"
+    return bool(block.get("citations")) or block["type"] not in ("text", "thinking", "redacted_thinking")
+
+
+def assert_unusable(message: Json, wire: bytes) -> None:
+    with pytest.raises(ProviderError) as whole:
+        ADAPTER.parse_response(chat_request("claude-x"), json.dumps(message).encode())
+    with pytest.raises(ProviderError) as streamed:
+        run(ADAPTER.stream(chat_request("claude-x", stream=True)), [wire])
+    for error in (whole.value, streamed.value):
+        assert error.kind is FailureKind.UNUSABLE
+        assert repr(message["stop_reason"]) in error.message
+
+
+def test_reasons__of_the_vendors_sdk__all_known_here() -> None:
+    assert set(get_args(BetaStopReason)) == set(REASONS) - {"reason_of_tomorrow"}
 
 
 def events(message: Json, size: int) -> Iterator[Json]:

@@ -92,7 +92,13 @@ def test_content__of_an_empty_answer__an_empty_text(stop_reason: str) -> None:
 def test_refusal__explained__in_its_own_field() -> None:
     details = {"type": "refusal", "category": "cyber", "explanation": "I will not."}
     message = message_of(stop_reason="refusal", stop_details=details)
-    assert message == {"role": "assistant", "content": "", "refusal": "I will not."}
+    specific = {"stop_details": details}
+    assert message == {
+        "role": "assistant",
+        "content": "",
+        "refusal": "I will not.",
+        "provider_specific_fields": specific,
+    }
 
 
 def test_container__of_the_vendors_tools__told() -> None:
@@ -120,14 +126,23 @@ def test_calls__without_ids__get_distinct_ones() -> None:
 
 
 def test_calls__of_the_vendors_own_tools__stay_there() -> None:
-    message = message_of(
+    content: list[dict[str, Any]] = [
         {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}},
         {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
         {"type": "mcp_tool_use", "id": "mcptoolu_1", "name": "x", "server_name": "m", "input": {}},
-        {"type": "block_of_tomorrow", "text": 5} | {"text": "not said"},
+        {"type": "block_of_tomorrow", "text": "not said"},
         TEXT,
-    )
-    assert message == {"role": "assistant", "content": "Hi"}
+    ]
+    specific = {"content": content}
+    assert message_of(*content) == {"role": "assistant", "content": "Hi", "provider_specific_fields": specific}
+
+
+def test_end__what_only_the_vendor_says__under_its_names() -> None:
+    own = {"stop_sequence": "END", "context_management": {"applied_edits": [{"type": "x"}]}, "diagnostics": {"a": 1}}
+    message = message_of(TEXT, stop_reason="stop_sequence", **own)
+    assert message["provider_specific_fields"] == own
+    assert message_of(TEXT, stop_reason="pause_turn")["provider_specific_fields"] == {"stop_reason": "pause_turn"}
+    assert "provider_specific_fields" not in message_of(TEXT)
 
 
 def test_reasoning__signed_and_redacted__text_and_what_comes_back() -> None:

@@ -7,12 +7,16 @@ from typing import Any
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.failures import kind_of, message_in, scrub
 
-# https://docs.anthropic.com/en/api/handling-stop-reasons. `pause_turn` is a long turn of the vendor's own tools.
+# https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons. Of these an answer may be empty.
 _FINISH_REASONS = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "refusal": "content_filter",
 }
+# What the finish reason says as well; of any other the client is told the vendor's word, to act on it.
+_SAID = frozenset({"end_turn", "stop_sequence", "tool_use", "max_tokens", "refusal"})
 # https://docs.anthropic.com/en/api/errors
 _STATUSES = {
     "invalid_request_error": 400,
@@ -30,9 +34,22 @@ _STATUSES = {
 _UNKNOWN_STATUS = 500
 
 
-def finish_reason(stop_reason: str | None, *, called_tools: bool) -> str:
-    """In the wire format's words. Calls count as such whatever the vendor says, unless the answer was cut off."""
-    return _FINISH_REASONS.get(stop_reason or "") or ("tool_calls" if called_tools else "stop")
+def finish_reason(stop_reason: str | None, *, called_tools: bool, has_content: bool, provider: str) -> str:
+    """In the wire format's words. Calls count as such whatever the vendor says, unless the answer was cut off.
+
+    `pause_turn` (a long turn of the vendor's own tools), `compaction` and reasons of tomorrow end an answer as any
+    other does; see `own_fields`. Raises ProviderError(UNUSABLE) where nothing came with a reason that promises more.
+    """
+    reason = _FINISH_REASONS.get(stop_reason or "")
+    if reason is None and not has_content:
+        raise unusable(f"the answer holds nothing, its stop reason is {stop_reason!r}", provider=provider)
+    return "tool_calls" if called_tools and reason in (None, "stop") else reason or "stop"
+
+
+def own_fields(stop_reason: str | None, **given: Any) -> dict[str, Any]:
+    """What of an answer's end goes into `provider_specific_fields`."""
+    told = {name: value for name, value in given.items() if value}
+    return told if stop_reason is None or stop_reason in _SAID else {"stop_reason": stop_reason, **told}
 
 
 def refusal_text(stop_details: Any) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from integrations.providers.anthropic.attachments import attachment_block
+from integrations.providers.anthropic.history import OF_CALLS, rebuild
 from integrations.providers.anthropic.models import Rules
 from integrations.providers.anthropic.native import is_block, is_native, native_block, uses_files
 from integrations.providers.anthropic.response import FORMAT
@@ -57,7 +58,7 @@ def read_messages(request: ChatRequest, rules: Rules) -> Messages:
         return plain
     # On a fallback an id in OpenAI's words names a file that another vendor holds.
     native = is_block if request.is_fallback else is_native
-    read = read_conversation(request.fields, native=native, keep_places=True)
+    read = read_conversation(request.fields, native=native, keep_places=True, rebuild=rebuild)
     placed = behind_user(read) if rules.instructions_in_place else as_user(read)
     conversation = with_distinct_ids(placed, _id)  # "`tool_use` ids must be unique"
     said: list[tuple[str, list[Json]]] = []
@@ -145,6 +146,7 @@ def _block(part: Block, media: Mapping[str, Media]) -> Json | None:
             return _attachment(part, media)
         case ToolCall():
             call = {"type": "tool_use", "id": part.id, "name": part.name, "input": part.arguments_object()}
+            call |= {name: part.extra[name] for name in OF_CALLS if name in part.extra}
             return _marked(call, part.cache_control)
         case ToolResult():
             return _result(part, media)

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import msgspec
 
+from integrations.providers.anthropic.blocks import has_own
 from integrations.providers.anthropic.citations import url_citations
-from integrations.providers.anthropic.endings import finish_reason, refusal_text, reported_failure, unusable
+from integrations.providers.anthropic.endings import (
+    finish_reason,
+    own_fields,
+    refusal_text,
+    reported_failure,
+    unusable,
+)
 from integrations.providers.anthropic.shapes import Block, Message, usage_of
 from integrations.providers.base import ChatRequest, ParsedResponse
 from integrations.providers.completion import Answer, reasoning_encrypted, reasoning_text, tool_call, whole
@@ -15,6 +23,7 @@ from integrations.providers.surrogates import lenient
 
 FORMAT = "anthropic-claude-v1"
 _decode = lenient(msgspec.json.Decoder(Message).decode)
+_decode_raw = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 
 
 def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:
@@ -27,8 +36,11 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
         raise reported_failure(message.error, provider=provider)
     if message.content is None:
         raise unusable("the answer holds no content", provider=provider)
+    answer = _answer(message, message.content, provider=provider)
+    if has_own(message.content):
+        answer.specific["content"] = _decode_raw(body)["content"]
     return whole(
-        [_answer(message, message.content)],
+        [answer],
         # Derived, so that the same bytes give the same answer.
         completion_id=message.id or f"msg_{hashlib.sha256(body).hexdigest()[:24]}",
         model=message.model or request.model,
@@ -36,7 +48,7 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
     )
 
 
-def _answer(message: Message, blocks: list[Block]) -> Answer:
+def _answer(message: Message, blocks: list[Block], *, provider: str) -> Answer:
     answer = Answer()
     texts: list[str] = []
     thoughts: list[str] = []
@@ -60,7 +72,20 @@ def _answer(message: Message, blocks: list[Block]) -> Answer:
     answer.refusal = refusal_text(message.stop_details)
     if isinstance(message.container, dict):
         answer.extra = {"container": message.container}  # to be named in the next request, with the files in it
-    answer.finish_reason = finish_reason(message.stop_reason, called_tools=bool(answer.tool_calls))
+    answer.specific = own_fields(
+        message.stop_reason,
+        stop_sequence=message.stop_sequence,
+        stop_details=message.stop_details,
+        context_management=message.context_management,
+        diagnostics=message.diagnostics,
+        input_transformations=message.input_transformations,
+    )
+    answer.finish_reason = finish_reason(
+        message.stop_reason,
+        called_tools=bool(answer.tool_calls),
+        has_content=bool(texts or answer.tool_calls or has_own(blocks)),
+        provider=provider,
+    )
     return answer
 
 

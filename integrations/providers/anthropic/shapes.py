@@ -35,6 +35,8 @@ class Block(msgspec.Struct):
     data: Any = None
     id: str | None = None
     name: str | None = None
+    caller: Any = None
+    toolset_name: str | None = None
     input: msgspec.Raw = msgspec.Raw(b"")
 
 
@@ -46,8 +48,12 @@ class Message(msgspec.Struct):
     model: str = ""
     content: list[Block] | None = None
     stop_reason: str | None = None
+    stop_sequence: Any = None
     stop_details: Any = None
     container: Any = None
+    context_management: Any = None
+    diagnostics: Any = None
+    input_transformations: Any = None
     usage: Counts | None = None
     error: Any = None
 
@@ -62,6 +68,7 @@ class Delta(msgspec.Struct):
     signature: str | None = None
     citation: Any = None
     stop_reason: str | None = None
+    stop_sequence: Any = None
     stop_details: Any = None
     container: Any = None
 
@@ -72,6 +79,8 @@ class Event(msgspec.Struct):
     delta: Delta | None = None
     content_block: Block | None = None
     message: Message | None = None
+    context_management: Any = None
+    input_transformations: Any = None
     usage: Counts | None = None
     error: Any = None
 

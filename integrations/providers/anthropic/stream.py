@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
+from integrations.providers.anthropic.blocks import Gathered, OpenBlock, is_own
 from integrations.providers.anthropic.citations import url_citations
-from integrations.providers.anthropic.endings import finish_reason, refusal_text, reported_failure, unusable
+from integrations.providers.anthropic.endings import (
+    finish_reason,
+    own_fields,
+    refusal_text,
+    reported_failure,
+    unusable,
+)
 from integrations.providers.anthropic.response import arguments_of, call_id, reasoning_detail
 from integrations.providers.anthropic.shapes import Block, Counts, Delta, Event, Message, merged, usage_of
 from integrations.providers.base import StreamEvent, Usage
@@ -19,22 +25,9 @@ from integrations.providers.sse import EventParser, EventTooLargeError, ServerSe
 from integrations.providers.surrogates import lenient
 
 _decode = lenient(msgspec.json.Decoder(Event).decode)
+_decode_raw = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 _decode_message = lenient(msgspec.json.Decoder(Message).decode)
 _HEAD_BYTES = 64 * 1024
-
-
-@dataclass(slots=True)
-class _Open:
-    """A content block under way. `position` is the tool call's among the calls, or the reasoning detail's index;
-    `start` is where its text begins in the whole answer; `sent` says that arguments have left."""
-
-    block: Block
-    position: int = 0
-    start: int = 0
-    sent: bool = False
-    thinking: list[str] = field(default_factory=list)
-    signature: list[str] = field(default_factory=list)
-    citations: list[Any] = field(default_factory=list)
 
 
 class AnthropicStream:
@@ -50,7 +43,9 @@ class AnthropicStream:
         "_counts",
         "_details",
         "_done",
+        "_end",
         "_failure",
+        "_gathered",
         "_head",
         "_length",
         "_open",
@@ -75,12 +70,14 @@ class AnthropicStream:
         self._parser = EventParser()
         self._chunks = Chunks(completion_id="", model=model)
         self._counts: Counts | None = None
-        self._open: dict[int, _Open] = {}
+        self._open: dict[int, OpenBlock] = {}
         self._calls = 0
         self._details = 0
         self._length = 0  # of the text so far, in characters
         self._said = False  # something that is not blank
         self._stop_reason: str | None = None
+        self._end: dict[str, Any] = {}  # what the end says in the vendor's own fields
+        self._gathered = Gathered()
         self._failure: ProviderError | None = None
         self._head = b""  # what came before the first event: perhaps not a stream at all
         self._seen = False
@@ -108,7 +105,17 @@ class AnthropicStream:
             raise self._finished_failure(self._why_not_done())
         if not self._started:
             translated.append(self._role())
-        self.finish_reason = finish_reason(self._stop_reason, called_tools=self._calls > 0)
+        try:
+            self.finish_reason = finish_reason(
+                self._stop_reason,
+                called_tools=self._calls > 0,
+                has_content=bool(self._length or self._calls or self._gathered.has_own),
+                provider=self.provider,
+            )
+        except ProviderError as error:
+            raise self._finished_failure(error) from None
+        if own := own_fields(self._stop_reason, **self._end):
+            translated.append(self._chunks.specific(own))
         return translated + self._chunks.last({0: self.finish_reason}, self.usage)
 
     def _translate(self, events: list[ServerSentEvent], *, cut: bool = False) -> list[StreamEvent]:
@@ -135,11 +142,11 @@ class AnthropicStream:
             raise unusable("an event of the stream is not one of the Messages API", provider=self.provider) from error
         self._seen = True
         if event.type == "content_block_delta":
-            if event.delta is not None:
-                self._block_delta(event.index, event.delta, out)
+            if event.delta is not None and not self._block_delta(event.index, event.delta, out):
+                self._merge(event.index, sent.data)
         elif event.type == "content_block_start":
             if event.content_block is not None:
-                self._block_start(event.index, event.content_block, out)
+                self._block_start(event.index, event.content_block, sent.data, out)
         elif event.type == "content_block_stop":
             self._block_stop(event.index, out)
         else:
@@ -152,8 +159,11 @@ class AnthropicStream:
             out.append(self._role())
         elif event.type == "message_delta":
             self._count(event.usage)
+            self._end |= {
+                "context_management": event.context_management,
+                "input_transformations": event.input_transformations or self._end.get("input_transformations"),
+            }
             if event.delta is not None:
-                self._stop_reason = event.delta.stop_reason or self._stop_reason
                 self._said_at_the_end(event.delta, out)
         elif event.type == "message_stop":
             self._done = True
@@ -161,6 +171,8 @@ class AnthropicStream:
             raise reported_failure(event.error, provider=self.provider)
 
     def _said_at_the_end(self, delta: Delta, out: list[StreamEvent]) -> None:
+        self._stop_reason = delta.stop_reason or self._stop_reason
+        self._end |= {"stop_sequence": delta.stop_sequence, "stop_details": delta.stop_details}
         refusal = refusal_text(delta.stop_details)
         if refusal:
             out.append(self._chunks.delta({"refusal": refusal}))
@@ -170,58 +182,77 @@ class AnthropicStream:
     def _message_start(self, message: Message) -> None:
         self.model = self._chunks.model = message.model or self.model
         self._chunks.id = message.id
+        self._end |= {
+            "diagnostics": message.diagnostics,
+            "input_transformations": message.input_transformations,
+        }
         self._count(message.usage)
 
     def _role(self) -> StreamEvent:
         self._started = True
         return self._chunks.role()
 
-    def _block_delta(self, index: int, delta: Delta, out: list[StreamEvent]) -> None:
+    def _block_delta(self, index: int, delta: Delta, out: list[StreamEvent]) -> bool:
+        """False for a delta of a type that is not known."""
+        block = self._open.get(index)
         match delta.type:
             case "text_delta":
                 if delta.text:
-                    self._length += len(delta.text)
-                    self._said = self._said or not delta.text.isspace()
-                    out.append(self._chunks.text(delta.text))
-                return
+                    self._text(delta.text, block, out)
             case "input_json_delta":
-                self._arguments(index, delta.partial_json, out)
-                return
-        block = self._open.get(index)
-        if block is None:
-            return
-        match delta.type:
+                self._arguments(block, delta.partial_json, out)
             case "thinking_delta":
-                if delta.thinking:
+                if block is not None and delta.thinking:
                     block.thinking.append(delta.thinking)
                     out.append(self._chunks.reasoning(delta.thinking))
             case "signature_delta":
-                block.signature.append(delta.signature or "")
+                if block is not None:
+                    block.signature.append(delta.signature or "")
             case "citations_delta":
-                block.citations.append(delta.citation)
+                if block is not None:
+                    block.citations.append(delta.citation)
+            case _:
+                return False
+        return True
 
-    def _arguments(self, index: int, fragment: str | None, out: list[StreamEvent]) -> None:
+    def _text(self, text: str, block: OpenBlock | None, out: list[StreamEvent]) -> None:
+        self._length += len(text)
+        self._said = self._said or not text.isspace()
+        if block is not None:
+            block.texts.append(text)
+        out.append(self._chunks.text(text))
+
+    def _arguments(self, block: OpenBlock | None, fragment: str | None, out: list[StreamEvent]) -> None:
         """The vendor's own tools stream their input in the same way: only calls that the client has to answer count."""
-        block = self._open.get(index)
-        if block is not None and block.block.type == "tool_use" and fragment:
-            block.sent = True
+        if block is None or not fragment:
+            return
+        block.arguments.append(fragment)
+        if block.block.type == "tool_use":
             out.append(self._chunks.arguments(block.position, fragment))
 
-    def _block_start(self, index: int, block: Block, out: list[StreamEvent]) -> None:
-        opened = self._open[index] = _Open(block, start=self._length)
+    def _merge(self, index: int, data: bytes) -> None:
+        block = self._open.get(index)
+        if block is not None:
+            block.merge(_decode_raw(data)["delta"])
+
+    def _block_start(self, index: int, block: Block, data: bytes, out: list[StreamEvent]) -> None:
+        opened = self._open[index] = OpenBlock(block, start=self._length)
         if block.type == "tool_use":
             opened.position = self._calls
             self._calls += 1
-            out.append(self._chunks.tool_call(opened.position, call_id(block, opened.position), block.name or ""))
+            block.id = call_id(block, opened.position)
+            out.append(self._chunks.tool_call(opened.position, block.id, block.name or ""))
         elif block.type in ("thinking", "redacted_thinking"):
             opened.position = self._details + self._calls + self._said
             self._details += 1
         if block.type == "text" and block.text:
-            self._block_delta(index, Delta("text_delta", text=block.text), out)
+            self._text(block.text, opened, out)
         if block.type == "text" and isinstance(block.citations, list):
             opened.citations += block.citations
         if block.type == "thinking" and block.thinking:
             self._block_delta(index, Delta("thinking_delta", thinking=block.thinking), out)
+        if is_own(block):
+            opened.raw = _decode_raw(data)["content_block"]
 
     def _block_stop(self, index: int, out: list[StreamEvent]) -> None:
         opened = self._open.pop(index, None)
@@ -229,7 +260,7 @@ class AnthropicStream:
             return
         block = opened.block
         if block.type == "tool_use":
-            if not opened.sent:
+            if not opened.arguments:
                 # A call without arguments streams none; the wire format wants a JSON object.
                 out.append(self._chunks.arguments(opened.position, arguments_of(block)))
         elif block.type in ("thinking", "redacted_thinking"):
@@ -240,6 +271,8 @@ class AnthropicStream:
             found = url_citations(opened.citations, opened.start, self._length)
             if found:
                 out.append(self._chunks.listed(annotations=found))
+        if own := self._gathered.add(opened):
+            out.append(self._chunks.specific({"content": own}))
 
     def _count(self, counts: Counts | None) -> None:
         self._counts = merged(self._counts, counts)

@@ -64,6 +64,17 @@ def _add_delta(
         _add_call(calls, fragment)
     for detail in delta.get("reasoning_details") or ():
         _add_detail(details, detail)
+    for name, value in (delta.get("provider_specific_fields") or {}).items():
+        _add_specific(message.setdefault("provider_specific_fields", {}), name, value)
+
+
+def _add_specific(fields: dict[str, Any], name: str, value: Any) -> None:
+    """Lists grow, without the numbers that the stream gives their entries; anything else is replaced."""
+    if not isinstance(value, list):
+        fields[name] = value
+        return
+    entries = [{k: v for k, v in one.items() if k != "index"} if isinstance(one, dict) else one for one in value]
+    fields[name] = [*fields.get(name, []), *entries]
 
 
 def _add_call(calls: dict[int, dict[str, Any]], fragment: Mapping[str, Any]) -> None:
