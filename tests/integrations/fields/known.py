@@ -1,0 +1,47 @@
+"""Faults that are known and being mended: fields that vanish in silence, each with who is on it.
+
+The test is strict in both directions: an entry of which nothing is left fails as well. Whoever mends one takes out its
+path (or its provider), and the entry when nothing is left of it:
+`python -m pytest tests/integrations/fields/test_fields.py -k <provider>` says which.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Known:
+    """`paths` as in `silence.py`. `rows`: at the providers of OpenAI's dialect as well."""
+
+    owner: str
+    providers: tuple[str, ...]
+    paths: tuple[str, ...]
+    rows: bool = False
+
+
+_GOOGLE = ("google", "google_vertex")
+_TRANSLATED = ("anthropic", *_GOOGLE, "bedrock", "mistral", "cohere")
+
+KNOWN = (
+    Known("openai", (), ("messages[assistant].tool_calls[custom]*", "web_search_options"), rows=True),
+    Known("openai", ("mistral",), ("messages[user].content[list][input_audio].input_audio.format=mp3",)),
+    Known("openai", ("mistral",), ("web_search_options", "thinking*.budget_tokens", "thinking*.display*")),
+    Known("openai", ("mistral",), ("thinking.token_budget",)),
+    Known("fields", _TRANSLATED, ("messages[assistant].audio*",), rows=True),
+    Known("fields", _TRANSLATED, ("messages[assistant].refusal",)),
+    Known("fields", (*_GOOGLE, "anthropic", "bedrock", "cohere"), ("messages[assistant].prefix*",), rows=True),
+    Known("fields", ("anthropic", *_GOOGLE, "bedrock", "mistral"), ("messages[assistant].citations*",), rows=True),
+    Known("fields", ("anthropic", *_GOOGLE, "bedrock", "mistral"), ("messages[assistant].tool_plan",), rows=True),
+    Known("fields", _TRANSLATED, ("messages[*].content[text].citations*",)),
+    Known("anthropic", ("anthropic",), ("messages[*].name", "messages[*].content*.image_url*.detail=*")),
+    Known("anthropic", ("anthropic",), ("thinking[*].block_binding*", "thinking[enabled].display*")),
+    Known("anthropic", ("anthropic",), ("thinking.token_budget", "response_format[json_object].json_schema")),
+    Known("google", _GOOGLE, ("messages[*].name", "messages[*].content*.image_url*.detail=*", "logprobs")),
+    Known("google", _GOOGLE, ("web_search_options.*", "thinking[*].display*", "thinking.token_budget")),
+    Known("google", _GOOGLE, ("response_format[json_object].json_schema",)),
+    Known("bedrock", ("bedrock",), ("messages[*].content*.prompt_cache_breakpoint*",)),
+    Known("bedrock", ("bedrock",), ("thinking*.token_budget", "thinking*.budget_tokens", "thinking[*].display*")),
+    Known("bedrock", ("bedrock",), ("response_format[json_object].json_schema",)),
+    Known("bedrock", ("cohere",), ("thinking[*].display*",)),
+)

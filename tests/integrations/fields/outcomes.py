@@ -1,0 +1,190 @@
+"""What becomes of a field at a provider, observed from outside: by what goes upstream, and by the warnings."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any
+
+from msgspec import structs
+
+from core.errors import ValidationError
+from gateway.wire import decode_request
+from integrations.providers.base import ChatRequest, Media, UpstreamRequest
+from integrations.providers.errors import ProviderError
+from tests.integrations.adapters.subject import PDF, PNG, Subject, subject_of
+from tests.integrations.fields.sources import Case, Json
+
+# By what name the gateway has a field whose name is out of date.
+_TODAY = {"function_call": "tool_choice", "functions": "tools"}
+
+
+class Outcome(StrEnum):
+    FORWARDED = "forwarded"  # it stands in the upstream body under its own name
+    TRANSLATED = "translated"  # the upstream request is another one
+    NAMED = "named"  # left out, and x-svc-warning says so
+    REFUSED = "refused"  # 400 unsupported_parameter, naming it
+    BARRED = "barred"  # the gateway's own check of the request: 400 for every provider
+    SILENT = "silent"  # none of these: must not exist
+    BROKEN = "broken"  # the adapter fails in a way that is no answer to the client
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a request goes: a provider, one of its models, as the first choice or as a fallback."""
+
+    provider: str
+    model: str = ""
+    is_fallback: bool = False
+
+
+@dataclass(frozen=True)
+class Finding:
+    """`becomes` holds the places in the upstream request that are different with the field."""
+
+    outcome: Outcome
+    told: str = ""
+    becomes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Sent:
+    body: Any = None
+    head: tuple[Any, ...] = ()
+    warnings: tuple[str, ...] = ()
+    refused: str = ""
+    barred: str = ""
+    broken: str = ""
+
+
+def observe(case: Case, place: Place) -> Finding:
+    after = _send(json.dumps(case.after), place)
+    if after.broken:
+        return Finding(Outcome.BROKEN, after.broken)
+    if after.barred:
+        return Finding(Outcome.BARRED, after.barred)
+    if after.refused:
+        told = Outcome.REFUSED if _names(after.refused, case.path, *case.after) else Outcome.BROKEN
+        return Finding(told, after.refused)
+    before = _send(json.dumps(case.before), place)
+    new = [warning for warning in after.warnings if warning not in before.warnings]
+    becomes = tuple(dict.fromkeys([*_differences(before.body, after.body), *_head(before, after)]))
+    if (before.refused or before.barred) and not becomes:
+        return Finding(Outcome.TRANSLATED)  # what is left is taken without it
+    if any(_names(warning, case.path) for warning in new):
+        return Finding(Outcome.NAMED, "; ".join(new), becomes)
+    if not becomes and any(_names(warning, leaf(case.path)) for warning in after.warnings):
+        return Finding(Outcome.NAMED, "; ".join(after.warnings))  # said of either value
+    if not becomes:
+        return Finding(Outcome.SILENT, "; ".join(new))
+    name = leaf(case.path)
+    forwarded = any(place.rpartition(".")[2] == name for place in becomes)
+    return Finding(Outcome.FORWARDED if forwarded else Outcome.TRANSLATED, "", becomes)
+
+
+def findings(cases: tuple[Case, ...], place: Place) -> Iterator[tuple[Case, Finding]]:
+    """What is inside a field that was left out and named as a whole is not asked for again."""
+    settled: list[str] = []
+    for case in cases:
+        if any(_is_inside(case.path, path) for path in settled):
+            continue
+        finding = observe(case, place)
+        if finding.outcome is Outcome.NAMED and not finding.becomes:
+            settled.append(case.path)
+        yield case, finding
+
+
+def leaf(path: str) -> str:
+    """The name of the field itself: `image_url.detail=low` → `detail`."""
+    return re.sub(r"\[[^\]]*\]", "", path.partition("=")[0]).rpartition(".")[2]
+
+
+def _is_inside(path: str, outer: str) -> bool:
+    return path.startswith(outer) and path[len(outer) : len(outer) + 1] in (".", "[") and "=" not in outer
+
+
+def _names(told: str, path: str, *beside: str) -> bool:
+    """Whether a sentence names the field, what it stands in, or what it was sent with."""
+    pieces = {piece for piece in re.split(r"[^A-Za-z0-9_]+", path.partition("=")[0]) if piece not in ("list", "words")}
+    pieces.update(beside, [_TODAY[piece] for piece in pieces if piece in _TODAY])
+    return not pieces.isdisjoint(re.split(r"[^A-Za-z0-9_]+", told))
+
+
+@lru_cache(maxsize=50_000)
+def _send(fields: str, place: Place) -> _Sent:
+    subject = _subject(place)
+    body = json.loads(fields)
+    body = {"model": subject.model, **body}
+    data = json.dumps(body).encode()
+    try:
+        decode_request(data)
+        upstream = _build(subject, ChatRequest(subject.model, bool(body.get("stream")), data, body, place.is_fallback))
+    except ValidationError as barred:
+        return _Sent(barred=barred.message)
+    except ProviderError as refused:
+        return _Sent(refused=refused.message)
+    except Exception as error:  # whatever it is, it is what this looks for
+        return _Sent(broken=f"{type(error).__name__}: {error}")
+    return _Sent(json.loads(upstream.body), (upstream.url, *_headers(upstream)), upstream.warnings)
+
+
+def _build(subject: Subject, request: ChatRequest) -> UpstreamRequest:
+    needs = subject.adapter.needs(request, subject.credentials)
+    fetched = structs.replace(
+        request,
+        media={url: _fetched(url) for url in needs.media},
+        access_token="ya29.token" if needs.access_token else "",
+    )
+    return subject.adapter.build_request(fetched, subject.credentials)
+
+
+def _headers(upstream: UpstreamRequest) -> Iterator[str]:
+    """But for what is signed anew each time."""
+    for name, value in sorted(upstream.headers.items()):
+        if name not in ("authorization", "x-amz-date", "x-amz-content-sha256", "content-length"):
+            yield f"{name}: {value}"
+
+
+def _fetched(url: str) -> Media:
+    """Another file behind each address."""
+    return Media("application/pdf", PDF + url.encode()) if ".pdf" in url else Media("image/png", PNG + url.encode())
+
+
+@lru_cache
+def _subject(place: Place) -> Subject:
+    subject = subject_of(place.provider)
+    return replace(subject, model=place.model) if place.model else subject
+
+
+def _head(before: _Sent, after: _Sent) -> Iterator[str]:
+    for line in after.head:
+        if line not in before.head:
+            yield "header " + line.partition(":")[0] if not line.startswith("http") else "the address"
+
+
+def _differences(before: Any, after: Any, path: str = "") -> Iterator[str]:
+    """Where two bodies differ; what is only in one is told by its outermost name."""
+    if before == after:
+        return
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for name in [*after, *(name for name in before if name not in after)]:
+            inner = f"{path}.{name}" if path else str(name)
+            if name not in before or name not in after:
+                yield inner
+            else:
+                yield from _differences(before[name], after[name], inner)
+    elif isinstance(before, list) and isinstance(after, list):
+        for one, other in zip(before, after, strict=False):
+            yield from _differences(one, other, path + "[]")
+        for extra in [*after[len(before) :], *before[len(after) :]]:
+            yield f"{path}[]" if not isinstance(extra, Mapping) else f"{path}[]{_kind(extra)}"
+    else:
+        yield path
+
+
+def _kind(item: Json | Mapping[str, Any]) -> str:
+    return f" ({item['type']})" if isinstance(item.get("type"), str) else ""

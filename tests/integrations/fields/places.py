@@ -1,0 +1,76 @@
+"""Where the fields are sent: every provider, its kinds of models, as the first choice and as a fallback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.integrations.bedrock_exchanges import CLAUDE, NOVA
+from tests.integrations.fields.outcomes import Finding, Outcome, Place, findings
+from tests.integrations.fields.silence import BARRED, matches, reason_for
+from tests.integrations.fields.sources import Case, cases_of, sources
+
+# Models of one provider that take different things; elsewhere the provider's default model stands for all.
+MODELS = {
+    "openai": ("gpt-4o", "gpt-5"),
+    "azure_openai": ("gpt-4o",),
+    "anthropic": ("claude-sonnet-4-5", "claude-opus-4-8"),
+    "google": ("gemini-2.5-flash", "gemini-3-pro-preview"),
+    "google_vertex": ("gemini-2.5-flash",),
+    "bedrock": (CLAUDE, NOVA, "openai.gpt-oss-120b-1:0"),
+    "mistral": ("mistral-large-latest", "magistral-medium-latest"),
+    "cohere": ("command-a-03-2025", "command-a-reasoning-08-2025"),
+}
+# Providers of dialects of their own, which have to look at every field; and the sources whose words they share.
+OWN_DIALECTS = {
+    "anthropic": ("anthropic", "anthropic_beta"),
+    "google": ("google",),
+    "google_vertex": ("google",),
+    "bedrock": ("bedrock",),
+    "mistral": ("mistral",),
+    "cohere": ("cohere",),
+}
+# Of the rows of OpenAI's dialect one gets what the other vendors' types hold: it is all one adapter.
+_ANY_SERVER = "openai_compatible"
+
+
+def places_of(provider: str) -> Iterator[Place]:
+    models = MODELS.get(provider, ("",))
+    for model in models:
+        yield Place(provider, model)
+    yield Place(provider, models[0], is_fallback=True)
+
+
+def sources_for(provider: str) -> tuple[str, ...]:
+    if provider in OWN_DIALECTS:
+        # The beta's types are the other ones and more: a vendor that has neither knows no difference.
+        return tuple(name for name in sources() if name != "anthropic_beta" or provider == "anthropic")
+    return sources() if provider == _ANY_SERVER else ("openai",)
+
+
+def faults(place: Place) -> Iterator[tuple[Case, Finding]]:
+    """What became of a field without anybody being told, or in no way that a client can act on."""
+    for source in sources_for(place.provider):
+        spoken_there = source == "openai" or source in OWN_DIALECTS.get(place.provider, ())
+        for case, finding in findings(cases_of(source), place):
+            if is_fault(case, finding, place, spoken_there=spoken_there):
+                yield case, finding
+
+
+def is_fault(case: Case, finding: Finding, place: Place, *, spoken_there: bool) -> bool:
+    match finding.outcome:
+        case Outcome.SILENT:
+            return not reason_for(case, place)
+        case Outcome.BARRED:
+            return spoken_there and not matches(case.path, BARRED)
+        case outcome:
+            return outcome is Outcome.BROKEN
+
+
+def outermost(paths: list[str]) -> list[str]:
+    """Without those that stand inside another one, and each once whatever its value."""
+    names = sorted({path.partition("=")[0] for path in paths}, key=len)
+    found: list[str] = []
+    for name in names:
+        if not any(name.startswith((f"{outer}.", f"{outer}[")) for outer in found):
+            found.append(name)
+    return sorted(found)

@@ -1,0 +1,107 @@
+"""What may be left out without a word (docs/providers.md, "What becomes of a field", 4.), each with its reason.
+
+A path is one of `sources.Case`; `*` stands for anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+
+from tests.integrations.fields.outcomes import Place
+from tests.integrations.fields.sources import Case
+
+
+@dataclass(frozen=True)
+class Silence:
+    """`where`: at which places it holds; everywhere unless it says so."""
+
+    reason: str
+    paths: tuple[str, ...]
+    where: Callable[[Place], bool] = lambda place: True
+
+
+def _has_no_markers(place: Place) -> bool:
+    """Whether the vendor's prompt cache needs no markers: it goes by itself, or there is none."""
+    if place.provider == "bedrock":
+        return "anthropic" not in place.model
+    return place.provider not in ("anthropic", "openrouter", "snowflake")
+
+
+ALLOWED = (
+    Silence(
+        "says how the answer travels, and usage is asked for in any case",
+        ("stream_options", "stream_options.*"),
+    ),
+    Silence(
+        "asks for what happens anyway",
+        (
+            "function_call[words]=auto",
+            "function_call[words]=none",
+            "messages[*].content*.image_url*.detail=auto",
+            "modalities=text",
+            "parallel_tool_calls=true",
+            "response_format[text]",
+            "service_tier=auto",
+            "service_tier=default",
+            "tool_choice[words]=auto",
+            "tools*.function.strict=false",
+        ),
+    ),
+    Silence(
+        "a model that does not reason does as it is told",
+        ("reasoning_effort=none", "thinking[disabled]", "thinking[between_tools]"),
+    ),
+    Silence(
+        "the same text, in another form",
+        ("messages[*].content[list]", "messages[*].content[list][text]", "prediction.content[list]"),
+    ),
+    Silence(
+        "the marker of a prompt cache, at a vendor or model that has none",
+        ("*.prompt_cache_breakpoint*", "*.cache_control*"),
+        _has_no_markers,
+    ),
+    Silence(
+        "another vendor's signed reasoning, which is of use to nobody else",
+        ("messages[assistant].content*[thinking].signature", "messages[assistant].content*[thinking].closed*"),
+    ),
+    Silence(
+        "which call a result answers is told by its id, and at Vertex before Gemini 3, which refuses ids, by its order",
+        (
+            "messages[tool].name",
+            "messages[assistant].tool_calls*.id",
+            "messages[assistant].tool_calls*.index",
+            "messages[assistant].tool_calls.type",
+        ),
+    ),
+)
+
+# Forms of other vendors' that the specification has under the same name in its own form: the gateway's check says so.
+BARRED = (
+    "messages[*].content[list][image_url].image_url[string]",
+    "messages[*].content[list][document_url]*",
+    "response_format",
+    "response_format.*",
+    "tool_choice*",
+)
+
+
+def reason_for(case: Case, place: Place) -> str:
+    """Why the field may be left out in silence there; empty when it may not."""
+    if case.says_nothing:
+        return "false, and an object with nothing in it, ask for nothing"
+    for silence in ALLOWED:
+        if matches(case.path, silence.paths) and silence.where(place):
+            return silence.reason
+    return ""
+
+
+def matches(path: str, patterns: Iterable[str]) -> bool:
+    return any(_compiled(pattern).fullmatch(path) for pattern in patterns)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(re.escape(pattern).replace(r"\*", ".*"))

@@ -1,0 +1,92 @@
+"""Nothing that a client says vanishes in silence: every field of the installed SDKs' request types, and every value of
+their enumerations, is forwarded, translated, named in x-svc-warning or refused at every provider.
+
+An SDK's new version brings its new fields here by itself. What may be left out without a word is in `silence.py`, and
+what is known to be wrong in `known.py`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TypedDict
+
+import pytest
+
+from integrations.registry import providers
+from tests.integrations.fields.known import KNOWN, Known
+from tests.integrations.fields.outcomes import Outcome, observe
+from tests.integrations.fields.places import OWN_DIALECTS, faults, outermost, places_of
+from tests.integrations.fields.probes import inside
+from tests.integrations.fields.shapes import Record, shape_of
+from tests.integrations.fields.silence import matches
+from tests.integrations.fields.sources import USER, Case, cases_of, sources
+
+
+@cache
+def faults_at(provider: str) -> dict[str, str]:
+    """Paths, with what was told of them."""
+    return {
+        case.path: f"{finding.outcome} {finding.told}".strip()
+        for place in places_of(provider)
+        for case, finding in faults(place)
+    }
+
+
+def holds_at(known: Known, provider: str) -> bool:
+    return provider in known.providers or (known.rows and provider not in OWN_DIALECTS)
+
+
+@pytest.mark.parametrize("provider", providers())
+def test_field__of_any_sdk__is_forwarded_translated_named_or_refused(provider: str) -> None:
+    found = faults_at(provider)
+    patterns = [path for known in KNOWN if holds_at(known, provider) for path in known.paths]
+    unknown = [path for path in found if not matches(path, patterns)]
+    told = "\n".join(f"  {path}: {found.get(path, '')}" for path in outermost(unknown))
+    assert not unknown, f"{provider} loses:\n{told}"
+
+
+@pytest.mark.parametrize("known", KNOWN, ids=lambda known: f"{known.owner}-{known.paths[0]}")
+def test_known_fault__still_there__else_its_entry_goes(known: Known) -> None:
+    """An entry that is no longer needed would hide the next one."""
+    at = [provider for provider in providers() if holds_at(known, provider)]
+    for path in known.paths:
+        assert any(matches(fault, (path,)) for provider in at for fault in faults_at(provider)), f"{path}: mended"
+    for provider in known.providers:
+        assert any(matches(fault, known.paths) for fault in faults_at(provider)), f"{provider}: mended"
+
+
+@pytest.mark.parametrize("source", sources())
+def test_case__of_every_source__differs_in_the_field_alone(source: str) -> None:
+    cases = cases_of(source)
+    assert len(cases) > 50
+    assert all(case.before.keys() <= case.after.keys() for case in cases)
+    assert all(case.before["messages"] and case.after["messages"] for case in cases)
+
+
+class Tomorrow(TypedDict, total=False):
+    """What the next version of an SDK may bring."""
+
+    attention_span: int
+    muse: dict[str, str]
+
+
+@pytest.mark.parametrize("provider", providers())
+def test_field__of_tomorrow__is_accounted_for(provider: str) -> None:
+    record = shape_of(Tomorrow)
+    assert isinstance(record, Record)
+    for place in places_of(provider):
+        for probe in inside(record):
+            case = Case("tomorrow", probe.path, {"messages": [USER]}, {"messages": [USER], **probe.after})
+            assert observe(case, place).outcome in (Outcome.FORWARDED, Outcome.NAMED, Outcome.REFUSED), case.path
+
+
+class Nested(TypedDict, total=False):
+    kind: Tomorrow
+
+
+def test_probes__of_a_type__name_each_field_and_what_is_in_it() -> None:
+    record = shape_of(Nested)
+    found = {probe.path: (probe.before, probe.after) for probe in inside(record)}
+    assert list(found) == [".kind", ".kind.attention_span", ".kind.muse"]
+    assert found[".kind"] == ({}, {"kind": {}})
+    assert found[".kind.attention_span"] == ({"kind": {}}, {"kind": {"attention_span": 2}})
