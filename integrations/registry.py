@@ -18,7 +18,7 @@ _ADAPTERS = {
     "azure_openai": "integrations.providers.azure_openai:ADAPTER",
     "anthropic": "integrations.providers.anthropic:ADAPTER",
     "google": "integrations.providers.google:GEMINI",
-    "google_vertex": "integrations.providers.google:VERTEX",
+    "google_vertex": "integrations.providers.vertex:ADAPTER",
     "bedrock": "integrations.providers.bedrock:ADAPTER",
     "mistral": "integrations.providers.mistral:ADAPTER",
     "cohere": "integrations.providers.cohere:ADAPTER",

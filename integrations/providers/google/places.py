@@ -19,6 +19,7 @@ from integrations.providers.errors import FailureKind, ProviderError, Unsupporte
 GEMINI_URL = "https://generativelanguage.googleapis.com/v1beta"
 VERTEX_URL = "https://aiplatform.googleapis.com/v1"
 _GLOBAL = "global"
+_MULTI_REGIONS = ("us", "eu")
 # How keys of the Gemini API and of Vertex's express mode begin; an access token has no form to rely on.
 _API_KEYS = ("AIza", "AQ.")
 _KINDS = ("models/", "tunedModels/")
@@ -93,9 +94,20 @@ def _in_project(credentials: Credentials, project: str) -> str:
     if not _LOCATION.fullmatch(location):
         # It becomes part of a host name.
         raise _incomplete("the integration's location is not the name of one")
-    host = "aiplatform.googleapis.com" if location == _GLOBAL else f"{location}-aiplatform.googleapis.com"
-    base_url = (credentials.base_url or f"https://{host}/v1").rstrip("/")
+    base_url = (credentials.base_url or f"https://{_host(location)}/v1").rstrip("/")
     return f"{base_url}/projects/{quote(project, safe='')}/locations/{location}"
+
+
+def _host(location: str) -> str:
+    """https://cloud.google.com/vertex-ai/generative-ai/docs/learn/locations: several regions at once have a host of
+    another form."""
+    if location == _GLOBAL:
+        return "aiplatform.googleapis.com"
+    return (
+        f"aiplatform.{location}.rep.googleapis.com"
+        if location in _MULTI_REGIONS
+        else f"{location}-aiplatform.googleapis.com"
+    )
 
 
 def _quoted(name: str) -> str:

@@ -19,6 +19,7 @@ from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.mistral.answer import MistralStream, with_details
 from integrations.providers.mistral.request import build_body
 from integrations.providers.openai import OPENAI, OpenAIAdapter
+from integrations.providers.openai_dialect import Dialect
 
 # Only the traits count: the body is `request.build_body`'s.
 MISTRAL = replace(
@@ -32,8 +33,8 @@ MISTRAL = replace(
 
 
 class MistralAdapter(OpenAIAdapter):
-    def __init__(self) -> None:
-        super().__init__(MISTRAL)
+    def __init__(self, dialect: Dialect = MISTRAL) -> None:
+        super().__init__(dialect)
 
     @override
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:

@@ -1,0 +1,80 @@
+"""The adapter of Vertex AI: Gemini as the Gemini API has it, all others through their publisher's dialect."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+from typing_extensions import override
+
+from integrations.providers.base import (
+    ChatRequest,
+    Credentials,
+    Needs,
+    ParsedResponse,
+    StreamTranslator,
+    UpstreamRequest,
+)
+from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.google import VERTEX, GoogleAdapter
+from integrations.providers.google.places import is_service_account, vertex_path, vertex_place
+from integrations.providers.vertex.partners import Partner, partner_of
+from integrations.providers.vertex.publishers import GOOGLE, Published, published
+
+
+class VertexAdapter(GoogleAdapter):
+    """Failures are Google's, whoever's the model: its front answers for all."""
+
+    def __init__(self) -> None:
+        super().__init__(VERTEX.traits, place=vertex_place, path=vertex_path, vertex=True)
+
+    @override
+    def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
+        model = published(request.model)
+        if model.publisher == GOOGLE:
+            return super().needs(request, credentials)
+        partner = partner_of(model)
+        files = partner.adapter.needs(_for_partner(request, partner, model), credentials).media
+        return Needs(media=files, access_token=is_service_account(credentials.secret))
+
+    @override
+    def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
+        model = published(request.model)
+        if model.publisher == GOOGLE:
+            return super().build_request(request, credentials)
+        partner = partner_of(model)
+        place = self._places.get(credentials)
+        if not place.project:
+            raise ProviderError(
+                f"the {self.provider} integration has an API key, with which Google's own models alone can be asked",
+                kind=FailureKind.NOT_FOUND,
+                provider=self.provider,
+            )
+        built = partner.adapter.build_request(_for_partner(request, partner, model), credentials)
+        own = {name: built.headers[name] for name in partner.headers if name in built.headers}
+        headers = {**place.headers, **own}
+        if place.needs_token:
+            headers["authorization"] = f"Bearer {request.access_token}"
+        url = f"{place.root}/{partner.path(model, request.stream)}"
+        return UpstreamRequest(built.method, url, headers, built.body, built.warnings)
+
+    @override
+    def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        model = published(request.model)
+        if model.publisher == GOOGLE:
+            return super()._parse(request, body)
+        partner = partner_of(model)
+        return partner.adapter.parse_response(_for_partner(request, partner, model), body)
+
+    @override
+    def stream(self, request: ChatRequest) -> StreamTranslator:
+        model = published(request.model)
+        if model.publisher == GOOGLE:
+            return super().stream(request)
+        partner = partner_of(model)
+        return partner.adapter.stream(_for_partner(request, partner, model))
+
+
+def _for_partner(request: ChatRequest, partner: Partner, model: Published) -> ChatRequest:
+    return replace(request, model=partner.named(model))
+
+
+ADAPTER = VertexAdapter()

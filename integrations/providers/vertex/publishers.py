@@ -1,0 +1,43 @@
+"""Whose model a name means (https://cloud.google.com/vertex-ai/generative-ai/docs/model-garden/available-models)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+GOOGLE = "google"
+# How names begin that come without their publisher.
+_BEGINNINGS = {
+    "claude-": "anthropic",
+    "codestral": "mistralai",
+    "devstral": "mistralai",
+    "magistral": "mistralai",
+    "ministral": "mistralai",
+    "mistral-": "mistralai",
+    "pixtral": "mistralai",
+    "llama-": "meta",
+    "llama3": "meta",
+    "deepseek-": "deepseek-ai",
+    "gpt-oss-": "openai",
+    "glm-": "zai-org",
+    "kimi-": "moonshotai",
+    "minimax-": "minimaxai",
+    "qwen": "qwen",
+    "jamba-": "ai21",
+}
+
+
+class Published(NamedTuple):
+    publisher: str
+    model: str
+
+
+def published(name: str) -> Published:
+    """Forms: `publishers/meta/models/llama-…`, `meta/llama-…`, `llama-…`. What tells no publisher is Google's: its own
+    models, and `endpoints/123`, a tuned one."""
+    if name.startswith("endpoints/"):
+        return Published(GOOGLE, name)
+    publisher, slash, model = name.removeprefix("publishers/").replace("/models/", "/", 1).partition("/")
+    if slash and publisher != "models":
+        return Published(publisher, model)
+    model = model if slash else publisher
+    return Published(next((who for start, who in _BEGINNINGS.items() if model.startswith(start)), GOOGLE), model)
