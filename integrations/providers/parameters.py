@@ -37,7 +37,7 @@ EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 # https://platform.claude.com/docs/en/api/messages/create#create.thinking. `between_tools` is off as well: it says in
 # which form the short notes come that some models write between calls all the same.
 THINKING_OFF = ("disabled", "between_tools")
-_THINKING_TYPES = ("enabled", "adaptive", *THINKING_OFF)
+THINKING_TYPES = ("enabled", "adaptive", *THINKING_OFF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,8 +232,8 @@ def check_reasoning_words(thinking: Any, effort: Any, *, provider: str) -> None:
         problem = f"{effort!r} is not a level that can be translated for {provider}: expected {', '.join(EFFORTS)}"
         raise UnsupportedParameterError("reasoning_effort", problem, provider=provider)
     kind = thinking.get("type") if isinstance(thinking, Mapping) else None
-    if kind is not None and kind not in _THINKING_TYPES:
-        known = ", ".join(_THINKING_TYPES)
+    if kind is not None and kind not in THINKING_TYPES:
+        known = ", ".join(THINKING_TYPES)
         problem = f"type {kind!r} cannot be translated for {provider}: expected {known}"
         raise UnsupportedParameterError("thinking", problem, provider=provider)
 

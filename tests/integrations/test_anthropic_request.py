@@ -640,6 +640,14 @@ def test_sampling__what_the_model_takes__the_rest_is_named(
         (ADAPTIVE, {"reasoning_effort": "none"}, {"type": "disabled"}),
         ("claude-sonnet-5-5", {"reasoning_effort": "none"}, {"type": "between_tools"}),
         ("claude-unheard-of", {"reasoning_effort": "low"}, {"type": "adaptive"}),
+        ("claude-unheard-of", {"thinking": {"type": "between_tools"}}, {"type": "between_tools"}),
+        ("claude-sonnet-5-5", {"thinking": {"type": "between_tools"}}, {"type": "between_tools"}),
+        ("claude-sonnet-5-5", {"thinking": {"type": "disabled"}}, {"type": "between_tools"}),
+        (ADAPTIVE, {"thinking": {"type": "between_tools"}}, {"type": "disabled"}),
+        (BUDGETS, {"thinking": {"type": "between_tools"}}, {"type": "disabled"}),
+        (ADAPTIVE, {"reasoning_effort": "max"}, {"type": "adaptive", "display": "summarized"}),
+        (ADAPTIVE, {"thinking": {"type": "of_tomorrow", "depth": 3}}, {"type": "of_tomorrow", "depth": 3}),
+        (BUDGETS, {"thinking": {"type": "of_tomorrow", "depth": 3}}, {"type": "of_tomorrow", "depth": 3}),
     ],
 )
 def test_thinking__as_the_model_takes_it(model: str, fields: dict[str, Any], expected: Any) -> None:
@@ -653,6 +661,10 @@ def test_thinking__as_the_model_takes_it(model: str, fields: dict[str, Any], exp
     [
         (ADAPTIVE, {"reasoning_effort": "minimal"}, "low"),
         (ADAPTIVE, {"reasoning_effort": "xhigh"}, "xhigh"),
+        (ADAPTIVE, {"reasoning_effort": "max"}, "max"),
+        (BOTH, {"reasoning_effort": "max"}, "max"),
+        ("claude-opus-4-5", {"reasoning_effort": "low"}, "low"),
+        (ADAPTIVE, {"thinking": {"type": "of_tomorrow"}, "reasoning_effort": "max"}, "max"),
         (BOTH, {"reasoning_effort": "xhigh"}, "high"),
         (BOTH, {"thinking": {"type": "enabled", "budget_tokens": 2048}, "reasoning_effort": "low"}, "low"),
         (ADAPTIVE, {"thinking": {"type": "enabled", "budget_tokens": 4000}}, "low"),
@@ -695,14 +707,26 @@ def test_thinking__budget_for_a_model_that_decides_itself__named() -> None:
     ("fields", "budget", "limit"),
     [
         ({"thinking": {"type": "enabled", "budget_tokens": 100}}, 1024, 64000),
-        ({"thinking": {"type": "enabled", "budget_tokens": 8000}, "max_tokens": 5000}, 4999, 5000),
+        ({"thinking": {"type": "enabled", "budget_tokens": 8000}, "max_tokens": 5000}, 3750, 5000),
+        ({"thinking": {"type": "enabled", "budget_tokens": 4999}, "max_tokens": 5000}, 4999, 5000),
         ({"thinking": {"type": "enabled", "budget_tokens": 90000}}, 59904, 64000),
-        ({"reasoning_effort": "high", "max_tokens": 2000}, 1999, 2000),
+        ({"reasoning_effort": "high", "max_tokens": 2000}, 1500, 2000),
+        ({"reasoning_effort": "high", "max_tokens": 3000}, 2250, 3000),
+        ({"reasoning_effort": "low", "max_tokens": 30000}, 4096, 30000),
+        ({"reasoning_effort": "max"}, 59904, 64000),
     ],
 )
 def test_thinking__budget_and_limit__the_one_below_the_other(fields: dict[str, Any], budget: int, limit: int) -> None:
     made = body_of(**fields)
     assert (made["thinking"]["budget_tokens"], made["max_tokens"]) == (budget, limit)
+
+
+def test_thinking__less_of_it_than_the_effort_stands_for__named() -> None:
+    (warning,) = upstream(reasoning_effort="high", max_tokens=3000).warnings
+    assert warning == "reasoning_effort: 2250 tokens to think with, the limit on tokens leaves no more"
+    assert not upstream(reasoning_effort="low", max_tokens=8000).warnings
+    (warning,) = upstream(reasoning_effort="low", max_tokens=1300).warnings
+    assert warning.startswith("reasoning_effort: dropped, max_tokens leaves no room")
 
 
 def test_thinking__budget_for_a_model_of_unknown_limit__makes_room() -> None:

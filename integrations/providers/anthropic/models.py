@@ -31,7 +31,7 @@ class Rules:
     `efforts` are the levels of `output_config.effort`; `sampling`: temperature and its like may be set at all,
     `both_sampling`: temperature together with `top_p`; `forced_tools`: a tool may be forced;
     `schema`: answers and tool arguments after a schema; `instructions_in_place`: messages of role `system` among the
-    others.
+    others. `is_known`: the name tells the generation.
     """
 
     max_output: int | None
@@ -45,13 +45,15 @@ class Rules:
     forced_tools: bool = True
     schema: bool = True
     instructions_in_place: bool = False
+    is_known: bool = True
 
 
 @lru_cache(maxsize=1024)
 def rules_of(provider: str, model: str) -> Rules:
     family, version = _named(model)
     if version is None:
-        return Rules(max_output=_max_output(provider, model, None), thinking="both", efforts=_efforts("opus", (5, 0)))
+        efforts = _efforts("opus", (5, 0))
+        return Rules(_max_output(provider, model, None), thinking="both", efforts=efforts, is_known=False)
     adaptive_only = version >= (4, 7)
     return Rules(
         max_output=_max_output(provider, model, version),

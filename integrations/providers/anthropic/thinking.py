@@ -12,6 +12,7 @@ from typing import Any
 from integrations.providers.anthropic.models import Rules
 from integrations.providers.parameters import (
     EFFORT_BUDGETS,
+    THINKING_TYPES,
     Mapped,
     ReasoningWish,
     budget_of,
@@ -21,8 +22,10 @@ from integrations.providers.parameters import (
 
 _LEAST_BUDGET = 1024
 _USUAL_BUDGET = EFFORT_BUDGETS["medium"]
-# For the answer itself, where the most that the model writes is not known: every Claude writes this much.
+# For the answer itself, where the client sets no limit: every Claude writes this much.
 _ROOM_FOR_ANSWER = 4096
+# Of a limit that the client sets, the most that is thought with: a budget of all but one token leaves nothing to say.
+_MOST_OF_LIMIT = 3 / 4
 # The least `top_p` beside thinking.
 _LEAST_TOP_P = 0.95
 _FORCED = ("any", "tool")
@@ -50,11 +53,13 @@ def plan_thinking(
 ) -> Plan:
     """`max_tokens` None: the client set no limit. `choice` is the tool choice; `unthought`: the model has to go on with
     a tool loop that began without thinking."""
-    wish = reasoning_wish(mapped)
+    wish = reasoning_wish(mapped, own_thinking=True)
     limit = output_limit(mapped, rules, max_tokens)
     if wish.enabled is None:
         return Plan(None, "", limit)
     native = mapped.fields.get("thinking")
+    if isinstance(native, Mapping) and native.get("type") not in THINKING_TYPES:
+        return Plan(dict(native), _effort(wish, rules), limit)  # a type of tomorrow is the vendor's to judge
     if not wish.enabled:
         return Plan(_off(mapped, rules, native), "", limit)
     if rules.thinking == "none":
@@ -111,6 +116,8 @@ def _off(mapped: Mapped, rules: Rules, native: Any) -> Json | None:
     if not rules.off:
         mapped.drop(_named(native), "this model always thinks")
         return None
+    if not rules.is_known and isinstance(native, Mapping):
+        return dict(native)
     if rules.off == "disabled" and isinstance(native, Mapping):
         return {"type": "disabled"}
     return {"type": rules.off} if rules.thinks_unasked else None
@@ -144,15 +151,18 @@ def _manual(mapped: Mapped, rules: Rules, wish: ReasoningWish, native: Any, limi
     wanted = max(_LEAST_BUDGET, budget_of(wish) or _USUAL_BUDGET)
     if rules.max_output is None and not is_given:
         limit = wanted + _ROOM_FOR_ANSWER
-    # The client's own limit is its own choice; where it made none, something is left for the answer.
-    budget = min(wanted, limit - (1 if is_given else _ROOM_FOR_ANSWER))
+    budget = min(wanted, int(limit * _MOST_OF_LIMIT) if is_given else limit - _ROOM_FOR_ANSWER)
+    if is_given and wish.budget_tokens is not None and wanted < limit:
+        budget = wanted  # both are the client's own choice
     if budget < _LEAST_BUDGET:
         mapped.drop(_named(native), f"max_tokens leaves no room for the least budget, {_LEAST_BUDGET}")
         return Plan(None, "", limit)
     if budget != (wish.budget_tokens or budget):
         mapped.notes.append(
-            f"thinking.budget_tokens: set to {budget}, it has to be {_LEAST_BUDGET} and below max_tokens"
+            f"thinking.budget_tokens: set to {budget}, it has to be {_LEAST_BUDGET} and leave room below max_tokens"
         )
+    elif budget < wanted:
+        mapped.notes.append(f"reasoning_effort: {budget} tokens to think with, the limit on tokens leaves no more")
     display = _display(native)
     thinking = {"type": "enabled", "budget_tokens": budget, **({"display": display} if display else {})}
     return Plan(thinking, wish.effort if wish.effort in rules.efforts else "", limit)
