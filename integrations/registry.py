@@ -33,6 +33,45 @@ _ADAPTERS = {
     "huggingface": _COMPATIBLE,
     "zai": _COMPATIBLE,
     "snowflake": _COMPATIBLE,
+    "moonshot": _COMPATIBLE,
+    "dashscope": _COMPATIBLE,
+    "minimax": _COMPATIBLE,
+    "volcengine": _COMPATIBLE,
+    "bigmodel": _COMPATIBLE,
+    "stepfun": _COMPATIBLE,
+    "upstage": _COMPATIBLE,
+    "xiaomi_mimo": _COMPATIBLE,
+    "inception": _COMPATIBLE,
+    "morph": _COMPATIBLE,
+    "v0": _COMPATIBLE,
+    "meta_llama": _COMPATIBLE,
+    "amazon_nova": _COMPATIBLE,
+    "nvidia": _COMPATIBLE,
+    "sambanova": _COMPATIBLE,
+    "databricks": _COMPATIBLE,
+    "github": _COMPATIBLE,
+    "deepinfra": _COMPATIBLE,
+    "novita": _COMPATIBLE,
+    "nebius": _COMPATIBLE,
+    "hyperbolic": _COMPATIBLE,
+    "baseten": _COMPATIBLE,
+    "friendliai": _COMPATIBLE,
+    "featherless_ai": _COMPATIBLE,
+    "nscale": _COMPATIBLE,
+    "gradient_ai": _COMPATIBLE,
+    "cloudflare": _COMPATIBLE,
+    "ovhcloud": _COMPATIBLE,
+    "scaleway": _COMPATIBLE,
+    "wandb": _COMPATIBLE,
+    "siliconflow": _COMPATIBLE,
+    "gmi": _COMPATIBLE,
+    "chutes": _COMPATIBLE,
+    "io_net": _COMPATIBLE,
+    "vercel_ai_gateway": _COMPATIBLE,
+    "requesty": _COMPATIBLE,
+    "helicone": _COMPATIBLE,
+    "poe": _COMPATIBLE,
+    "venice": _COMPATIBLE,
     "ollama": _COMPATIBLE,
     "vllm": _COMPATIBLE,
     "openai_compatible": _COMPATIBLE,
@@ -61,7 +100,19 @@ _OPENAI = ("openai", "azure_openai")
 _GOOGLE = ("google", "google_vertex")
 _BEDROCK = ("bedrock",)
 _ARN = "arn:aws"
-_OPEN_WEIGHTS = ("groq", "cerebras", "together", "fireworks", "huggingface", "openrouter")
+_HOSTS = (
+    "deepinfra",
+    "novita",
+    "nebius",
+    "hyperbolic",
+    "baseten",
+    "friendliai",
+    "siliconflow",
+    "nvidia",
+    "wandb",
+    "gmi",
+)
+_OPEN_WEIGHTS = ("groq", "cerebras", "together", "fireworks", "huggingface", "openrouter", *_HOSTS)
 
 # The longest matching prefix counts, so the order is for people.
 PREFIXES = (
@@ -73,7 +124,7 @@ PREFIXES = (
     Prefix("codex-", "openai", _OPENAI),
     Prefix("computer-use-", "openai", _OPENAI),
     Prefix("ft:", "openai", ("openai",)),
-    Prefix("gpt-oss-", "openai", ("cerebras", "groq", "ollama")),
+    Prefix("gpt-oss-", "openai", ("cerebras", "groq", "ollama", "sambanova", "ovhcloud")),
     Prefix("gpt-oss:", "openai", ("ollama",)),
     Prefix("claude-", "anthropic", ("anthropic",)),
     Prefix("gemini-", "google", _GOOGLE),
@@ -84,7 +135,20 @@ PREFIXES = (
     Prefix("deepseek-", "deepseek", ("deepseek",)),
     Prefix("grok-", "xai", ("xai", "azure_openai")),
     Prefix("sonar", "perplexity", ("perplexity",)),
-    Prefix("glm-", "zai", ("zai",)),
+    Prefix("glm-", "zai", ("zai", "bigmodel")),
+    Prefix("kimi-", "moonshotai", ("moonshot",)),
+    Prefix("moonshot-v1-", "moonshotai", ("moonshot",)),
+    Prefix("MiniMax-", "minimax", ("minimax",)),
+    Prefix("doubao-", "bytedance", ("volcengine",)),
+    Prefix("step-", "stepfun", ("stepfun",)),
+    Prefix("solar-", "upstage", ("upstage",)),
+    Prefix("mimo-", "xiaomi", ("xiaomi_mimo",)),
+    Prefix("mercury-", "inception", ("inception",)),
+    Prefix("morph-", "morph", ("morph",)),
+    Prefix("v0-", "vercel", ("v0",)),
+    Prefix("nova-", "amazon", ("amazon_nova",)),
+    Prefix("databricks-", "databricks", ("databricks",)),
+    Prefix("@cf/", "cloudflare", ("cloudflare",)),
     Prefix("mistral-", "mistralai", ("mistral",)),
     Prefix("ministral-", "mistralai", ("mistral",)),
     Prefix("magistral-", "mistralai", ("mistral",)),
@@ -96,7 +160,13 @@ PREFIXES = (
     Prefix("llama-3", "meta", ("groq", "cerebras")),
     Prefix("llama3", "meta", ("cerebras", "ollama")),
     Prefix("meta-llama/", "meta", _OPEN_WEIGHTS),
-    Prefix("qwen-", "alibaba", ("cerebras",)),
+    Prefix("Llama-", "meta", ("meta_llama", "sambanova")),
+    Prefix("Meta-Llama-", "meta", ("sambanova",)),
+    Prefix("qwen-", "alibaba", ("dashscope", "cerebras")),
+    Prefix("qwen2", "alibaba", ("dashscope",)),
+    Prefix("qwen3", "alibaba", ("dashscope",)),
+    Prefix("qwq-", "alibaba", ("dashscope",)),
+    Prefix("qvq-", "alibaba", ("dashscope",)),
     Prefix("qwen/", "alibaba", ("groq", "openrouter")),
     Prefix("Qwen/", "alibaba", ("together", "huggingface")),
     Prefix("deepseek-ai/", "deepseek", ("together", "huggingface")),
@@ -133,7 +203,10 @@ PREFIXES = (
 # Serve whatever they were set up with: for a name that no prefix claims, or whose providers were never set up.
 _CATCH_ALL = ("openai_compatible", "vllm", "ollama")
 # Route other vendors' models under `vendor/model`, where the vendor is none of ours.
-_AGGREGATORS = ("openrouter", "huggingface", "together", "groq")
+_ROUTERS = ("vercel_ai_gateway", "requesty", "poe", "github")
+_AGGREGATORS = ("openrouter", "huggingface", "together", "groq", *_ROUTERS, *_HOSTS)
+# Its own models' names begin with its name: `nvidia/nemotron-…`, beside `meta/llama-…`.
+_NAMED_LIKE_ITS_MODELS = "nvidia"
 
 
 def providers() -> tuple[str, ...]:
@@ -191,6 +264,8 @@ def _resolve(model: str, enabled: frozenset[str], disabled: frozenset[str]) -> t
     owner = owner_of(model)
     if owner:
         name = model[len(owner) + 1 :]
+        if name and owner == _NAMED_LIKE_ITS_MODELS and "/" not in name:
+            name = model
         return (Candidate(owner, name),) if name and owner in enabled else ()
     claiming = _named_by_prefix(model)
     routing = _AGGREGATORS if "/" in model and not model.startswith(_ARN) else ()

@@ -39,6 +39,13 @@ class Call:
 
 MODELS = Call("list the models", r"/chat/completions$", "/models", lists=True)
 _COMPLETION = Call("complete one token", holds=("choices",))
+# Have no list that needs the key, or none that is documented to need it.
+_WITHOUT_LIST = (
+    "perplexity", "huggingface", "snowflake", "volcengine", "bigmodel", "upstage", "xiaomi_mimo", "inception",
+    "morph", "v0", "meta_llama", "amazon_nova", "nvidia", "sambanova", "databricks", "github", "deepinfra",
+    "novita", "hyperbolic", "baseten", "friendliai", "featherless_ai", "nscale", "cloudflare", "ovhcloud",
+    "wandb", "gmi", "chutes", "io_net", "vercel_ai_gateway", "requesty", "helicone", "poe", "venice",
+)  # fmt: skip
 
 CALLS: Mapping[str, Call] = {
     # https://docs.anthropic.com/en/api/models-list
@@ -65,10 +72,7 @@ CALLS: Mapping[str, Call] = {
     "cohere": Call("list the models", r"/v2/chat$", "/v1/models?page_size=1", holds=("models",)),
     # Its list of models is open to everybody: https://openrouter.ai/docs/api-reference/get-current-api-key
     "openrouter": Call("describe the key", r"/chat/completions$", "/key"),
-    # Have no list that needs the key, or none that is documented.
-    "perplexity": _COMPLETION,
-    "huggingface": _COMPLETION,
-    "snowflake": _COMPLETION,
+    **dict.fromkeys(_WITHOUT_LIST, _COMPLETION),
     # This model is free: https://docs.z.ai/guides/overview/pricing
     "zai": replace(_COMPLETION, model="glm-4.5-flash"),
 }

@@ -1,11 +1,13 @@
 """Providers that speak the OpenAI dialect as it is: a row each. Addresses are the vendors' documented ones.
 
-What a row says beside them is documented by the vendor, on the page named there; what is not said is taken to be as
-OpenAI has it.
+What a row says beside them is documented by the vendor, on its `page`; what is not said is taken to be as OpenAI has
+it.
 """
 
 from __future__ import annotations
 
+from integrations.providers.compatible_hosts import HOSTS
+from integrations.providers.compatible_makers import MAKERS
 from integrations.providers.openai import OpenAIAdapter
 from integrations.providers.openai_dialect import (
     ANY_FORMAT,
@@ -19,9 +21,10 @@ from integrations.providers.openai_dialect import (
 
 DIALECTS = (
     Dialect(
-        # https://console.groq.com/docs/openai (unsupported features), https://console.groq.com/docs/reasoning
+        # Also https://console.groq.com/docs/reasoning
         "groq",
         "https://api.groq.com/openai/v1",
+        page="https://console.groq.com/docs/openai",
         default_model="llama-3.3-70b-versatile",
         thinking=Thinking.EFFORT,
         effort_models=("gpt-oss",),
@@ -33,9 +36,10 @@ DIALECTS = (
         parameters=frozenset({"reasoning_format", "include_reasoning", "search_settings", "compound_custom"}),
     ),
     Dialect(
-        # https://api-docs.deepseek.com/api/create-chat-completion, https://api-docs.deepseek.com/guides/thinking_mode
+        # Also https://api-docs.deepseek.com/guides/thinking_mode
         "deepseek",
         "https://api.deepseek.com/v1",
+        page="https://api-docs.deepseek.com/api/create-chat-completion",
         owned_by="deepseek",
         default_model="deepseek-chat",
         images=Images.REFUSE,
@@ -48,9 +52,9 @@ DIALECTS = (
         sampling_refused=("logprobs", "top_logprobs"),
     ),
     Dialect(
-        # https://docs.x.ai/docs/guides/reasoning
         "xai",
         "https://api.x.ai/v1",
+        page="https://docs.x.ai/docs/guides/reasoning",
         owned_by="xai",
         default_model="grok-4",
         thinking=Thinking.EFFORT,
@@ -63,10 +67,10 @@ DIALECTS = (
         sampling_refused=("presence_penalty", "frequency_penalty", "stop", "logit_bias"),
     ),
     Dialect(
-        # https://openrouter.ai/docs/features/multimodal/pdfs, https://openrouter.ai/docs/use-cases/reasoning-tokens,
-        # https://openrouter.ai/docs/features/prompt-caching
+        # Also https://openrouter.ai/docs/use-cases/reasoning-tokens, https://openrouter.ai/docs/features/prompt-caching
         "openrouter",
         "https://openrouter.ai/api/v1",
+        page="https://openrouter.ai/docs/features/multimodal/pdfs",
         default_model="openrouter/auto",
         documents=Documents.FILE_URL,
         thinking=Thinking.REASONING,
@@ -81,9 +85,9 @@ DIALECTS = (
         ),
     ),
     Dialect(
-        # https://docs.together.ai/docs/inference/chat/reasoning
         "together",
         "https://api.together.xyz/v1",
+        page="https://docs.together.ai/docs/inference/chat/reasoning",
         default_model="meta-llama/Llama-3.3-70B-Instruct-Turbo",
         thinking=Thinking.TOGGLE,
         effort_models=("gpt-oss",),
@@ -91,17 +95,18 @@ DIALECTS = (
         parameters=frozenset({"reasoning", "top_k", "min_p", "repetition_penalty", "safety_model"}),
     ),
     Dialect(
-        # https://docs.fireworks.ai/api-reference/post-chatcompletions
         "fireworks",
         "https://api.fireworks.ai/inference/v1",
+        page="https://docs.fireworks.ai/api-reference/post-chatcompletions",
         default_model="accounts/fireworks/models/llama-v3p3-70b-instruct",
         history=History.KEEP,
         parameters=frozenset({"top_k", "min_p", "repetition_penalty", "prompt_truncate_len", "reasoning_history"}),
     ),
     Dialect(
-        # https://docs.perplexity.ai/api-reference/chat-completions-post, https://docs.perplexity.ai/guides/file-attachments
+        # Also https://docs.perplexity.ai/guides/file-attachments
         "perplexity",
         "https://api.perplexity.ai",
+        page="https://docs.perplexity.ai/api-reference/chat-completions-post",
         default_model="sonar",
         documents=Documents.SONAR,
         thinking=Thinking.EFFORT,
@@ -116,9 +121,10 @@ DIALECTS = (
         ),
     ),
     Dialect(
-        # https://inference-docs.cerebras.ai/resources/openai, https://inference-docs.cerebras.ai/capabilities/reasoning
+        # Also https://inference-docs.cerebras.ai/capabilities/reasoning
         "cerebras",
         "https://api.cerebras.ai/v1",
+        page="https://inference-docs.cerebras.ai/resources/openai",
         default_model="gpt-oss-120b",
         thinking=Thinking.EFFORT,
         effort_models=("gpt-oss", "zai-glm", "qwen-3.8"),
@@ -130,15 +136,15 @@ DIALECTS = (
         parameters=frozenset({"clear_thinking", "reasoning_format", "disable_reasoning"}),
     ),
     Dialect(
-        # https://huggingface.co/docs/inference-providers/tasks/chat-completion
         "huggingface",
         "https://router.huggingface.co/v1",
+        page="https://huggingface.co/docs/inference-providers/tasks/chat-completion",
         default_model="meta-llama/Llama-3.3-70B-Instruct",
     ),
     Dialect(
-        # https://docs.z.ai/api-reference/llm/chat-completion
         "zai",
         "https://api.z.ai/api/paas/v4",
+        page="https://docs.z.ai/api-reference/llm/chat-completion",
         owned_by="zai",
         default_model="glm-4.6",
         history=History.KEEP,
@@ -150,19 +156,21 @@ DIALECTS = (
         parameters=frozenset({"do_sample", "tool_stream", "request_id", "user_id"}),
     ),
     Dialect(
-        # https://docs.snowflake.com/en/user-guide/snowflake-cortex/cortex-rest-api
         "snowflake",
         "",
+        page="https://docs.snowflake.com/en/user-guide/snowflake-cortex/cortex-rest-api",
         default_model="claude-sonnet-4-5",
         thinking=Thinking.REASONING_EFFORT,
         reasoning_formats=("anthropic-claude-v1", "openai-"),
         cache_control=True,
         parameters=frozenset({"reasoning"}),
     ),
+    *MAKERS,
+    *HOSTS,
     Dialect(
-        # https://docs.ollama.com/api/openai-compatibility
         "ollama",
         "http://127.0.0.1:11434/v1",
+        page="https://docs.ollama.com/api/openai-compatibility",
         optional_secret=True,
         images=Images.DATA_ONLY,
         thinking=Thinking.EFFORT,

@@ -34,6 +34,7 @@ class Thinking(StrEnum):
     EFFORT = "effort"  # `reasoning_effort`, for models of `effort_models`
     REASONING = "reasoning"  # OpenRouter's `reasoning` object
     REASONING_EFFORT = "reasoning_effort"  # Snowflake's `reasoning` object, which takes a level
+    ENABLE = "enable"  # `enable_thinking` and `thinking_budget` (Alibaba, SiliconFlow)
     TOGGLE = "toggle"  # Together's `reasoning` object, for models of `toggle_models`; `reasoning_effort` for others
     DROP = "drop"  # unknown there and refused when sent
 
@@ -71,13 +72,15 @@ OPENAI_PARAMETERS = frozenset(
 class Dialect(Traits):
     """One provider that speaks the dialect: where it listens and where it differs.
 
-    `reasoning_formats`: which `reasoning_details` it takes back; None: not documented, they stay but on a fallback;
-    empty: none, as little as any other vendor's state. `effort_models`: prefixes of the models that take a level as
-    `reasoning_effort`; `optional_models` take `none`. `drops`: parameters that it refuses; `ignores`: those that it
-    takes no notice of, which a direct request keeps. `parameters`: those that it takes beside the common ones, for the
-    sake of a fallback. `sampling_refused` are what the models of `reasoning_models` refuse.
+    `page` is the vendor's page that says so. `reasoning_formats`: which `reasoning_details` it takes back; None: not
+    documented, they stay but on a fallback; empty: none, as little as any other vendor's state. `effort_models`:
+    prefixes of the models that take a level as `reasoning_effort`; `optional_models` take `none`. `drops`: parameters
+    that it refuses; `ignores`: those that it takes no notice of, which a direct request keeps. `parameters`: those that
+    it takes beside the common ones, for the sake of a fallback. `sampling_refused` are what the models of
+    `reasoning_models` refuse.
     """
 
+    page: str = ""
     documents: Documents = Documents.REFUSE
     images: Images = Images.URL
     thinking: Thinking = Thinking.PASS

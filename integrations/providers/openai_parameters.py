@@ -147,7 +147,9 @@ def _translate_thinking(account: _Account, model: str) -> None:
         return
     check_reasoning_words(wish, None, provider=dialect.provider)
     takes_effort = dialect.thinking in (Thinking.EFFORT, Thinking.TOGGLE) and is_one_of(model, dialect.effort_models)
-    if (reasoning := _reasoning_object(dialect, wish, model)) is not None:
+    if dialect.thinking is Thinking.ENABLE:
+        _thinking_as_switch(account, wish)
+    elif (reasoning := _reasoning_object(dialect, wish, model)) is not None:
         _replace(account, "reasoning", reasoning)
     elif not _is_enabled(wish) and is_one_of(model, dialect.optional_models):
         _replace(account, "reasoning_effort", "none")
@@ -168,6 +170,17 @@ def _reasoning_object(dialect: Dialect, wish: Mapping[str, Any], model: str) -> 
     if dialect.thinking is Thinking.TOGGLE and is_one_of(model, dialect.toggle_models):
         return {"enabled": _is_enabled(wish)}
     return None
+
+
+def _thinking_as_switch(account: _Account, wish: Mapping[str, Any]) -> None:
+    """https://www.alibabacloud.com/help/en/model-studio/deep-thinking"""
+    if "enable_thinking" in account.raw:
+        del account.raw["thinking"]  # said already, and in the provider's own word
+        return
+    _replace(account, "enable_thinking", _is_enabled(wish))
+    budget = wish.get("budget_tokens")
+    if _is_enabled(wish) and isinstance(budget, int):
+        account.set("thinking_budget", budget)
 
 
 def _thinking_as_effort(account: _Account, wish: Mapping[str, Any]) -> None:

@@ -8,8 +8,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from integrations.registry import providers
-from tests.fakes.dialects.registry import FAKES
+from tests.fakes.dialects.registry import FAKES, distinct_providers
 from tests.fakes.dialects.server import DialectServer
 from tests.fakes.dialects.story import Call, FakeDialect, Story
 from tests.fakes.scripted import Step
@@ -45,7 +44,7 @@ class ProviderAnswers(Entrance):
     def _seeds(self) -> list[Any]:
         every = [
             {"provider": provider, "story": story, "stream": stream}
-            for provider in providers()
+            for provider in distinct_providers()
             if provider in FAKES
             for story in STORIES
             for stream in (False, True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from integrations.providers.base import Credentials
-from integrations.registry import default_model, providers, traits_of
-from tests.fakes.dialects.registry import FAKES
+from integrations.registry import default_model, traits_of
+from tests.fakes.dialects.registry import FAKES, distinct_providers
 from tests.fakes.dialects.server import DialectServer, asked, tells
 from tests.fakes.dialects.story import Asked, FakeDialect, Story
 from tests.fakes.scripted import Script, Step
@@ -44,7 +44,9 @@ def upstream_model_of(provider: str) -> str:
 def staged(service: GatewayService) -> Iterator[Stage]:
     with DialectServer() as server:
         integrations = [
-            integration_of(FAKES[provider], server.base_url(provider)) for provider in providers() if provider in FAKES
+            integration_of(FAKES[provider], server.base_url(provider))
+            for provider in distinct_providers()
+            if provider in FAKES
         ]
         yield Stage(service.new_project(integrations=integrations), server)
 

@@ -9,8 +9,7 @@ import httpx2
 import pytest
 
 from integrations.providers.base import Usage
-from integrations.registry import providers
-from tests.fakes.dialects.registry import FAKES
+from tests.fakes.dialects.registry import FAKES, distinct_providers
 from tests.fakes.dialects.server import breaks, fails, stops
 from tests.fakes.dialects.story import Story
 from tests.gateway.service import GatewayService
@@ -19,7 +18,7 @@ from tests.gateway.wire import ENDPOINT, Stream, assert_error, read_stream
 from tests.integrations.adapters.subject import subject_of
 from tests.patience import PATIENCE_SECONDS
 
-PROVIDERS = providers()
+PROVIDERS = distinct_providers()
 REPORTING = [provider for provider in PROVIDERS if FAKES[provider].can.stream_errors]
 HELLO = Story(text="Hello there, dear reader", pieces=6)
 BUSY = "the model is overloaded"

@@ -14,8 +14,7 @@ from pydantic import BaseModel
 
 from integrations.providers.base import Usage
 from integrations.providers.errors import UnsupportedParameterError
-from integrations.registry import providers
-from tests.fakes.dialects.registry import FAKES
+from tests.fakes.dialects.registry import FAKES, distinct_providers
 from tests.fakes.dialects.server import fails
 from tests.fakes.dialects.story import Call, Story
 from tests.gateway.service import Gateway, GatewayService
@@ -23,7 +22,7 @@ from tests.gateway.stage import Stage, model_of, staged, upstream_model_of
 from tests.integrations.adapters.subject import PDF, data_url, refusal_or_request, subject_of
 from tests.integrations.adapters.test_parameters import JSON_SCHEMA
 
-PROVIDERS = [provider for provider in providers() if provider in FAKES]
+PROVIDERS = [provider for provider in distinct_providers() if provider in FAKES]
 TOOLED = [provider for provider in PROVIDERS if FAKES[provider].can.tools]
 THINKING = [provider for provider in PROVIDERS if FAKES[provider].can.reasoning]
 SIGNING = [provider for provider in PROVIDERS if FAKES[provider].can.signatures]

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from integrations.registry import providers
-from tests.fakes.dialects.registry import FAKES
+from tests.fakes.dialects.registry import FAKES, distinct_providers
 from tests.fakes.dialects.server import fails
 from tests.fakes.dialects.story import Asked, Story
 from tests.fakes.upstream import Connection, Received, UpstreamServer
@@ -19,8 +18,8 @@ from tests.gateway.wire import assert_error
 from tests.integrations.adapters.subject import PDF, PNG, subject_of
 from tests.integrations.adapters.test_media import document, fetches, image
 
-SEEING = [provider for provider in providers() if FAKES[provider].can.images]
-READING = [provider for provider in providers() if FAKES[provider].can.documents]
+SEEING = [provider for provider in distinct_providers() if FAKES[provider].can.images]
+READING = [provider for provider in distinct_providers() if FAKES[provider].can.documents]
 FETCHING = [name for name in SEEING if fetches(subject_of(name), image("https://files.test/picture.png"))]
 FILES = {
     "/picture.png": (200, "image/png", PNG),

@@ -12,9 +12,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from integrations.registry import providers
 from tests.fakes import scripted as play
-from tests.fakes.dialects.registry import FAKES
+from tests.fakes.dialects.registry import FAKES, distinct_providers
 from tests.fakes.dialects.story import Story
 from tests.fakes.scripted import Step
 from tests.fakes.upstream import Connection, Received
@@ -121,7 +120,7 @@ def test_every_provider__hangs_up_on_a_kept_connection__is_called_as_often_as_re
     service: GatewayService,
 ) -> None:
     with staged(service) as stage:
-        for provider in providers():
+        for provider in distinct_providers():
             if provider not in FAKES:
                 continue
             for stream in (False, True):

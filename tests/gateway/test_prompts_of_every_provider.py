@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from integrations.registry import providers
-from tests.fakes.dialects.registry import FAKES
+from tests.fakes.dialects.registry import FAKES, distinct_providers
 from tests.fakes.dialects.story import Story
 from tests.gateway.managed import make_prompt
 from tests.gateway.service import GatewayService
 from tests.gateway.stage import Stage, model_of, staged
 from tests.gateway.wire import body, read_stream
 
-PROVIDERS = [provider for provider in providers() if provider in FAKES]
+PROVIDERS = [provider for provider in distinct_providers() if provider in FAKES]
 TOOLED = [provider for provider in PROVIDERS if FAKES[provider].can.tools]
 TOOL = {
     "type": "function",

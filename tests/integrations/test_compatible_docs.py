@@ -38,7 +38,7 @@ def missing(row: Dialect) -> str:
 
 def cells(row: Dialect) -> tuple[str, ...]:
     return (
-        row.provider,
+        f"[{row.provider}]({row.page})" if row.page else row.provider,
         row.base_url.removeprefix("https://") or "the integration's",
         words(row.thinking),
         words(row.history),

@@ -110,7 +110,9 @@ def test_resolve__provider_and_model__nobody_else_whoever_is_enabled(provider: s
     others = frozenset(providers()) - {provider}
     for name in ("gpt-4o", "claude-sonnet-5", "meta-llama/Llama-3", "openai/gpt-oss-20b", "anthropic.claude-x", "x"):
         assert resolve(f"{provider}/{name}", others) == []
-        assert resolve(f"{provider}/{name}", {provider, *others}) == [Candidate(provider, name)]
+        # The vendor's own models are named after it, so every name there has a slash.
+        upstream = f"nvidia/{name}" if provider == "nvidia" and "/" not in name else name
+        assert resolve(f"{provider}/{name}", {provider, *others}) == [Candidate(provider, upstream)]
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from gateway.models import AGENT_SCOPES
-from integrations.registry import providers
 from tests.agent.chat.playing import chat, messages
-from tests.fakes.dialects.registry import FAKES
+from tests.fakes.dialects.registry import FAKES, distinct_providers
 from tests.fakes.dialects.story import Call, Story
 from tests.gateway.service import Gateway, GatewayService
 from tests.gateway.stage import Stage, model_of, staged
 
-TOOLED = [provider for provider in providers() if provider in FAKES and FAKES[provider].can.tools]
+TOOLED = [provider for provider in distinct_providers() if provider in FAKES and FAKES[provider].can.tools]
 SIGNING = [provider for provider in TOOLED if FAKES[provider].can.signatures]
 SIGNATURE = "RXVyZWthISBzaWduZWQgYnkgdGhlIHZlbmRvcg=="
 LOOK = Call("callAAA01", "get_project", {})

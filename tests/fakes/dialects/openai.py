@@ -43,7 +43,15 @@ class Vendor:
 
 
 _NO_DOCUMENTS = Can(documents=False)
+_SERVER = Vendor(_NO_DOCUMENTS, reasoning="reasoning_content", message_fields=None)
 _ROUTER = Can(signatures=True, routes=True)
+_ROUTER_ONLY = Can(documents=False, signatures=True, routes=True)
+_LIKE_ANY_SERVER = (
+    "dashscope", "volcengine", "stepfun", "upstage", "xiaomi_mimo", "inception", "morph", "v0", "meta_llama",
+    "amazon_nova", "nvidia", "sambanova", "databricks", "deepinfra", "novita", "nebius", "hyperbolic", "baseten",
+    "friendliai", "featherless_ai", "nscale", "gradient_ai", "cloudflare", "ovhcloud", "scaleway", "wandb",
+    "siliconflow", "gmi", "chutes", "io_net", "requesty", "helicone", "venice",
+)  # fmt: skip
 VENDORS: Mapping[str, Vendor] = {
     "openai": Vendor(Can(reasoning=False), developer=True),
     "azure_openai": Vendor(Can(reasoning=False), path="", key="canary0azure0key0c41d8", developer=True),
@@ -115,11 +123,26 @@ VENDORS: Mapping[str, Vendor] = {
         image_addresses=False,
         many=False,
     ),
+    "moonshot": Vendor(_NO_DOCUMENTS, reasoning="reasoning_content", message_fields=frozenset({"reasoning_content"})),
+    "minimax": Vendor(_NO_DOCUMENTS, reasoning="reasoning_content", message_fields=None, many=False),
+    "bigmodel": Vendor(
+        Can(documents=False, schema=False),
+        path="/api/paas/v4",
+        reasoning="reasoning_content",
+        usage_in="finish",
+        message_fields=frozenset({"reasoning_content"}),
+        many=False,
+    ),
+    "github": Vendor(
+        Can(documents=False, reasoning=False), path="/inference", key="github_pat_canary8f2a9c", developer=True
+    ),
+    "vercel_ai_gateway": Vendor(_ROUTER_ONLY, reasoning="both", message_fields=None),
+    "poe": Vendor(_NO_DOCUMENTS, reasoning="reasoning_content", message_fields=None, many=False),
+    **dict.fromkeys(_LIKE_ANY_SERVER, _SERVER),
     "vllm": Vendor(Can(), reasoning="reasoning_content", message_fields=None, developer=True),
     "openai_compatible": Vendor(Can(), reasoning="reasoning_content", message_fields=None, developer=True),
     "sandbox": Vendor(Can(), reasoning="reasoning_content", message_fields=None, developer=True),
 }
-_NEWCOMER = Vendor(_NO_DOCUMENTS, reasoning="reasoning_content", message_fields=None)
 
 
 class OpenAIFake:
@@ -127,7 +150,7 @@ class OpenAIFake:
 
     def __init__(self, provider: str) -> None:
         self.provider = provider
-        self.vendor = VENDORS.get(provider, _NEWCOMER)
+        self.vendor = VENDORS.get(provider, _SERVER)
         self.can = self.vendor.can
 
     def credentials(self, base_url: str) -> Credentials:

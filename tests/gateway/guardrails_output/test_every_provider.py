@@ -10,13 +10,12 @@ import openai
 import pytest
 from openai.types.chat import ChatCompletionMessageParam
 
-from integrations.registry import providers
-from tests.fakes.dialects.registry import FAKES
+from tests.fakes.dialects.registry import FAKES, distinct_providers
 from tests.fakes.dialects.story import Call, Story
 from tests.gateway.service import GatewayService
 from tests.gateway.stage import Stage, model_of, staged
 
-PROVIDERS = [provider for provider in providers() if provider in FAKES]
+PROVIDERS = [provider for provider in distinct_providers() if provider in FAKES]
 ASK: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Whom do I write to?"}]
 MAIL, CARD = "ada@example.org", "4242 4242 4242 4242"
 TOOL: Any = {"type": "function", "function": {"name": "send", "parameters": {"type": "object", "properties": {}}}}

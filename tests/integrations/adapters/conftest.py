@@ -10,12 +10,11 @@ from contextlib import ExitStack
 
 import pytest
 
-from integrations.registry import providers
-from tests.fakes.dialects.registry import FAKES
+from tests.fakes.dialects.registry import FAKES, distinct_providers
 from tests.integrations.adapters.newcomer import FAKE, NEWCOMER, registered
 from tests.integrations.adapters.subject import Subject, subject_of
 
-EVERY = [*providers(), NEWCOMER]
+EVERY = [*distinct_providers(), NEWCOMER]
 
 
 def having(ability: str) -> list[str]:
