@@ -472,8 +472,23 @@ def test_reasoning__of_another_vendor_or_unsigned__left_out(model: str, form: st
         (SONNET_5, {"thinking": SUMMARIZED}, {"thinking": SUMMARIZED}),
         (NOVA_2, {"reasoning_effort": "high"}, {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": "high"}}),
         (NOVA_2, {"reasoning_effort": "none"}, {"reasoningConfig": {"type": "disabled"}}),
+        (NOVA_2, {"reasoning_effort": "max"}, {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": "high"}}),
+        (NOVA_2, {"thinking": {"type": "between_tools"}}, {"reasoningConfig": {"type": "disabled"}}),
         (GPT_OSS, {"reasoning_effort": "minimal"}, {"reasoning_effort": "low"}),
+        (GPT_OSS, {"reasoning_effort": "max"}, {"reasoning_effort": "high"}),
+        (GPT_OSS, {"thinking": enabled(9000)}, {"reasoning_effort": "medium"}),
+        ("us.openai.gpt-5.5", {"reasoning_effort": "xhigh"}, {"reasoning_effort": "xhigh"}),
+        ("us.openai.gpt-5.5", {"reasoning_effort": "none"}, {"reasoning_effort": "none"}),
+        ("deepseek.v3-v1:0", {"reasoning_effort": "xhigh"}, {"reasoning_effort": "high"}),
+        ("deepseek.v3-v1:0", {"reasoning_effort": "none"}, {}),
+        ("zai.glm-5", {"reasoning_effort": "medium"}, {"reasoning_config": "medium"}),
+        ("qwen.qwen3-235b-a22b-2507-v1:0", {"reasoning_effort": "medium"}, {"reasoning_config": "high"}),
         (OWN_PROFILE, {"thinking": enabled(7)}, {"thinking": enabled(7)}),
+        (CLAUDE, {"reasoning_effort": "max"}, {"thinking": enabled(65536)}),
+        (CLAUDE, {"thinking": {"type": "between_tools"}}, {"thinking": {"type": "disabled"}}),
+        (CLAUDE, {"thinking": {"type": "of_tomorrow", "x": 1}}, {"thinking": {"type": "of_tomorrow", "x": 1}}),
+        (CLAUDE, {"thinking": enabled(2000), "max_tokens": 2001}, {"thinking": enabled(2000)}),
+        (CLAUDE, {"reasoning_effort": "low", "max_tokens": 5120}, {"thinking": enabled(4096)}),
     ],
 )
 def test_thinking__each_model__in_its_own_words(model: str, fields: dict[str, Any], expected: dict[str, Any]) -> None:
@@ -489,6 +504,8 @@ def test_thinking__each_model__in_its_own_words(model: str, fields: dict[str, An
         (OPUS_4_6, {"reasoning_effort": "xhigh"}, "max"),
         (SONNET_5, {"reasoning_effort": "minimal"}, "low"),
         (SONNET_5, {"reasoning_effort": "xhigh"}, "xhigh"),
+        (SONNET_5, {"reasoning_effort": "max"}, "max"),
+        (OPUS_4_6, {"reasoning_effort": "max"}, "max"),
         (SONNET_5, {"thinking": enabled(20000)}, "high"),
     ],
 )
@@ -512,12 +529,40 @@ def test_thinking__adaptive_claude__effort_instead_of_a_budget(model: str, field
         ("us.anthropic.claude-fable-5", {"reasoning_effort": "none"}),
         ("us.anthropic.claude-mythos-preview", {"thinking": {"type": "disabled"}}),
         ("us.anthropic.claude-opus-5-5", {"reasoning_effort": "none"}),
+        ("us.deepseek.r1-v1:0", {"reasoning_effort": "high"}),
+        ("qwen.qwen3-coder-30b-a3b-v1:0", {"reasoning_effort": "high"}),
+        ("moonshot.kimi-k2-thinking", {"thinking": enabled(2000)}),
+        (CLAUDE, {"reasoning_effort": "low", "max_tokens": 1200}),
     ],
 )
 def test_thinking__impossible_here__left_out_and_named(model: str, fields: dict[str, Any]) -> None:
     body, warnings = checked(bedrock_request(model, **fields))
     assert "additionalModelRequestFields" not in body
     assert len(warnings) == 1
+
+
+@pytest.mark.parametrize("model", [GPT_OSS, "zai.glm-5", "qwen.qwen3-32b-v1:0"])
+def test_thinking__off_at_a_model_that_always_thinks__its_lowest_level_and_named(model: str) -> None:
+    body, warnings = checked(bedrock_request(model, reasoning_effort="none"))
+    assert set(body["additionalModelRequestFields"].values()) == {"low"}
+    assert "always thinks" in warnings[0]
+
+
+@pytest.mark.parametrize("model", [NOVA_2, GPT_OSS, LLAMA])
+def test_thinking__type_of_tomorrow_at_another_than_claude__refused_by_name(model: str) -> None:
+    with pytest.raises(UnsupportedParameterError) as caught:
+        build_body(bedrock_request(model, thinking={"type": "of_tomorrow"}))
+    assert caught.value.parameter == "thinking"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"reasoning_effort": "high", "max_tokens": 3000}, {"thinking": enabled(9000), "max_completion_tokens": 3000}],
+)
+def test_thinking__budget_beyond_the_limit__leaves_a_fifth_for_the_answer(fields: dict[str, Any]) -> None:
+    body, warnings = checked(bedrock_request(**fields))
+    assert body["additionalModelRequestFields"] == {"thinking": enabled(2400)}
+    assert "lowered to 2400" in warnings[0]
 
 
 def test_thinking__off_at_a_model_that_thinks_between_tools__its_own_word() -> None:
@@ -548,7 +593,7 @@ def test_messages__parts_in_converses_own_words__passed_on() -> None:
 def test_thinking__beside_limits_and_sampling__within_what_the_models_allow() -> None:
     fields: dict[str, Any] = {"reasoning_effort": "medium", "max_tokens": 5000, "temperature": 0.2, "top_p": 0.97}
     body, warnings = checked(bedrock_request(CLAUDE, **fields))
-    assert body["additionalModelRequestFields"]["thinking"]["budget_tokens"] == 4999
+    assert body["additionalModelRequestFields"]["thinking"]["budget_tokens"] == 4000
     assert body["inferenceConfig"] == {"maxTokens": 5000, "topP": 0.97}
     assert len(warnings) == 2
     nova, warnings = checked(bedrock_request(NOVA_2, reasoning_effort="high", max_tokens=500))
@@ -585,12 +630,6 @@ def test_response_format__schema__native_and_closed() -> None:
     assert sent["additionalProperties"] is False
     assert sent["properties"]["a"]["items"]["additionalProperties"] is False
     assert "additionalProperties" not in schema
-
-
-def test_response_format__schema_for_a_claude_before_it__refused() -> None:
-    wish = {"type": "json_schema", "json_schema": {"name": "reply", "schema": {"type": "object"}}}
-    with pytest.raises(UnsupportedParameterError, match="response_format"):
-        build_body(bedrock_request(CLAUDE_3, response_format=wish))
 
 
 def test_response_format__json_object__an_instruction_and_named() -> None:

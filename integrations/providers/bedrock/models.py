@@ -57,6 +57,17 @@ class Model:
         return self.vendor == "amazon" and "nova-" in self.name
 
     @property
+    def takes_tools(self) -> bool:
+        """Every Claude since 3; of others the vendor judges."""
+        return not self.is_claude or self.version >= (3, 0)
+
+    @property
+    def takes_schemas(self) -> bool:
+        """https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html: Claude since 4.5, no Nova. What
+        else is not in that list may not be made to call a tool either, so the vendor judges."""
+        return self.version >= (4, 5) if self.is_claude else not self.is_nova
+
+    @property
     def searches_the_web(self) -> bool:
         """https://docs.aws.amazon.com/nova/latest/nova2-userguide/web-grounding.html and, for Nova Premier,
         https://docs.aws.amazon.com/nova/latest/userguide/grounding.html"""

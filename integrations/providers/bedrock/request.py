@@ -15,8 +15,15 @@ from integrations.providers.bedrock.media import PROVIDER, MediaBlocks
 from integrations.providers.bedrock.messages import MessageWriter, is_native, tool_use_id
 from integrations.providers.bedrock.models import Model, model_of
 from integrations.providers.bedrock.sampling import inference_config, settle_effort, settle_thinking, top_k
+from integrations.providers.bedrock.schema import function_of, schema_tool, text_format
 from integrations.providers.bedrock.thinking import Thinking, thinking_of
-from integrations.providers.bedrock.tools import ToolConfig, additional_tool_choice, forbids_calls, tool_config
+from integrations.providers.bedrock.tools import (
+    ToolConfig,
+    additional_tool_choice,
+    forbids_calls,
+    tool_config,
+    with_forced,
+)
 from integrations.providers.conversation import Conversation, ToolCall, ToolResult, read_conversation, with_distinct_ids
 from integrations.providers.instructions import as_user
 from integrations.providers.parameters import Mapped, ResponseFormat, response_format
@@ -33,8 +40,6 @@ _NATIVE = (
 )
 # The models' own parameters, which travel in `additionalModelRequestFields`.
 _MODELS_OWN = ("anthropic_beta", "output_config", "reasoning_config", "reasoningConfig")
-# Opus 4.1, and then all from 4.5 on.
-_FIRST_SCHEMA = (4, 1)
 _SERVICE_TIERS = ("priority", "default", "flex", "reserved")
 # There `name` is that of the tool, which is known by the call as well.
 _RESULT_ROLES = ("tool", "function")
@@ -51,9 +56,9 @@ def build_body(request: ChatRequest) -> tuple[Body, tuple[str, ...]]:
     _refuse_other_kinds(mapped)
     model = model_of(request.model)
     conversation = with_distinct_ids(_conversation(mapped), tool_use_id)
-    config = tool_config(mapped, model, conversation)
-    writer = MessageWriter(model, MediaBlocks(request.media))
     wish = response_format(mapped)
+    config = _tool_config(mapped, model, conversation, wish)
+    writer = MessageWriter(model, MediaBlocks(request.media))
     body: Body = {"messages": writer.messages(conversation)}
     if system := writer.system(conversation) + _instructions(mapped, wish, config):
         body["system"] = system
@@ -95,6 +100,14 @@ def _refuse_other_kinds(mapped: Mapped) -> None:
     modalities = mapped.take("modalities")
     if mapped.take("audio") is not None or (modalities and "audio" in modalities):
         raise mapped.refuse("modalities", "Converse answers with text only")
+
+
+def _tool_config(mapped: Mapped, model: Model, conversation: Conversation, wish: ResponseFormat | None) -> ToolConfig:
+    config = tool_config(mapped, model, conversation)
+    name = schema_tool(mapped.fields, model)
+    if wish is None or not name:
+        return config
+    return with_forced(config, function_of(mapped, wish, name))
 
 
 def _thinking(
@@ -142,30 +155,12 @@ def _add_tools(mapped: Mapped, model: Model, config: ToolConfig, body: Body, add
 
 def _output_config(mapped: Mapped, model: Model, wish: ResponseFormat | None, thinking: Thinking) -> Body:
     config: Body = {}
-    if wish is not None and wish.kind == "json_schema":
-        if model.is_claude and model.version < _FIRST_SCHEMA:
-            raise mapped.refuse("response_format", f"{model.name} cannot answer after a schema")
-        schema = {"schema": msgspec.json.encode(_closed(wish.schema)).decode(), "name": wish.name}
-        if wish.description:
-            schema["description"] = wish.description
-        config["textFormat"] = {"type": "json_schema", "structure": {"jsonSchema": schema}}
+    if wish is not None and wish.kind == "json_schema" and (model.takes_schemas or not model.takes_tools):
+        config["textFormat"] = text_format(mapped, model, wish)
     if thinking.effort:
         config["effort"] = thinking.effort
     config.update(mapped.take("outputConfig") or {})
     return config
-
-
-def _closed(schema: Any) -> Any:
-    """Objects have to be closed (https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html); where
-    the schema says nothing about it, it is said."""
-    if isinstance(schema, list):
-        return [_closed(item) for item in schema]
-    if not isinstance(schema, Mapping):
-        return schema
-    closed = {name: _closed(value) for name, value in schema.items()}
-    if closed.get("type") == "object" and isinstance(closed.get("properties"), dict):
-        closed.setdefault("additionalProperties", False)
-    return closed
 
 
 def _own_fields(mapped: Mapped) -> Body:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from integrations.providers.base import ChatRequest, ParsedResponse
 from integrations.providers.bedrock.models import Model, model_of
+from integrations.providers.bedrock.schema import schema_tool
 from integrations.providers.bedrock.shapes import (
     PROVIDER,
     SERVER_TOOL,
@@ -84,18 +86,20 @@ _decode = lenient(msgspec.json.Decoder(Converse).decode)
 class _Reader:
     """Collects an answer block by block."""
 
-    def __init__(self, model: Model, *, no_calls: bool) -> None:
+    def __init__(self, model: Model, fields: Mapping[str, Any]) -> None:
         self.model = model
-        self.no_calls = no_calls
+        self.no_calls = forbids_calls(fields)
+        self.schema_tool = schema_tool(fields, model)
         self.answer = Answer()
         self.text = ""
+        self.answered = ""  # by the tool that stands for a schema
         self.reasoning = ""
         self.images: list[dict[str, Any]] = []
         self._text_start = 0
 
     @property
     def said_anything(self) -> bool:
-        return bool(self.text or self.answer.tool_calls or self.images)
+        return bool(self.text or self.answered or self.answer.tool_calls or self.images)
 
     def read(self, block: ContentBlock) -> None:
         if block.text is not None:
@@ -111,7 +115,9 @@ class _Reader:
 
     def finished(self, reason: str) -> Answer:
         answer = self.answer
-        answer.content = self.text if self.text or not answer.tool_calls else None
+        # Beside an answer after a schema any other text is talk about it.
+        text = self.answered or self.text
+        answer.content = text if text or not answer.tool_calls else None
         answer.reasoning = self.reasoning
         answer.finish_reason = reason
         if self.images:
@@ -123,13 +129,16 @@ class _Reader:
         self.text += text
 
     def _call(self, use: ToolUse) -> None:
+        arguments = _arguments(use)
+        if self.schema_tool and use.name == self.schema_tool:
+            self.answered = self.answered or arguments
+            return
         if use.type == SERVER_TOOL or self.no_calls:
             return
         calls = self.answer.tool_calls
         known = {call["id"] for call in calls}
         call_id = use.tool_use_id if use.tool_use_id and use.tool_use_id not in known else f"call_{len(calls)}"
-        arguments = bytes(use.input).decode()
-        calls.append(tool_call(call_id, use.name, "{}" if arguments == "null" else arguments))
+        calls.append(tool_call(call_id, use.name, arguments))
 
     def _reasoning(self, content: ReasoningContent) -> None:
         thought = content.reasoning_text or ReasoningText()
@@ -165,7 +174,7 @@ def parse(request: ChatRequest, body: bytes) -> ParsedResponse:
     message = converse.output.message if converse.output else None
     if message is None:
         raise _no_answer(body)
-    reader = _Reader(model_of(request.model), no_calls=forbids_calls(request.fields))
+    reader = _Reader(model_of(request.model), request.fields)
     for block in message.content or ():
         reader.read(block)
     usage = converse.usage.usage() if converse.usage else None
@@ -178,6 +187,11 @@ def parse(request: ChatRequest, body: bytes) -> ParsedResponse:
         model=request.model,
         usage=usage,
     )
+
+
+def _arguments(use: ToolUse) -> str:
+    arguments = bytes(use.input).decode()
+    return "{}" if arguments == "null" else arguments
 
 
 def _no_answer(body: bytes) -> ProviderError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from integrations.providers.bedrock.models import Model
@@ -9,6 +10,8 @@ from integrations.providers.bedrock.thinking import Thinking
 from integrations.providers.parameters import Mapped, max_tokens, stop_sequences
 
 _SMALLEST_BUDGET = 1024
+# What a limit has to be of a budget so that a fifth of it is left for the answer (OpenRouter's share for `high`).
+_ROOM = 1.25
 # One of temperature and top_p, later neither: https://docs.claude.com/en/docs/about-claude/models/migrating-to-claude-4
 _ONE_OF_TWO = (4, 1)
 _NO_SAMPLING = (4, 7)
@@ -74,13 +77,21 @@ def settle_thinking(mapped: Mapped, thinking: Thinking, *, forced: bool, unsigne
     if unsigned:
         return _without(mapped, "the tool call that the request continues was made without thinking")
     limit = max_tokens(mapped)
-    if limit is None or limit > thinking.budget:
+    room = thinking.budget + 1 if _is_own_budget(mapped) else thinking.budget * _ROOM
+    if limit is None or limit >= room:
         return thinking
-    if limit <= _SMALLEST_BUDGET:
-        return _without(mapped, f"max_tokens leaves no room for a budget of {_SMALLEST_BUDGET}")
-    mapped.drop("thinking budget", f"lowered to {limit - 1} to stay below max_tokens")
-    lowered = {**thinking.fields["thinking"], "budget_tokens": limit - 1}
+    budget = int(limit / _ROOM)
+    if budget < _SMALLEST_BUDGET:
+        return _without(mapped, f"max_tokens leaves no room for a budget of {_SMALLEST_BUDGET} and an answer")
+    mapped.drop("thinking budget", f"lowered to {budget}, so that max_tokens leaves room for an answer")
+    lowered = {**thinking.fields["thinking"], "budget_tokens": budget}
     return Thinking({**thinking.fields, "thinking": lowered}, thinking.effort)
+
+
+def _is_own_budget(mapped: Mapped) -> bool:
+    """The client named the count itself: below the limit it is left alone."""
+    sent = mapped.fields.get("thinking")
+    return isinstance(sent, Mapping) and sent.get("budget_tokens") is not None
 
 
 def settle_effort(mapped: Mapped, thinking: Thinking) -> Thinking:

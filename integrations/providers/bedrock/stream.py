@@ -7,25 +7,27 @@ are read by botocore's parser, which works on bytes alone.
 from __future__ import annotations
 
 import hashlib
-import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, cast
+from typing import cast
 
 import msgspec
-from botocore.eventstream import EventStreamBuffer, EventStreamHeaderParser, EventStreamMessage, ParserError
-from typing_extensions import override
+from botocore.eventstream import EventStreamMessage
 
 from integrations.providers.base import ChatRequest, StreamEvent, Usage
 from integrations.providers.bedrock.failures import exception_in_stream
+from integrations.providers.bedrock.frames import (
+    BROKEN_FRAMES,
+    Delta,
+    ReasoningDelta,
+    Start,
+    decode_event,
+    frame_buffer,
+)
 from integrations.providers.bedrock.models import model_of
+from integrations.providers.bedrock.schema import schema_tool
 from integrations.providers.bedrock.shapes import (
     SERVER_TOOL,
-    Citation,
-    Counts,
-    Image,
-    Struct,
     annotation,
     check_usable,
     finish_reason,
@@ -36,86 +38,14 @@ from integrations.providers.bedrock.shapes import (
 from integrations.providers.bedrock.tools import forbids_calls
 from integrations.providers.completion import Chunks
 from integrations.providers.errors import ProviderError
-from integrations.providers.surrogates import lenient
 
 _ID_BYTES = 4096
-# A frame whose checksums hold and whose headers make no sense is no ParserError.
-_BROKEN_FRAMES = (ParserError, KeyError, ValueError, struct.error)
-
-
-class ToolUseStart(Struct):
-    tool_use_id: str = ""
-    name: str = ""
-    type: str | None = None
-
-
-class ImageStart(Struct):
-    format: str | None = None
-
-
-class Start(Struct):
-    tool_use: ToolUseStart | None = None
-    image: ImageStart | None = None
-
-
-class ToolUseDelta(Struct):
-    input: str | None = ""
-
-
-class ReasoningDelta(Struct):
-    text: str | None = ""
-    signature: str | None = ""
-    redacted_content: bytes | None = b""  # base64 on the wire
-
-
-class Delta(Struct):
-    text: str | None = None
-    tool_use: ToolUseDelta | None = None
-    reasoning_content: ReasoningDelta | None = None
-    citation: Citation | None = None
-    image: Image | None = None
-
-
-class Event(Struct):
-    """Any event's payload; which one it is stands in the frame's headers."""
-
-    content_block_index: int = 0
-    start: Start | None = None
-    delta: Delta | None = None
-    stop_reason: str | None = ""
-    usage: Counts | None = None
-
-
-_decode = lenient(msgspec.json.Decoder(Event).decode)
-
-
-@lru_cache(maxsize=256)
-def _headers(data: bytes) -> dict[str, Any]:
-    return dict(EventStreamHeaderParser().parse(data))
-
-
-class _HeaderParser(EventStreamHeaderParser):
-    """A stream's frames have a handful of headers between them, and parsing them is most of a frame's cost."""
-
-    @override
-    def parse(self, data: bytes) -> dict[str, Any]:
-        return _headers(data)
-
-
-_HEADER_PARSER = _HeaderParser()
-
-
-def _frames() -> EventStreamBuffer:
-    buffer = EventStreamBuffer()
-    # Should botocore come to keep its parser elsewhere, it goes on with its own.
-    vars(buffer)["_header_parser"] = _HEADER_PARSER
-    return buffer
 
 
 @dataclass(slots=True)
 class _Block:
     """A content block that is being streamed. `position` is the tool call's among the answer's calls, `place` the
-    thought's in the message."""
+    thought's in the message. `is_answer`: the call's input is the answer's text."""
 
     position: int = -1
     place: int = -1
@@ -125,6 +55,7 @@ class _Block:
     redacted: bytes = b""
     image_format: str = "png"
     hidden: bool = False
+    is_answer: bool = False
 
 
 class BedrockStream:
@@ -144,9 +75,11 @@ class BedrockStream:
         "_opened",
         "_redact",
         "_request",
+        "_schema_tool",
         "_started",
         "_stop_reason",
         "_stopped",
+        "_talk",
         "_text_length",
         "_text_start",
         "finish_reason",
@@ -162,7 +95,10 @@ class BedrockStream:
         self._request = request
         self._redact = redact
         self._no_calls = forbids_calls(request.fields)
-        self._buffer = _frames()
+        self._schema_tool = schema_tool(request.fields, self._model)
+        # Where a tool stands for a schema, the text beside it is held back: it is the answer if no call comes.
+        self._talk = ""
+        self._buffer = frame_buffer()
         self._chunks = Chunks(completion_id="", model=request.model)
         self._started = b""
         self._opened = False
@@ -184,7 +120,7 @@ class BedrockStream:
             self._buffer.add_data(data)
             for message in self._buffer:
                 events += self._frame(message)
-        except _BROKEN_FRAMES as error:
+        except BROKEN_FRAMES as error:
             self._failure = unusable("a frame of the event stream is broken")
             self._failure.__cause__ = error
         except ProviderError as error:
@@ -223,7 +159,7 @@ class BedrockStream:
 
     def _event(self, kind: object, payload: bytes) -> list[StreamEvent]:
         try:
-            event = _decode(payload)
+            event = decode_event(payload)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise unusable("an event of the stream is not of Converse's form") from error
         if kind == "metadata":
@@ -263,6 +199,10 @@ class BedrockStream:
             block.image_format = start.image.format or "png"
         if start.tool_use is None:
             return []
+        if self._schema_tool and start.tool_use.name == self._schema_tool:
+            block.is_answer = not self._text_length
+            block.hidden = not block.is_answer
+            return []
         if start.tool_use.type == SERVER_TOOL or self._no_calls:
             block.hidden = True
             return []
@@ -276,7 +216,7 @@ class BedrockStream:
         if delta.text is not None:
             return self._text(index, delta.text)
         if delta.tool_use is not None:
-            return self._arguments(self._block(index), delta.tool_use.input or "")
+            return self._input(index, delta.tool_use.input or "")
         if delta.reasoning_content is not None:
             return self._reasoning(self._block(index), delta.reasoning_content)
         if delta.citation is not None:
@@ -289,12 +229,25 @@ class BedrockStream:
         return []
 
     def _text(self, index: int, text: str) -> list[StreamEvent]:
+        if self._schema_tool:
+            self._talk += text
+            return []
+        return self._visible(index, text)
+
+    def _visible(self, index: int, text: str) -> list[StreamEvent]:
         if not text:
             return []
         if index != self._last_text:
             self._last_text, self._text_start = index, self._text_length
         self._text_length += len(text)
         return [self._chunks.text(text)]
+
+    def _input(self, index: int, fragment: str) -> list[StreamEvent]:
+        block = self._block(index)
+        if block.is_answer:
+            block.has_arguments = block.has_arguments or bool(fragment)
+            return self._visible(index, fragment)
+        return self._arguments(block, fragment)
 
     def _arguments(self, block: _Block, fragment: str) -> list[StreamEvent]:
         if block.hidden or block.position < 0 or not fragment:
@@ -319,6 +272,8 @@ class BedrockStream:
         if block.position >= 0 and not block.has_arguments:
             # A function without parameters streams no input at all.
             return [self._chunks.arguments(block.position, "{}")]
+        if block.is_answer and not block.has_arguments:
+            return self._visible(index, "{}")
         detail = reasoning_detail(self._model, block.place, block.reasoning, block.signature, block.redacted)
         if detail is None:
             return []
@@ -329,6 +284,8 @@ class BedrockStream:
         events: list[StreamEvent] = []
         for index in sorted(self._blocks):
             events += self._end_block(index)
+        if not self._text_length:
+            events += self._visible(0, self._talk)
         self._stopped = True
         self._stop_reason = stop_reason
         self.finish_reason = finish_reason(stop_reason, called=bool(self._ids))

@@ -2,7 +2,9 @@
 
 Claude: https://docs.aws.amazon.com/bedrock/latest/userguide/claude-messages-extended-thinking.html and
 …/claude-messages-adaptive-thinking.html; Nova 2: https://docs.aws.amazon.com/nova/latest/nova2-userguide/;
-gpt-oss: `reasoning_effort`, as in the OpenAI dialect.
+OpenAI's and DeepSeek's models: `reasoning_effort`, as in the OpenAI dialect
+(https://github.com/langchain-ai/langchain-aws/pull/1261); GLM and Qwen: `reasoning_config`, a level
+(https://github.com/anomalyco/opencode/pull/28143, https://ai.pydantic.dev/models/bedrock/).
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any
 from integrations.providers.bedrock.models import Model
 from integrations.providers.parameters import (
     EFFORT_BUDGETS,
+    THINKING_OFF,
     Mapped,
     ReasoningWish,
     budget_of,
@@ -27,8 +30,10 @@ _FIRST_ADAPTIVE = (4, 6)
 _ONLY_ADAPTIVE = (4, 7)
 _SMALLEST_BUDGET = 1024
 _DEFAULT_BUDGET = EFFORT_BUDGETS["medium"]
-_NOVA_EFFORTS = {"minimal": "low", "low": "low", "medium": "medium"}
-_OPENAI_EFFORTS = {"none": "low", "minimal": "low", "xhigh": "high", "max": "high"}
+# Of three levels, and of two, the nearest to each of ours.
+_THREE = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
+_TWO = {**_THREE, "medium": "high"}
+_KNOWN_TYPES = ("enabled", "adaptive", *THINKING_OFF)
 
 
 @dataclass(slots=True)
@@ -48,20 +53,56 @@ class Thinking:
         return budget if isinstance(budget, int) else 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Levels:
+    """A model that takes a level under `name`. `off`: it thinks when asked to only, so that nothing turns it off;
+    the others always think."""
+
+    name: str
+    levels: Mapping[str, str]
+    off: bool = False
+
+
 def thinking_of(mapped: Mapped, model: Model) -> Thinking:
-    wish, sent = reasoning_wish(mapped), mapped.fields.get("thinking")
+    """Raises UnsupportedParameterError for a word of tomorrow that would have to be translated; of `thinking` only for
+    models that are no Claude, whose own field it is."""
+    wish = reasoning_wish(mapped, own_thinking=model.may_be_claude)
+    sent = mapped.fields.get("thinking")
     if wish.enabled is None:
         return Thinking()
+    if model.may_be_claude and isinstance(sent, Mapping) and not (model.is_claude and sent.get("type") in _KNOWN_TYPES):
+        return Thinking({"thinking": dict(sent)}, wish.effort)
     if model.is_claude:
         return _claude(mapped, model, wish, sent if isinstance(sent, Mapping) else {})
-    if not model.vendor and isinstance(sent, Mapping):
-        return Thinking({"thinking": dict(sent)}, wish.effort)
     if model.is_nova and "nova-2" in model.name:
         return Thinking({"reasoningConfig": _nova(wish)})
-    if model.vendor == "openai":
-        effort = effort_of(wish) or "low"
-        return Thinking({"reasoning_effort": _OPENAI_EFFORTS.get(effort, effort)})
+    if (known := _levels(model)) is not None:
+        return _level(mapped, model, wish, known)
     return _dropped(mapped, f"{model.name} has no counterpart")
+
+
+def _levels(model: Model) -> _Levels | None:
+    if model.vendor == "openai":
+        return _Levels("reasoning_effort", _THREE if "gpt-oss" in model.name else {})
+    if model.vendor == "deepseek" and ".v" in model.name:
+        return _Levels("reasoning_effort", _THREE, off=True)
+    if model.vendor == "zai":
+        return _Levels("reasoning_config", _THREE)
+    if model.vendor == "qwen" and "coder" not in model.name:
+        return _Levels("reasoning_config", _TWO)
+    return None
+
+
+def _level(mapped: Mapped, model: Model, wish: ReasoningWish, known: _Levels) -> Thinking:
+    if wish.enabled:
+        effort = effort_of(wish)
+        return Thinking({known.name: known.levels.get(effort, effort)})
+    if known.off:
+        return Thinking()
+    if not known.levels:
+        return Thinking({known.name: "none"})
+    mapped.drop(_named(mapped), f"{model.name} always thinks; its lowest level was sent")
+    return Thinking({known.name: "low"})
 
 
 def _claude(mapped: Mapped, model: Model, wish: ReasoningWish, sent: Mapping[str, Any]) -> Thinking:
@@ -97,7 +138,11 @@ def _nova(wish: ReasoningWish) -> dict[str, Any]:
     if not wish.enabled:
         return {"type": "disabled"}
     effort = effort_of(wish)
-    return {"type": "enabled", "maxReasoningEffort": _NOVA_EFFORTS.get(effort, "high")}
+    return {"type": "enabled", "maxReasoningEffort": _THREE.get(effort, "high")}
+
+
+def _named(mapped: Mapped) -> str:
+    return "thinking" if mapped.fields.get("thinking") is not None else "reasoning_effort"
 
 
 def _dropped(mapped: Mapped, why: str) -> Thinking:

@@ -56,6 +56,13 @@ def tool_config(mapped: Mapped, model: Model, conversation: Conversation) -> Too
     return ToolConfig(tools + native + [tool for tool in search if tool not in native], _choice(wish))
 
 
+def with_forced(config: ToolConfig, function: FunctionTool) -> ToolConfig:
+    """With a tool that the answer has to be given by, unless the model calls another one that it may call."""
+    spec = {"name": function.name, "description": function.description, "inputSchema": {"json": _schema(function)}}
+    choice: Choice = {"any": {}} if config.tools and not config.only_told else {"tool": {"name": function.name}}
+    return ToolConfig([*config.tools, {"toolSpec": spec}], choice)
+
+
 def _search(mapped: Mapped, model: Model) -> list[dict[str, Any]]:
     """`web_search_options` as Amazon's own tool. Raises UnsupportedParameterError where the model has none: it would
     answer from memory."""
@@ -96,8 +103,7 @@ def additional_tool_choice(mapped: Mapped, model: Model, choice: Choice | None) 
 
 
 def _tool(mapped: Mapped, model: Model, function: FunctionTool) -> list[dict[str, Any]]:
-    schema = function.parameters if "type" in function.parameters else {"type": "object", **function.parameters}
-    spec: dict[str, Any] = {"name": function.name, "inputSchema": {"json": schema}}
+    spec: dict[str, Any] = {"name": function.name, "inputSchema": {"json": _schema(function)}}
     if function.description:
         spec["description"] = function.description
     if function.strict:
@@ -110,6 +116,10 @@ def _tool(mapped: Mapped, model: Model, function: FunctionTool) -> list[dict[str
         return [{"toolSpec": spec}]
     point: dict[str, Any] = {"type": "default", **({"ttl": marker["ttl"]} if marker.get("ttl") else {})}
     return [{"toolSpec": spec}, {"cachePoint": point}]
+
+
+def _schema(function: FunctionTool) -> Mapping[str, Any]:
+    return function.parameters if "type" in function.parameters else {"type": "object", **function.parameters}
 
 
 def _native(mapped: Mapped, tool: Mapping[str, Any]) -> dict[str, Any]:

@@ -133,7 +133,7 @@ class FakeBedrock:
             calls=tuple(_call(block["toolUse"]) for block in blocks if "toolUse" in block),
             results=tuple(_result(block["toolResult"]) for block in blocks if "toolResult" in block),
             tool_choice=_choice(asked.get("toolConfig", {}).get("toolChoice", {})),
-            schema=_schema(asked.get("outputConfig", {})),
+            schema=_schema(asked),
             stop=tuple(inference.get("stopSequences", ())),
             max_tokens=inference.get("maxTokens"),
             temperature=inference.get("temperature"),
@@ -280,11 +280,15 @@ def _choice(choice: Mapping[str, Any]) -> str:
     return f"function:{choice['tool']['name']}" if kind == "tool" else {"auto": "auto", "any": "required"}[kind]
 
 
-def _schema(config: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    if "textFormat" not in config:
-        return None
-    assert config["textFormat"]["type"] == "json_schema"
-    schema: Mapping[str, Any] = json.loads(config["textFormat"]["structure"]["jsonSchema"]["schema"])
+def _schema(asked: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Of the answer's text, or of the tool that it has to call: Nova has no other way to follow one."""
+    form, config = asked.get("outputConfig", {}).get("textFormat"), asked.get("toolConfig", {})
+    if form is None:
+        forced = config.get("toolChoice", {}).get("tool", {}).get("name")
+        specs = [tool["toolSpec"] for tool in config.get("tools", ()) if "toolSpec" in tool]
+        return next((spec["inputSchema"]["json"] for spec in specs if spec["name"] == forced), None)
+    assert form["type"] == "json_schema"
+    schema: Mapping[str, Any] = json.loads(form["structure"]["jsonSchema"]["schema"])
     return schema
 
 

@@ -1,0 +1,89 @@
+"""The frames of ConverseStream and what they hold, as far as it is read; botocore's parser checks the sums.
+
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStreamOutput.html
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+from botocore.eventstream import EventStreamBuffer, EventStreamHeaderParser, ParserError
+from typing_extensions import override
+
+from integrations.providers.bedrock.shapes import Citation, Counts, Image, Struct
+from integrations.providers.surrogates import lenient
+
+# A frame whose checksums hold and whose headers make no sense is no ParserError.
+BROKEN_FRAMES = (ParserError, KeyError, ValueError, struct.error)
+
+
+class ToolUseStart(Struct):
+    tool_use_id: str = ""
+    name: str = ""
+    type: str | None = None
+
+
+class ImageStart(Struct):
+    format: str | None = None
+
+
+class Start(Struct):
+    tool_use: ToolUseStart | None = None
+    image: ImageStart | None = None
+
+
+class ToolUseDelta(Struct):
+    input: str | None = ""
+
+
+class ReasoningDelta(Struct):
+    text: str | None = ""
+    signature: str | None = ""
+    redacted_content: bytes | None = b""  # base64 on the wire
+
+
+class Delta(Struct):
+    text: str | None = None
+    tool_use: ToolUseDelta | None = None
+    reasoning_content: ReasoningDelta | None = None
+    citation: Citation | None = None
+    image: Image | None = None
+
+
+class Event(Struct):
+    """Any event's payload; which one it is stands in the frame's headers."""
+
+    content_block_index: int = 0
+    start: Start | None = None
+    delta: Delta | None = None
+    stop_reason: str | None = ""
+    usage: Counts | None = None
+
+
+decode_event = lenient(msgspec.json.Decoder(Event).decode)
+
+
+@lru_cache(maxsize=256)
+def _headers(data: bytes) -> dict[str, Any]:
+    return dict(EventStreamHeaderParser().parse(data))
+
+
+class _HeaderParser(EventStreamHeaderParser):
+    """A stream's frames have a handful of headers between them, and parsing them is most of a frame's cost."""
+
+    @override
+    def parse(self, data: bytes) -> dict[str, Any]:
+        return _headers(data)
+
+
+_HEADER_PARSER = _HeaderParser()
+
+
+def frame_buffer() -> EventStreamBuffer:
+    buffer = EventStreamBuffer()
+    # Should botocore come to keep its parser elsewhere, it goes on with its own.
+    vars(buffer)["_header_parser"] = _HEADER_PARSER
+    return buffer

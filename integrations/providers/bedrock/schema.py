@@ -1,0 +1,86 @@
+"""An answer after a schema: Converse's own parameter, or a tool that the model has to call for models without it.
+
+https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html names the models. Nova's guide asks for a
+tool: https://docs.aws.amazon.com/nova/latest/userguide/prompting-structured-output.html. What such a call holds is the
+answer's text: the client sees no tool.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from integrations.providers.bedrock.models import Model
+from integrations.providers.parameters import FunctionTool, Mapped, ResponseFormat
+
+_DESCRIPTION = "Gives the answer to the user. Call it once, with the whole answer."
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+_NAME_LENGTH = 64
+
+
+def schema_tool(fields: Mapping[str, Any], model: Model) -> str:
+    """The name of the tool that stands for the wanted schema; empty where there is none. Request and answer go by it,
+    so it follows from the request alone."""
+    wish = fields.get("response_format")
+    if not isinstance(wish, Mapping) or wish.get("type") != "json_schema" or model.takes_schemas:
+        return ""
+    if not model.takes_tools or _has_to_call(fields.get("tool_choice")):
+        return ""
+    described = wish.get("json_schema")
+    wanted = described.get("name") if isinstance(described, Mapping) else ""
+    name = _NOT_IN_NAMES.sub("_", str(wanted or "response"))[:_NAME_LENGTH]
+    taken = set(_names(fields))
+    number = 2
+    while name in taken:
+        name, number = f"{name[: _NAME_LENGTH - 4]}_{number}", number + 1
+    return name
+
+
+def function_of(mapped: Mapped, wish: ResponseFormat, name: str) -> FunctionTool:
+    """Raises UnsupportedParameterError for a schema of another kind than an object's, which no tool takes."""
+    if wish.schema.get("type", "object") != "object":
+        raise mapped.refuse("response_format", "the schema has to be one of an object")
+    return FunctionTool(name, wish.description or _DESCRIPTION, wish.schema)
+
+
+def text_format(mapped: Mapped, model: Model, wish: ResponseFormat) -> dict[str, Any]:
+    """`outputConfig.textFormat`. Raises UnsupportedParameterError for a model that knows neither schemas nor tools."""
+    if model.is_claude and not model.takes_tools:
+        raise mapped.refuse("response_format", f"{model.name} cannot answer after a schema")
+    schema = {"schema": msgspec.json.encode(_closed(wish.schema)).decode(), "name": wish.name}
+    if wish.description:
+        schema["description"] = wish.description
+    return {"type": "json_schema", "structure": {"jsonSchema": schema}}
+
+
+def _has_to_call(choice: Any) -> bool:
+    """The answer will be a call of the client's own tools, whose schemas it follows."""
+    if isinstance(choice, Mapping):
+        allowed = choice.get("allowed_tools")
+        return choice.get("type") == "function" or (isinstance(allowed, Mapping) and allowed.get("mode") == "required")
+    return bool(choice == "required")
+
+
+def _names(fields: Mapping[str, Any]) -> Iterator[str]:
+    """Of the tools that the request offers and that its history calls."""
+    calls = (call for message in fields["messages"] for call in message.get("tool_calls") or ())
+    for tool in (*(fields.get("tools") or ()), *calls):
+        function = tool.get("function") if isinstance(tool, Mapping) else None
+        if isinstance(function, Mapping):
+            yield str(function.get("name") or "")
+
+
+def _closed(schema: Any) -> Any:
+    """Objects have to be closed (https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html); where
+    the schema says nothing about it, it is said."""
+    if isinstance(schema, list):
+        return [_closed(item) for item in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    closed = {name: _closed(value) for name, value in schema.items()}
+    if closed.get("type") == "object" and isinstance(closed.get("properties"), dict):
+        closed.setdefault("additionalProperties", False)
+    return closed
