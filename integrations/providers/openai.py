@@ -90,7 +90,7 @@ class OpenAIAdapter(DiscreetAdapter):
         return parse_response(request, body, provider=self.provider)
 
     def stream(self, request: ChatRequest) -> StreamTranslator:
-        return OpenAIStream(model=request.model, provider=self.provider, redact=self._redact)
+        return OpenAIStream(model=request.model, provider=self.provider, redact=self._redact, seed=request.body)
 
     def _endpoint(self, credentials: Credentials) -> Endpoint:
         base_url = (credentials.base_url or self.dialect.base_url).rstrip("/")

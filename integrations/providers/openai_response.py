@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from typing import Any
 
 import msgspec
@@ -23,6 +22,7 @@ from integrations.providers.openai_shapes import (
     flatten_content,
     has_given_up,
     made_up_id,
+    time_of,
 )
 from integrations.providers.surrogates import lenient
 from integrations.providers.usage import completed_usage, read_usage
@@ -37,7 +37,7 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
         completion = _decode_conforming(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _complete(request, body, provider)
-    if not completion.choices or completion.error:
+    if not completion.choices or completion.error or not completion.id or completion.created <= 0:
         return _complete(request, body, provider)
     for choice in completion.choices:
         if not _conforms(choice):
@@ -87,7 +87,7 @@ def _complete(request: ChatRequest, body: bytes, provider: str) -> ParsedRespons
         raise failure_in_body(answer, provider=provider)
     if not isinstance(choices, list) or not choices or not all(isinstance(choice, dict) for choice in choices):
         raise _unusable("the answer holds no choice", provider)
-    if not isinstance(answer.get("id"), str):
+    if not isinstance(answer.get("id"), str) or not answer["id"]:
         # Derived, so that the same bytes give the same answer.
         answer["id"] = f"chatcmpl-{hashlib.sha256(body).hexdigest()[:24]}"
     try:
@@ -98,9 +98,7 @@ def _complete(request: ChatRequest, body: bytes, provider: str) -> ParsedRespons
         error.usage = error.usage or _completed_usage(answer)
         raise
     answer["object"] = COMPLETION
-    created = answer.get("created")
-    if not isinstance(created, int) or isinstance(created, bool):
-        answer["created"] = int(created) if isinstance(created, float) else int(time.time())
+    answer["created"] = time_of(answer.get("created"))
     if not isinstance(answer.get("model"), str):
         answer["model"] = request.model
     usage = _completed_usage(answer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any, Literal
@@ -29,6 +30,7 @@ _FINISH_REASONS = {
 # The provider gave up: https://api-docs.deepseek.com/api/create-chat-completion (insufficient_system_resource),
 # https://docs.z.ai/api-reference/llm/chat-completion (network_error), https://openrouter.ai/docs/api-reference/errors.
 _GIVEN_UP = frozenset({"error", "network_error", "insufficient_system_resource"})
+_LAST_SECOND = 2**53
 
 _OUTPUT_FIELDS = (
     "content",
@@ -221,6 +223,13 @@ def _text_of(value: object) -> str:
     if isinstance(value, list):
         return "".join(_text_of(part.get("text")) for part in value if isinstance(part, dict))
     return ""
+
+
+def time_of(created: object) -> int:
+    """The second that a provider names, else this one: Snowflake says 0, others nothing."""
+    if isinstance(created, int | float) and not isinstance(created, bool) and 1 <= created < _LAST_SECOND:
+        return int(created)
+    return int(time.time())
 
 
 def made_up_id(seed: str, choice: int, number: int) -> str:

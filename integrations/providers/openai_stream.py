@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ from integrations.providers.openai_shapes import (
     flatten_content,
     has_given_up,
     has_output,
+    time_of,
 )
 from integrations.providers.openai_tools import ToolIndexes
 from integrations.providers.sse import EventParser, EventTooLargeError, ServerSentEvent
@@ -37,20 +39,22 @@ _encode = msgspec.json.Encoder().encode
 class OpenAIStream:
     """See `StreamTranslator`. A caller that finds `usage` None at the end may set an estimate before `closing()`.
 
-    An error event behind good ones is raised by the next call, so that nothing before it is lost.
+    An error event behind good ones is raised by the next call, so that nothing before it is lost. All chunks carry the
+    `id` and `created` of the first: Snowflake sends none, others new ones with each chunk, or the seconds as they pass.
     """
 
     __slots__ = (
         "_annotations",
         "_base",
+        "_created",
         "_done",
         "_failure",
         "_finished",
         "_head",
-        "_last",
-        "_named",
+        "_id",
         "_parser",
         "_redact",
+        "_seed",
         "_seen",
         "_tools",
         "_usage_fields",
@@ -60,7 +64,10 @@ class OpenAIStream:
         "usage",
     )
 
-    def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
+    def __init__(
+        self, *, model: str, provider: str, redact: Callable[[ProviderError], None], seed: bytes = b""
+    ) -> None:
+        """`seed`: what an id is made of where the provider gives none, beside its first chunk: the request."""
         self.model = model
         self.provider = provider
         self.finish_reason = ""
@@ -70,8 +77,9 @@ class OpenAIStream:
         self._usage_fields: dict[str, Any] | None = None  # the provider's own object, for the last chunk
         self._finished: dict[int, dict[str, Any]] = {}  # choice index → the choice of its last chunk
         self._base: dict[str, Any] = {}  # top-level fields of chunks that were held back
-        self._last: tuple[str, int, str] | None = None  # id, created, model of the last chunk relayed
-        self._named = ""  # the answer's id, as far as reworked chunks told it
+        self._seed = seed
+        self._id: str | None = None  # of all chunks, once one with a choice has come
+        self._created = 0
         self._tools = ToolIndexes()
         self._annotations: dict[int, int] = {}  # choice → how many of its annotations have left
         self._failure: ProviderError | None = None
@@ -156,6 +164,11 @@ class OpenAIStream:
             return self._rework(data)
         if len(chunk.choices) != 1 or chunk.usage is not None or chunk.error is not None:
             return self._rework(data)
+        if chunk.id != self._id or chunk.created != self._created:
+            named = self._with_identity(data, chunk)
+            if named is None:
+                return self._rework(data)
+            data = named
         choice = chunk.choices[0]
         if choice.finish_reason is not None or choice.error is not None or self._finished:
             return self._rework(data)
@@ -170,7 +183,6 @@ class OpenAIStream:
                 return self._rework(data)
             data = named
         self._seen = True
-        self._last = (chunk.id, chunk.created, chunk.model)
         self.model = chunk.model or self.model
         return StreamEvent(data, delta.has_output(), (delta.content or "") if choice.index == 0 else "")
 
@@ -180,9 +192,10 @@ class OpenAIStream:
             return None
         fields = self._decoded(data)
         self._seen = True
-        self._named = self._named or str(fields.get("id") or "")
         self._take_usage(fields)
         choices = fields.pop("choices", None)
+        if choices:
+            self._identify(fields, data)
         kept = [
             choice
             for position, choice in enumerate(choices if isinstance(choices, list) else [])
@@ -228,7 +241,7 @@ class OpenAIStream:
         add_reasoning_content(delta)
         self._number_annotations(index, delta.get("annotations"))
         if isinstance(delta.get("tool_calls"), list):
-            self._tools.rewrite(index, delta["tool_calls"], self._named)
+            self._tools.rewrite(index, delta["tool_calls"], self._id or "")
         reason = choice.get("finish_reason")
         if has_given_up(reason):
             raise given_up(reason, self.provider)
@@ -258,18 +271,41 @@ class OpenAIStream:
             self._usage_fields = usage
             self.usage = read_usage(usage)
 
+    def _with_identity(self, data: bytes, chunk: Chunk) -> bytes | None:
+        """The chunk with the stream's id and time, put in at their places; None when it has to be written anew."""
+        if not self._id:
+            if not chunk.id or chunk.created <= 0:
+                return None
+            self._id, self._created = chunk.id, chunk.created
+            return data
+        if chunk.id != self._id:
+            data = _replaced(data, _encode(chunk.id), _encode(self._id))
+        if chunk.created != self._created:
+            data = _replaced(data, b"%d" % chunk.created, b"%d" % self._created)
+        return data or None
+
+    def _identify(self, fields: Mapping[str, Any], data: bytes) -> None:
+        """Settles what the chunks of this stream are called, unless that is settled."""
+        if self._id:
+            return
+        told, self._created = fields.get("id"), time_of(fields.get("created"))
+        if isinstance(told, str) and told:
+            self._id = told
+        else:
+            digest = blake2b(self._seed + b"\n" + data + b"\n%d" % self._created, digest_size=12)
+            self._id = f"chatcmpl-{digest.hexdigest()}"
+
     def _complete_identity(self, fields: dict[str, Any]) -> None:
-        """Fills in id, created and model from the chunks before; `object` is always the specification's."""
-        last_id, last_created, last_model = self._last or ("", 0, self.model)
-        for name, default in (("id", last_id), ("created", last_created), ("model", last_model)):
-            if not isinstance(fields.get(name), type(default)):
-                fields[name] = default
+        """All chunks have one id and one time; `object` is always the specification's."""
+        fields["id"], fields["created"] = self._id, self._created
+        if not isinstance(fields.get("model"), str):
+            fields["model"] = self.model
         fields["object"] = CHUNK
-        self._last = (fields["id"], fields["created"], fields["model"])
 
     def _last_chunks(self) -> list[StreamEvent]:
         """One chunk per choice with its finish reason, the last of them with usage."""
         base = self._base
+        self._identify(base, b"")
         self._complete_identity(base)
         ends = [self._end_of_choice(index, self._finished[index]) for index in sorted(self._finished)]
         self.finish_reason = ends[0]["finish_reason"]
@@ -316,6 +352,11 @@ class OpenAIStream:
 def _is_bare_error(fields: dict[str, Any]) -> bool:
     """The body of an error answer (`{"message", "code"}`, `{"detail"}`, `{"errors"}`) in place of a chunk."""
     return "choices" not in fields and any(fields.get(name) for name in ("message", "detail", "errors"))
+
+
+def _replaced(data: bytes, old: bytes, new: bytes) -> bytes:
+    """Empty when it is not certain which piece is meant."""
+    return data.replace(old, new) if data.count(old) == 1 else b""
 
 
 def _with_reasoning_content(data: bytes, delta: Delta) -> bytes | None:

@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from typing import Any
 
 import pytest
 
 from integrations.providers.base import Usage
 from integrations.providers.errors import FailureKind, ProviderError
-from tests.integrations.exchanges import USAGE, chunk, decoded, run, sse, translator
+from integrations.registry import adapter_for
+from tests.integrations.exchanges import USAGE, chat_request, chunk, decoded, run, sse, translator
 
 ROLE = chunk({"role": "assistant", "content": ""})
 HELLO = chunk({"content": "Grüße "})
@@ -299,3 +301,68 @@ def test_stream__any_cuts_and_framing__same_bytes(line_end: str, blank: str) -> 
         pieces = [raw[a:b] for a, b in zip([0, *cuts], [*cuts, len(raw)], strict=True)]
         assert [event.data for event in run(translator(), pieces)] == whole
     assert [event.data for event in run(translator(), [bytes([byte]) for byte in raw])] == whole
+
+
+def identified(**heads: list[Any]) -> list[dict[str, Any]]:
+    """A stream whose chunks have these values at their top, one after the other; `...` is left out."""
+    made = []
+    chunks = [
+        chunk({"role": "assistant", "content": ""}),
+        chunk({"content": '1700000000 and "chatcmpl-1"'}),
+        chunk({"reasoning": "Hm"}),
+        chunk({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}]}),
+        chunk({}, finish="stop"),
+        chunk(usage=USAGE),
+    ]
+    for number, told in enumerate(chunks):
+        for name, values in heads.items():
+            told[name] = values[min(number, len(values) - 1)]
+        made.append({name: value for name, value in told.items() if value is not ...})
+    return made
+
+
+@pytest.mark.parametrize(
+    ("heads", "kept"),
+    [
+        ({}, True),
+        ({"id": [""], "created": [0]}, False),
+        ({"id": [""]}, False),
+        ({"created": [0]}, True),
+        ({"created": [0, 1700000000]}, True),
+        ({"id": [None], "created": [None]}, False),
+        ({"id": [...], "created": [...]}, False),
+        ({"id": [5], "created": ["now"]}, False),
+        ({"id": ["a", "b", "c", "d", "e", "f"]}, True),
+        ({"created": [1700000000, 1700000001, 1700000002, 1700000003]}, True),
+        ({"id": ["a", ""], "created": [1700000000, 0]}, True),
+        ({"id": ["", "a", "b"], "created": [0, 5, 6]}, False),
+        ({"id": ["a", "b"], "created": [1700000000.5, 1e300, -3]}, True),
+    ],
+    ids=str,
+)
+def test_stream__any_id_and_time__one_of_each_for_all_chunks(heads: dict[str, list[Any]], kept: bool) -> None:
+    told = identified(**heads)
+    before = int(time.time())
+    chunks = decoded(run(translator(), [sse(*told)]))
+    assert len({chunk["id"] for chunk in chunks}) == len({chunk["created"] for chunk in chunks}) == 1
+    assert isinstance(chunks[0]["id"], str)
+    assert (chunks[0]["id"] == told[0].get("id")) == kept
+    assert chunks[0]["id"]
+    assert chunks[0]["created"] >= 1700000000
+    assert chunks[0]["created"] == 1700000000 or chunks[0]["created"] >= before
+    assert [chunk["choices"][0]["delta"].get("content") for chunk in chunks][1] == '1700000000 and "chatcmpl-1"'
+
+
+def test_stream__without_an_id__another_for_another_request_and_the_same_for_the_same() -> None:
+    stream = [sse(*identified(id=[""]))]
+    streams = [adapter_for("openai").stream(chat_request(user=user)) for user in ("a", "b", "a")]
+    ids = [decoded(run(translated, stream))[0]["id"] for translated in streams]
+    assert ids[0] == ids[2] != ids[1]
+
+
+def test_stream__preamble_without_an_id__the_answers_own_for_all() -> None:
+    """Azure tells what its filter thinks of the prompt before there is an answer."""
+    preamble = chunk(id="", created=0, model="", prompt_filter_results=[{"prompt_index": 0}])
+    chunks = decoded(run(translator("azure_openai"), [sse(preamble, *identified())]))
+    assert {chunk["id"] for chunk in chunks} == {"chatcmpl-1"}
+    assert {chunk["created"] for chunk in chunks} == {1700000000}

@@ -62,7 +62,7 @@ class MistralAdapter(OpenAIAdapter):
 
     @override
     def stream(self, request: ChatRequest) -> StreamTranslator:
-        return MistralStream(model=request.model, provider=self.provider, redact=self._redact)
+        return MistralStream(model=request.model, provider=self.provider, redact=self._redact, seed=request.body)
 
 
 ADAPTER = MistralAdapter()

@@ -27,8 +27,10 @@ class MistralStream(OpenAIStream):
 
     __slots__ = ("_thoughts", "_told")
 
-    def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
-        super().__init__(model=model, provider=provider, redact=redact)
+    def __init__(
+        self, *, model: str, provider: str, redact: Callable[[ProviderError], None], seed: bytes = b""
+    ) -> None:
+        super().__init__(model=model, provider=provider, redact=redact, seed=seed)
         self._thoughts: dict[int, list[str]] = {}  # choice → the pieces of its unfinished thought
         self._told: dict[int, int] = {}  # choice → how many entries it has
 
