@@ -9,6 +9,7 @@ class CompletionUsage(TypedDict):
     prompt_tokens: int
     completion_tokens: int
     total_tokens: int
+    estimated: NotRequired[Literal[True]]
 
 
 class CompletionMessage(TypedDict):

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from gateway.pipeline.context import Account, Attempt, RequestContext
-from gateway.pipeline.estimate import estimated_tokens
 from gateway.pipeline.prepare import prepared
 from gateway.pipeline.reasoning import asked_with_reasoning
+from gateway.pipeline.uncounted import estimate, with_usage, without_usage
 from gateway.pipeline.walk import walk
 from gateway.runtime import Runtime
 from gateway.wire import nested_too_deeply
@@ -45,7 +45,6 @@ class OpenStream:
     ended: bool
     attempt: Attempt
     received: int  # bytes
-    estimated: bool = False
 
 
 def complete(
@@ -92,7 +91,8 @@ async def _complete_once(
         body = await response.read(limit=runtime.answer_bytes, until=time.monotonic() + left)
     finally:
         response.close()
-    return attempt.adapter.parse_response(request, body)
+    answer = attempt.adapter.parse_response(request, body)
+    return answer if answer.usage is not None else with_usage(answer, len(context.body))
 
 
 async def _open_once(runtime: Runtime, context: RequestContext, attempt: Attempt, account: Account) -> OpenStream:
@@ -162,21 +162,23 @@ async def _first_output(
         # No output at all. A proper end is an answer, if an empty one; `closing` raises when it was not proper.
         estimated = translator.usage is None
         if estimated:
-            translator.usage = Usage(prompt_tokens=estimated_tokens(prompt_bytes))
+            translator.usage = estimate(prompt_bytes, 0)
         events += _closing(translator, estimated=estimated)
     except BaseException:
         response.close()
         raise
-    return OpenStream(
-        response, chunks, translator, events, ended=True, attempt=attempt, received=received, estimated=estimated
-    )
+    return OpenStream(response, chunks, translator, events, ended=True, attempt=attempt, received=received)
 
 
 def _closing(translator: StreamTranslator, *, estimated: bool) -> list[StreamEvent]:
     try:
-        return translator.closing()
+        events = translator.closing()
     except ProviderError as failure:
         if estimated:
             # The guess was for an answer. Of a failed attempt only what the provider said is taken for billed.
             translator.usage = failure.usage = None
         raise
+    if not estimated or translator.finish_reason != "content_filter":
+        return events
+    translator.usage = Usage()
+    return without_usage(events)

@@ -13,6 +13,7 @@ from gateway.headers import trace_parent
 from gateway.pipeline.admit import settle
 from gateway.pipeline.context import Account
 from gateway.pipeline.estimate import estimated_tokens
+from gateway.pipeline.uncounted import estimate
 from gateway.runtime import Runtime
 from integrations.pricing.cost import Cost, known_cost
 from integrations.providers.base import Usage
@@ -23,10 +24,7 @@ _NOTHING = f"{Cost().total:f}"
 
 def estimated_usage(account: Account) -> Usage:
     """Tokens of an answer whose provider did not say, from the bytes that passed."""
-    return Usage(
-        prompt_tokens=estimated_tokens(len(account.body) + account.injected_bytes),
-        completion_tokens=estimated_tokens(account.output_bytes),
-    )
+    return estimate(len(account.body) + account.injected_bytes, account.output_bytes)
 
 
 def record(runtime: Runtime, account: Account) -> None:
@@ -150,6 +148,7 @@ def _sum_of(costs: list[Cost | None]) -> Cost | None:
 def _usage_of(account: Account) -> Usage:
     """What the provider said; an estimate for output that was delivered without it; nothing for what never answered."""
     if account.usage is not None:
+        account.usage_estimated = account.usage_estimated or account.usage.estimated
         return _caught_up(account, account.usage)
     if account.output_bytes or account.outcome is Outcome.SUCCESS:
         account.usage_estimated = True

@@ -50,8 +50,6 @@ async def _guarded(runtime: Runtime, context: RequestContext, attempts: list[Att
     async def once(left: list[Attempt]) -> bytes:
         answer = await complete(runtime, context, left, account)
         _note_answer(account, answer)
-        # Of an answer that is refused, an estimate where the provider has not counted.
-        account.output_bytes = len(answer.body) if answer.usage is None else 0
         body = await OutputGuard(runtime, context, account).whole(answer.body)
         account.output_bytes = len(answer.body)
         return body
@@ -135,7 +133,6 @@ async def _relay(
     if guard is None:
         await _start(account, reply, heartbeat)
     if stream.ended:
-        account.usage_estimated = stream.estimated
         return
     await _pass_on(account, stream.events, reply, heartbeat, guard)
     translator, received = stream.translator, stream.received
@@ -151,7 +148,6 @@ async def _relay(
                 raise too_slow()
         if translator.usage is None:
             translator.usage = account.usage = estimated_usage(account)
-            account.usage_estimated = True
         stream.events = translator.closing()
     except (ProviderError, RecursionError) as error:
         failure = failure_of(error)

@@ -95,6 +95,7 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     the four disjoint classes that are priced follow from it. `completion_tokens` includes `reasoning_tokens`.
 
     `billed_…` are set where a provider charges for other counts than the model saw (Cohere): then they are priced.
+    `estimated`: the provider has not counted, the gateway has guessed from bytes; the client is told so.
 
     What stands from `cache_write_1h_tokens` on is there for the price alone. Each count is a part of the one that its
     name ends in: `cache_write_1h_tokens` (kept for an hour) of `cache_write_tokens`, `audio_prompt_tokens` of
@@ -121,6 +122,7 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     search_context_size: str = ""
     service_tier: str = ""
     stated_cost: Decimal | None = None
+    estimated: bool = False
 
     @property
     def total_tokens(self) -> int:

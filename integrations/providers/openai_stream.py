@@ -170,9 +170,13 @@ class OpenAIStream:
                 return self._rework(data)
             data = named
         choice = chunk.choices[0]
-        if choice.finish_reason is not None or choice.error is not None or self._finished:
-            return self._rework(data)
-        if chunk.x_groq is not None and chunk.x_groq.usage is not None:
+        extension = chunk.x_groq
+        if (
+            choice.finish_reason is not None
+            or choice.error is not None
+            or self._finished
+            or (extension is not None and extension.usage is not None)
+        ):
             return self._rework(data)
         delta = choice.delta
         if delta.annotations or (delta.tool_calls and not self._tools.accept(choice.index, delta.tool_calls)):

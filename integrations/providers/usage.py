@@ -48,6 +48,8 @@ def usage_object(usage: Usage) -> dict[str, Any]:
         }
     if usage.reasoning_tokens:
         fields["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning_tokens}
+    if usage.estimated:
+        fields["estimated"] = True
     return fields
 
 

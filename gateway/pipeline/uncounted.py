@@ -1,0 +1,38 @@
+"""Usage of answers whose provider has not counted: an answer always has it, and a guess says that it is one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from gateway.pipeline.estimate import estimated_tokens
+from integrations.providers.base import ParsedResponse, StreamEvent, Usage
+from integrations.providers.usage import usage_object
+
+_FILTERED = "content_filter"
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def with_usage(answer: ParsedResponse, prompt_bytes: int) -> ParsedResponse:
+    """The whole answer with an estimate, or with zeros where a filter stood in front of the model."""
+    body = _decode(answer.body)
+    messages = [choice.get("message") or {} for choice in body["choices"]]
+    if answer.finish_reason == _FILTERED and not any(message.get("content") for message in messages):
+        usage = Usage()
+    else:
+        usage = estimate(prompt_bytes, sum(len(_encode(message)) for message in messages))
+    body["usage"] = usage_object(usage)
+    return msgspec.structs.replace(answer, body=_encode(body), usage=usage)
+
+
+def without_usage(events: list[StreamEvent]) -> list[StreamEvent]:
+    """The end of a stream in which a filter stood in front of the model: zeros in place of the estimate."""
+    last = events[-1]
+    zeros = {**_decode(last.data), "usage": usage_object(Usage())}
+    return [*events[:-1], StreamEvent(_encode(zeros), last.has_output, last.text)]
+
+
+def estimate(prompt_bytes: int, output_bytes: int) -> Usage:
+    return Usage(estimated_tokens(prompt_bytes), estimated_tokens(output_bytes), estimated=True)
