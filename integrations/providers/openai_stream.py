@@ -162,22 +162,22 @@ class OpenAIStream:
                 data.decode()  # msgspec looks at the fields it wants only, and what goes out has to be text throughout
         except (msgspec.DecodeError, UnicodeDecodeError):
             return self._rework(data)
-        if len(chunk.choices) != 1 or chunk.usage is not None or chunk.error is not None:
+        extension = chunk.x_groq
+        if (
+            len(chunk.choices) != 1
+            or chunk.usage is not None
+            or chunk.error is not None
+            or (choice := chunk.choices[0]).finish_reason is not None
+            or choice.error is not None
+            or self._finished
+            or (extension is not None and extension.usage is not None)
+        ):
             return self._rework(data)
         if chunk.id != self._id or chunk.created != self._created:
             named = self._with_identity(data, chunk)
             if named is None:
                 return self._rework(data)
             data = named
-        choice = chunk.choices[0]
-        extension = chunk.x_groq
-        if (
-            choice.finish_reason is not None
-            or choice.error is not None
-            or self._finished
-            or (extension is not None and extension.usage is not None)
-        ):
-            return self._rework(data)
         delta = choice.delta
         if delta.annotations or (delta.tool_calls and not self._tools.accept(choice.index, delta.tool_calls)):
             return self._rework(data)
