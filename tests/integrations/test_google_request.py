@@ -186,16 +186,39 @@ class TestNative:
 
 
 class TestMessages:
-    def test_system__several_anywhere__instruction_in_order(self) -> None:
-        body = body_of(
-            messages=[
-                {"role": "system", "content": "One."},
-                USER,
-                {"role": "developer", "content": [{"type": "text", "text": "Two."}]},
-            ]
-        )
+    def test_system__several_at_the_beginning__instruction_in_order(self) -> None:
+        two = {"role": "developer", "content": [{"type": "text", "text": "Two."}]}
+        body = body_of(messages=[{"role": "system", "content": "One."}, two, USER])
         assert body["systemInstruction"] == {"parts": [{"text": "One."}, {"text": "Two."}]}
         assert len(body["contents"]) == 1
+
+    @pytest.mark.parametrize("role", ["system", "developer"])
+    @pytest.mark.parametrize("model", [FLASH, THIRD, "gemma-3-27b-it"])
+    def test_system__in_mid_conversation__in_its_place_and_what_was_before_unchanged(
+        self, role: str, model: str
+    ) -> None:
+        before = [{"role": "system", "content": "One."}, USER, {"role": "assistant", "content": "A"}]
+        late = {"role": role, "content": "From now on in French."}
+        body = body_of(model, messages=[*before, USER, late])
+        prefix = body_of(model, messages=before)
+        assert body.get("systemInstruction") == prefix.get("systemInstruction")
+        assert body["contents"][:2] == prefix["contents"]
+        marked = "<system-instruction>\nFrom now on in French.\n</system-instruction>"
+        assert body["contents"][2:] == [{"role": "user", "parts": [{"text": "Hi"}, {"text": marked}]}]
+
+    def test_system__between_a_call_and_its_result__behind_the_result(self) -> None:
+        late = {"role": "system", "content": "Hurry."}
+        _, _, (role, parts) = parts_of(USER, calling(("c1", "f")), late, answering("c1", "x"))
+        assert (role, [next(iter(part)) for part in parts]) == ("user", ["functionResponse", "text"])
+
+    @pytest.mark.parametrize("role", ["user", "assistant", "system"])
+    def test_name__of_who_speaks__dropped_and_named_once(self, role: str) -> None:
+        messages = [USER, {"role": role, "content": "a", "name": "ada"}, {**USER, "name": "bob"}]
+        assert [warning.partition(":")[0] for warning in built(messages=messages).warnings] == ["messages.name"]
+
+    def test_name__of_a_function__no_loss(self) -> None:
+        result = {**answering("c1", "x"), "name": "f"}
+        assert built(messages=[USER, calling(("c1", "f")), result]).warnings == ()
 
     @pytest.mark.parametrize("said", [[], [""], [[{"type": "text", "text": ""}]], [[]]])
     @pytest.mark.parametrize("vertex", [False, True])
@@ -233,11 +256,12 @@ class TestMessages:
         ]
 
     def test_cache_control__ignored_silently(self) -> None:
-        content = [{"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}}]
+        markers = {"cache_control": {"type": "ephemeral"}, "prompt_cache_breakpoint": {"type": "ephemeral"}}
+        content = [{"type": "text", "text": "x", **markers}]
         request = built(
             messages=[{"role": "user", "content": content}], tools=[{**TOOL, "cache_control": {"type": "e"}}]
         )
-        assert b"cache_control" not in request.body
+        assert b"cache" not in request.body
         assert request.warnings == ()
 
 
@@ -260,6 +284,34 @@ class TestMedia:
     )
     def test_data_url__any_form__inline(self, url: str, media_type: str, data: str) -> None:
         assert self.part(url) == {"inlineData": {"mimeType": media_type, "data": data}}
+
+    @pytest.mark.parametrize("model", [THIRD, "gemini-4-argon", "gemini-pro-latest"])
+    @pytest.mark.parametrize(
+        ("detail", "level"),
+        [
+            ("low", "LOW"),
+            ("medium", "MEDIUM"),
+            ("high", "HIGH"),
+            ("original", "ULTRA_HIGH"),
+            ("auto", None),
+            ("", None),
+        ],
+    )
+    def test_detail__from_the_third_generation_on__resolution_of_the_part(
+        self, model: str, detail: str, level: str | None
+    ) -> None:
+        picture = {"type": "image_url", "image_url": {"url": PNG_URL, "detail": detail}}
+        request = built(model, messages=[{"role": "user", "content": [picture]}])
+        (part,) = json.loads(request.body)["contents"][0]["parts"]
+        assert part.get("mediaResolution") == ({"level": f"MEDIA_RESOLUTION_{level}"} if level else None)
+        assert request.warnings == ()
+
+    @pytest.mark.parametrize(("model", "detail"), [(FLASH, "high"), ("gemma-3-27b-it", "low"), (THIRD, "tomorrow")])
+    def test_detail__that_has_no_counterpart__dropped_and_named(self, model: str, detail: str) -> None:
+        picture = {"type": "image_url", "image_url": {"url": PNG_URL, "detail": detail}}
+        request = built(model, messages=[{"role": "user", "content": [picture, picture]}])
+        assert b"mediaResolution" not in request.body
+        assert [warning.partition(":")[0] for warning in request.warnings] == ["messages.image_url.detail"]
 
     @pytest.mark.parametrize("url", ["data:image/png;base64,abcde", "data:image/png;base64"])
     def test_data_url__broken__refused(self, url: str) -> None:
@@ -398,6 +450,13 @@ class TestTools:
     def test_web_search_options__googles_search_once(self) -> None:
         assert body_of(web_search_options={})["tools"] == [{"googleSearch": {}}]
         assert body_of(web_search_options={}, tools=[{"google_search": {}}])["tools"] == [{"google_search": {}}]
+
+    def test_web_search_options__what_is_in_them__named(self) -> None:
+        wish = {"search_context_size": "high", "user_location": {"type": "approximate"}}
+        assert [warning.partition(":")[0] for warning in built(web_search_options=wish).warnings] == [
+            "web_search_options.search_context_size",
+            "web_search_options.user_location",
+        ]
 
     def test_unknown_tool__refused(self) -> None:
         with pytest.raises(UnsupportedParameterError, match="web_search_20250305"):
@@ -598,7 +657,19 @@ class TestThinking:
         [
             (FLASH, "low", {"includeThoughts": True, "thinkingBudget": 1024}),
             (FLASH, "high", {"includeThoughts": True, "thinkingBudget": 24576}),
+            (FLASH, "minimal", {"includeThoughts": True, "thinkingBudget": 1024}),
+            (FLASH, "medium", {"includeThoughts": True, "thinkingBudget": 8192}),
             (FLASH, "xhigh", {"includeThoughts": True, "thinkingBudget": 24576}),
+            (FLASH, "max", {"includeThoughts": True, "thinkingBudget": 24576}),
+            ("gemini-2.5-pro", "max", {"includeThoughts": True, "thinkingBudget": 32768}),
+            (THIRD, "xhigh", {"includeThoughts": True, "thinkingLevel": "HIGH"}),
+            (THIRD, "max", {"includeThoughts": True, "thinkingLevel": "HIGH"}),
+            ("gemini-3.6-flash", "minimal", {"includeThoughts": True, "thinkingLevel": "MINIMAL"}),
+            ("gemini-3.8-flash", "minimal", {"includeThoughts": True, "thinkingLevel": "LOW"}),
+            ("gemini-4-argon", "none", {"thinkingLevel": "LOW"}),
+            ("gemini-4-argon", "minimal", {"includeThoughts": True, "thinkingLevel": "LOW"}),
+            ("gemini-4-argon", "medium", {"includeThoughts": True, "thinkingLevel": "MEDIUM"}),
+            ("gemini-4-argon", "max", {"includeThoughts": True, "thinkingLevel": "HIGH"}),
             (FLASH, "none", {"thinkingBudget": 0}),
             ("gemini-2.5-pro", "xhigh", {"includeThoughts": True, "thinkingBudget": 32768}),
             ("gemini-2.5-pro", "none", {"thinkingBudget": 128}),
@@ -630,6 +701,10 @@ class TestThinking:
             (FLASH, {"type": "disabled"}, {"thinkingBudget": 0}),
             (THIRD, {"type": "enabled", "budget_tokens": 512}, {"includeThoughts": True, "thinkingBudget": 512}),
             (THIRD, {"type": "adaptive"}, {"includeThoughts": True}),
+            (FLASH, {"type": "between_tools"}, {"thinkingBudget": 0}),
+            (FLASH, {"type": "enabled", "token_budget": 2000}, {"includeThoughts": True, "thinkingBudget": 2000}),
+            (FLASH, {"type": "enabled", "budget_tokens": 2000, "display": "omitted"}, {"thinkingBudget": 2000}),
+            (THIRD, {"type": "adaptive", "display": "summarized"}, {"includeThoughts": True}),
         ],
     )
     def test_thinking__by_generation__budget(
@@ -645,6 +720,47 @@ class TestThinking:
         assert "thinkingConfig" not in json.loads(request.body).get("generationConfig", {})
         assert "reasoning_effort" in request.warnings[0]
 
+    @pytest.mark.parametrize("effort", ["low", "medium", "high", "xhigh", "max"])
+    @pytest.mark.parametrize("limit", [400, 1000, 3000, 20000])
+    @pytest.mark.parametrize("model", [FLASH, "gemini-2.5-pro"])
+    def test_effort__beside_a_limit__leaves_room_for_the_answer(self, model: str, effort: str, limit: int) -> None:
+        config = config_of(model, reasoning_effort=effort, max_tokens=limit)
+        assert config["maxOutputTokens"] == limit
+        assert 0 < config["thinkingConfig"]["thinkingBudget"] <= limit * 3 // 4
+
+    @pytest.mark.parametrize(
+        ("model", "limit", "sent", "named"),
+        [("gemini-2.5-flash-lite", 500, 0, "thinking: dropped"), ("gemini-2.5-pro", 100, 128, "thinking: max_tokens")],
+    )
+    def test_effort__limit_below_the_least_budget__named(self, model: str, limit: int, sent: int, named: str) -> None:
+        request = built(model, reasoning_effort="high", max_tokens=limit)
+        assert json.loads(request.body)["generationConfig"]["thinkingConfig"]["thinkingBudget"] == sent
+        assert request.warnings[0].startswith(named)
+
+    @pytest.mark.parametrize("model", [FLASH, THIRD])
+    def test_budget__of_the_client__kept_unless_the_limit_is_not_above_it(self, model: str) -> None:
+        wish = {"type": "enabled", "budget_tokens": 2999}
+        request = built(model, thinking=wish, max_tokens=3000)
+        assert json.loads(request.body)["generationConfig"]["thinkingConfig"]["thinkingBudget"] == 2999
+        assert request.warnings == ()
+        request = built(model, thinking=wish, max_tokens=2999)
+        assert json.loads(request.body)["generationConfig"]["thinkingConfig"]["thinkingBudget"] == 2249
+        assert request.warnings[0].startswith("thinking.budget_tokens: lowered")
+
+    @pytest.mark.parametrize(
+        ("wish", "name"),
+        [({"reasoning_effort": "ultra"}, "reasoning_effort"), ({"thinking": {"type": "tomorrow"}}, "thinking")],
+    )
+    @pytest.mark.parametrize("model", [FLASH, THIRD])
+    def test_word_of_tomorrow__refused_by_name(self, model: str, wish: dict[str, Any], name: str) -> None:
+        with pytest.raises(UnsupportedParameterError) as caught:
+            built(model, **wish)
+        assert caught.value.parameter == name
+
+    def test_thinking__fields_without_counterpart__named(self) -> None:
+        wish = {"type": "enabled", "budget_tokens": 2000, "block_binding": "x"}
+        assert built(thinking=wish).warnings[0].startswith("thinking.block_binding")
+
     def test_effort__cannot_be_switched_off__named(self) -> None:
         assert "always reasons" in built("gemini-2.5-pro", reasoning_effort="none").warnings[0]
 
@@ -652,6 +768,13 @@ class TestThinking:
 class TestFormat:
     def test_json_object__media_type_alone(self) -> None:
         assert config_of(response_format={"type": "json_object"}) == {"responseMimeType": "application/json"}
+
+    @pytest.mark.parametrize("given", [{"type": "object"}, {"name": "a", "schema": {"type": "object"}}])
+    def test_json_object__with_a_schema_beside__that_schema(self, given: dict[str, Any]) -> None:
+        assert config_of(response_format={"type": "json_object", "json_schema": given}) == {
+            "responseMimeType": "application/json",
+            "responseJsonSchema": {"type": "object"},
+        }
 
     def test_json_schema__whole_schema(self) -> None:
         schema = {"type": "object", "properties": {"a": {"type": ["string", "null"]}}, "additionalProperties": False}

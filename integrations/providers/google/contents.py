@@ -10,7 +10,7 @@ import msgspec
 
 from integrations.providers.base import Media
 from integrations.providers.conversation import Attachment, Block, Conversation, Reasoning, Text, ToolCall, ToolResult
-from integrations.providers.google.media import fits_result, media_part
+from integrations.providers.google.media import RESOLUTIONS, fits_result, media_part
 from integrations.providers.google.models import Model
 
 FORMAT = "google-gemini-v1"
@@ -61,7 +61,9 @@ class Writer:
         return self.model.signed_calls or not self.vertex
 
     def media(self, attachment: Attachment) -> Part:
-        return media_part(attachment, self.fetched, vertex=self.vertex)
+        part = media_part(attachment, self.fetched, vertex=self.vertex)
+        level = RESOLUTIONS.get(attachment.detail) if self.model.resolutions else None
+        return {**part, "mediaResolution": {"level": level}} if level else part
 
     def _user_parts(self, blocks: Iterable[Block], called: list[str]) -> list[Part]:
         """Results come first, in the order of their calls, then files that they cannot hold themselves."""

@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from integrations.providers.google.models import Level, Model, Thinking
+from integrations.providers.google.models import Model
 from integrations.providers.google.names import camel, spellings
 from integrations.providers.google.schemas import google_schema, is_own
-from integrations.providers.parameters import (
-    Mapped,
-    ReasoningWish,
-    max_tokens,
-    reasoning_wish,
-    response_format,
-    stop_sequences,
-)
+from integrations.providers.google.thinking import thinking_config
+from integrations.providers.parameters import Mapped, ResponseFormat, max_tokens, response_format, stop_sequences
 
 _STOP_LIMIT = 5
 _PLAIN = {
@@ -56,17 +50,6 @@ _NATIVE = {
     ).items()
     if spelling not in _PLAIN
 }
-# Google's figures for its OpenAI-compatible endpoint: https://ai.google.dev/gemini-api/docs/openai#thinking
-_BUDGETS = {"minimal": 1024, "low": 1024, "medium": 8192, "high": 24576, "xhigh": 32768, "max": 32768}
-_LEVELS: dict[str, Level] = {
-    "minimal": "MINIMAL",
-    "low": "LOW",
-    "medium": "MEDIUM",
-    "high": "HIGH",
-    "xhigh": "HIGH",
-    "max": "HIGH",
-}
-_ORDER: tuple[Level, ...] = ("MINIMAL", "LOW", "MEDIUM", "HIGH")
 
 
 def generation_config(mapped: Mapped, model: Model) -> dict[str, Any]:
@@ -82,7 +65,7 @@ def generation_config(mapped: Mapped, model: Model) -> dict[str, Any]:
     _logprobs(mapped, config)
     _modalities(mapped, config)
     _format(mapped, config)
-    thinking = _thinking(mapped, reasoning_wish(mapped), model.thinking)
+    thinking = thinking_config(mapped, model.thinking, config.get("maxOutputTokens"))
     if thinking:
         config["thinkingConfig"] = thinking
     return _with_native(mapped, config)
@@ -105,7 +88,9 @@ def _seed(mapped: Mapped, config: dict[str, Any]) -> None:
 
 def _logprobs(mapped: Mapped, config: dict[str, Any]) -> None:
     wanted, alternatives = mapped.take("logprobs"), mapped.take("top_logprobs")
-    if wanted is True:
+    if isinstance(wanted, int) and wanted is not True:  # Google's own field has OpenAI's name and is a count
+        wanted, alternatives = wanted > 0, wanted
+    if wanted:
         config["responseLogprobs"] = True
         if alternatives:
             config["logprobs"] = alternatives
@@ -118,7 +103,7 @@ def _modalities(mapped: Mapped, config: dict[str, Any]) -> None:
 
 
 def _format(mapped: Mapped, config: dict[str, Any]) -> None:
-    wish = response_format(mapped)
+    wish = _with_cohere_schema(mapped, response_format(mapped))
     if wish is None:
         return
     config["responseMimeType"] = "application/json"
@@ -131,48 +116,13 @@ def _format(mapped: Mapped, config: dict[str, Any]) -> None:
         config["responseJsonSchema"] = schema
 
 
-def _thinking(mapped: Mapped, wish: ReasoningWish, thinking: Thinking) -> dict[str, Any]:
-    if wish.enabled is None:
-        return {}
-    if thinking.by == "nothing":
-        if wish.enabled:
-            mapped.drop("reasoning_effort" if wish.effort else "thinking", "the model does not reason")
-        return {}
-    if not wish.enabled or wish.budget_tokens == 0:
-        return _least(mapped, thinking)
-    if wish.budget_tokens is not None:
-        # Models that go by levels take a budget too, though not both.
-        return {"includeThoughts": True, "thinkingBudget": _within(wish.budget_tokens, thinking)}
-    if thinking.by == "level":
-        level = _level(wish.effort, thinking)
-        return {"includeThoughts": True, **({"thinkingLevel": level} if level else {})}
-    # -1: the model decides (https://ai.google.dev/gemini-api/docs/thinking#set-budget).
-    budget = _BUDGETS.get(wish.effort)
-    return {"includeThoughts": True, "thinkingBudget": -1 if budget is None else _within(budget, thinking)}
-
-
-def _least(mapped: Mapped, thinking: Thinking) -> dict[str, Any]:
-    if thinking.can_stop:
-        return {"thinkingBudget": 0}
-    if thinking.levels[0] != "MINIMAL" or thinking.by == "budget":
-        mapped.drop("thinking: disabled", "the model always reasons; it was asked for as little as possible")
-    return {"thinkingLevel": thinking.levels[0]} if thinking.by == "level" else {"thinkingBudget": thinking.budgets[0]}
-
-
-def _within(budget: int, thinking: Thinking) -> int:
-    if thinking.by == "level":
-        return budget
-    lowest, highest = thinking.budgets
-    return min(max(budget, lowest), highest)
-
-
-def _level(effort: str, thinking: Thinking) -> Level | None:
-    """The model's level for the effort, or the next higher that it has."""
-    wanted = _LEVELS.get(effort)
-    if wanted is None:
-        return None
-    above = _ORDER[_ORDER.index(wanted) :]
-    return next((level for level in above if level in thinking.levels), thinking.levels[-1])
+def _with_cohere_schema(mapped: Mapped, wish: ResponseFormat | None) -> ResponseFormat | None:
+    """Cohere's form has the schema beside `json_object`: https://docs.cohere.com/docs/structured-outputs."""
+    schema = mapped.fields["response_format"].get("json_schema") if wish and wish.kind == "json_object" else None
+    if not isinstance(schema, Mapping) or not schema:
+        return wish
+    inner = schema.get("schema")
+    return ResponseFormat("json_schema", schema=inner if isinstance(inner, Mapping) else schema)
 
 
 def _with_native(mapped: Mapped, config: dict[str, Any]) -> dict[str, Any]:

@@ -60,6 +60,14 @@ _RESULT_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "application
 _NATIVE = frozenset(
     spellings(("inlineData", "fileData", "executableCode", "codeExecutionResult", "toolCall", "toolResponse"))
 )
+# OpenAI's `detail` of an image, and Google's own levels: https://ai.google.dev/gemini-api/docs/media-resolution.
+RESOLUTIONS = {
+    "low": "MEDIA_RESOLUTION_LOW",
+    "medium": "MEDIA_RESOLUTION_MEDIUM",
+    "high": "MEDIA_RESOLUTION_HIGH",
+    "original": "MEDIA_RESOLUTION_ULTRA_HIGH",
+    "ultra_high": "MEDIA_RESOLUTION_ULTRA_HIGH",
+}
 _MISNAMED = {"image/jpg": "image/jpeg"}
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 _NAME = re.compile(r"gemini-(\d+)(?:\.(\d+))?")
 
-Level = Literal["MINIMAL", "LOW", "MEDIUM", "HIGH"]
+Level = Literal["MINIMAL", "LOW", "MEDIUM", "HIGH", "XHIGH"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,14 @@ class Model:
     """`signed_calls`: the first function call of a step has to carry a thought signature, else the request is refused
     (https://ai.google.dev/gemini-api/docs/thought-signatures). `media_results`: functions may return files
     (https://ai.google.dev/gemini-api/docs/function-calling#multimodal). `instructions`: takes a system instruction
-    (https://ai.google.dev/gemma/docs/core/prompt-structure#system-instructions).
+    (https://ai.google.dev/gemma/docs/core/prompt-structure#system-instructions). `resolutions`: each image may have one
+    of its own (https://ai.google.dev/gemini-api/docs/media-resolution).
     """
 
     thinking: Thinking
     signed_calls: bool = False
     media_results: bool = False
+    resolutions: bool = False
     instructions: bool = True
 
 
@@ -45,7 +47,7 @@ def model_named(name: str) -> Model:
     generation = _generation(name)
     is_pro = "-pro" in name
     if generation >= (3, 0):
-        return Model(_by_level(generation, is_pro), signed_calls=True, media_results=True)
+        return Model(_by_level(generation, is_pro), signed_calls=True, media_results=True, resolutions=True)
     if generation < (2, 5) or "-image" in name or "-tts" in name:
         return Model(Thinking("nothing"), instructions="gemma-3" not in name)
     if is_pro:
@@ -63,9 +65,10 @@ def _generation(name: str) -> tuple[int, int]:
 
 
 def _by_level(generation: tuple[int, int], is_pro: bool) -> Thinking:
-    if not is_pro:
-        return Thinking("level", can_stop=False)
-    # Gemini 3 Pro came with two levels, 3.1 Pro with three.
-    return Thinking(
-        "level", can_stop=False, levels=("LOW", "HIGH") if generation == (3, 0) else ("LOW", "MEDIUM", "HIGH")
-    )
+    """https://ai.google.dev/gemini-api/docs/thinking#thinking-levels: Gemini 3 Pro came with two levels, 3.1 Pro with
+    three; from 3.7 and in the fourth generation nothing is below `LOW`. No model is documented to take `XHIGH`."""
+    if generation == (3, 0) and is_pro:
+        return Thinking("level", can_stop=False, levels=("LOW", "HIGH"))
+    if is_pro or generation >= (3, 7):
+        return Thinking("level", can_stop=False, levels=("LOW", "MEDIUM", "HIGH"))
+    return Thinking("level", can_stop=False)

@@ -11,10 +11,11 @@ from integrations.providers.base import ChatRequest
 from integrations.providers.conversation import Conversation, read_conversation
 from integrations.providers.google.contents import Writer
 from integrations.providers.google.generation import generation_config
-from integrations.providers.google.media import is_native, to_fetch
-from integrations.providers.google.models import model_named
+from integrations.providers.google.media import RESOLUTIONS, is_native, to_fetch
+from integrations.providers.google.models import Model, model_named
 from integrations.providers.google.names import spellings
 from integrations.providers.google.tools import write_tools
+from integrations.providers.instructions import as_user
 from integrations.providers.parameters import Mapped
 
 _encode = msgspec.json.Encoder().encode
@@ -23,6 +24,9 @@ _NATIVE = spellings(("safetySettings", "cachedContent", "labels", "modelArmorCon
 # https://ai.google.dev/gemini-api/docs/flex-inference: OpenAI's other tiers are the provider's default.
 _TIERS = ("flex", "priority", "standard")
 _DEFAULT_TIERS = ("auto", "default")
+# There `name` is that of the function, which goes along.
+_RESULT_ROLES = ("tool", "function")
+_USUAL_DETAILS = frozenset({"", "auto"})
 
 
 def build_body(request: ChatRequest, *, provider: str, vertex: bool) -> tuple[bytes, tuple[str, ...]]:
@@ -31,7 +35,7 @@ def build_body(request: ChatRequest, *, provider: str, vertex: bool) -> tuple[by
     mapped = Mapped(provider, fields)
     model = model_named(request.model)
     writer = Writer(model=model, fetched=request.media, vertex=vertex)
-    body = _conversation(read_conversation(fields, native=is_native), writer)
+    body = _contents(_conversation(mapped, model), writer)
     write_tools(mapped, body)
     config = generation_config(mapped, model)
     if config:
@@ -50,7 +54,20 @@ def files_to_fetch(request: ChatRequest, *, vertex: bool) -> tuple[str, ...]:
     return to_fetch(read_conversation(fields, native=is_native).attachments(), vertex=vertex)
 
 
-def _conversation(conversation: Conversation, writer: Writer) -> dict[str, Any]:
+def _conversation(mapped: Mapped, model: Model) -> Conversation:
+    """Gemini has no place for instructions among the turns: there they are the user's, marked, so that the prompt
+    before them stays as it was and is read from the cache."""
+    messages = mapped.fields["messages"]
+    if any(message.get("name") and message["role"] not in _RESULT_ROLES for message in messages):
+        mapped.drop("messages.name")
+    conversation = as_user(read_conversation(mapped.fields, native=is_native, keep_places=True))
+    details = {attachment.detail for attachment in conversation.attachments()} - _USUAL_DETAILS
+    if details - RESOLUTIONS.keys() if model.resolutions else details:
+        mapped.drop("messages.image_url.detail")
+    return conversation
+
+
+def _contents(conversation: Conversation, writer: Writer) -> dict[str, Any]:
     system = [{"text": part.text} for part in conversation.system if part.text]
     contents = writer.contents(conversation)
     if not contents and (not system or writer.model.instructions):

@@ -41,8 +41,12 @@ def write_tools(mapped: Mapped, body: dict[str, Any]) -> None:
         if any(function.strict for function in functions):
             mapped.drop("tools[].function.strict")
     tools += [_native(mapped, tool) for tool in others]
-    if mapped.take("web_search_options") is not None and not any(camel(name) in _SEARCH for t in tools for name in t):
-        tools.append(dict(_SEARCH))
+    search = mapped.take("web_search_options")
+    if search is not None:
+        for name in (name for name, value in search.items() if value):
+            mapped.drop(f"web_search_options.{name}")
+        if not any(camel(name) in _SEARCH for tool in tools for name in tool):
+            tools.append(dict(_SEARCH))
     if tools:
         body["tools"] = tools
     has_functions = any(camel(name) == _FUNCTIONS for tool in tools for name in tool)

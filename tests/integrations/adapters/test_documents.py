@@ -45,7 +45,7 @@ def page_of(provider: str) -> str:
     module = type(inner).__module__.split(".")[2]
     if module == "openai":
         return "openai" if provider == "openai" else "compatible"
-    return "openai" if module == "azure_openai" else module
+    return {"azure_openai": "openai", "vertex": "google"}.get(module, module)
 
 
 def table() -> list[str]:

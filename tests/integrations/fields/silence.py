@@ -51,6 +51,11 @@ ALLOWED = (
         ),
     ),
     Silence(
+        "thoughts are shown unless the client wants them omitted",
+        ("thinking[enabled].display=summarized", "thinking[adaptive].display=summarized"),
+        lambda place: place.provider in ("google", "google_vertex"),
+    ),
+    Silence(
         "a model that does not reason does as it is told",
         ("reasoning_effort=none", "thinking[disabled]", "thinking[between_tools]"),
     ),
