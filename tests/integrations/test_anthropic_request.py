@@ -772,6 +772,72 @@ def test_rules__by_name__of_the_generation(model: str, thinking: str, sampling: 
     assert (rules.thinking, rules.sampling, rules.schema) == (thinking, sampling, schema)
 
 
+# --- what is named, and the web
+
+
+def test_messages__names_and_details__named() -> None:
+    detailed = {"type": "image_url", "image_url": {"url": "https://i.test/a.png", "detail": "high"}}
+    usual = {"type": "image_url", "image_url": {"url": "https://i.test/a.png", "detail": "auto"}}
+    made = upstream(messages=[{"role": "user", "name": "Ada", "content": [detailed]}])
+    assert [warning.partition(":")[0] for warning in made.warnings] == ["messages.name", "messages.image_url.detail"]
+    tool = [*looped("c"), {"role": "user", "content": [usual]}]
+    tool[1]["name"] = "ping"
+    assert not upstream(messages=[USER, *tool]).warnings
+
+
+def test_cache__openais_breakpoint__the_vendors_marker() -> None:
+    part = {"type": "text", "text": "long", "prompt_cache_breakpoint": {"mode": "explicit"}}
+    assert content_of(part)[0]["cache_control"] == {"type": "ephemeral"}
+
+
+@pytest.mark.parametrize(
+    ("wish", "more"),
+    [
+        ({}, {}),
+        ({"search_context_size": "low"}, {"max_uses": 1}),
+        ({"search_context_size": "medium"}, {"max_uses": 5}),
+        ({"search_context_size": "high", "user_location": None}, {"max_uses": 10}),
+        (
+            {
+                "user_location": {
+                    "type": "approximate",
+                    "approximate": {"city": "Bern", "country": "CH", "region": None},
+                }
+            },
+            {"user_location": {"type": "approximate", "city": "Bern", "country": "CH"}},
+        ),
+        (
+            {"user_location": {"type": "approximate", "timezone": "Europe/Zurich"}},
+            {"user_location": {"type": "approximate", "timezone": "Europe/Zurich"}},
+        ),
+    ],
+)
+def test_web_search__wished_for__the_vendors_tool(wish: dict[str, Any], more: dict[str, Any]) -> None:
+    search = {"type": "web_search_20250305", "name": "web_search", **more}
+    made = upstream(web_search_options=wish, tools=[PING])
+    assert json.loads(made.body)["tools"] == [PING_THERE, search]
+    assert not made.warnings
+    assert body_of(web_search_options=wish)["tools"] == [search]
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"web_search_options": {"search_context_size": "vast"}}, "web_search_options.search_context_size"),
+        ({"web_search_options": {"user_location": "Bern"}}, "web_search_options.user_location"),
+        ({"web_search_options": {"of_tomorrow": 1}}, "web_search_options.of_tomorrow"),
+        (
+            {"web_search_options": {}, "tools": [{"type": "web_search_20260318", "name": "web_search"}]},
+            "web_search_options",
+        ),
+    ],
+)
+def test_web_search__what_has_no_place_there__named(fields: dict[str, Any], named: str) -> None:
+    made = upstream(**fields)
+    assert [warning.partition(":")[0] for warning in made.warnings] == [named]
+    assert len(json.loads(made.body)["tools"]) == 1
+
+
 # --- tools
 
 
@@ -884,11 +950,6 @@ def test_response_format__schema__natively_and_closed() -> None:
         }
     }
     assert not made.warnings
-
-
-def test_response_format__schema_for_a_model_without__refused() -> None:
-    with pytest.raises(UnsupportedParameterError, match="response_format"):
-        upstream(OLD, response_format=wish({"type": "object"}))
 
 
 @pytest.mark.parametrize("system", [None, "Be brief."])

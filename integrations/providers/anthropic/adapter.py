@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing_extensions import override
 
+from integrations.providers.anthropic.answer_stream import AnswerToolStream
+from integrations.providers.anthropic.answer_tool import answers_by_tool
 from integrations.providers.anthropic.attachments import addresses_to_fetch
 from integrations.providers.anthropic.request import build
 from integrations.providers.anthropic.response import parse_response
@@ -54,7 +56,8 @@ class AnthropicAdapter(DiscreetAdapter):
         return parse_response(request, body, provider=self.provider)
 
     def stream(self, request: ChatRequest) -> StreamTranslator:
-        return AnthropicStream(model=request.model, provider=self.provider, redact=self._redact)
+        kind = AnswerToolStream if answers_by_tool(request, provider=self.provider) else AnthropicStream
+        return kind(model=request.model, provider=self.provider, redact=self._redact)
 
     def _endpoint(self, credentials: Credentials) -> Endpoint:
         # The vendor's SDKs want the address without `/v1`, OpenAI's with it: people paste either.

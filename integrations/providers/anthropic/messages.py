@@ -16,6 +16,7 @@ from integrations.providers.base import ChatRequest, Media
 from integrations.providers.conversation import (
     Attachment,
     Block,
+    Conversation,
     Native,
     Reasoning,
     Text,
@@ -26,9 +27,13 @@ from integrations.providers.conversation import (
     with_distinct_ids,
 )
 from integrations.providers.instructions import as_user, behind_user
+from integrations.providers.parameters import Mapped
 
 # https://docs.anthropic.com/en/api/messages: ids of tool calls. Other vendors' may hold dots and colons.
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
+# There `name` is that of the tool, which is known by the call as well.
+_RESULT_ROLES = ("tool", "function")
+_USUAL_DETAIL = ("", "auto")
 _THOUGHTS = ("thinking", "redacted_thinking")
 
 Json = dict[str, Any]
@@ -51,8 +56,8 @@ class Messages:
         return _holds(call, "tool_use") and call["content"][0]["type"] not in _THOUGHTS
 
 
-def read_messages(request: ChatRequest, rules: Rules) -> Messages:
-    """Raises UnsupportedParameterError for parts that Claude cannot take."""
+def read_messages(request: ChatRequest, rules: Rules, mapped: Mapped) -> Messages:
+    """`mapped` is told what has no place there. Raises UnsupportedParameterError for parts that Claude cannot take."""
     plain = _plain(request.fields["messages"])
     if plain is not None:
         return plain
@@ -61,6 +66,7 @@ def read_messages(request: ChatRequest, rules: Rules) -> Messages:
     read = read_conversation(request.fields, native=native, keep_places=True, rebuild=rebuild)
     placed = behind_user(read) if rules.instructions_in_place else as_user(read)
     conversation = with_distinct_ids(placed, _id)  # "`tool_use` ids must be unique"
+    _name_what_is_left_out(mapped, conversation)
     said: list[tuple[str, list[Json]]] = []
     for turn in conversation.turns:
         blocks = _blocks(turn, request.media)
@@ -76,6 +82,13 @@ def read_messages(request: ChatRequest, rules: Rules) -> Messages:
         # The vendor wants a message; OpenAI's models answer to instructions alone.
         return Messages("", [{"role": "user", "content": _short(system)}], system_as_user=True)
     return Messages(_short(system), messages, files)
+
+
+def _name_what_is_left_out(mapped: Mapped, conversation: Conversation) -> None:
+    if any(message.get("name") and message["role"] not in _RESULT_ROLES for message in mapped.fields["messages"]):
+        mapped.drop("messages.name")
+    if any(attachment.detail not in _USUAL_DETAIL for attachment in conversation.attachments()):
+        mapped.drop("messages.image_url.detail")
 
 
 def _plain(messages: Sequence[Mapping[str, Any]]) -> Messages | None:

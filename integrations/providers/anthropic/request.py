@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from integrations.providers.anthropic.answer_tool import with_answer_tool
 from integrations.providers.anthropic.messages import Messages, read_messages
 from integrations.providers.anthropic.models import Rules, rules_of
 from integrations.providers.anthropic.native import FIELDS, betas_of
@@ -16,7 +17,7 @@ from integrations.providers.anthropic.schema import accepted_schema
 from integrations.providers.anthropic.thinking import Plan, output_limit, plan_thinking, sampling
 from integrations.providers.anthropic.tools import tools_and_choice
 from integrations.providers.base import ChatRequest
-from integrations.providers.parameters import Mapped, max_tokens, response_format, stop_sequences
+from integrations.providers.parameters import Mapped, ResponseFormat, max_tokens, response_format, stop_sequences
 
 _encode = msgspec.json.Encoder().encode
 # https://docs.anthropic.com/en/api/service-tiers; OpenAI's names on the left.
@@ -50,7 +51,7 @@ def build(request: ChatRequest, *, provider: str) -> Built:
     fields = dict(request.fields)
     mapped = Mapped(provider, fields)
     rules = rules_of(provider, request.model)
-    said = read_messages(request, rules)
+    said = read_messages(request, rules, mapped)
     if fields.keys() <= _PLAIN:
         more = sampling(mapped, rules, thinks=False)
         limit, betas = output_limit(mapped, rules, max_tokens(mapped)), []
@@ -72,7 +73,8 @@ def build(request: ChatRequest, *, provider: str) -> Built:
 def _translated(mapped: Mapped, rules: Rules, said: Messages) -> tuple[int, Json]:
     """`max_tokens`, and every other field but the messages."""
     _refuse_other_kinds(mapped)
-    tools, choice = tools_and_choice(mapped, rules)
+    wish = response_format(mapped)
+    tools, choice = with_answer_tool(mapped, rules, wish, *tools_and_choice(mapped, rules))
     unthought = said.ends_with_results_unthought()
     plan = plan_thinking(mapped, rules, max_tokens(mapped), choice=choice, unthought=unthought)
     optional: Json = {
@@ -81,7 +83,7 @@ def _translated(mapped: Mapped, rules: Rules, said: Messages) -> tuple[int, Json
         "tools": tools or None,
         "tool_choice": choice,
         "thinking": plan.thinking,
-        "output_config": _output_config(mapped, rules, plan, said) or None,
+        "output_config": _output_config(mapped, rules, plan, wish, said) or None,
         "metadata": _metadata(mapped) or None,
         "service_tier": _service_tier(mapped) or None,
         **{name: mapped.take(name) for name in FIELDS if name in mapped.fields},
@@ -98,15 +100,12 @@ def _refuse_other_kinds(mapped: Mapped) -> None:
         raise mapped.refuse("modalities", "anthropic answers in text only")
 
 
-def _output_config(mapped: Mapped, rules: Rules, plan: Plan, said: Messages) -> Json:
+def _output_config(mapped: Mapped, rules: Rules, plan: Plan, wish: ResponseFormat | None, said: Messages) -> Json:
     """Effort and schema; what the client says in the vendor's own words goes first."""
     config: Json = {"effort": plan.effort} if plan.effort else {}
-    wish = response_format(mapped)
     native = mapped.take("output_config")
     older = mapped.take("output_format")  # the name of the beta
-    if wish is not None and wish.kind == "json_schema":
-        if not rules.schema:
-            raise mapped.refuse("response_format", "this model follows no schema")
+    if wish is not None and wish.kind == "json_schema" and rules.schema:
         config["format"] = {"type": "json_schema", "schema": accepted_schema(wish.schema)}
     elif wish is not None and wish.kind == "json_object":
         said.system = _with_instruction(said.system)

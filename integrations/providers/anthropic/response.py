@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from integrations.providers.anthropic.answer_tool import answers_by_tool, is_answer
 from integrations.providers.anthropic.blocks import has_own
 from integrations.providers.anthropic.citations import url_citations
 from integrations.providers.anthropic.endings import (
@@ -36,7 +37,8 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
         raise reported_failure(message.error, provider=provider)
     if message.content is None:
         raise unusable("the answer holds no content", provider=provider)
-    answer = _answer(message, message.content, provider=provider)
+    blocks = _as_text(message.content) if answers_by_tool(request, provider=provider) else message.content
+    answer = _answer(message, blocks, provider=provider)
     if has_own(message.content):
         answer.specific["content"] = _decode_raw(body)["content"]
     return whole(
@@ -45,6 +47,16 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
         completion_id=message.id or f"msg_{hashlib.sha256(body).hexdigest()[:24]}",
         model=message.model or request.model,
         usage=None if message.usage is None else usage_of(message.usage),
+    )
+
+
+def _as_text(blocks: list[Block]) -> list[Block]:
+    """An answer that came as the input of a tool, without what was said beside it; as they are when none came."""
+    answers = [Block("text", arguments_of(block)) for block in blocks if is_answer(block)]
+    return (
+        [*(block for block in blocks if block.type != "text" and not is_answer(block)), answers[0]]
+        if answers
+        else blocks
     )
 
 

@@ -200,7 +200,7 @@ class AnthropicStream:
                 if delta.text:
                     self._text(delta.text, block, out)
             case "input_json_delta":
-                self._arguments(block, delta.partial_json, out)
+                self._arguments(index, block, delta.partial_json, out)
             case "thinking_delta":
                 if block is not None and delta.thinking:
                     block.thinking.append(delta.thinking)
@@ -222,7 +222,7 @@ class AnthropicStream:
             block.texts.append(text)
         out.append(self._chunks.text(text))
 
-    def _arguments(self, block: OpenBlock | None, fragment: str | None, out: list[StreamEvent]) -> None:
+    def _arguments(self, index: int, block: OpenBlock | None, fragment: str | None, out: list[StreamEvent]) -> None:
         """The vendor's own tools stream their input in the same way: only calls that the client has to answer count."""
         if block is None or not fragment:
             return

@@ -8,6 +8,7 @@ from typing import Any
 
 from integrations.providers.anthropic.models import Rules
 from integrations.providers.anthropic.schema import accepted_schema
+from integrations.providers.anthropic.search import search_tool
 from integrations.providers.parameters import FunctionTool, Mapped, ToolChoice, function_tools, tool_choice
 
 # Fields of a tool that the vendor has as well.
@@ -23,12 +24,12 @@ def tools_and_choice(mapped: Mapped, rules: Rules) -> tuple[list[Json], Json | N
     """Raises UnsupportedParameterError."""
     functions, others = function_tools(mapped)
     choice = tool_choice(mapped)
-    if mapped.fields.get("functions"):
-        raise mapped.refuse("functions", "use tools instead, anthropic answers in their shape")
     parallel = mapped.take("parallel_tool_calls")
     if choice is not None and choice.allowed:
         functions, others = [tool for tool in functions if tool.name in choice.allowed], []
     tools = _in_order(mapped, functions, others, rules)
+    if search := search_tool(mapped, tools):
+        tools.append(search)
     if not tools:
         return [], None
     if choice is not None and choice.kind in ("required", "function") and not rules.forced_tools:

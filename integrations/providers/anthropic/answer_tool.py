@@ -1,0 +1,61 @@
+"""A schema for models without one: a tool that takes the answer as its input, and that the model has to call.
+
+https://platform.claude.com/docs/en/build-with-claude/structured-outputs is for models from 4.5 on (Opus: 4.1). The
+client sees the input as content and never the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from integrations.providers.anthropic.models import Rules, rules_of
+from integrations.providers.anthropic.shapes import Block
+from integrations.providers.base import ChatRequest
+from integrations.providers.parameters import Mapped, ResponseFormat
+
+NAME = "answer_after_schema"
+_FORCING = ("any", "tool")
+# "input_schema does not support oneOf, allOf, or anyOf at the top level"
+_NOT_AT_ROOT = frozenset({"oneOf", "allOf", "anyOf"})
+
+Json = dict[str, Any]
+
+
+def with_answer_tool(
+    mapped: Mapped, rules: Rules, wish: ResponseFormat | None, tools: list[Json], choice: Json | None
+) -> tuple[list[Json], Json | None]:
+    """`tools` and the choice, with the tool for the answer where the schema needs one. Where the client has tools of
+    its own the model calls one of them or answers; where it has to call one of them no answer follows the schema.
+
+    Raises UnsupportedParameterError for a schema that is none of an object, which the input of a tool always is.
+    """
+    if wish is None or wish.kind != "json_schema" or rules.schema:
+        return tools, choice
+    if choice is not None and choice["type"] in _FORCING:
+        return tools, choice
+    if wish.schema.get("type", "object") != "object" or not _NOT_AT_ROOT.isdisjoint(wish.schema):
+        raise mapped.refuse("response_format", "this model follows a schema of an object only")
+    mapped.notes.append("response_format: asked for as the input of a tool, this model follows no schema strictly")
+    forced: Json = {"type": "tool", "name": NAME}
+    if tools and (choice is None or choice["type"] == "auto"):
+        forced = {"type": "any"}
+    return [*tools, _tool(wish)], {**forced, "disable_parallel_tool_use": True}
+
+
+def answers_by_tool(request: ChatRequest, *, provider: str) -> bool:
+    """The request was sent with the tool for the answer."""
+    wish = request.fields.get("response_format")
+    is_schema = isinstance(wish, Mapping) and wish.get("type") == "json_schema"
+    return is_schema and not rules_of(provider, request.model).schema
+
+
+def is_answer(block: Block) -> bool:
+    return block.type == "tool_use" and block.name == NAME
+
+
+def _tool(wish: ResponseFormat) -> Json:
+    description = f"Gives the answer ({wish.name}). Call this tool to answer; nothing else is read."
+    if wish.description:
+        description = f"{description}\n\n{wish.description}"
+    return {"name": NAME, "description": description, "input_schema": {"type": "object", **wish.schema}}
