@@ -59,7 +59,7 @@ def _anthropic(body: Json) -> None:
     _check_calls([_calls_of_anthropic(message) for message in body["messages"]], r"[a-zA-Z0-9_-]+")
     for tool in body.get("tools", ()):
         _adapter(BetaToolUnionParam).validate_python(tool)
-        assert tool["input_schema"]["type"] == "object"
+        assert "type" in tool or tool["input_schema"]["type"] == "object"
     assert body.get("tools") or "tool_choice" not in body
     assert all(text["text"].strip() for text in _blocks(body.get("system", [])))
     assert all(text.strip() for text in body.get("stop_sequences", ()))
