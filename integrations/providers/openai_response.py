@@ -10,6 +10,7 @@ import msgspec
 from integrations.providers.base import ChatRequest, ParsedResponse, Usage
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.failures import failure_in_body
+from integrations.providers.openai_reasons import failure_of, finish_reason
 from integrations.providers.openai_shapes import (
     COMPLETION,
     Choice,
@@ -18,9 +19,8 @@ from integrations.providers.openai_shapes import (
     UsageCounts,
     add_reasoning_content,
     arguments_text,
-    finish_reason,
     flatten_content,
-    has_given_up,
+    has_output,
     made_up_id,
     time_of,
 )
@@ -122,8 +122,6 @@ def _completed_usage(answer: dict[str, Any]) -> Usage | None:
 def _completed_choice(choice: dict[str, Any], position: int, provider: str, answer_id: str) -> dict[str, Any]:
     if choice.get("error"):
         raise failure_in_body(choice, provider=provider)
-    if has_given_up(choice.get("finish_reason")):
-        raise given_up(choice["finish_reason"], provider)
     message = choice.get("message")
     if message is None and choice.get("finish_reason"):
         # Azure leaves the message out of an answer that its content filter stopped.
@@ -139,6 +137,8 @@ def _completed_choice(choice: dict[str, Any], position: int, provider: str, answ
     for number, call in enumerate(tool_calls if isinstance(tool_calls, list) else []):
         if isinstance(call, dict):
             _complete_tool_call(call, ids, made_up_id(answer_id, position, number))
+    if failure := failure_of(choice.get("finish_reason"), provider, said=has_output(message)):
+        raise failure
     if not isinstance(choice.get("index"), int):
         choice["index"] = position
     choice["finish_reason"] = finish_reason(choice.get("finish_reason"), called_tools=bool(tool_calls))
@@ -154,12 +154,6 @@ def _complete_tool_call(call: dict[str, Any], ids: set[str], made_up: str) -> No
     function = call.get("function")
     if isinstance(function, dict):
         function["arguments"] = arguments_text(function.get("arguments"))
-
-
-def given_up(reason: object, provider: str) -> ProviderError:
-    """The failure behind an answer that the provider broke off."""
-    message = f"{provider} broke the answer off: {reason}"
-    return ProviderError(message, kind=FailureKind.UNAVAILABLE, provider=provider, status=200)
 
 
 def _unusable(message: str, provider: str) -> ProviderError:

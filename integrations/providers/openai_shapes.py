@@ -12,24 +12,6 @@ import msgspec
 CHUNK = "chat.completion.chunk"
 COMPLETION = "chat.completion"
 
-# The reasons that clients know. `function_call` goes with the functions that came before tools.
-_KNOWN_REASONS = frozenset({"stop", "length", "tool_calls", "content_filter", "function_call"})
-# Vendors' own names for them; any other is a stop.
-_FINISH_REASONS = {
-    "max_tokens": "length",
-    "max_output_tokens": "length",
-    "model_length": "length",
-    "model_context_window_exceeded": "length",
-    "max_length": "length",
-    "tool_use": "tool_calls",
-    "safety": "content_filter",
-    "sensitive": "content_filter",
-    "refusal": "content_filter",
-    "recitation": "content_filter",
-}
-# The provider gave up: https://api-docs.deepseek.com/api/create-chat-completion (insufficient_system_resource),
-# https://docs.z.ai/api-reference/llm/chat-completion (network_error), https://openrouter.ai/docs/api-reference/errors.
-_GIVEN_UP = frozenset({"error", "network_error", "insufficient_system_resource"})
 _LAST_SECOND = 2**53
 
 _OUTPUT_FIELDS = (
@@ -162,19 +144,6 @@ class Completion(msgspec.Struct):
 
 def has_output(delta: Mapping[str, Any]) -> bool:
     return any(delta.get(name) for name in _OUTPUT_FIELDS)
-
-
-def finish_reason(reason: object, *, called_tools: bool) -> str:
-    """The reason in the wire format's words. A stop after tool calls is `tool_calls`, whatever the vendor says."""
-    name = reason if isinstance(reason, str) else "stop"
-    if name not in _KNOWN_REASONS:
-        name = _FINISH_REASONS.get(name.lower(), "stop")
-    return "tool_calls" if called_tools and name == "stop" else name
-
-
-def has_given_up(reason: object) -> bool:
-    """Whether this reason says that the answer is none."""
-    return isinstance(reason, str) and reason in _GIVEN_UP
 
 
 def add_reasoning_content(fields: dict[str, Any]) -> None:

@@ -11,15 +11,13 @@ import msgspec
 from integrations.providers.base import StreamEvent, Usage
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.failures import failure_in_body, scrub
-from integrations.providers.openai_response import given_up
+from integrations.providers.openai_reasons import failure_of, finish_reason
 from integrations.providers.openai_shapes import (
     CHUNK,
     Chunk,
     Delta,
     add_reasoning_content,
-    finish_reason,
     flatten_content,
-    has_given_up,
     has_output,
     time_of,
 )
@@ -56,6 +54,7 @@ class OpenAIStream:
         "_redact",
         "_seed",
         "_seen",
+        "_spoken",
         "_tools",
         "_usage_fields",
         "finish_reason",
@@ -85,6 +84,7 @@ class OpenAIStream:
         self._failure: ProviderError | None = None
         self._head = b""  # what came before the first event: perhaps not a stream at all
         self._seen = False
+        self._spoken = False  # whether anything of an answer has come
         self._done = False
 
     def feed(self, data: bytes) -> list[StreamEvent]:
@@ -129,6 +129,8 @@ class OpenAIStream:
             raise self._unusable("the stream ended before its end was announced")
         if not self._finished:
             # Snowflake ends with [DONE] and never names a reason.
+            if failure := failure_of(None, self.provider, said=self._spoken):
+                raise failure
             self._finished[0] = {"index": 0}
         return translated + self._last_chunks()
 
@@ -188,7 +190,9 @@ class OpenAIStream:
             data = named
         self._seen = True
         self.model = chunk.model or self.model
-        return StreamEvent(data, delta.has_output(), (delta.content or "") if choice.index == 0 else "")
+        output = delta.has_output()
+        self._spoken = output or self._spoken
+        return StreamEvent(data, output, (delta.content or "") if choice.index == 0 else "")
 
     def _rework(self, data: bytes) -> StreamEvent | None:
         """A chunk that ends something, carries usage or an error, or lacks a field."""
@@ -247,10 +251,11 @@ class OpenAIStream:
         if isinstance(delta.get("tool_calls"), list):
             self._tools.rewrite(index, delta["tool_calls"], self._id or "")
         reason = choice.get("finish_reason")
-        if has_given_up(reason):
-            raise given_up(reason, self.provider)
         choice["finish_reason"] = None
         output = has_output(delta)
+        self._spoken = self._spoken or output
+        if reason and (failure := failure_of(reason, self.provider, said=self._spoken)):
+            raise failure
         if reason:
             held = {"index": index} if output else choice
             self._finished[index] = {**held, "finish_reason": reason}

@@ -89,25 +89,81 @@ def test_stream__any_reasoning_and_text__nothing_else_changes(
     assert event.text == content
 
 
-@pytest.mark.parametrize("reason", ["error", "network_error", "insufficient_system_resource"])
-def test_answer__broken_off__a_failure_that_is_billed(reason: str) -> None:
-    choice = {"index": 0, "message": {"role": "assistant", "content": "Hal"}, "finish_reason": reason}
-    body = json.dumps(completion(choices=[choice])).encode()
-    with pytest.raises(ProviderError, match=reason) as caught:
-        adapter_for("deepseek").parse_response(chat_request(), body)
-    assert caught.value.kind is FailureKind.UNAVAILABLE
-    assert caught.value.usage == Usage(9, 4)
+# What each vendor documents, and what becomes of it: OpenAI's words stay.
+REASONS = {
+    "openai": "stop length tool_calls content_filter function_call",
+    "azure_openai": "stop length tool_calls content_filter function_call",
+    "deepseek": "stop length content_filter tool_calls insufficient_system_resource!",
+    "zai": "stop tool_calls length sensitive=content_filter network_error! model_context_window_exceeded=length",
+    "openrouter": "tool_calls stop length content_filter error!",
+    "together": "stop eos=stop length tool_calls function_call",
+    "groq": "stop length tool_calls function_call",
+    "xai": "stop length end_turn=stop tool_calls",
+    "huggingface": "length eos_token=stop stop_sequence=stop stop tool_calls",
+    "perplexity": "stop length",
+    "cerebras": "stop length content_filter tool_calls",
+    "fireworks": "stop length tool_calls error!",
+    "ollama": "stop length tool_calls",
+    "snowflake": "stop length tool_calls end_turn=stop max_tokens=length tool_use=tool_calls refusal=content_filter",
+    "vllm": "stop length tool_calls abort! error! repetition=stop",
+    "openai_compatible": "MALFORMED_FUNCTION_CALL!! malformed_tool_use!! OTHER!! UNEXPECTED_TOOL_CALL!! stop length",
+    "requesty": "SAFETY=content_filter guardrail_intervened=content_filter MAX_TOKENS=length STOP=stop",
+    "sandbox": "stop length tool_calls content_filter",
+}
+DOCUMENTED = [(provider, word) for provider, words in REASONS.items() for word in words.split()]
 
 
-@pytest.mark.parametrize("reason", ["error", "network_error", "insufficient_system_resource"])
-def test_stream__broken_off__a_failure_behind_what_was_said(reason: str) -> None:
-    stream = translator("zai")
-    events = stream.feed(sse(chunk({"content": "Hal"}), chunk({}, finish=reason, usage=USAGE)))
-    assert [event.text for event in events] == ["Hal"]
-    with pytest.raises(ProviderError, match=reason) as caught:
+def ended(word: str, content: str = "Hal") -> tuple[bytes, bytes]:
+    """The same answer whole and streamed."""
+    reason = None if word == "null" else word
+    choice = {"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": reason}
+    chunks = [chunk({"role": "assistant", "content": ""}), *([chunk({"content": content})] if content else [])]
+    last = chunk({}, finish=reason, usage=USAGE)
+    return json.dumps(completion(choices=[choice])).encode(), sse(*chunks, last)
+
+
+def reasons_of(provider: str, word: str, content: str = "Hal") -> set[str]:
+    whole, streamed = ended(word, content)
+    answer = adapter_for(provider).parse_response(chat_request(), whole)
+    assert json.loads(answer.body)["choices"][0]["message"]["content"] == content
+    stream = translator(provider)
+    chunks = decoded(run(stream, [streamed]))
+    told = chunks[-1]["choices"][0]["finish_reason"]
+    return {answer.finish_reason, json.loads(answer.body)["choices"][0]["finish_reason"], stream.finish_reason, told}
+
+
+@pytest.mark.parametrize(("provider", "word"), [row for row in DOCUMENTED if "!" not in row[1]], ids=str)
+def test_reason__documented__one_that_clients_know(provider: str, word: str) -> None:
+    theirs, _, ours = word.partition("=")
+    assert reasons_of(provider, theirs) == {ours or theirs}
+    assert reasons_of(provider, theirs, content="") == {ours or theirs}
+
+
+@pytest.mark.parametrize("content", ["Hal", ""])
+@pytest.mark.parametrize(("provider", "word"), [row for row in DOCUMENTED if "!" in row[1]], ids=str)
+def test_reason__of_an_answer_that_is_none__a_failure_that_is_billed(provider: str, word: str, content: str) -> None:
+    kind = FailureKind.UNUSABLE if word.endswith("!!") else FailureKind.UNAVAILABLE
+    whole, streamed = ended(word.rstrip("!"), content)
+    with pytest.raises(ProviderError, match=word.rstrip("!")) as caught:
+        adapter_for(provider).parse_response(chat_request(), whole)
+    assert (caught.value.kind, caught.value.usage) == (kind, Usage(9, 4))
+    stream = translator(provider)
+    assert "".join(event.text for event in stream.feed(streamed)) == content
+    with pytest.raises(ProviderError, match=word.rstrip("!")) as caught:
         stream.closing()
-    assert caught.value.kind is FailureKind.UNAVAILABLE
-    assert caught.value.usage == Usage(9, 4)
+    assert (caught.value.kind, caught.value.usage) == (kind, Usage(9, 4))
+
+
+@pytest.mark.parametrize("word", ["tomorrows", "null", ""])
+def test_reason__that_nobody_knows__ends_what_was_said_and_is_no_answer_by_itself(word: str) -> None:
+    assert reasons_of("openai_compatible", word) == {"stop"}
+    whole, streamed = ended(word, "")
+    with pytest.raises(ProviderError) as caught:
+        adapter_for("openai_compatible").parse_response(chat_request(), whole)
+    assert (caught.value.kind, caught.value.usage) == (FailureKind.UNUSABLE, Usage(9, 4))
+    with pytest.raises(ProviderError) as caught:
+        run(translator("openai_compatible"), [streamed])
+    assert (caught.value.kind, caught.value.usage) == (FailureKind.UNUSABLE, Usage(9, 4))
 
 
 def test_stream__error_after_usage_was_told__billed() -> None:
@@ -136,24 +192,6 @@ def test_stream__error_event__of_its_kind(error: dict[str, Any], kind: FailureKi
     with pytest.raises(ProviderError, match="m") as caught:
         run(stream, [sse(chunk({"role": "assistant", "content": ""}), {"error": error})])
     assert caught.value.kind is kind
-
-
-@pytest.mark.parametrize(
-    ("vendor", "ours"),
-    [
-        ("max_output_tokens", "length"),
-        ("model_context_window_exceeded", "length"),
-        ("sensitive", "content_filter"),
-        ("refusal", "content_filter"),
-        ("function_call", "function_call"),
-        ("", "stop"),
-        ("abort", "stop"),
-    ],
-)
-def test_finish_reason__of_a_vendor__one_that_clients_know(vendor: str, ours: str) -> None:
-    choice = {"index": 0, "message": {"role": "assistant", "content": "a"}, "finish_reason": vendor}
-    answer = adapter_for("zai").parse_response(chat_request(), json.dumps(completion(choices=[choice])).encode())
-    assert answer.finish_reason == json.loads(answer.body)["choices"][0]["finish_reason"] == ours
 
 
 def test_answer__of_perplexity__search_results_and_citations_stay() -> None:
