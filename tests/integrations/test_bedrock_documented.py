@@ -49,6 +49,12 @@ REASONS = {
     **dict.fromkeys(("guardrail_intervened", "content_filtered"), "content_filter"),
 }
 USAGE = {"inputTokens": 10, "outputTokens": 5, "cacheReadInputTokens": 3, "cacheWriteInputTokens": 4, "totalTokens": 22}
+OF_MODEL = {"additionalModelResponseFields": {"stop_sequence": "END"}}
+OF_REQUEST = {
+    "trace": {"guardrail": {"actionReason": "No action.", "inputAssessment": {"g": {}}}},
+    "performanceConfig": {"latency": "standard"},
+    "serviceTier": {"type": "default"},
+}
 
 
 @settings(max_examples=150, deadline=None)
@@ -67,7 +73,8 @@ def test_answer__of_documented_blocks__the_same_whole_and_streamed(
         blocks = [{"text": "An empty answer for an unknown reason is unusable. "}, *blocks]
     content = [numbered(block, number) for number, block in enumerate(blocks)]
     request = bedrock_request(model)
-    response = {"output": {"message": {"content": content}}, "stopReason": reason, "usage": USAGE, "trace": {}}
+    stopped, told_last = {"stopReason": reason, **OF_MODEL}, {"usage": USAGE, **OF_REQUEST}
+    response = {"output": {"message": {"content": content}}, **stopped, **told_last}
     answer = json.loads(ADAPTER.parse_response(request, json.dumps(response).encode()).body)
     message = answer["choices"][0]["message"]
     uses = [block["toolUse"] for block in content if "toolUse" in block and "type" not in block["toolUse"]]
@@ -80,7 +87,7 @@ def test_answer__of_documented_blocks__the_same_whole_and_streamed(
     assert answer["choices"][0]["finish_reason"] == expected
     assert (answer["usage"]["prompt_tokens"], answer["usage"]["completion_tokens"]) == (17, 5)
 
-    end, metadata = event("messageStop", stopReason=reason), event("metadata", usage=USAGE, trace={"guardrail": {}})
+    end, metadata = event("messageStop", **stopped), event("metadata", **told_last)
     frames = [frame for number, block in enumerate(content) for frame in framed(block, number, size)]
     wire = b"".join([event("messageStart", role="assistant"), event("eventOfTomorrow", x=1), *frames])
     wire += metadata + end if usage_first else end + metadata

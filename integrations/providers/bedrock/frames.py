@@ -13,7 +13,7 @@ import msgspec
 from botocore.eventstream import EventStreamBuffer, EventStreamHeaderParser, ParserError
 from typing_extensions import override
 
-from integrations.providers.bedrock.shapes import Citation, Counts, Image, Struct
+from integrations.providers.bedrock.shapes import Counts, Image, Struct
 from integrations.providers.surrogates import lenient
 
 # A frame whose checksums hold and whose headers make no sense is no ParserError.
@@ -25,6 +25,11 @@ class ToolUseStart(Struct):
     name: str = ""
     type: str | None = None
 
+    def told(self) -> dict[str, Any]:
+        """As Converse writes it."""
+        use = {"toolUseId": self.tool_use_id, "name": self.name}
+        return {**use, "type": self.type} if self.type else use
+
 
 class ImageStart(Struct):
     format: str | None = None
@@ -32,6 +37,7 @@ class ImageStart(Struct):
 
 class Start(Struct):
     tool_use: ToolUseStart | None = None
+    tool_result: dict[str, Any] | None = None
     image: ImageStart | None = None
 
 
@@ -49,7 +55,8 @@ class Delta(Struct):
     text: str | None = None
     tool_use: ToolUseDelta | None = None
     reasoning_content: ReasoningDelta | None = None
-    citation: Citation | None = None
+    citation: dict[str, Any] | None = None
+    tool_result: list[Any] | None = None
     image: Image | None = None
 
 
@@ -61,6 +68,10 @@ class Event(Struct):
     delta: Delta | None = None
     stop_reason: str | None = ""
     usage: Counts | None = None
+    additional_model_response_fields: Any = None
+    trace: Any = None
+    performance_config: Any = None
+    service_tier: Any = None
 
 
 decode_event = lenient(msgspec.json.Decoder(Event).decode)

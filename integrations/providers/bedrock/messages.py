@@ -82,14 +82,22 @@ class MessageWriter:
         thoughts: list[tuple[int, list[NativeBlock]]] = []
         others: list[list[NativeBlock]] = []
         placed: list[list[NativeBlock]] = []
+        was_said = False
         for block in turn.blocks:
             if isinstance(block, Reasoning):
                 if others:  # reasoning stands first in a message: here begins the next one
                     placed += _in_place(thoughts, others)
                     thoughts, others = [], []
                 thoughts += [(block.index or 0, [thought]) for thought in self._reasoning(block)]
+                was_said = False
             elif written := self._written(block):
-                others.append(written + self.cache_point(block.cache_control))
+                group = written + self.cache_point(block.cache_control)
+                is_said = turn.role == "assistant" and isinstance(block, (Text, Native))
+                if is_said and was_said:  # the text of an answer is one block to the places of thoughts
+                    others[-1] += group
+                else:
+                    others.append(group)
+                was_said = is_said
         placed += _in_place(thoughts, others)
         if turn.role == "user":
             # Claude wants results first: https://docs.claude.com/en/docs/agents-and-tools/tool-use/implement-tool-use

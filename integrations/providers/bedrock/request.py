@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from integrations.providers.base import ChatRequest
+from integrations.providers.bedrock.history import Rebuilder
 from integrations.providers.bedrock.media import PROVIDER, MediaBlocks
 from integrations.providers.bedrock.messages import MessageWriter, is_native, tool_use_id
 from integrations.providers.bedrock.models import Model, model_of
@@ -21,6 +22,7 @@ from integrations.providers.bedrock.tools import (
     ToolConfig,
     additional_tool_choice,
     forbids_calls,
+    system_tools,
     tool_config,
     with_forced,
 )
@@ -55,7 +57,7 @@ def build_body(request: ChatRequest) -> tuple[Body, tuple[str, ...]]:
     mapped = Mapped(PROVIDER, request.fields)
     _refuse_other_kinds(mapped)
     model = model_of(request.model)
-    conversation = with_distinct_ids(_conversation(mapped), tool_use_id)
+    conversation = with_distinct_ids(_conversation(mapped, model), tool_use_id)
     wish = response_format(mapped)
     config = _tool_config(mapped, model, conversation, wish)
     writer = MessageWriter(model, MediaBlocks(request.media))
@@ -76,13 +78,14 @@ def build_body(request: ChatRequest) -> tuple[Body, tuple[str, ...]]:
     return body, mapped.warnings()
 
 
-def _conversation(mapped: Mapped) -> Conversation:
+def _conversation(mapped: Mapped, model: Model) -> Conversation:
     """What stands in mid-conversation stays there, in the user's turn: Converse's schema has a role `system` among the
     messages, but its models refuse it (https://github.com/BerriAI/litellm/issues/41043)."""
     messages = mapped.fields["messages"]
     if any(message.get("name") and message["role"] not in _RESULT_ROLES for message in messages):
         mapped.drop("messages.name")
-    conversation = as_user(read_conversation(mapped.fields, native=is_native, keep_places=True))
+    rebuild = Rebuilder(model, system_tools(mapped.fields))
+    conversation = as_user(read_conversation(mapped.fields, native=is_native, keep_places=True, rebuild=rebuild))
     if any(attachment.detail not in _USUAL_DETAIL for attachment in conversation.attachments()):
         mapped.drop("messages.image_url.detail")
     return conversation

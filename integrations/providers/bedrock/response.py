@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from integrations.providers.base import ChatRequest, ParsedResponse
+from integrations.providers.bedrock.blocks import own_content
 from integrations.providers.bedrock.models import Model, model_of
 from integrations.providers.bedrock.schema import schema_tool
 from integrations.providers.bedrock.shapes import (
@@ -23,6 +24,7 @@ from integrations.providers.bedrock.shapes import (
     finish_reason,
     image_part,
     reasoning_detail,
+    specific_fields,
     unusable,
 )
 from integrations.providers.bedrock.tools import forbids_calls
@@ -61,6 +63,7 @@ class CitationsContent(Struct):
 class ContentBlock(Struct):
     text: str | None = None
     tool_use: ToolUse | None = None
+    tool_result: Any = None
     reasoning_content: ReasoningContent | None = None
     citations_content: CitationsContent | None = None
     image: Image | None = None
@@ -78,8 +81,13 @@ class Converse(Struct):
     output: Output | None = None
     stop_reason: str | None = ""
     usage: Counts | None = None
+    additional_model_response_fields: Any = None
+    trace: Any = None
+    performance_config: Any = None
+    service_tier: Any = None
 
 
+_decode_any = lenient(msgspec.json.Decoder().decode)
 _decode = lenient(msgspec.json.Decoder(Converse).decode)
 
 
@@ -95,6 +103,7 @@ class _Reader:
         self.answered = ""  # by the tool that stands for a schema
         self.reasoning = ""
         self.images: list[dict[str, Any]] = []
+        self.has_own = False  # of Converse's own blocks
         self._text_start = 0
 
     @property
@@ -110,6 +119,8 @@ class _Reader:
             self._reasoning(block.reasoning_content)
         elif block.citations_content is not None:
             self._citations(block.citations_content)
+        elif block.tool_result is not None:
+            self.has_own = True
         elif block.image is not None and block.image.source and block.image.source.bytes:
             self.images.append(image_part(block.image.format or "png", block.image.source.bytes))
 
@@ -134,6 +145,7 @@ class _Reader:
             self.answered = self.answered or arguments
             return
         if use.type == SERVER_TOOL or self.no_calls:
+            self.has_own = self.has_own or use.type == SERVER_TOOL
             return
         calls = self.answer.tool_calls
         known = {call["id"] for call in calls}
@@ -156,6 +168,7 @@ class _Reader:
 
     def _citations(self, content: CitationsContent) -> None:
         """Grounding puts a citation behind the text that it supports, Claude beside it."""
+        self.has_own = True
         text = "".join(part.text or "" for part in content.content or ())
         if text:
             self._add_text(text)
@@ -181,6 +194,10 @@ def parse(request: ChatRequest, body: bytes) -> ParsedResponse:
     stop_reason = converse.stop_reason or ""
     called = bool(reader.answer.tool_calls)
     check_usable(stop_reason, said_anything=reader.said_anything, usage=usage)
+    reader.answer.specific = specific_fields(converse)
+    if reader.has_own and not reader.schema_tool:
+        content = _decode_any(body)["output"]["message"]["content"]
+        reader.answer.specific["content"] = own_content(content, no_calls=reader.no_calls)
     return whole(
         [reader.finished(finish_reason(stop_reason, called=called))],
         completion_id=f"chatcmpl-{hashlib.sha256(body).hexdigest()[:24]}",  # Converse gives none in the body

@@ -91,6 +91,25 @@ def annotation(citation: Citation, start: int, end: int) -> dict[str, Any] | Non
     }
 
 
+def citation_of(citation: Any) -> Citation:
+    """Raises ProviderError(UNUSABLE) for another form."""
+    try:
+        return msgspec.convert(citation, Citation)
+    except msgspec.ValidationError as error:
+        raise unusable("a citation is not of Converse's form") from error
+
+
+def specific_fields(answer: Any) -> dict[str, Any]:
+    """What an answer, or an event of a stream, says of itself and not of its content, by the vendor's names."""
+    told = {
+        "additionalModelResponseFields": answer.additional_model_response_fields,
+        "trace": answer.trace,
+        "performanceConfig": answer.performance_config,
+        "serviceTier": answer.service_tier,
+    }
+    return {name: value for name, value in told.items() if value}
+
+
 def image_part(format_name: str, content: str) -> dict[str, Any]:
     """As OpenRouter gives images in an answer (`message.images`)."""
     return {"type": "image_url", "image_url": {"url": f"data:image/{format_name};base64,{content}"}}

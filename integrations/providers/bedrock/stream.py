@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, field
+from typing import Any, cast
 
 import msgspec
 from botocore.eventstream import EventStreamMessage
 
 from integrations.providers.base import ChatRequest, StreamEvent, Usage
+from integrations.providers.bedrock.blocks import Gathered, Pieces, is_own
 from integrations.providers.bedrock.failures import exception_in_stream
 from integrations.providers.bedrock.frames import (
     BROKEN_FRAMES,
@@ -30,9 +31,11 @@ from integrations.providers.bedrock.shapes import (
     SERVER_TOOL,
     annotation,
     check_usable,
+    citation_of,
     finish_reason,
     image_part,
     reasoning_detail,
+    specific_fields,
     unusable,
 )
 from integrations.providers.bedrock.tools import forbids_calls
@@ -56,6 +59,7 @@ class _Block:
     image_format: str = "png"
     hidden: bool = False
     is_answer: bool = False
+    pieces: Pieces = field(default_factory=Pieces)
 
 
 class BedrockStream:
@@ -67,6 +71,7 @@ class BedrockStream:
         "_chunks",
         "_details",
         "_failure",
+        "_gathered",
         "_ids",
         "_images",
         "_last_text",
@@ -76,6 +81,7 @@ class BedrockStream:
         "_redact",
         "_request",
         "_schema_tool",
+        "_specific",
         "_started",
         "_stop_reason",
         "_stopped",
@@ -109,6 +115,8 @@ class BedrockStream:
         self._text_length = 0
         self._text_start = 0
         self._last_text = -1  # the block that the latest text came from
+        self._gathered = Gathered()
+        self._specific: dict[str, Any] = {}
         self._stop_reason = ""
         self._stopped = False
         self._failure: ProviderError | None = None
@@ -138,7 +146,8 @@ class BedrockStream:
         except ProviderError as error:
             self._failure = error
             self._raise_failure()
-        return self._chunks.last({0: self.finish_reason}, self.usage)
+        last = self._chunks.last({0: self.finish_reason}, self.usage)
+        return [self._chunks.specific(self._specific), *last] if self._specific else last
 
     @property
     def _said_anything(self) -> bool:
@@ -164,6 +173,7 @@ class BedrockStream:
             raise unusable("an event of the stream is not of Converse's form") from error
         if kind == "metadata":
             self.usage = event.usage.usage() if event.usage else self.usage
+            self._specific |= specific_fields(event)
             return []
         if kind == "messageStart":
             self._started = payload
@@ -179,6 +189,7 @@ class BedrockStream:
             case "contentBlockStop":
                 return head + self._end_block(event.content_block_index)
             case "messageStop":
+                self._specific |= specific_fields(event)
                 return head + self._end(event.stop_reason or "")
         return head
 
@@ -197,8 +208,10 @@ class BedrockStream:
         block = self._block(index)
         if start.image is not None:
             block.image_format = start.image.format or "png"
+        block.pieces.result = start.tool_result
         if start.tool_use is None:
             return []
+        block.pieces.use = start.tool_use.told()
         if self._schema_tool and start.tool_use.name == self._schema_tool:
             block.is_answer = not self._text_length
             block.hidden = not block.is_answer
@@ -219,19 +232,26 @@ class BedrockStream:
             return self._input(index, delta.tool_use.input or "")
         if delta.reasoning_content is not None:
             return self._reasoning(self._block(index), delta.reasoning_content)
+        if delta.tool_result is not None:
+            self._block(index).pieces.results += delta.tool_result
         if delta.citation is not None:
-            found = annotation(delta.citation, self._text_start, self._text_length)
-            return [self._chunks.listed(annotations=[found])] if found else []
+            return self._citation(self._block(index), delta.citation)
         if delta.image is not None and delta.image.source and delta.image.source.bytes:
             self._images += 1
             image = image_part(self._block(index).image_format, delta.image.source.bytes)
             return [self._chunks.listed(images=[image])]
         return []
 
+    def _citation(self, block: _Block, citation: dict[str, Any]) -> list[StreamEvent]:
+        found = annotation(citation_of(citation), self._text_start, self._text_length)
+        block.pieces.citations.append(citation)
+        return [self._chunks.listed(annotations=[found])] if found else []
+
     def _text(self, index: int, text: str) -> list[StreamEvent]:
         if self._schema_tool:
             self._talk += text
             return []
+        self._block(index).pieces.texts.append(text)
         return self._visible(index, text)
 
     def _visible(self, index: int, text: str) -> list[StreamEvent]:
@@ -244,6 +264,7 @@ class BedrockStream:
 
     def _input(self, index: int, fragment: str) -> list[StreamEvent]:
         block = self._block(index)
+        block.pieces.input.append(fragment)
         if block.is_answer:
             block.has_arguments = block.has_arguments or bool(fragment)
             return self._visible(index, fragment)
@@ -269,6 +290,17 @@ class BedrockStream:
         block = self._blocks.pop(index, None)
         if block is None:
             return []
+        return self._end_of(block, index) + self._own(block)
+
+    def _own(self, block: _Block) -> list[StreamEvent]:
+        """Converse's own blocks, with those around them, as soon as there are any."""
+        whole = block.pieces.whole(block.reasoning, block.signature, block.redacted)
+        if self._schema_tool or (block.hidden and not is_own(whole)):
+            return []
+        content = self._gathered.add(whole)
+        return [self._chunks.specific({"content": content})] if content else []
+
+    def _end_of(self, block: _Block, index: int) -> list[StreamEvent]:
         if block.position >= 0 and not block.has_arguments:
             # A function without parameters streams no input at all.
             return [self._chunks.arguments(block.position, "{}")]

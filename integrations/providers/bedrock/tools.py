@@ -77,6 +77,14 @@ def _search(mapped: Mapped, model: Model) -> list[dict[str, Any]]:
     return [_GROUNDING]
 
 
+def system_tools(fields: Mapping[str, Any]) -> set[str]:
+    """The names of the vendor's own tools that the request offers."""
+    tools = [tool for tool in fields.get("tools") or () if isinstance(tool.get("systemTool"), Mapping)]
+    if fields.get("web_search_options") is not None:
+        tools.append(_GROUNDING)
+    return {str(tool["systemTool"].get("name")) for tool in tools}
+
+
 def forbids_calls(fields: Mapping[str, Any]) -> bool:
     return fields.get("tool_choice") == "none"
 
