@@ -1,5 +1,5 @@
 """Anthropic's Messages API (https://docs.anthropic.com/en/api/messages)."""
 
-from integrations.providers.anthropic.adapter import ADAPTER, AnthropicAdapter
+from integrations.providers.anthropic.adapter import ADAPTER, ON_VERTEX, AnthropicAdapter
 
-__all__ = ["ADAPTER", "AnthropicAdapter"]
+__all__ = ["ADAPTER", "ON_VERTEX", "AnthropicAdapter"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from typing_extensions import override
 
 from integrations.providers.anthropic.answer_stream import AnswerToolStream
 from integrations.providers.anthropic.answer_tool import answers_by_tool
 from integrations.providers.anthropic.attachments import addresses_to_fetch
+from integrations.providers.anthropic.hosts import OWN, VERTEX_AI, Host
 from integrations.providers.anthropic.request import build
 from integrations.providers.anthropic.response import parse_response
 from integrations.providers.anthropic.stream import AnthropicStream
@@ -35,17 +38,18 @@ TRAITS = Traits(
 
 
 class AnthropicAdapter(DiscreetAdapter):
-    def __init__(self, traits: Traits = TRAITS) -> None:
+    def __init__(self, traits: Traits = TRAITS, host: Host = OWN) -> None:
+        self._host = host
         self._endpoints = PerCredentials(self._endpoint)
         super().__init__(traits, self._endpoints)
 
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
-        addresses = addresses_to_fetch(request)
+        addresses = addresses_to_fetch(request, fetched_there=self._host.fetches)
         return Needs(media=addresses) if addresses else NOTHING
 
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         endpoint = self._endpoints.get(credentials)
-        built = build(request, provider=self.provider)
+        built = build(request, provider=self.provider, host=self._host)
         headers = endpoint.headers
         if built.betas:
             headers = {**headers, "anthropic-beta": ",".join(built.betas)}
@@ -72,3 +76,5 @@ class AnthropicAdapter(DiscreetAdapter):
 
 
 ADAPTER = AnthropicAdapter()
+# For the adapter of Vertex AI, which knows addresses and secrets there.
+ON_VERTEX = AnthropicAdapter(replace(TRAITS, provider="google_vertex"), VERTEX_AI)

@@ -26,8 +26,8 @@ _TEXT_NAMES = (".txt", ".md", ".markdown", ".csv", ".tsv", ".json", ".xml", ".ya
 _HEAD_CHARACTERS = 64
 
 
-def addresses_to_fetch(request: ChatRequest) -> tuple[str, ...]:
-    """What the vendor would not fetch itself: addresses without TLS, texts."""
+def addresses_to_fetch(request: ChatRequest, *, fetched_there: bool = True) -> tuple[str, ...]:
+    """What the vendor would not fetch itself: addresses without TLS, texts; everything where it fetches nothing."""
     if not any(map(_names_an_address, request.fields["messages"])):
         return ()
     try:
@@ -37,7 +37,8 @@ def addresses_to_fetch(request: ChatRequest) -> tuple[str, ...]:
     found = [
         attachment.url
         for attachment in conversation.attachments()
-        if not isinstance(attachment, Native) and not attachment.is_inline and not _is_fetched_there(attachment)
+        if not isinstance(attachment, Native) and not attachment.is_inline
+        if not (fetched_there and _is_fetched_there(attachment))
     ]
     return tuple(dict.fromkeys(found))
 

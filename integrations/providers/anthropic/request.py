@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from integrations.providers.anthropic.answer_tool import with_answer_tool
+from integrations.providers.anthropic.hosts import OWN, Host
 from integrations.providers.anthropic.messages import Messages, read_messages
 from integrations.providers.anthropic.models import Rules, rules_of
 from integrations.providers.anthropic.native import FIELDS, betas_of
@@ -45,7 +46,7 @@ class Built:
     warnings: tuple[str, ...]
 
 
-def build(request: ChatRequest, *, provider: str) -> Built:
+def build(request: ChatRequest, *, provider: str, host: Host = OWN) -> Built:
     """Raises UnsupportedParameterError when the answer would differ in kind from what the request asks for."""
     # A plain dictionary: the request's own mapping answers for absent names an order of magnitude slower.
     fields = dict(request.fields)
@@ -64,10 +65,10 @@ def build(request: ChatRequest, *, provider: str) -> Built:
     if request.stream:
         body["stream"] = True
     body |= more
-    betas += betas_of(body, files=said.files)
+    betas += [*betas_of(body, files=said.files), *host.betas_of(body)]
     if said.system_as_user:
         mapped.notes.append("messages: the system message was sent as the user's, anthropic wants one of the user")
-    return Built(_encode(body), tuple(dict.fromkeys(betas)), mapped.warnings())
+    return Built(_encode(host.body(body)), tuple(dict.fromkeys(betas)), mapped.warnings())
 
 
 def _translated(mapped: Mapped, rules: Rules, said: Messages) -> tuple[int, Json]:

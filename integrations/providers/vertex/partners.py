@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
+from integrations.providers.anthropic import ON_VERTEX
 from integrations.providers.base import Adapter
 from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
 from integrations.providers.mistral.adapter import MISTRAL, MistralAdapter
@@ -14,6 +16,7 @@ from integrations.providers.openai_dialect import Dialect, Thinking
 from integrations.providers.vertex.publishers import Published
 
 PROVIDER = "google_vertex"
+_DATE = re.compile(r"-(\d{8})$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +62,17 @@ _MISTRAL = Partner(
     named=lambda model: model.model.partition("@")[0],
 )
 
-PARTNERS: Mapping[str, Partner] = {"mistralai": _MISTRAL}
+# https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude; a date stands behind `@`.
+_CLAUDE = Partner(
+    ON_VERTEX,
+    path=lambda model, stream: raw_predict(model._replace(model=_DATE.sub(r"@\1", model.model)), stream),
+    named=lambda model: model.model,
+    headers=("anthropic-beta",),
+)
+
+PARTNERS: Mapping[str, Partner] = {"anthropic": _CLAUDE, "mistralai": _MISTRAL}
 # Publishers whose dialect nothing here speaks.
-_UNSPOKEN = frozenset({"ai21", "anthropic"})
+_UNSPOKEN = frozenset({"ai21"})
 
 
 def partner_of(model: Published) -> Partner:
