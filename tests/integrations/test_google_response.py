@@ -106,7 +106,12 @@ def test_empty_answer__any_form__empty_text(content: Any) -> None:
 
 def test_filtered_answer__without_text__says_why() -> None:
     response = answer(finish="SAFETY", candidate={"finishMessage": "Against the rules."})
-    assert message_of(response) == {"role": "assistant", "content": "", "refusal": "Against the rules."}
+    assert message_of(response) == {
+        "role": "assistant",
+        "content": "",
+        "refusal": "Against the rules.",
+        "provider_specific_fields": {"finishReason": "SAFETY", "finishMessage": "Against the rules."},
+    }
 
 
 @pytest.mark.parametrize("candidates", [{}, {"candidates": []}, {"candidates": None}])
@@ -115,7 +120,12 @@ def test_blocked_prompt__no_candidates__filtered_answer(candidates: dict[str, An
     response = {**candidates, "promptFeedback": feedback, "usageMetadata": {"promptTokenCount": 5}}
     choice = choice_of(response)
     assert choice["finish_reason"] == "content_filter"
-    assert choice["message"] == {"role": "assistant", "content": "", "refusal": "No."}
+    assert choice["message"] == {
+        "role": "assistant",
+        "content": "",
+        "refusal": "No.",
+        "provider_specific_fields": {"promptFeedback": feedback},
+    }
     assert parsed(response).usage == Usage(prompt_tokens=5)
 
 
@@ -176,18 +186,6 @@ def test_candidates__the_first_without_its_zero__in_order_of_their_index() -> No
 def test_calls__of_one_id__distinct_ids() -> None:
     message = choice_of(answer(call(id="a"), call(id="a")))["message"]
     assert len({one["id"] for one in message["tool_calls"]}) == 2
-
-
-def test_google_tools__what_they_did__is_no_call() -> None:
-    message = message_of(
-        answer(
-            {"executableCode": {"language": "PYTHON", "code": "print(1)"}, **SIGNED},
-            {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
-            {"toolCall": {"toolType": "GOOGLE_SEARCH"}},
-            TEXT,
-        )
-    )
-    assert message == {"role": "assistant", "content": TEXT["text"]}
 
 
 class TestSources:

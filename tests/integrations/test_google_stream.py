@@ -126,14 +126,16 @@ def test_stream__two_candidates__each_with_its_end_and_usage_once() -> None:
 
 def test_stream__blocked_prompt__filtered_answer() -> None:
     chunks, stream = told(BLOCKED)
-    assert deltas(chunks) == [{"role": "assistant", "content": ""}, {}]
+    specific = {"provider_specific_fields": {"promptFeedback": {"blockReason": "SAFETY"}}}
+    assert deltas(chunks) == [{"role": "assistant", "content": ""}, specific, {}]
     assert stream.finish_reason == chunks[-1]["choices"][0]["finish_reason"] == "content_filter"
     assert stream.usage == Usage(prompt_tokens=5)
 
 
 def test_stream__blocked_in_the_middle__ends_filtered() -> None:
     chunks, stream = told(answer({"text": "Hal"}, finish=None), BLOCKED)
-    assert deltas(chunks)[1:] == [{"content": "Hal"}, {}]
+    specific = {"provider_specific_fields": {"promptFeedback": {"blockReason": "SAFETY"}}}
+    assert deltas(chunks)[1:] == [{"content": "Hal"}, specific, {}]
     assert stream.finish_reason == "content_filter"
 
 
@@ -177,7 +179,8 @@ def test_stream__usage_behind_the_end__counts() -> None:
 
 def test_stream__filtered_without_text__says_why_before_the_end() -> None:
     chunks, _ = told(answer(finish="MODEL_ARMOR", candidate={"finishMessage": "Not allowed."}))
-    assert deltas(chunks)[1:] == [{"refusal": "Not allowed."}, {}]
+    specific = {"provider_specific_fields": {"finishReason": "MODEL_ARMOR", "finishMessage": "Not allowed."}}
+    assert deltas(chunks)[1:] == [{"refusal": "Not allowed."}, specific, {}]
 
 
 def test_stream__sources__once_when_the_text_is_whole() -> None:

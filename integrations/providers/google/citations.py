@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import msgspec
-
 from integrations.providers.google.pieces import Choice
 
 # Kinds of grounding chunks that have an address.
@@ -19,7 +17,7 @@ _KINDS = ("web", "maps", "retrievedContext", "image")
 
 def annotations_of(choice: Choice) -> list[Mapping[str, Any]]:
     """Each source once per stretch of text; a source that supports no stretch in particular, for the whole text."""
-    if choice.grounding is None and not choice.citations:
+    if not choice.grounding and not choice.citations:
         return []
     text = "".join(choice.text)
     found = [*_grounded(choice, text), *_cited(choice, text)]
@@ -38,7 +36,7 @@ def _annotation(url: str, title: str, start: int, end: int) -> dict[str, Any]:
 
 
 def _grounded(choice: Choice, text: str) -> Iterator[Source]:
-    metadata = _decoded(choice.grounding)
+    metadata = choice.grounding
     chunks = [_chunk(chunk) for chunk in _list(metadata, "groundingChunks")]
     encoded = text.encode()
     supported: set[int] = set()
@@ -57,8 +55,7 @@ def _grounded(choice: Choice, text: str) -> Iterator[Source]:
 def _cited(choice: Choice, text: str) -> Iterator[Source]:
     """Passages that repeat a known work."""
     encoded = text.encode()
-    for raw in choice.citations:
-        metadata = _decoded(raw)
+    for metadata in choice.citations:
         for citation in [*_list(metadata, "citations"), *_list(metadata, "citationSources")]:
             url = _address(citation.get("uri"))
             if url:
@@ -89,11 +86,6 @@ def _offset(value: Any, default: int) -> int:
 
 def _characters(encoded: bytes, offset: int) -> int:
     return len(encoded[:offset].decode("utf-8", "ignore"))
-
-
-def _decoded(raw: msgspec.Raw | None) -> Mapping[str, Any]:
-    decoded = None if raw is None else msgspec.json.decode(raw)
-    return decoded if isinstance(decoded, Mapping) else {}
 
 
 def _list(holder: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 import msgspec
 
 from integrations.providers.base import Usage
-from integrations.providers.google.shapes import UsageMetadata, has
+from integrations.providers.google.shapes import UsageMetadata, has, plain
 
 
 def is_counted(counts: UsageMetadata | None) -> TypeGuard[UsageMetadata]:
@@ -50,7 +50,7 @@ def read_logprobs(raw: msgspec.Raw) -> dict[str, Any] | None:
     """OpenAI's `logprobs` out of a `logprobsResult`: chosen tokens, and the alternatives to each."""
     if not has(raw):
         return None
-    result = msgspec.json.decode(raw)
+    result = plain(raw)
     chosen = _mappings(result, "chosenCandidates")
     tops = _mappings(result, "topCandidates")
     content = []

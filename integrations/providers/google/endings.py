@@ -10,6 +10,7 @@ from integrations.providers.base import Usage
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.failures import scrub
 from integrations.providers.google.pieces import Choice
+from integrations.providers.google.reasons import reason_named
 from integrations.providers.google.shapes import PromptFeedback
 
 FILTERED = "content_filter"
@@ -46,33 +47,6 @@ _BOTCHED = frozenset(
         "UNEXPECTED_TOOL_CALL",
     }
 )
-# google.cloud.aiplatform.v1.Candidate.FinishReason by number.
-_NUMBERS = (
-    "FINISH_REASON_UNSPECIFIED",
-    "STOP",
-    "MAX_TOKENS",
-    "SAFETY",
-    "RECITATION",
-    "OTHER",
-    "BLOCKLIST",
-    "PROHIBITED_CONTENT",
-    "SPII",
-    "MALFORMED_FUNCTION_CALL",
-    "MODEL_ARMOR",
-    "IMAGE_SAFETY",
-    "IMAGE_PROHIBITED_CONTENT",
-    "IMAGE_RECITATION",
-    "IMAGE_OTHER",
-    "UNEXPECTED_TOOL_CALL",
-    "NO_IMAGE",
-)
-
-
-def reason_named(native: str | int | None) -> str:
-    """Google's name of the reason, in capitals; empty when the answer has none."""
-    if isinstance(native, int):
-        return _NUMBERS[native] if 0 <= native < len(_NUMBERS) else f"REASON_{native}"
-    return (native or "").upper()
 
 
 def finish_reason(native: str | int | None, *, called_tools: bool) -> str:

@@ -11,9 +11,13 @@ import msgspec
 
 from integrations.providers.completion import reasoning_encrypted, reasoning_text
 from integrations.providers.google.contents import FORMAT, image_id, stretch_id
-from integrations.providers.google.shapes import Blob, Candidate, FunctionCall, Part, has
+from integrations.providers.google.reasons import reason_named
+from integrations.providers.google.shapes import Blob, Candidate, FunctionCall, Part, has, plain
+from integrations.providers.google.specifics import Place, own_part
 
 _UNFINISHED = "FINISH_REASON_UNSPECIFIED"
+# Ends of which `finish_reason` says it all.
+_PLAIN_ENDS = ("", "STOP", "MAX_TOKENS")
 
 
 class Text(msgspec.Struct, frozen=True):
@@ -43,7 +47,13 @@ class Image(msgspec.Struct, frozen=True):
     entry: Mapping[str, Any]
 
 
-Piece = Text | Thought | Call | Image
+class Own(msgspec.Struct, frozen=True):
+    """A part of Google's own tools, as `specifics.own_part` has it."""
+
+    entry: Mapping[str, Any]
+
+
+Piece = Text | Thought | Call | Image | Own
 
 
 @dataclass(slots=True)
@@ -59,9 +69,13 @@ class Choice:
     details: int = 0
     images: int = 0
     finished: str | int | None = None
+    is_cut: bool = False
     message: str = ""  # why it ended, in Google's words
-    grounding: msgspec.Raw | None = None
-    citations: list[msgspec.Raw] = field(default_factory=list)
+    grounding: dict[str, Any] = field(default_factory=dict)
+    citations: list[Mapping[str, Any]] = field(default_factory=list)
+    ratings: list[Any] = field(default_factory=list)
+    pages: list[Any] = field(default_factory=list)  # that were read by the tool for it
+    continuation: str = ""
 
     @property
     def says_something(self) -> bool:
@@ -75,19 +89,50 @@ class Choice:
         if candidate.content is not None:
             for part in candidate.content.parts or ():
                 yield from self._part(part)
-        if has(candidate.grounding_metadata):
-            self.grounding = candidate.grounding_metadata
-        if has(candidate.citation_metadata):
-            self.citations.append(candidate.citation_metadata)
+        self._remarks(candidate)
+
+    def cut_by_filter(self) -> None:
+        """The prompt turned out to be one that is not answered; of this answer Google says no reason then."""
+        if not self.finished:
+            self.finished, self.is_cut = "PROHIBITED_CONTENT", True
+
+    def specific(self) -> dict[str, Any]:
+        """What the answer carries besides, under Google's names; the parts of its tools are pieces of their own."""
+        reason = "" if self.is_cut else reason_named(self.finished)
+        citations = [citation for told in self.citations for citation in _entries(told, "citations", "citationSources")]
+        found = {
+            "finishReason": "" if reason in _PLAIN_ENDS else reason,
+            "finishMessage": "" if reason in _PLAIN_ENDS else self.message,
+            "continuationToken": self.continuation,
+            "groundingMetadata": self.grounding,
+            "citationMetadata": {"citations": citations} if citations else {},
+            "urlContextMetadata": {"urlMetadata": self.pages} if self.pages else {},
+            "safetyRatings": self.ratings,
+        }
+        return {name: value for name, value in found.items() if value}
+
+    def _remarks(self, candidate: Candidate) -> None:
+        """A stream may tell of its sources bit by bit: each field as it came last."""
+        if has(candidate.grounding_metadata) and isinstance(told := plain(candidate.grounding_metadata), dict):
+            self.grounding |= told
+        if has(candidate.citation_metadata) and isinstance(told := plain(candidate.citation_metadata), dict):
+            self.citations.append(told)
+        if has(candidate.url_context_metadata) and isinstance(told := plain(candidate.url_context_metadata), dict):
+            self.pages += _entries(told, "urlMetadata")
+        if has(candidate.safety_ratings) and isinstance(told := plain(candidate.safety_ratings), list):
+            self.ratings = told
+        self.continuation = candidate.continuation_token or self.continuation
 
     def _part(self, part: Part) -> Iterator[Piece]:
-        if part.function_call is not None:
+        if part.is_of_a_tool():
+            yield Own(own_part(part, Place(self.length, self.calls, self.images)))
+        elif part.function_call is not None:
             yield from self._call(part.function_call, part.thought_signature or "")
         elif part.text is not None:
             yield from self._thought(part) if part.thought else self._text(part.text, part.thought_signature or "")
         elif part.inline_data is not None and not part.thought:
             yield from self._image(part.inline_data, part.thought_signature or "")
-        elif part.thought_signature and not part.is_of_a_tool():
+        elif part.thought_signature:
             yield from self._text("", part.thought_signature)
 
     def _text(self, text: str, signature: str) -> Iterator[Piece]:
@@ -138,3 +183,7 @@ class Choice:
     def _made_up_id(self) -> str:
         """The same for the same answer however it was cut, and another for every call."""
         return "call_" + blake2b(f"{self.seed}/{self.index}/{self.calls}".encode(), digest_size=12).hexdigest()
+
+
+def _entries(holder: Mapping[str, Any], *names: str) -> list[Any]:
+    return [entry for name in names if isinstance(told := holder.get(name), list) for entry in told]

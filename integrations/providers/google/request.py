@@ -14,13 +14,14 @@ from integrations.providers.google.generation import generation_config
 from integrations.providers.google.media import RESOLUTIONS, is_native, to_fetch
 from integrations.providers.google.models import Model, model_named
 from integrations.providers.google.names import spellings
+from integrations.providers.google.specifics import rebuild
 from integrations.providers.google.tools import write_tools
 from integrations.providers.instructions import as_user
 from integrations.providers.parameters import Mapped
 
 _encode = msgspec.json.Encoder().encode
 # Fields of the body that clients may send in Google's own words.
-_NATIVE = spellings(("safetySettings", "cachedContent", "labels", "modelArmorConfig"))
+_NATIVE = spellings(("safetySettings", "cachedContent", "labels", "modelArmorConfig", "continuationToken"))
 # https://ai.google.dev/gemini-api/docs/flex-inference: OpenAI's other tiers are the provider's default.
 _TIERS = ("flex", "priority", "standard")
 _DEFAULT_TIERS = ("auto", "default")
@@ -60,7 +61,7 @@ def _conversation(mapped: Mapped, model: Model) -> Conversation:
     messages = mapped.fields["messages"]
     if any(message.get("name") and message["role"] not in _RESULT_ROLES for message in messages):
         mapped.drop("messages.name")
-    conversation = as_user(read_conversation(mapped.fields, native=is_native, keep_places=True))
+    conversation = as_user(read_conversation(mapped.fields, native=is_native, keep_places=True, rebuild=rebuild))
     details = {attachment.detail for attachment in conversation.attachments()} - _USUAL_DETAILS
     if details - RESOLUTIONS.keys() if model.resolutions else details:
         mapped.drop("messages.image_url.detail")

@@ -13,14 +13,16 @@ from integrations.providers.google.citations import annotations_of
 from integrations.providers.google.counts import read_logprobs, read_usage, seconds_of
 from integrations.providers.google.endings import FILTERED, finish_reason, is_blocked, unusable_end
 from integrations.providers.google.errors import google_failure_in_body
-from integrations.providers.google.pieces import Call, Choice, Image, Text, Thought
-from integrations.providers.google.shapes import Candidate, Response, decode, has
+from integrations.providers.google.pieces import Call, Choice, Image, Own, Text, Thought
+from integrations.providers.google.shapes import Candidate, PromptFeedback, Response, decode, has, plain
+from integrations.providers.google.specifics import PARTS
 
 
 def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:
     """Raises ProviderError: UNUSABLE when this is no answer, or the failure that it tells of."""
     try:
         response = decode(body)
+        feedback = response.feedback()
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ProviderError(
             "the answer is not of the form expected", kind=FailureKind.UNUSABLE, provider=provider, status=200
@@ -29,7 +31,7 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
         raise google_failure_in_body(msgspec.json.decode(body), provider=provider)
     usage = read_usage(response.usage_metadata)
     choices = _choices(response, seed_of(response, body))
-    if not choices and not is_blocked(response.prompt_feedback):
+    if not choices and not is_blocked(feedback):
         raise _no_answer(provider, usage)
     answers = [_answer(candidate, choice) for candidate, choice in choices]
     for _, choice in choices:
@@ -37,8 +39,11 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
             raise failure
     if not answers:
         usage = usage or Usage()  # no model saw the prompt
+        answers = [blocked_answer(feedback)]
+    if has(response.prompt_feedback):
+        answers[0].specific["promptFeedback"] = plain(response.prompt_feedback)
     return whole(
-        answers or [blocked_answer(response)],
+        answers,
         completion_id=completion_id(response, body),
         model=response.model_version or request.model,
         usage=usage,
@@ -55,9 +60,8 @@ def completion_id(response: Response, body: bytes) -> str:
     return response.response_id or "chatcmpl-" + seed_of(response, body)
 
 
-def blocked_answer(response: Response) -> Answer:
+def blocked_answer(feedback: PromptFeedback | None) -> Answer:
     """The prompt was refused: an answer without text."""
-    feedback = response.prompt_feedback
     message = (feedback.block_reason_message if feedback else None) or ""
     return Answer(content="", finish_reason=FILTERED, refusal=message)
 
@@ -77,7 +81,7 @@ def _choices(response: Response, seed: str) -> list[tuple[Candidate, Choice]]:
 
 def _answer(candidate: Candidate, choice: Choice) -> Answer:
     answer = Answer()
-    images = []
+    images, own = [], []
     for piece in choice.read(candidate):
         match piece:
             case Thought():
@@ -87,6 +91,8 @@ def _answer(candidate: Candidate, choice: Choice) -> Answer:
                 answer.tool_calls.append(tool_call(piece.id, piece.name, piece.arguments, **piece.extra))
             case Image():
                 images.append(piece.entry)
+            case Own():
+                own.append(piece.entry)
             case Text():
                 pass  # the choice keeps it
     text = "".join(choice.text)
@@ -96,6 +102,7 @@ def _answer(candidate: Candidate, choice: Choice) -> Answer:
         answer.refusal = choice.message
     answer.annotations = annotations_of(choice)
     answer.logprobs = read_logprobs(candidate.logprobs_result)
+    answer.specific = {**({PARTS: own} if own else {}), **choice.specific()}
     if images:
         answer.extra = {"images": images}
     return answer

@@ -23,7 +23,7 @@ class Blob(msgspec.Struct, rename="camel"):
 
 
 class Part(msgspec.Struct, rename="camel"):
-    """One of text, function call or file. What Google's own tools did stands in the last fields and is not read."""
+    """One of text, function call, file, or what Google's own tools did: the last fields."""
 
     text: str | None = None
     thought: bool | None = False
@@ -37,7 +37,7 @@ class Part(msgspec.Struct, rename="camel"):
 
     def is_of_a_tool(self) -> bool:
         mine = (self.executable_code, self.code_execution_result, self.tool_call, self.tool_response)
-        return any(held is not _NOTHING for held in mine)
+        return any(has(held) for held in mine)
 
 
 class Content(msgspec.Struct):
@@ -53,6 +53,9 @@ class Candidate(msgspec.Struct, rename="camel"):
     index: int | None = None
     grounding_metadata: msgspec.Raw = _NOTHING
     citation_metadata: msgspec.Raw = _NOTHING
+    safety_ratings: msgspec.Raw = _NOTHING
+    url_context_metadata: msgspec.Raw = _NOTHING
+    continuation_token: str | None = None
     logprobs_result: msgspec.Raw = _NOTHING
 
 
@@ -74,16 +77,24 @@ class Response(msgspec.Struct, rename="camel"):
     """A whole answer or one event of a stream. `error`: Google reports failures inside a 200 as well."""
 
     candidates: list[Candidate] | None = None
-    prompt_feedback: PromptFeedback | None = None
+    prompt_feedback: msgspec.Raw = _NOTHING
     usage_metadata: UsageMetadata | None = None
     model_version: str | None = None
     response_id: str | None = None
     create_time: str | None = None
     error: msgspec.Raw = _NOTHING
 
+    def feedback(self) -> PromptFeedback | None:
+        """Raises msgspec.ValidationError."""
+        feedback: PromptFeedback | None = _decode_feedback(self.prompt_feedback)
+        return feedback
 
+
+_decode_feedback = lenient(msgspec.json.Decoder(PromptFeedback | None).decode)
+# What stayed raw, as plain values.
+plain = lenient(msgspec.json.Decoder().decode)
 decode = lenient(msgspec.json.Decoder(Response).decode)
 
 
 def has(raw: msgspec.Raw) -> bool:
-    return raw is not _NOTHING and bytes(raw) not in (b"null", b"{}")
+    return raw is not _NOTHING and bytes(raw) not in (b"null", b"{}", b"[]")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import msgspec
 
@@ -17,9 +18,10 @@ from integrations.providers.google.endings import FILTERED, finish_reason, is_bl
 from integrations.providers.google.errors import google_failure_in_body
 from integrations.providers.google.events import Events
 from integrations.providers.google.json_values import NotJsonError
-from integrations.providers.google.pieces import Call, Choice, Piece, Text, Thought
+from integrations.providers.google.pieces import Call, Choice, Image, Own, Piece, Text, Thought
 from integrations.providers.google.response import blocked_answer, completion_id, indexes_of, seed_of
-from integrations.providers.google.shapes import Candidate, Response, UsageMetadata, decode, has
+from integrations.providers.google.shapes import Candidate, PromptFeedback, Response, UsageMetadata, decode, has, plain
+from integrations.providers.google.specifics import PARTS
 from integrations.providers.sse import EventTooLargeError
 
 # Google sends none, but proxies that know OpenAI's streams better do.
@@ -40,6 +42,7 @@ class GoogleStream:
         "_created",
         "_events",
         "_failure",
+        "_feedback",
         "_redact",
         "_seed",
         "_usage",
@@ -61,6 +64,7 @@ class GoogleStream:
         self._seed = ""
         self._choices: dict[int, Choice] = {}
         self._blocked = False
+        self._feedback: dict[str, Any] = {}  # on the prompt, for the first answer
         self._failure: ProviderError | None = None
 
     @property
@@ -114,6 +118,7 @@ class GoogleStream:
     def _event(self, data: bytes, out: list[StreamEvent]) -> None:
         try:
             response = decode(data)
+            feedback = response.feedback() if has(response.prompt_feedback) else None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise self._unusable("an event of the stream is not of the form expected") from error
         if is_counted(response.usage_metadata):
@@ -125,8 +130,10 @@ class GoogleStream:
         if candidates:
             for index, candidate in zip(indexes_of(candidates), candidates, strict=True):
                 self._candidate(chunks, candidate, index, out)
-        elif is_blocked(response.prompt_feedback):
-            self._block(chunks, response, out)
+        elif is_blocked(feedback):
+            self._block(chunks, feedback, out)
+        if feedback is not None:
+            self._feedback = {"promptFeedback": plain(response.prompt_feedback)}
 
     def _begin(self, response: Response, data: bytes) -> Chunks:
         self._seed = seed_of(response, data)
@@ -152,17 +159,17 @@ class GoogleStream:
             else:
                 out.append(_written(chunks, piece, index))
 
-    def _block(self, chunks: Chunks, response: Response, out: list[StreamEvent]) -> None:
+    def _block(self, chunks: Chunks, feedback: PromptFeedback | None, out: list[StreamEvent]) -> None:
         """Mostly before any output, but Vertex checks long prompts while the answer is on its way."""
         for choice in self._choices.values():
-            choice.finished = choice.finished or "PROHIBITED_CONTENT"
+            choice.cut_by_filter()
         if self._choices or self._blocked:
             return
         out.append(chunks.role())
         self._blocked = True
         if self.usage is None:
             self.usage = Usage()  # no model saw the prompt
-        refusal = blocked_answer(response).refusal
+        refusal = blocked_answer(feedback).refusal
         if refusal:
             out.append(chunks.delta({"refusal": refusal}))
 
@@ -185,6 +192,10 @@ class GoogleStream:
                 yield chunks.delta({"annotations": annotations}, index)
             if reasons[index] == FILTERED and not choice.length and choice.message:
                 yield chunks.delta({"refusal": choice.message}, index)
+            if specific := choice.specific():
+                yield chunks.specific(specific, index)
+        if self._feedback:
+            yield chunks.specific(self._feedback, min(reasons))
 
     def _failed(self, error: ProviderError) -> ProviderError:
         """With what the attempt has used up, and without secrets."""
@@ -208,5 +219,7 @@ def _written(chunks: Chunks, piece: Piece, index: int) -> StreamEvent:
             return chunks.reasoning(piece.text, piece.details, index)
         case Call():
             return chunks.tool_call(piece.position, piece.id, piece.name, piece.arguments, index, **piece.extra)
-        case _:
+        case Own():
+            return chunks.specific({PARTS: [piece.entry]}, index)
+        case Image():
             return chunks.delta({"images": [piece.entry]}, index)

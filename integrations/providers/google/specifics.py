@@ -1,0 +1,129 @@
+"""What only Gemini's answers have for `provider_specific_fields`: the parts of Google's own tools, out and back in.
+
+The code that ran and what came of it, searches and their results stand between the parts of the answer, and the model
+wants them there on the next turn (https://ai.google.dev/gemini-api/docs/code-execution#multi-turn). They go out as
+`parts`, each with the place that it has in the message: how much of the content, how many calls and images come before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from integrations.providers.conversation import Block, Native
+from integrations.providers.google.shapes import Part, has, plain
+
+PARTS = "parts"
+_PLACE = "place"
+# https://ai.google.dev/api/caching#Part. The latter two came with the third generation.
+_CODE = ("executableCode", "codeExecutionResult")
+_TOOLS = ("toolCall", "toolResponse")
+_OWN = (*_CODE, *_TOOLS)
+
+
+class Place(NamedTuple):
+    """How much of the message stands before a part: characters of the content, calls, images."""
+
+    content: int = 0
+    tool_calls: int = 0
+    images: int = 0
+
+    def behind(self, other: Place) -> Place:
+        return Place(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+    def is_reached(self, so_far: Place) -> bool:
+        return all(mine <= theirs for mine, theirs in zip(self, so_far, strict=True))
+
+
+NOTHING_SAID = Place()
+
+
+@dataclass(frozen=True, slots=True)
+class OwnParts(Native):
+    """Those of one message of the assistant; stands before its blocks."""
+
+    entries: tuple[tuple[Place, Mapping[str, Any]], ...] = ()
+
+
+def own_part(part: Part, place: Place) -> dict[str, Any]:
+    """As the client gets it. `part` is one of Google's own tools (`Part.is_of_a_tool`)."""
+    held = (part.executable_code, part.code_execution_result, part.tool_call, part.tool_response)
+    told: dict[str, Any] = {name: plain(raw) for name, raw in zip(_OWN, held, strict=True) if has(raw)}
+    if part.thought:
+        told["thought"] = True
+    if part.thought_signature:
+        told["thoughtSignature"] = part.thought_signature
+    return {**told, _PLACE: place._asdict()}
+
+
+def rebuild(message: Mapping[str, Any], blocks: list[Block]) -> list[Block]:
+    """The blocks of an assistant's message with the parts that came with it; what is none of Google's is left out."""
+    fields = message.get("provider_specific_fields")
+    entries = fields.get(PARTS) if isinstance(fields, Mapping) else None
+    if not isinstance(entries, list):
+        return blocks
+    own = tuple(read for entry in entries if (read := _read(entry)) is not None)
+    return [OwnParts("document", "", entries=own), *blocks] if own else blocks
+
+
+def _read(entry: Any) -> tuple[Place, Mapping[str, Any]] | None:
+    if not isinstance(entry, Mapping):
+        return None
+    kinds = [name for name in _OWN if isinstance(entry.get(name), Mapping)]
+    place, signature = entry.get(_PLACE), entry.get("thoughtSignature")
+    if len(kinds) != 1 or not isinstance(place, Mapping):
+        return None
+    counts = [count for name in Place._fields if isinstance(count := place.get(name), int) and count >= 0]
+    if len(counts) != len(Place._fields):
+        return None
+    part: dict[str, Any] = {kinds[0]: entry[kinds[0]]}
+    if entry.get("thought") is True:
+        part["thought"] = True
+    if isinstance(signature, str) and signature:
+        part["thoughtSignature"] = signature
+    return Place(*counts), part
+
+
+def as_taken(part: Mapping[str, Any], *, tools: bool, ids: bool) -> dict[str, Any] | None:
+    """The part for a model; None where it does not know such. `tools`: of the third generation; `ids`: takes ids."""
+    if not tools and not any(name in part for name in _CODE):
+        return None
+    if ids:
+        return dict(part)
+    return {
+        name: {key: value for key, value in held.items() if key != "id"} if name in _OWN else held
+        for name, held in part.items()
+    }
+
+
+def put_between(parts: Sequence[dict[str, Any]], own: Sequence[tuple[Place, dict[str, Any]]]) -> list[dict[str, Any]]:
+    """The parts of a model's turn with its own ones in their places; a text that goes on behind one is split there."""
+    waiting = list(own)
+    put: list[dict[str, Any]] = []
+    so_far = NOTHING_SAID
+    for part in parts:
+        rest: dict[str, Any] | None = part
+        while rest is not None:
+            while waiting and waiting[0][0].is_reached(so_far):
+                put.append(waiting.pop(0)[1])
+            first, rest = _split(rest, waiting[0][0].content - so_far.content if waiting else 0)
+            put.append(first)
+            so_far = so_far.behind(_length(first))
+    return [*put, *(part for _, part in waiting)]
+
+
+def _split(part: dict[str, Any], length: int) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """A text of which `length` characters come before the next own part, and what comes behind it."""
+    text = part.get("text")
+    if not isinstance(text, str) or part.get("thought") or not 0 < length < len(text):
+        return part, None
+    return {"text": text[:length]}, {**part, "text": text[length:]}
+
+
+def _length(part: Mapping[str, Any]) -> Place:
+    if "functionCall" in part:
+        return Place(tool_calls=1)
+    if "inlineData" in part:
+        return Place(images=1)
+    return Place(0 if part.get("thought") else len(part.get("text") or ""))
