@@ -15,7 +15,7 @@ Apps add their own below these. Statuses, types and codes are the table of the d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class ApplicationError(Exception):
@@ -43,7 +43,7 @@ class ApplicationError(Exception):
         self.headers: Mapping[str, str] = headers or {}
         self.details = details
 
-    def envelope(self) -> dict[str, dict[str, str]]:
+    def envelope(self) -> dict[str, dict[str, Any]]:
         return {"error": {"message": self.message, "type": self.type, "code": self.code}}
 
 

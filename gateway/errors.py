@@ -4,6 +4,7 @@ ApplicationError
 ├── ValidationError                 core: 400 invalid_request_error
 │   ├── RequestTimeoutError         408: the body did not arrive in time
 │   ├── ProviderRejectedError       400 provider_rejected
+│   ├── ModelRefusalError           400 context_length_exceeded, content_filter
 │   ├── UnsupportedError            400 unsupported_parameter
 │   └── MethodNotAllowedError       405
 ├── GuardrailError                  400 guardrail_error: prompt_too_long, blocked_topic, pii_detected, prompt_injection,
@@ -17,11 +18,15 @@ ApplicationError
 ├── CredentialUnreadableError       500 credential_unreadable
 ├── InternalError                   500 internal_error
 └── ProviderUnavailableError        503 provider_unavailable, provider_timeout
+    └── QuotaError                      503 insufficient_quota
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
+
+from typing_extensions import override
 
 from core.errors import ApplicationError, NotFoundError, ServiceUnavailableError, ValidationError
 from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
@@ -41,6 +46,28 @@ class MethodNotAllowedError(ValidationError):
 
 class ProviderRejectedError(ValidationError):
     code = "provider_rejected"
+
+
+class WithProviderError(ApplicationError):
+    """A failure that only the vendor's words explain. `provider_error` says who refused, and holds its own error object
+    as far as it is known, without secrets: `{"provider", "status", "error"}`."""
+
+    def __init__(self, message: str, failure: ProviderError, **given: Any) -> None:
+        super().__init__(message, **given)
+        self.provider_error = {
+            "provider": failure.provider,
+            "status": failure.status,
+            "error": failure.details or {"message": failure.message},
+        }
+
+    @override
+    def envelope(self) -> dict[str, dict[str, Any]]:
+        return {"error": {**super().envelope()["error"], "provider_error": self.provider_error}}
+
+
+class ModelRefusalError(WithProviderError, ValidationError):
+    """The prompt is too long for the model (`context_length_exceeded`), or its vendor's filter refuses it
+    (`content_filter`). Its type is the one that OpenAI's SDKs raise as a BadRequestError."""
 
 
 class UnsupportedError(ValidationError):
@@ -93,6 +120,13 @@ class ProviderUnavailableError(ServiceUnavailableError):
     code = "provider_unavailable"
 
 
+class QuotaError(WithProviderError, ProviderUnavailableError):
+    """The operator's account at the provider has no money or quota left: waiting does not help, so OpenAI's SDKs are
+    told not to ask again."""
+
+    code = "insufficient_quota"
+
+
 def from_provider(failure: ProviderError) -> ApplicationError:
     """The error the client sees when `failure` was the last attempt's and nothing else may be tried."""
     message = f"{failure.provider}: {failure.message}" if failure.provider else failure.message
@@ -101,6 +135,10 @@ def from_provider(failure: ProviderError) -> ApplicationError:
     match failure.kind:
         case FailureKind.REJECTED:
             return ProviderRejectedError(message)
+        case FailureKind.CONTEXT_LENGTH | FailureKind.CONTENT_FILTER:
+            return ModelRefusalError(message, failure, code=failure.kind.value)
+        case FailureKind.QUOTA:
+            return QuotaError(message, failure, headers={"x-should-retry": "false", **(_wait(failure) or {})})
         case FailureKind.NOT_FOUND:
             return ModelNotFoundError(message)
         case FailureKind.CREDENTIALS | FailureKind.UNUSABLE:

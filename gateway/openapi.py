@@ -37,7 +37,9 @@ _RESPONSE_HEADERS = {
     **dict.fromkeys((*headers.RATE_LIMIT_REQUESTS, *headers.RATE_LIMIT_TOKENS), "Of the limit per minute."),
 }
 _FAILURES = {
-    400: "`invalid_request_error`: the request is wrong, or the provider refused it (`provider_rejected`). "
+    400: "`invalid_request_error`: the request is wrong, or the provider refused it: as too long for the model "
+    "(`context_length_exceeded`), by its content filter (`content_filter`), both with the vendor's own error object in "
+    "`provider_error`, or otherwise (`provider_rejected`). "
     "`guardrail_error`: a guardrail refused it.",
     401: "`authentication_error`: no usable key, or not of the project that `X-Project-Id` names.",
     403: "`permission_error`: the key has no scope for the gateway.",
@@ -48,7 +50,9 @@ _FAILURES = {
     429: "`rate_limit_error` or `budget_error`. `Retry-After` says when the limit's window ends.",
     500: "`api_error`: the provider's answer or credentials are unusable, the stored credential cannot be read "
     "(`credential_unreadable`), or the gateway failed.",
-    503: "`service_unavailable_error`: no provider answered after retries and failover, or the gateway is draining.",
+    503: "`service_unavailable_error`: no provider answered after retries and failover, the account there has no "
+    "quota left (`insufficient_quota`, with `provider_error`), or the gateway is draining. `Retry-After` says when a "
+    "provider may answer again, as far as it said so.",
 }
 _STREAMED = """\
 With `stream`, `data: <chat.completion.chunk>` events and `data: [DONE]` at the end. The last chunk before it has an

@@ -107,7 +107,8 @@ class UsualValues:
 _ERROR = """(
     r.finish_reason = 'content_filter'
     OR (r.outcome IN ('error', 'interrupted')
-        AND (r.status_code < 400 OR r.status_code >= 500 OR r.error_code = 'provider_rejected'))
+        AND (r.status_code < 400 OR r.status_code >= 500
+            OR r.error_code IN ('provider_rejected', 'context_length_exceeded', 'content_filter')))
 )"""
 _COUNTED = f"(r.outcome = 'success' OR (r.outcome != 'cancelled' AND {_ERROR}))"
 _ANSWERED = "(r.outcome = 'success' AND r.cache_status != 'hit')"

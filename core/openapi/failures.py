@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NotRequired
+from typing import Any, NotRequired
 
 from drf_spectacular.utils import OpenApiResponse
 from typing_extensions import TypedDict
@@ -26,11 +26,20 @@ ERRORS = {
 }
 
 
+class ProviderFailure(TypedDict):
+    """What a provider said of a failure: its HTTP status, null where it had none, and its own error object."""
+
+    provider: str
+    status: int | None
+    error: dict[str, Any]
+
+
 class Failure(TypedDict):
     message: str
     type: str
     code: str
     details: NotRequired[dict[str, list[str]]]
+    provider_error: NotRequired[ProviderFailure]
 
 
 class ErrorBody(TypedDict):

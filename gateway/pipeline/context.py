@@ -32,9 +32,14 @@ class RequestContext(msgspec.Struct, frozen=True):
     fields: LazyFields
 
 
+SUBSTITUTE = -1
+"""The entry of an attempt with a model that the request does not name."""
+
+
 class Attempt(msgspec.Struct, frozen=True):
     """One provider and model to try.
 
+    `entry` numbers the models that the request names, or that `auto` stands for, in order.
     `is_fallback` when it is not the first choice; `is_foreign` when another provider is the first choice; `stands_in`
     when it is not for the request's own model, which nobody serves here, but for one of `models`.
     """
@@ -47,6 +52,7 @@ class Attempt(msgspec.Struct, frozen=True):
     is_fallback: bool = False
     is_foreign: bool = False
     stands_in: bool = False
+    entry: int = 0
 
 
 class PromptUse(msgspec.Struct, frozen=True, gc=False):

@@ -43,7 +43,8 @@ async def asked_with_reasoning(
     try:
         return await ask(wishing)
     except ProviderError as failure:
-        if failure.kind is not FailureKind.REJECTED:
+        # What the wish adds may be what made the request too long.
+        if failure.kind not in (FailureKind.REJECTED, FailureKind.CONTEXT_LENGTH):
             raise
         logger.info("introspection.refused request_id=%s provider=%s", account.request_id, attempt.provider)
         if failure.status is not None:

@@ -9,7 +9,7 @@ import msgspec
 
 from gateway.errors import ModelNotFoundError
 from gateway.pipeline.capable import needs_of
-from gateway.pipeline.context import Attempt, RequestContext
+from gateway.pipeline.context import SUBSTITUTE, Attempt, RequestContext
 from gateway.pipeline.unreadable import unreadable_choice, unreadable_error
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.snapshot.settings import RoutingSettings
@@ -79,26 +79,25 @@ class _Selection:
         if unreadable is not None and not self._fallbacks:
             raise unreadable_error(unreadable)
         primary = self._serving(self._request.model)
-        candidates = list(primary)
-        for model in self._request.models or ():
-            candidates += self._serving(model)
-        if not candidates and unreadable is None:
+        others = [candidates for model in self._request.models or () for candidates in self._serving(model)]
+        entries = _entries([*primary, *others])
+        if not entries and unreadable is None:
             raise ModelNotFoundError(self._nothing_serves())
         if self._fallbacks:
-            candidates += self._substitutes(candidates)
-        unique = list(dict.fromkeys(candidates))
-        if not unique and unreadable is not None:
+            for substitute in self._substitutes(list(entries)):
+                entries.setdefault(substitute, SUBSTITUTE)
+        if not entries and unreadable is not None:
             raise unreadable_error(unreadable)
-        first = unreadable or unique[0]
-        attempts = [_attempt(self._snapshot, candidate, first) for candidate in unique]
-        if not primary:
+        first = unreadable or next(iter(entries))
+        attempts = [_attempt(self._snapshot, candidate, first, entry) for candidate, entry in entries.items()]
+        if not any(primary):
             attempts = [msgspec.structs.replace(attempt, stands_in=True) for attempt in attempts]
         return attempts
 
-    def _serving(self, requested: str) -> list[Candidate]:
-        """Who may serve a model of the request, in order."""
+    def _serving(self, requested: str) -> list[list[Candidate]]:
+        """Who may serve a model of the request, in order; for `auto`, each of the models that it stands for."""
         models = self._preferred() if requested == AUTO else [requested]
-        return [candidate for model in models for candidate in self._in_order(self._resolved(model))]
+        return [self._in_order(self._resolved(model)) for model in models]
 
     def _resolved(self, model: str) -> list[Candidate]:
         return resolve(model, self._allowed, self._snapshot.disabled)
@@ -199,7 +198,16 @@ def _picked(candidates: list[Candidate], providers: Iterable[str]) -> list[Candi
     return [candidate for provider in providers for candidate in candidates if candidate.provider == provider]
 
 
-def _attempt(snapshot: ProjectSnapshot, candidate: Candidate, first: Candidate | None) -> Attempt:
+def _entries(models: list[list[Candidate]]) -> dict[Candidate, int]:
+    """Each candidate once, in order, with the number of the first model that it serves."""
+    entries: dict[Candidate, int] = {}
+    for number, candidates in enumerate(models):
+        for candidate in candidates:
+            entries.setdefault(candidate, number)
+    return entries
+
+
+def _attempt(snapshot: ProjectSnapshot, candidate: Candidate, first: Candidate | None, entry: int = 0) -> Attempt:
     """`first` is the first choice; None when there is no other."""
     credentials = snapshot.credentials[candidate.provider]
     return Attempt(
@@ -210,4 +218,5 @@ def _attempt(snapshot: ProjectSnapshot, candidate: Candidate, first: Candidate |
         target=Target(credentials.integration_id, candidate.provider, candidate.upstream_model),
         is_fallback=first is not None and candidate != first,
         is_foreign=first is not None and candidate.provider != first.provider,
+        entry=entry,
     )

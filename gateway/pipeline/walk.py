@@ -13,10 +13,11 @@ from typing import Generic, TypeVar
 
 from gateway.errors import from_provider
 from gateway.pipeline.backoff import wait_before_retry
-from gateway.pipeline.context import Account, Attempt
+from gateway.pipeline.barred import Barred
+from gateway.pipeline.context import SUBSTITUTE, Account, Attempt
 from gateway.runtime import Runtime
 from integrations.health.targets import CircuitState
-from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
+from integrations.providers.errors import OF_THE_MODEL, FailureKind, ProviderError, UnsupportedParameterError
 
 T = TypeVar("T")
 Call = Callable[[Attempt], Awaitable[T]]
@@ -35,6 +36,8 @@ async def walk(runtime: Runtime, attempts: list[Attempt], account: Account, call
     for attempt in attempts:
         if walker.told is not None and walker.is_late():
             break
+        if walker.barred.holds(attempt):
+            continue
         if len(attempts) > 1 and await _rests(runtime, attempt):
             account.note_failure(attempt, 0.0, status=0, error=_CIRCUIT_OPEN)
             postponed.append(attempt)
@@ -43,7 +46,7 @@ async def walk(runtime: Runtime, attempts: list[Attempt], account: Account, call
     for attempt in postponed:
         if walker.told is not None and walker.is_late():
             break
-        if (result := await walker.ask(attempt)) is not None:
+        if not walker.barred.holds(attempt) and (result := await walker.ask(attempt)) is not None:
             return result
     failure = walker.told or ProviderError("no provider was tried", kind=FailureKind.UNAVAILABLE)
     if failure.retryable and failure.retry_after is None:
@@ -69,7 +72,7 @@ class _Walker(Generic[T]):
     """A provider is asked at most `retry_max_attempts` times, and all of them together that often plus once for each
     fallback: the retries are shared."""
 
-    __slots__ = ("_account", "_call", "_retries_left", "_runtime", "_waits", "told")
+    __slots__ = ("_account", "_call", "_retries_left", "_runtime", "_told_entry", "_waits", "barred", "told")
 
     def __init__(self, runtime: Runtime, account: Account, call: Call[T]) -> None:
         self._runtime = runtime
@@ -78,7 +81,9 @@ class _Walker(Generic[T]):
         routing = account.snapshot.settings.routing
         self._retries_left = routing.retry_max_attempts - 1 if routing.retry_enabled else 0
         self._waits: list[float] = []
+        self._told_entry = SUBSTITUTE
         self.told: ProviderError | None = None
+        self.barred = Barred()
 
     async def ask(self, attempt: Attempt) -> T | None:
         """None when this provider has failed for good and another one may be asked. Raises ApplicationError."""
@@ -95,7 +100,7 @@ class _Walker(Generic[T]):
                     raise from_provider(failure) from failure
                 if isinstance(failure, UnsupportedParameterError):
                     return None
-                self._keep(failure)
+                self._keep(failure, attempt)
                 if self._retries_left <= 0 or not await _waited(self._runtime, failure, retries, account):
                     return None
                 retries += 1
@@ -122,17 +127,24 @@ class _Walker(Generic[T]):
     def is_late(self) -> bool:
         return self._runtime.patience.left(self._account.started) <= 0
 
-    def _keep(self, failure: ProviderError) -> None:
-        """Of several failures the client is told the last of those that may pass: it can come back. That a model is
-        unknown it is told only when all say so: a fallback may have been asked for another one."""
-        if failure.retry_after is not None:
+    def _keep(self, failure: ProviderError, attempt: Attempt) -> None:
+        """Of several failures the client is told the last of those that may pass: it can come back; else the last of
+        those that it can mend. That a model is unknown it is told only when all say so: a fallback may have been asked
+        for another one. What a model refuses is settled for that model, whatever another provider of it failed with."""
+        self.barred.note(failure, attempt)
+        if failure.retry_after is not None and failure.retryable:
             self._waits.append(failure.retry_after)
-        if self.told is None or _weight(failure) >= _weight(self.told):
-            self.told = failure
+        settled = failure.kind in OF_THE_MODEL and attempt.entry == self._told_entry
+        if self.told is None or settled or _weight(failure) >= _weight(self.told):
+            self.told, self._told_entry = failure, attempt.entry
 
 
 def _weight(failure: ProviderError) -> int:
-    return 2 if failure.retryable else int(failure.kind is not FailureKind.NOT_FOUND)
+    if failure.retryable:
+        return 3
+    if failure.kind in OF_THE_MODEL:
+        return 2
+    return int(failure.kind is not FailureKind.NOT_FOUND)
 
 
 def _note(runtime: Runtime, account: Account, attempt: Attempt, failure: ProviderError) -> None:

@@ -85,6 +85,9 @@ _BY_STATUS = {
 }
 _BY_KIND = {
     FailureKind.REJECTED: Reason.REJECTED,
+    FailureKind.CONTEXT_LENGTH: Reason.REJECTED,
+    FailureKind.CONTENT_FILTER: Reason.REJECTED,
+    FailureKind.QUOTA: Reason.QUOTA_EXHAUSTED,
     FailureKind.CREDENTIALS: Reason.INVALID_CREDENTIAL,
     FailureKind.NOT_FOUND: Reason.NOT_FOUND,
     FailureKind.RATE_LIMITED: Reason.RATE_LIMITED,
@@ -98,7 +101,7 @@ def reason_of(error: ProviderError, body: bytes = b"") -> Reason:
     """Of a provider's refusal: its words where they say more than its status, else the status, else the kind."""
     words = f"{error.message}\n{body[:4096].decode('utf-8', 'replace')}".lower()
     status = error.status
-    if any(phrase in words for phrase in _EXHAUSTED):
+    if error.kind is FailureKind.QUOTA or any(phrase in words for phrase in _EXHAUSTED):
         return Reason.QUOTA_EXHAUSTED
     if status in (400, 401, 403) and any(phrase in words for phrase in _UNKNOWN_KEYS):
         return Reason.INVALID_CREDENTIAL

@@ -12,7 +12,7 @@ from math import floor
 from typing import NamedTuple
 
 from integrations.health.targets import CircuitState
-from integrations.providers.errors import FailureKind
+from integrations.providers.errors import OF_THE_REQUEST, FailureKind
 
 OUTCOMES_TO_OPEN = 5
 SHARE_TO_OPEN = 0.5
@@ -26,7 +26,7 @@ SHORT_RETRY_AFTER = 5.0
 LONGEST_RETRY_AFTER = 600.0
 
 # The request's own fault says nothing about the provider.
-COUNTED = frozenset(FailureKind) - {FailureKind.REJECTED}
+COUNTED = frozenset(FailureKind) - OF_THE_REQUEST
 
 _CELL_SECONDS = 5.0
 

@@ -16,7 +16,7 @@ from integrations.health.sharing import Sharing
 from integrations.health.store import HealthStore
 from integrations.health.targets import UNKNOWN, CircuitState, Target, TargetHealth
 from integrations.health.window import FAILURES, OUTCOMES
-from integrations.providers.errors import FailureKind
+from integrations.providers.errors import OF_THE_REQUEST, FailureKind
 
 # A longer name is not watched: whatever it is, a provider has no such model.
 LONGEST_MODEL = 200
@@ -110,7 +110,7 @@ class HealthMonitor:
         if len(target.model) > LONGEST_MODEL:
             return
         now = self.clock()
-        if kind is FailureKind.REJECTED:
+        if kind in OF_THE_REQUEST:
             self.release_probe(target)
             return
         # The time to a refusal says nothing about how long an answer takes. A time-out does: at least so long.

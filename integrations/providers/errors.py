@@ -5,8 +5,9 @@ The pipeline turns these into statuses (design, section 5); nothing here knows t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from integrations.providers.base import Usage
@@ -15,7 +16,12 @@ if TYPE_CHECKING:
 class FailureKind(StrEnum):
     """How a failed attempt is treated: what may follow it and which status the client finally sees."""
 
-    REJECTED = "rejected"  # 400, 413, 422: the request is at fault; the same everywhere, never retried or failed over
+    REJECTED = "rejected"  # 400, 422: the request is at fault; the same everywhere, never retried or failed over
+    # The model takes no prompt so long, or its vendor's filter no such text: only another model may serve.
+    CONTEXT_LENGTH = "context_length_exceeded"
+    CONTENT_FILTER = "content_filter"
+    # 402 and others: the account has no money or quota left, which no waiting refills; another account may serve.
+    QUOTA = "insufficient_quota"
     CREDENTIALS = "credentials"  # 401, 403: this provider's credentials are at fault; another provider may serve
     NOT_FOUND = "not_found"  # 404: model or deployment unknown there; another provider may serve
     RATE_LIMITED = "rate_limited"  # 429: retry after `retry_after`, or fail over
@@ -25,6 +31,10 @@ class FailureKind(StrEnum):
 
 
 RETRYABLE = frozenset({FailureKind.RATE_LIMITED, FailureKind.UNAVAILABLE, FailureKind.TIMEOUT})
+OF_THE_MODEL = frozenset({FailureKind.CONTEXT_LENGTH, FailureKind.CONTENT_FILTER})
+"""What a request is refused for by one model, and perhaps not by another."""
+OF_THE_REQUEST = OF_THE_MODEL | {FailureKind.REJECTED}
+"""What says nothing about how the provider does."""
 
 
 class ProviderError(Exception):
@@ -32,6 +42,7 @@ class ProviderError(Exception):
 
     `status` is the provider's HTTP status, or None when there was no answer. `retry_after` is in seconds.
     `usage` is what the failed attempt has consumed, when the provider said so before it failed: it will be billed.
+    `details` is the vendor's own error object, as far as it has one, without secrets and of bounded size.
     """
 
     def __init__(
@@ -43,6 +54,7 @@ class ProviderError(Exception):
         status: int | None = None,
         retry_after: float | None = None,
         usage: Usage | None = None,
+        details: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -51,6 +63,7 @@ class ProviderError(Exception):
         self.status = status
         self.retry_after = retry_after
         self.usage = usage
+        self.details = details
 
     @property
     def retryable(self) -> bool:

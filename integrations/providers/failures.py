@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
 from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.failure_reasons import reason_in
+from integrations.providers.scrubbing import details_of, rewritten, scrub
+from integrations.providers.waits import retry_after_seconds, wait_said
+
+__all__ = [
+    "error_message",
+    "failure",
+    "failure_in_body",
+    "kind_of",
+    "message_in",
+    "redact",
+    "rephrase",
+    "retry_after_seconds",
+    "scrub",
+]
 
 _MESSAGE_LENGTH = 2000
 
 _KINDS = {
     400: FailureKind.REJECTED,
     401: FailureKind.CREDENTIALS,
-    402: FailureKind.CREDENTIALS,  # DeepSeek, OpenRouter: the account has no balance; another provider may serve
+    402: FailureKind.QUOTA,
     403: FailureKind.CREDENTIALS,
     404: FailureKind.NOT_FOUND,
     405: FailureKind.NOT_FOUND,
     408: FailureKind.UNAVAILABLE,
     409: FailureKind.UNAVAILABLE,
-    413: FailureKind.REJECTED,
+    413: FailureKind.CONTEXT_LENGTH,
     422: FailureKind.REJECTED,
     425: FailureKind.UNAVAILABLE,
     429: FailureKind.RATE_LIMITED,
@@ -41,6 +53,7 @@ _STATUSES = {
     "authentication_error": 401,
     "invalid_api_key": 401,
     "insufficient_quota": 429,
+    "exceeded_current_quota_error": 429,
     "permission_error": 403,
     "model_not_found": 404,
     "not_found_error": 404,
@@ -59,17 +72,6 @@ _STATUSES = {
     "service_tier_capacity_exceeded": 429,
 }
 
-# Keys as providers write them, and anything in a place where keys travel.
-_SECRETS = re.compile(
-    r"""(?ix)
-    \b(?:sk|pk|gsk|xai|csk|pplx|r8|hf|fw|tgp_v1|svc|key|AIza|AKIA|ASIA|nvapi)[-_]?[A-Za-z0-9*_\-]{10,}
-    | \bBearer\s+[^\s"',;]+
-    | (?<=[?&])(?:api[-_]?key|key|access[-_]?token|token|sig|signature|x-amz-[a-z-]+)=[^&\s"']+
-    | \b(?:org|proj|user|acct)[-_][A-Za-z0-9]{10,}
-    """
-)
-_SHOWN_KEY = re.compile(r"(?i)(api[ _-]?key(?: provided)?\s*:\s*)([^\s\"',]+)")
-
 
 def kind_of(status: int) -> FailureKind:
     if status in _KINDS:
@@ -80,31 +82,35 @@ def kind_of(status: int) -> FailureKind:
     return FailureKind.UNAVAILABLE
 
 
-def scrub(text: str, *secrets: str) -> str:
-    """`text` without keys and account ids. `secrets` are the integration's own, removed wherever they stand."""
-    for secret in secrets:
-        if len(secret) >= 4:
-            text = text.replace(secret, "[redacted]")
-    text = _SECRETS.sub("[redacted]", text)
-    return _SHOWN_KEY.sub(r"\1[redacted]", text)
-
-
 def redact(error: ProviderError, secrets: tuple[str, ...]) -> None:
     """Takes the integrations' own secrets out of an error: a provider may echo a key of any form."""
-    error.message = scrub(error.message, *secrets)
+    rephrase(error, lambda text: scrub(text, *secrets))
+
+
+def rephrase(error: ProviderError, change: Callable[[str], str]) -> None:
+    """Has every text of an error as `change` makes it: its message and the vendor's own object."""
+    error.message = change(error.message)
     error.args = (error.message,)
+    if error.details is not None:
+        error.details = rewritten(error.details, change)
 
 
 def error_message(body: bytes) -> str:
     """The message in an error body, JSON of any known shape or text; empty when there is none."""
+    return _read(body)[1]
+
+
+def _read(body: bytes) -> tuple[Any, str]:
+    """An error body's JSON, None when it is none, and its message."""
     try:
-        return message_in(msgspec.json.decode(body))
+        decoded = msgspec.json.decode(body)
+        return decoded, message_in(decoded)
     except RecursionError:
-        return ""
+        return None, ""
     except (msgspec.DecodeError, UnicodeDecodeError):
         text = body[:_MESSAGE_LENGTH].decode("utf-8", "replace").strip()
         # A proxy's HTML page says nothing to the client but its status.
-        return "" if text.startswith("<") else text
+        return None, "" if text.startswith("<") else text
 
 
 def message_in(decoded: Any) -> str:
@@ -133,24 +139,6 @@ def _with_upstream_detail(message: str, decoded: dict[str, Any]) -> str:
     return f"{message}: {raw}"[:_MESSAGE_LENGTH] if message and isinstance(raw, str) and raw else message
 
 
-def retry_after_seconds(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
-    """Seconds to wait, from `retry-after-ms`, `retry-after` (seconds or HTTP date) or exhausted `x-ratelimit-*`."""
-    if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
-        return milliseconds / 1000
-    value = headers.get("retry-after", "").strip()
-    if (seconds := _number(value)) is not None:
-        return seconds
-    if value and (date := _http_date(value)) is not None:
-        return max(0.0, (date - (now or datetime.now(UTC))).total_seconds())
-    waits = [
-        wait
-        for what in ("requests", "tokens")
-        if headers.get(f"x-ratelimit-remaining-{what}", "").strip() == "0"
-        and (wait := _duration(headers.get(f"x-ratelimit-reset-{what}", ""))) is not None
-    ]
-    return max(waits) if waits else None
-
-
 def failure(
     *,
     provider: str,
@@ -159,18 +147,46 @@ def failure(
     body: bytes,
 ) -> ProviderError:
     """The error behind a non-2xx answer. A message that the provider did not give is made from the status."""
-    kind = kind_of(status)
-    message = scrub(error_message(body)) or f"{provider} answered with status {status}"
-    retry_after = retry_after_seconds(headers) if kind in (FailureKind.RATE_LIMITED, FailureKind.UNAVAILABLE) else None
-    return ProviderError(message, kind=kind, provider=provider, status=status, retry_after=retry_after)
+    decoded, message = _read(body)
+    message = message or f"{provider} answered with status {status}"
+    error = _error(decoded, message, status, kind_of(status), provider=provider)
+    if error.kind in _WAITING and (wait := retry_after_seconds(headers)) is not None:
+        error.retry_after = wait
+    return error
 
 
-def failure_in_body(decoded: Any, *, provider: str) -> ProviderError:
-    """The error that a 200 body or stream event carries (`error`, or a bare `{"message", "code"}`)."""
-    status = _status_in(decoded)
-    message = scrub(message_in(decoded)) or f"{provider} reported an error without a message"
+def failure_in_body(decoded: Any, *, provider: str, status: int | None = None) -> ProviderError:
+    """The error that a 200 body or stream event carries (`error`, or a bare `{"message", "code"}`). `status` is given
+    where the vendor's own words stand for one."""
+    status = _status_in(decoded) if status is None else status
     kind = kind_of(status) if status else FailureKind.UNAVAILABLE
-    return ProviderError(message, kind=kind, provider=provider, status=status)
+    message = message_in(decoded) or f"{provider} reported an error without a message"
+    return _error(decoded, message, status, kind, provider=provider)
+
+
+_WAITING = (FailureKind.RATE_LIMITED, FailureKind.UNAVAILABLE, FailureKind.QUOTA)
+
+
+def _error(decoded: Any, message: str, status: int | None, kind: FailureKind, *, provider: str) -> ProviderError:
+    """What the body says of the reason wins over what its status says."""
+    kind = reason_in(decoded, message, status, provider=provider) or kind
+    return ProviderError(
+        scrub(message),
+        kind=kind,
+        provider=provider,
+        status=status,
+        retry_after=wait_said(decoded, message) if kind in _WAITING else None,
+        details=details_of(_error_object(decoded)),
+    )
+
+
+def _error_object(decoded: Any) -> Any:
+    """The object that speaks of the error: `error` where that is one, else the whole body (Mistral, Cohere, Bedrock,
+    xAI, whose `error` is a text)."""
+    if isinstance(decoded, list):
+        decoded = decoded[0] if decoded else None
+    error = decoded.get("error") if isinstance(decoded, dict) else None
+    return error if isinstance(error, dict) else decoded
 
 
 def _status_in(decoded: Any) -> int | None:
@@ -187,32 +203,3 @@ def _status_in(decoded: Any) -> int | None:
         if isinstance(value, int) and 400 <= value < 600:
             return value
     return next((status for name in ("code", "type") if (status := _STATUSES.get(str(fields.get(name) or "")))), None)
-
-
-def _number(value: str | None) -> float | None:
-    try:
-        number = float(value) if value else None
-    except ValueError:
-        return None
-    return number if number is not None and 0 <= number < 1e9 else None
-
-
-def _http_date(value: str) -> datetime | None:
-    try:
-        date = parsedate_to_datetime(value)
-    except (ValueError, OverflowError):
-        return None
-    return date if date.tzinfo else date.replace(tzinfo=UTC)
-
-
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-
-
-def _duration(value: str) -> float | None:
-    """`1m11.38s`, `5ms`, `12` (seconds)."""
-    value = value.strip()
-    if (seconds := _number(value)) is not None:
-        return seconds
-    if not re.fullmatch(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+", value):
-        return None
-    return sum(float(count) * _UNITS[unit] for count, unit in re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", value))

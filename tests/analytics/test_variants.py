@@ -47,6 +47,8 @@ def record(second: float, **values: Any) -> dict[str, Any]:
     return {**defaults, **values}
 
 
+# A provider refused what the gateway let through: with another prompt it might have been accepted.
+PROVIDERS_OWN = ("provider_rejected", "context_length_exceeded", "content_filter")
 KINDS: list[dict[str, Any]] = [
     *([{}] * 12),
     {"outcome": Outcome.ERROR, "status_code": 503},
@@ -54,6 +56,8 @@ KINDS: list[dict[str, Any]] = [
     {"outcome": Outcome.ERROR, "status_code": 429},
     {"outcome": Outcome.ERROR, "status_code": 400, "error_code": "invalid_value"},
     {"outcome": Outcome.ERROR, "status_code": 400, "error_code": "provider_rejected"},
+    {"outcome": Outcome.ERROR, "status_code": 400, "error_code": "context_length_exceeded"},
+    {"outcome": Outcome.ERROR, "status_code": 400, "error_code": "content_filter"},
     {"outcome": Outcome.CANCELLED, "status_code": 499},
     {"outcome": Outcome.INTERRUPTED, "status_code": 0},
     {"finish_reason": "content_filter"},
@@ -88,7 +92,7 @@ def records(spool: Path) -> list[RequestRecord]:
 
 
 def error(r: RequestRecord) -> bool:
-    server = r.status_code < 400 or r.status_code >= 500 or r.error_code == "provider_rejected"
+    server = r.status_code < 400 or r.status_code >= 500 or r.error_code in PROVIDERS_OWN
     broken = r.outcome in (Outcome.ERROR, Outcome.INTERRUPTED) and server
     return broken or r.finish_reason == "content_filter"
 

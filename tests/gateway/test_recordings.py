@@ -28,7 +28,7 @@ FAILED = [r for r in ALL if r["response"]["status"] != 200]
 # The design's table (section 5): what the client sees of a provider's status when nothing else can serve.
 STATUSES = {
     400: (400, "provider_rejected"),
-    413: (400, "provider_rejected"),
+    413: (400, "context_length_exceeded"),
     422: (400, "provider_rejected"),
     401: (500, "provider_error"),
     403: (500, "provider_error"),
@@ -37,6 +37,12 @@ STATUSES = {
     500: (503, "provider_unavailable"),
     502: (503, "provider_unavailable"),
     503: (503, "provider_unavailable"),
+}
+# What a provider says in these words is told with its details, whatever status stands beside it.
+OF_ITS_OWN = {
+    "context_length_exceeded": (400, "context_length_exceeded"),
+    "content_filter": (400, "content_filter"),
+    "insufficient_quota": (503, "insufficient_quota"),
 }
 # Fields with the gateway's own meaning, which it acts on and does not pass on.
 OWN_FIELDS = ("models", "provider")
@@ -243,17 +249,28 @@ def test_recording__error_after_output__is_one_event_and_the_end(project_of: Pro
         list(client.chat.completions.create(**as_call(recording)))
 
 
+def assert_told(response: Any, recording: Recording) -> tuple[int, str]:
+    """Status and code that the client sees of a recorded failure."""
+    answer = recording["response"]
+    status, code = STATUSES.get(answer["status"], (503, "provider_unavailable"))
+    for said, told in OF_ITS_OWN.items():
+        if f'"{said}"' in (answer.get("body_text") or ""):
+            status, code = told
+    told_by = recording["provider"] if code in OF_ITS_OWN else ""
+    message = assert_error(response, status, code, told_by=told_by)
+    assert upstream_message(recording)[:20] in message
+    return status, code
+
+
 @named(FAILED)
 def test_recording__failure__has_its_status_and_the_providers_words(
     project_of: ProjectOf, recording: Recording
 ) -> None:
     gateway = project_of(recording)
-    status, code = STATUSES[recording["response"]["status"]]
 
     response = gateway.post(with_valid_content(request_body(recording)))
 
-    message = assert_error(response, status, code)
-    assert upstream_message(recording)[:20] in message
+    status, code = assert_told(response, recording)
     record = gateway.record(response)
     assert (record.outcome, record.status_code, record.error_code) == ("error", status, code)
     # Retried where that may help, always with the same answer.

@@ -29,14 +29,21 @@ def assert_request_id(response: httpx2.Response) -> str:
     return request_id
 
 
-def assert_error(response: httpx2.Response, status: int, code: str, *, type: str = "", naming: str = "") -> str:
-    """The whole envelope, and nothing beside it. Returns the message."""
+def assert_error(
+    response: httpx2.Response, status: int, code: str, *, type: str = "", naming: str = "", told_by: str = ""
+) -> str:
+    """The whole envelope, and nothing beside it but the words of the provider `told_by`. Returns the message."""
     assert response.status_code == status, response.text[:500]
     assert_request_id(response)
     assert response.headers["content-type"].startswith("application/json")
     answer = response.json()
     assert set(answer) == {"error"}
     error = answer["error"]
+    if told_by:
+        told = error.pop("provider_error")
+        assert set(told) == {"provider", "status", "error"}
+        assert told["provider"] == told_by
+        assert isinstance(told["error"], dict)
     assert set(error) == {"message", "type", "code"}
     assert all(isinstance(value, str) and value for value in error.values()), error
     assert error["code"] == code, error

@@ -109,8 +109,8 @@ def test_stream__stopped_by_the_filter__an_answer() -> None:
     assert stream.finish_reason == "content_filter"
 
 
-def test_stream__filter_error__rejected() -> None:
+def test_stream__filter_error__is_told_as_that() -> None:
     error = {"error": {"code": "content_filter", "message": "The response was filtered"}}
     with pytest.raises(ProviderError, match="was filtered") as caught:
         run(translator("azure_openai"), [sse(error)])
-    assert caught.value.kind is FailureKind.REJECTED
+    assert caught.value.kind is FailureKind.CONTENT_FILTER

@@ -177,9 +177,12 @@ def test_stream__error_after_usage_was_told__billed() -> None:
     ("error", "kind"),
     [
         ({"message": "m", "type": "server_error", "code": None}, FailureKind.UNAVAILABLE),
-        ({"message": "m", "type": "invalid_request_error", "code": "context_length_exceeded"}, FailureKind.REJECTED),
+        (
+            {"message": "m", "type": "invalid_request_error", "code": "context_length_exceeded"},
+            FailureKind.CONTEXT_LENGTH,
+        ),
         ({"message": "m", "type": "tokens", "code": "rate_limit_exceeded"}, FailureKind.RATE_LIMITED),
-        ({"message": "m", "type": "insufficient_quota", "code": "insufficient_quota"}, FailureKind.RATE_LIMITED),
+        ({"message": "m", "type": "insufficient_quota", "code": "insufficient_quota"}, FailureKind.QUOTA),
         ({"message": "m", "code": 429}, FailureKind.RATE_LIMITED),
         ({"message": "m", "code": "502"}, FailureKind.UNAVAILABLE),
         ({"message": "m", "status_code": 400, "type": "x"}, FailureKind.REJECTED),

@@ -17,11 +17,11 @@ from tests.integrations.exchanges import chat_request, credentials
     [
         (400, FailureKind.REJECTED),
         (401, FailureKind.CREDENTIALS),
-        (402, FailureKind.CREDENTIALS),
+        (402, FailureKind.QUOTA),
         (403, FailureKind.CREDENTIALS),
         (404, FailureKind.NOT_FOUND),
         (408, FailureKind.UNAVAILABLE),
-        (413, FailureKind.REJECTED),
+        (413, FailureKind.CONTEXT_LENGTH),
         (422, FailureKind.REJECTED),
         (429, FailureKind.RATE_LIMITED),
         (500, FailureKind.UNAVAILABLE),
@@ -123,6 +123,25 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
         ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "1m11.5s"}, 71.5),
         ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "5ms"}, 0.005),
         ({"x-ratelimit-remaining-requests": "3", "x-ratelimit-reset-requests": "8s"}, None),
+        ({"retry-after": "2026-01-01T00:01:30Z"}, 90.0),
+        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "30"}, 30.0),
+        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(NOW.timestamp()) + 90)}, 90.0),
+        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": str((int(NOW.timestamp()) + 90) * 1000)}, 90.0),
+        ({"x-ratelimit-remaining-tokens-minute": "0", "x-ratelimit-reset-tokens-minute": "12.5"}, 12.5),
+        ({"ratelimitbysize-remaining": "0", "ratelimitbysize-reset": "31"}, 31.0),
+        (
+            {
+                "anthropic-ratelimit-input-tokens-remaining": "0",
+                "anthropic-ratelimit-input-tokens-reset": "2026-01-01T00:00:20Z",
+                "anthropic-ratelimit-requests-remaining": "7",
+                "anthropic-ratelimit-requests-reset": "2026-01-01T01:00:00Z",
+            },
+            20.0,
+        ),
+        ({"ratelimit": '"api";r=0;t=55'}, 55.0),
+        ({"ratelimit": '"api";r=3;t=55'}, None),
+        ({"x-ratelimit-reset-tokens": "8s"}, None),
+        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "9" * 400}, None),
         ({"retry-after": "soon"}, None),
         ({"retry-after": "-1"}, None),
         ({"retry-after": "nan"}, None),
@@ -132,3 +151,30 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 )
 def test_retry_after__every_form__seconds(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after_seconds(headers, now=NOW) == seconds
+
+
+@pytest.mark.parametrize(
+    ("message", "seconds"),
+    [
+        ("Rate limit reached. Please try again in 5.89s. Need more tokens?", 5.89),
+        ("Please try again in 20ms.", 0.02),
+        ("Please try again in 1m30s.", 90.0),
+        ("Please retry after 10 seconds.", 10.0),
+        ("Please retry in 17.5s.", 17.5),
+        ("Try again in 2 minutes", 120.0),
+        ("Please wait before trying again.", None),
+        ("Please try again in 3 models", None),
+        ("Please try again later", None),
+    ],
+)
+def test_classify_failure__wait_in_words__seconds(message: str, seconds: float | None) -> None:
+    body = json.dumps({"error": {"message": message}}).encode()
+    assert adapter_for("groq").classify_failure(429, {}, body).retry_after == seconds
+    assert adapter_for("groq").classify_failure(400, {}, body).retry_after is None
+    assert adapter_for("groq").classify_failure(429, {"retry-after": "3"}, body).retry_after == 3.0
+
+
+def test_classify_failure__headers_that_openrouter_passes_on__seconds() -> None:
+    headers = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "33"}
+    body = {"error": {"code": 429, "message": "Rate limit exceeded", "metadata": {"headers": headers}}}
+    assert adapter_for("openrouter").classify_failure(429, {}, json.dumps(body).encode()).retry_after == 33.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from integrations.providers.errors import FailureKind, ProviderError
-from integrations.providers.failures import kind_of, message_in, scrub
+from integrations.providers.failures import failure_in_body, scrub
 
 # https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons. Of these an answer may be empty.
 _FINISH_REASONS = {
@@ -62,8 +62,7 @@ def reported_failure(error: Any, *, provider: str) -> ProviderError:
     """`error` is the object with `type` and `message`; its type stands for the status that came too late."""
     kind = error.get("type") if isinstance(error, dict) else None
     status = _STATUSES.get(kind, _UNKNOWN_STATUS) if isinstance(kind, str) else _UNKNOWN_STATUS
-    message = scrub(message_in(error)) or f"{provider} reported an error without a message"
-    return ProviderError(message, kind=kind_of(status), provider=provider, status=status)
+    return failure_in_body({"error": error}, provider=provider, status=status)
 
 
 def unusable(message: str, *, provider: str) -> ProviderError:

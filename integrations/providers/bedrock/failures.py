@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from integrations.providers.bedrock.media import PROVIDER
-from integrations.providers.errors import FailureKind, ProviderError
-from integrations.providers.failures import failure, kind_of, scrub
+from integrations.providers.errors import OF_THE_MODEL, FailureKind, ProviderError
+from integrations.providers.failures import failure, failure_in_body, rephrase
 
 # Where the exception says more than the status that comes with it. Names are compared in lower case: an answer's header
 # has them capitalised, a stream's frame does not.
@@ -52,10 +52,8 @@ def classify(status: int, headers: Mapping[str, str], body: bytes) -> ProviderEr
     if "message" not in decoded and isinstance(decoded.get("Message"), str):
         body = msgspec.json.encode({"message": decoded["Message"]})
     error = failure(provider=PROVIDER, status=status, headers=headers, body=body)
-    kind = _KINDS.get(exception_name(headers.get("x-amzn-errortype", "") or str(decoded.get("__type") or "")))
-    if kind is not None:
-        error.kind = kind
-    return error
+    told = headers.get("x-amzn-errortype", "") or str(decoded.get("__type") or "")
+    return _named(error, told)
 
 
 def exception_in_stream(name: str, payload: bytes, told: str = "") -> ProviderError:
@@ -64,9 +62,19 @@ def exception_in_stream(name: str, payload: bytes, told: str = "") -> ProviderEr
     message = decoded.get("message") or decoded.get("Message") or decoded.get("originalMessage") or told
     name = exception_name(name)
     status = _STREAM_STATUSES.get(name)
-    kind = _KINDS.get(name) or (kind_of(status) if status else FailureKind.UNAVAILABLE)
-    text = scrub(message) if isinstance(message, str) and message else f"bedrock ended the stream: {name}"
-    return ProviderError(text, kind=kind, provider=PROVIDER, status=status)
+    text = message if isinstance(message, str) and message else f"bedrock ended the stream: {name}"
+    return _named(failure_in_body({"message": text}, provider=PROVIDER, status=status), name)
+
+
+def _named(error: ProviderError, told: str) -> ProviderError:
+    """The exception's name is the vendor's error code, and stands beside the body."""
+    kind = _KINDS.get(exception_name(told))
+    if kind is not None and error.kind not in OF_THE_MODEL:
+        error.kind = kind
+    name = told.partition(":")[0].rpartition("#")[2].strip()
+    if name and error.details is not None:
+        error.details = {**error.details, "type": name}
+    return error
 
 
 def exception_name(text: str) -> str:
@@ -75,8 +83,7 @@ def exception_name(text: str) -> str:
 
 
 def hide_account(error: ProviderError) -> None:
-    error.message = _ACCOUNT.sub("[redacted]", error.message)
-    error.args = (error.message,)
+    rephrase(error, lambda text: _ACCOUNT.sub("[redacted]", text))
 
 
 def _decoded(body: bytes) -> dict[str, Any]:

@@ -29,8 +29,9 @@ COHERE = Traits(
     owned_by="cohere",
     default_model="command-a-03-2025",
 )
-# "Client closed request": somebody between here and the model gave up. https://docs.cohere.com/reference/errors
-_GAVE_UP = 499
+# "Invalid token": a deny-listed one in the prompt. "Client closed request": somebody between here and the model gave
+# up. https://docs.cohere.com/reference/errors
+_DENY_LISTED, _GAVE_UP = 498, 499
 
 
 class CohereAdapter(DiscreetAdapter):
@@ -56,7 +57,9 @@ class CohereAdapter(DiscreetAdapter):
     @override
     def _failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
         error = super()._failure(status, headers, body)
-        if status == _GAVE_UP:
+        if status == _DENY_LISTED:
+            error.kind = FailureKind.CONTENT_FILTER
+        elif status == _GAVE_UP:
             error.kind = FailureKind.UNAVAILABLE
         return error
 

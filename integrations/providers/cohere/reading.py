@@ -7,6 +7,7 @@ from typing import Any
 
 from integrations.providers.base import Usage
 from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.failure_reasons import reason_in
 from integrations.providers.failures import scrub
 
 _FINISH_REASONS = {
@@ -32,7 +33,8 @@ def failed(reason: str, message: Any, usage: Usage | None, *, provider: str) -> 
     if kind is None and not message:
         return None
     text = message if isinstance(message, str) and message else f"the provider ended the answer: {reason.lower()}"
-    return ProviderError(scrub(text), kind=kind or FailureKind.UNAVAILABLE, provider=provider, status=200, usage=usage)
+    kind = reason_in(None, text, None, provider=provider) or kind or FailureKind.UNAVAILABLE
+    return ProviderError(scrub(text), kind=kind, provider=provider, status=200, usage=usage)
 
 
 def usage_of(usage: Any) -> Usage | None:

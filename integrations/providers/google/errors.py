@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from integrations.providers.errors import FailureKind, ProviderError
-from integrations.providers.failures import failure, failure_in_body
+from integrations.providers.failures import failure, failure_in_body, rephrase
 
 _CANCELLED = 499
 # The number of the integration's Cloud project, an account id that Google's messages quote.
@@ -41,8 +41,7 @@ def google_failure_in_body(decoded: Any, *, provider: str) -> ProviderError:
 
 
 def _hide_accounts(error: ProviderError) -> None:
-    error.message = _TOKEN.sub("[redacted]", _PROJECT.sub(r"\1[redacted]", error.message))
-    error.args = (error.message,)
+    rephrase(error, lambda text: _TOKEN.sub("[redacted]", _PROJECT.sub(r"\1[redacted]", text)))
 
 
 def _retry_delay(body: bytes) -> float | None:

@@ -14,7 +14,7 @@ KINDS = {
     403: FailureKind.CREDENTIALS,
     404: FailureKind.NOT_FOUND,
     408: FailureKind.UNAVAILABLE,
-    413: FailureKind.REJECTED,
+    413: FailureKind.CONTEXT_LENGTH,
     422: FailureKind.REJECTED,
     429: FailureKind.RATE_LIMITED,
     500: FailureKind.UNAVAILABLE,

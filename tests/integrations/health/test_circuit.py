@@ -20,7 +20,8 @@ from integrations.health.targets import CircuitState
 from integrations.providers.errors import FailureKind
 
 NOW = 1_700_000_000.0
-COUNTED = [kind for kind in FailureKind if kind is not FailureKind.REJECTED]
+OF_THE_REQUEST = [FailureKind.REJECTED, FailureKind.CONTEXT_LENGTH, FailureKind.CONTENT_FILTER]
+COUNTED = [kind for kind in FailureKind if kind not in OF_THE_REQUEST]
 
 
 def fail(circuit: Circuit, now: float, kind: FailureKind = FailureKind.UNAVAILABLE, **given: float) -> bool:
@@ -46,10 +47,11 @@ def test_circuit__five_failures__opens_with_the_fifth(kind: FailureKind) -> None
     assert circuit.state(NOW + FIRST_REST_SECONDS) is CircuitState.HALF_OPEN
 
 
-def test_circuit__rejected_requests__never_count() -> None:
+@pytest.mark.parametrize("kind", OF_THE_REQUEST)
+def test_circuit__rejected_requests__never_count(kind: FailureKind) -> None:
     circuit = Circuit()
 
-    assert not any(fail(circuit, NOW, FailureKind.REJECTED, retry_after=100.0) for _ in range(100))
+    assert not any(fail(circuit, NOW, kind, retry_after=100.0) for _ in range(100))
     assert circuit.closed
 
 

@@ -1,0 +1,38 @@
+"""Which attempts are pointless after a failure: those for a model that has refused the request, wherever it is served,
+and those at an account that has nothing left."""
+
+from __future__ import annotations
+
+from gateway.pipeline.context import SUBSTITUTE, Attempt
+from integrations.providers.errors import OF_THE_MODEL, FailureKind, ProviderError
+
+
+class Barred:
+    """Of one walk; empty for nearly all of them."""
+
+    __slots__ = ("_entries", "_integrations", "_names")
+
+    def __init__(self) -> None:
+        self._entries: set[int] = set()
+        self._names: set[str] = set()
+        self._integrations: set[int] = set()
+
+    def note(self, failure: ProviderError, attempt: Attempt) -> None:
+        if failure.kind in OF_THE_MODEL:
+            # The next one is one that the client has named: the project's substitutes are for providers that fail.
+            self._entries |= {attempt.entry, SUBSTITUTE}
+            self._names.add(_name_of(attempt))
+        elif failure.kind is FailureKind.QUOTA:
+            self._integrations.add(attempt.target.integration_id)
+
+    def holds(self, attempt: Attempt) -> bool:
+        return (
+            attempt.entry in self._entries
+            or attempt.target.integration_id in self._integrations
+            or (bool(self._names) and _name_of(attempt) in self._names)
+        )
+
+
+def _name_of(attempt: Attempt) -> str:
+    """The model's name without the vendor's, as aggregators write it."""
+    return attempt.model.rpartition("/")[2].lower()

@@ -1,0 +1,103 @@
+"""What providers say when a prompt is too long, a filter refuses it, or the account has nothing left; and what sounds
+like it and is something else."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.failures import failure_in_body
+from integrations.registry import adapter_for, providers
+from tests.integrations.exchanges import chat_request, credentials
+from tests.integrations.vendor_failures import AZURE_FILTER, FILTER, LONG, QUOTA, SAID, google, openai
+
+
+def failed(provider: str, status: int, said: Any, headers: dict[str, str] | None = None) -> ProviderError:
+    body = openai(said) if isinstance(said, str) else said
+    encoded = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return adapter_for(provider).classify_failure(status, headers or {}, encoded)
+
+
+@pytest.mark.parametrize(("provider", "status", "said", "kind"), SAID)
+def test_classify_failure__what_the_vendor_says__is_told_apart(
+    provider: str, status: int, said: Any, kind: FailureKind
+) -> None:
+    error = failed(provider, status, said)
+
+    assert error.kind is kind
+    assert (error.provider, error.status) == (provider, status)
+
+
+@pytest.mark.parametrize(("provider", "status", "said", "kind"), SAID)
+def test_failure_in_a_stream__what_the_vendor_says__is_told_apart(
+    provider: str, status: int, said: Any, kind: FailureKind
+) -> None:
+    """An error under 200 says no status; what its words say counts the same."""
+    if kind not in (LONG, FILTER, QUOTA) or isinstance(said, bytes):
+        return
+    body = openai(said) if isinstance(said, str) else said
+
+    assert failure_in_body(body, provider=provider).kind is kind
+
+
+@pytest.mark.parametrize("provider", [name for name in providers() if name != "bedrock"])
+def test_classify_failure__codes_of_openai__at_every_provider(provider: str) -> None:
+    for code, kind in (("context_length_exceeded", LONG), ("content_filter", FILTER), ("insufficient_quota", QUOTA)):
+        status = 429 if kind is QUOTA else 400
+        assert failed(provider, status, openai("No.", code)).kind is kind
+
+
+def test_classify_failure__details__the_vendors_own_object() -> None:
+    error = failed("azure_openai", 400, AZURE_FILTER)
+
+    assert error.details == AZURE_FILTER["error"]
+    named = failed(
+        "bedrock", 400, {"message": "Input is too long"}, {"x-amzn-errortype": "ValidationException:http://a"}
+    )
+    assert named.details == {"message": "Input is too long", "type": "ValidationException"}
+    violation = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "X", "metadata": {"service": "s"}}
+    listed = google("Too much.", "INVALID_ARGUMENT", 400, violation)
+    assert failed("google", 400, [listed]).details == listed["error"]
+    assert failed("openai", 400, b"<html>no</html>").details is None
+
+
+def test_classify_failure__secrets_in_the_details__taken_out() -> None:
+    own = "0123456789abcdef0123456789abcdef"
+    adapter = adapter_for("openai")
+    adapter.build_request(chat_request(), credentials("openai", "https://api.openai.com/v1", own))
+    body = openai(
+        "No.",
+        "content_filter",
+        api_key="whatever",
+        inner={"said": f"Bearer {own}", own: ["org-abcdefghijklmnop", {"key": "sk-abcdefghijklmnop1234"}]},
+    )
+    error = adapter.classify_failure(400, {}, json.dumps(body).encode())
+
+    told = json.dumps(error.details)
+    for secret in (own, "whatever", "org-abcdefghijklmnop", "sk-abcdefghijklmnop1234"):
+        assert secret not in told
+    account = failed("bedrock", 400, {"message": "no", "resource": "arn:aws:iam::123456789012:user/a"})
+    assert "123456789012" not in json.dumps(account.details)
+    project = failed(
+        "google", 400, google("no", "INVALID_ARGUMENT", 400, {"metadata": {"consumer": "projects/123456789"}})
+    )
+    assert "123456789" not in json.dumps(project.details)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=4000),
+        lambda inner: st.lists(inner, max_size=40) | st.dictionaries(st.text(max_size=200), inner, max_size=40),
+        max_leaves=60,
+    )
+)
+def test_classify_failure__any_body__a_failure_with_details_of_bounded_size(body: Any) -> None:
+    for said in (body, {"error": body}, {"error": {"metadata": {"raw": json.dumps(body)}, "code": body}}):
+        error = failed("openrouter", 400, json.dumps(said).encode())
+        assert isinstance(error.kind, FailureKind)
+        assert len(json.dumps(error.details)) < 200_000
