@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 
@@ -97,7 +98,8 @@ def _is_objects(value: Any) -> bool:
 
 
 class Chunks:
-    """Writes the chunks of one stream. `id`, `model` may be set once the provider has told them."""
+    """Writes the chunks of one stream. `id`, `model` may be set once the provider has told them: the id before the
+    first chunk, since a stream has one. Where the provider gives none, it is made here."""
 
     __slots__ = ("_created", "_head", "_listed", "id", "model")
 
@@ -181,6 +183,10 @@ class Chunks:
     def _top(self) -> bytes:
         head = self._head
         if head is None or head[0] != self.id or head[1] != self.model:
+            if head is not None:
+                self.id = head[0]  # what has begun under one id goes on under it
+            elif not self.id:
+                self.id = f"chatcmpl-{uuid4().hex}"
             fields = {"id": self.id, "object": "chat.completion.chunk", "created": self._created, "model": self.model}
             head = self._head = (self.id, self.model, _encode(fields)[:-1] + b',"choices":')
         return head[2]

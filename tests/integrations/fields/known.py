@@ -34,7 +34,6 @@ KNOWN = (
     Known("fields", ("anthropic", *_GOOGLE, "bedrock", "mistral"), ("messages[assistant].citations*",), rows=True),
     Known("fields", ("anthropic", *_GOOGLE, "bedrock", "mistral"), ("messages[assistant].tool_plan",), rows=True),
     Known("fields", _TRANSLATED, ("messages[*].content[text].citations*",)),
-    Known("anthropic", ("anthropic",), ("messages[*].name", "messages[*].content*.image_url*.detail=*")),
     Known("anthropic", ("anthropic",), ("thinking[*].block_binding*", "thinking[enabled].display*")),
     Known("anthropic", ("anthropic",), ("thinking.token_budget", "response_format[json_object].json_schema")),
     Known("bedrock", ("bedrock",), ("messages[*].content*.prompt_cache_breakpoint*",)),

@@ -1,0 +1,139 @@
+"""Whatever a provider's answer looks like, the client's is one of OpenAI's or a failure that can be retried.
+
+A stream has one id and one second of creation; usage is there, as three numbers; the finish reason is one that clients
+know; and an answer that says nothing, for a reason that nobody knows, is no success.
+"""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from gateway.pipeline.uncounted import with_usage
+from integrations.providers.base import StreamTranslator, Usage
+from integrations.providers.errors import ProviderError
+from integrations.registry import providers
+from tests.integrations.adapters.assembled import assembled
+from tests.integrations.adapters.subject import Subject, pieces, subject_of
+from tests.integrations.mutations.changes import CHANGES, UNKNOWN_REASON, Change, reason_is_unknown
+from tests.integrations.mutations.known import EMPTY_SUCCESS
+from tests.integrations.mutations.wire import EMPTY_STORY, Event, Seed, seeds_of, written
+
+REASONS = {"stop", "length", "tool_calls", "content_filter", "function_call"}
+# What was changed is chosen by a number, which does not become simpler by being smaller.
+few = settings(max_examples=25, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+CHANGED = st.lists(st.sampled_from(CHANGES), min_size=1, max_size=3, unique=True)
+NUMBERS = st.integers(0, 2**32)
+
+
+def changed(seed: Seed, changes: list[Change], number: int) -> list[Event]:
+    random = Random(number)
+    events = seed.copy()
+    for change in changes:
+        events = change(events, seed.form, random)
+    return events
+
+
+def assert_counted(usage: Any) -> None:
+    counts = [usage[name] for name in ("prompt_tokens", "completion_tokens", "total_tokens")]
+    assert all(type(count) is int and count >= 0 for count in counts), usage
+
+
+def says_something(message: dict[str, Any]) -> bool:
+    return any(value for name, value in message.items() if name != "role")
+
+
+def assert_no_empty_success(provider: str, message: dict[str, Any], reason: str, events: list[Event]) -> None:
+    if provider not in EMPTY_SUCCESS and UNKNOWN_REASON in json.dumps([event.data for event in events]):
+        assert says_something(message) or reason == "content_filter", "an empty answer for an unknown reason"
+
+
+@pytest.mark.parametrize("provider", providers())
+@few
+@given(data=st.data(), changes=CHANGED, number=NUMBERS)
+def test_whole_answer__changed__is_an_answer_or_a_failure(
+    provider: str, data: st.DataObject, changes: list[Change], number: int
+) -> None:
+    subject = subject_of(provider)
+    seed = data.draw(st.sampled_from(seeds_of(provider, stream=False)))
+    events = changed(seed, changes, number)
+    assert_whole(subject, seed.form, events)
+
+
+@pytest.mark.parametrize("provider", providers())
+@few
+@given(data=st.data(), changes=CHANGED, number=NUMBERS, cuts=st.lists(st.integers(0, 2**16), max_size=6))
+def test_stream__changed_and_cut_anywhere__is_one_answer_or_a_failure(
+    provider: str, data: st.DataObject, changes: list[Change], number: int, cuts: list[int]
+) -> None:
+    subject = subject_of(provider)
+    seed = data.draw(st.sampled_from(seeds_of(provider, stream=True)))
+    events = changed(seed, changes, number)
+    assert_stream(subject, seed.form, events, cuts)
+
+
+def assert_whole(subject: Subject, form: str, events: list[Event]) -> None:
+    try:
+        parsed = subject.adapter.parse_response(subject.request(), written(form, events))
+        # What nobody has counted, the pipeline estimates.
+        answer = json.loads((parsed if parsed.usage else with_usage(parsed, prompt_bytes=100)).body)
+    except ProviderError:
+        return
+    assert isinstance(answer["id"], str) and answer["id"]
+    assert type(answer["created"]) is int and answer["created"] > 0
+    assert answer["object"] == "chat.completion"
+    assert_counted(answer["usage"])
+    choice = answer["choices"][0]
+    assert choice["finish_reason"] in REASONS
+    assert choice["message"]["role"] == "assistant"
+    assert_no_empty_success(subject.provider, choice["message"], choice["finish_reason"], events)
+
+
+def assert_stream(subject: Subject, form: str, events: list[Event], cuts: list[int]) -> None:
+    translator = subject.adapter.stream(subject.request(stream=True))
+    told, failure = translated(subject, translator, written(form, events), cuts)
+    assert len({chunk["id"] for chunk in told}) <= 1
+    assert len({chunk["created"] for chunk in told}) <= 1
+    for chunk in told:
+        assert isinstance(chunk["id"], str) and chunk["id"]
+        assert type(chunk["created"]) is int and chunk["created"] > 0
+        assert chunk["object"] == "chat.completion.chunk"
+    if failure is not None:
+        return
+    assert_counted(told[-1]["usage"])
+    assert not any(chunk.get("usage") for chunk in told[:-1])
+    reasons = [choice["finish_reason"] for chunk in told for choice in chunk["choices"] if choice["finish_reason"]]
+    assert len(reasons) == len(told[-1]["choices"]) and set(reasons) <= REASONS
+    whole = assembled(told)
+    assert_no_empty_success(subject.provider, whole["message"], whole["finish_reason"], events)
+
+
+def translated(
+    subject: Subject, translator: StreamTranslator, body: bytes, cuts: list[int]
+) -> tuple[list[dict[str, Any]], ProviderError | None]:
+    """What the client gets, and what ended it. Uncounted streams are estimated, as the pipeline does it."""
+    told: list[dict[str, Any]] = []
+    try:
+        for piece in pieces(body, cuts):
+            told += [json.loads(event.data) for event in translator.feed(piece)]
+        if translator.usage is None:
+            translator.usage = Usage(prompt_tokens=1)
+        told += [json.loads(event.data) for event in translator.closing()]
+    except ProviderError as failure:
+        return told, failure
+    return told, None
+
+
+@pytest.mark.parametrize("provider", sorted(EMPTY_SUCCESS))
+def test_known_breach__still_there__else_its_entry_goes(provider: str) -> None:
+    subject = subject_of(provider)
+    seed = next(seed for seed in seeds_of(provider, stream=True) if seed.name == EMPTY_STORY)
+    events = changed(seed, [reason_is_unknown], 0)
+    translator = subject.adapter.stream(subject.request(stream=True))
+    told, failure = translated(subject, translator, written(seed.form, events), [])
+    assert failure is None and not says_something(assembled(told)["message"]), f"{provider}: mended"
