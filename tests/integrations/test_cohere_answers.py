@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from cohere.types.chat_finish_reason import ChatFinishReason
+from cohere.types.finish_reason import FinishReason
 from hypothesis import given
 from hypothesis import strategies as st
 
 from integrations.providers.base import ParsedResponse, StreamEvent, Usage
 from integrations.providers.cohere import ADAPTER
 from integrations.providers.errors import FailureKind, ProviderError
-from tests.integrations.adapters.assembled import assembled
+from tests.integrations.adapters.assembled import as_the_sdk_does, assembled
 from tests.integrations.exchanges import chat_request, credentials, decoded, run, translator
 
 REQUEST = chat_request("command-a-03-2025")
@@ -119,6 +121,7 @@ def test_answer__calls_with_a_plan__plan_is_reasoning() -> None:
         "role": "assistant",
         "content": None,
         "reasoning_content": "I will call f.",
+        "provider_specific_fields": {"tool_plan": "I will call f."},
         "tool_calls": [
             {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}},
             {"id": "call_1", "type": "function", "function": {"name": "g", "arguments": "{}"}},
@@ -127,21 +130,55 @@ def test_answer__calls_with_a_plan__plan_is_reasoning() -> None:
     assert choice["finish_reason"] == "tool_calls"
 
 
-@pytest.mark.parametrize(
-    ("reason", "expected"),
-    [
-        ("COMPLETE", "stop"),
-        ("STOP_SEQUENCE", "stop"),
-        ("MAX_TOKENS", "length"),
-        ("ERROR_LIMIT", "length"),
-        ("ERROR_TOXIC", "content_filter"),
-        ("FROM_THE_FUTURE", "stop"),
-    ],
-)
-def test_reason__coheres__openais_whole_and_streamed(reason: str, expected: str) -> None:
-    assert choice_of(parsed(reason, content=[text("a")]))["finish_reason"] == expected
-    end = {"type": "message-end", "delta": {"finish_reason": reason}}
-    assert told(START, said("a"), end)["finish_reason"] == expected
+# Every finish reason of the SDK, of both versions of the API, and what becomes of an answer with text.
+REASONS: dict[str, str | FailureKind] = {
+    "COMPLETE": "stop",
+    "STOP_SEQUENCE": "stop",
+    "MAX_TOKENS": "length",
+    "ERROR_LIMIT": "length",
+    "ERROR_TOXIC": "content_filter",
+    "TOOL_CALL": FailureKind.UNUSABLE,  # it announces a call, and there is none
+    "ERROR": FailureKind.UNAVAILABLE,
+    "USER_CANCEL": FailureKind.UNAVAILABLE,
+    "TIMEOUT": FailureKind.TIMEOUT,
+}
+UNKNOWN: list[tuple[str, str | FailureKind]] = [
+    ("FROM_THE_FUTURE", FailureKind.UNUSABLE),
+    ("", FailureKind.UNUSABLE),
+]
+
+
+def test_reasons__of_the_sdk__each_has_its_outcome() -> None:
+    known = {word for union in (ChatFinishReason, FinishReason) for word in get_args(get_args(union)[0])}
+    assert known == set(REASONS)
+
+
+@pytest.mark.parametrize(("reason", "outcome"), [*REASONS.items(), ("FROM_THE_FUTURE", "stop"), ("", "stop")])
+def test_reason__coheres_behind_a_text__openais_or_a_failure(reason: str, outcome: str | FailureKind) -> None:
+    assert outcome_of(reason, "a") == (outcome, outcome)
+
+
+@pytest.mark.parametrize(("reason", "outcome"), [*REASONS.items(), *UNKNOWN])
+def test_reason__coheres_of_an_empty_answer__openais_or_a_failure(reason: str, outcome: str | FailureKind) -> None:
+    assert outcome_of(reason, "") == (outcome, outcome)
+
+
+def outcome_of(reason: str, said_text: str) -> tuple[str | FailureKind, str | FailureKind]:
+    """Whole and streamed: the finish reason, or the kind of the failure, which is billed."""
+    end = {"type": "message-end", "delta": {"finish_reason": reason, "usage": USAGE}}
+    asked: list[Callable[[], dict[str, Any]]] = [
+        lambda: choice_of(parsed(reason, content=[text(said_text)])),
+        lambda: told(START, said(said_text), end),
+    ]
+    found: list[str | FailureKind] = []
+    for ask in asked:
+        try:
+            found.append(ask()["finish_reason"])
+        except ProviderError as error:
+            assert error.usage == READ
+            found.append(error.kind)
+    whole, stream = found
+    return whole, stream
 
 
 def test_reason__complete_with_calls__tool_calls() -> None:
@@ -170,6 +207,35 @@ def test_reason__complete_with_calls__tool_calls() -> None:
 )
 def test_usage__odd_counts__never_wrong(usage: Any, expected: Usage | None) -> None:
     assert parsed(usage=usage, content=[text("a")]).usage == expected
+
+
+def test_specific__citations_and_plan__whole_and_streamed_the_same() -> None:
+    calls = [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+    whole = choice_of(parsed("TOOL_CALL", tool_calls=calls, tool_plan="I will.", citations=[CITATION, CITATION]))
+    fields = whole["message"]["provider_specific_fields"]
+    assert fields == {"tool_plan": "I will.", "citations": [CITATION, CITATION]}
+    events = (
+        event("tool-plan-delta", {"tool_plan": "I "}),
+        event("tool-plan-delta", {"tool_plan": "will."}),
+        event("tool-call-start", {"tool_calls": calls[0]}, index=0),
+        *(event("citation-start", {"citations": CITATION}, index=i) for i in (0, 1)),
+        {"type": "message-end", "delta": {"finish_reason": "TOOL_CALL"}},
+    )
+    message = as_the_sdk_does(decoded(streamed(START, *events)))
+    streamed_fields = message["provider_specific_fields"]
+    assert [{**one, "index": 0} for one in streamed_fields.pop("citations")] == [{**CITATION, "index": 0}] * 2
+    assert streamed_fields == {"tool_plan": "I will."}
+
+
+def test_stream__without_an_id__one_of_its_own_in_every_chunk() -> None:
+    ids = [{one["id"] for one in decoded(streamed(said("a"), said("b"), END))} for _ in range(2)]
+    assert [len(found) for found in ids] == [1, 1]
+    assert ids[0] != ids[1]
+
+
+def test_answer__without_usage__zeros() -> None:
+    zeros = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+    assert json.loads(parsed(usage=None, content=[text("a")]).body)["usage"] == zeros
 
 
 def test_citations__of_a_second_block__positions_in_the_whole_text() -> None:
@@ -268,11 +334,12 @@ def test_stream__all_of_it__in_order_with_usage_last() -> None:
         {"tool_calls": [{"index": 0, **call}]},
         {"tool_calls": [{"index": 0, "function": {"arguments": '{"a":'}}]},
         {"tool_calls": [{"index": 0, "function": {"arguments": "1}"}}]},
+        {"provider_specific_fields": {"tool_plan": "I will."}},
         {},
     ]
     assert chunks[-1]["usage"]["total_tokens"] == 24
-    assert [bool(one.get("usage")) for one in chunks] == [False] * 9 + [True]
-    assert [one.has_output for one in events] == [False, *([True] * 8), False]
+    assert [bool(one.get("usage")) for one in chunks] == [False] * 10 + [True]
+    assert [one.has_output for one in events] == [False, *([True] * 9), False]
     assert {one["id"] for one in chunks} == {"i1"}
 
 

@@ -187,6 +187,12 @@ def test_tool_choice__every_form__coheres(choice: Any, expected: str | None, nam
     assert not warnings
 
 
+def test_web_search__no_connectors__refused() -> None:
+    with pytest.raises(UnsupportedParameterError) as caught:
+        build(chat_request(COMMAND_A, web_search_options={}))
+    assert caught.value.parameter == "web_search_options"
+
+
 def test_tool_choice__without_tools__left_out() -> None:
     assert "tool_choice" not in built(tool_choice="none", tools=[])
 
@@ -232,6 +238,28 @@ def test_strict__of_the_tools__all_or_none(
         (REASONING, {"reasoning_effort": "none"}, {"type": "disabled"}, ()),
         (REASONING, {"reasoning_effort": "low"}, {"type": "enabled", "token_budget": 4096}, ()),
         ("command-a-plus-05-2026", {"reasoning_effort": "high"}, {"type": "enabled", "token_budget": 16384}, ()),
+        (REASONING, {"reasoning_effort": "max"}, {"type": "enabled"}, ()),
+        (REASONING, {"reasoning_effort": "low", "max_tokens": 5120}, {"type": "enabled", "token_budget": 4096}, ()),
+        (
+            REASONING,
+            {"reasoning_effort": "high", "max_tokens": 3000},
+            {"type": "enabled", "token_budget": 2400},
+            ("thinking",),
+        ),
+        (
+            REASONING,
+            {"reasoning_effort": "max", "max_tokens": 3000},
+            {"type": "enabled", "token_budget": 2400},
+            ("thinking",),
+        ),
+        (
+            REASONING,
+            {"thinking": {"type": "enabled", "budget_tokens": 2999}, "max_tokens": 3000},
+            {"type": "enabled", "token_budget": 2999},
+            (),
+        ),
+        (REASONING, {"thinking": {"type": "enabled"}, "max_tokens": 3000}, {"type": "enabled"}, ()),
+        (REASONING, {"thinking": {"type": "between_tools"}}, {"type": "disabled"}, ()),
         (COMMAND_A, {"thinking": {"type": "enabled"}}, None, ("thinking",)),
         (COMMAND_A, {"thinking": {"type": "disabled"}}, None, ()),
         ("command-r-08-2024", {"reasoning_effort": "low"}, None, ("reasoning_effort",)),
@@ -332,6 +360,37 @@ def test_call__arguments_as_an_object_or_missing__text() -> None:
             {"content": "a", "citations": [{"start": 0, "end": 1, "text": "a", "index": 0}]},
             {"content": "a", "citations": [{"start": 0, "end": 1, "text": "a"}]},
         ),
+        (
+            COMMAND_A,
+            {"content": "a", "provider_specific_fields": {"citations": [{"start": 0, "end": 1, "index": 0}]}},
+            {"content": "a", "citations": [{"start": 0, "end": 1}]},
+        ),
+        (
+            REASONING,
+            {
+                **called(),
+                "reasoning_content": "hm\nI will ping.",
+                "provider_specific_fields": {"tool_plan": "I will ping."},
+            },
+            {
+                "tool_calls": called()["tool_calls"],
+                "tool_plan": "I will ping.",
+                "content": [{"type": "thinking", "thinking": "hm"}],
+            },
+        ),
+        (COMMAND_A, {"content": "a", "provider_specific_fields": "x"}, {"content": "a"}),
+        (COMMAND_A, {"content": "a", "provider_specific_fields": {"citations": "x"}}, {"content": "a"}),
+        (
+            COMMAND_A,
+            {"content": "a", "provider_specific_fields": {"citations": [{"url": "https://x"}]}},
+            {"content": "a"},
+        ),
+        (COMMAND_A, {"content": "a", "provider_specific_fields": {"tool_plan": "p"}}, {"content": "a"}),
+        (
+            COMMAND_A,
+            {**called(), "provider_specific_fields": {"tool_plan": {"a": 1}}},
+            {"tool_calls": called()["tool_calls"]},
+        ),
     ],
     ids=str,
 )
@@ -348,6 +407,14 @@ def test_messages__one_that_says_nothing__left_out_but_for_the_last(content: Any
     empty = {"role": "assistant", "content": content}
     assert messages_of(USER, empty, {"role": "user", "content": content or ""}, USER) == [USER, USER]
     assert len(messages_of(USER, empty)) == 2
+
+
+@pytest.mark.parametrize(("detail", "kept"), [("low", True), ("high", True), ("auto", True), ("original", False)])
+def test_images__detail__coheres_or_named(detail: str, kept: bool) -> None:
+    image = {"type": "image_url", "image_url": {"url": "https://x/a.png", "detail": detail}}
+    body, warnings = build(chat_request(COMMAND_A, messages=[{"role": "user", "content": [image, image]}]))
+    assert ("detail" in body["messages"][0]["content"][0]["image_url"]) is kept
+    assert warnings == (() if kept else ("messages.image_url.detail: dropped, cohere has no counterpart",))
 
 
 def test_images__in_every_form__an_object() -> None:

@@ -13,6 +13,8 @@ from integrations.providers.parameters import Mapped
 
 _TEXTS = ("application/json", "application/xml", "application/yaml", "application/x-yaml", "application/csv")
 _CITATION_FIELDS = ("start", "end", "text", "sources", "content_index", "type")
+# https://docs.cohere.com/reference/chat: `ImageUrl.detail`. OpenAI's `original` is not among them.
+_DETAILS = ("auto", "low", "high")
 _IMAGE_FOLLOWS = "The result is the image that follows."
 _SEE_DOCUMENT = "See the document."
 
@@ -86,7 +88,7 @@ class Messages:
             return content or ""
         parts = []
         for part in content:
-            if (image := _image(part)) is not None:
+            if (image := self._image(part)) is not None:
                 parts.append(image)
             elif (document := self._document(part, place)) is not None:
                 self.documents.append(document)
@@ -95,12 +97,19 @@ class Messages:
         # A document alone would leave nothing of the message.
         return parts or ([{"type": "text", "text": _SEE_DOCUMENT}] if content else "")
 
+    def _image(self, part: Mapping[str, Any]) -> dict[str, Any] | None:
+        image = _image(part)
+        if image is not None and image["image_url"].get("detail", "auto") not in _DETAILS:
+            del image["image_url"]["detail"]
+            self._note("messages.image_url.detail")
+        return image
+
     def _tool_content(self, content: Any, place: str) -> Any:
         if not isinstance(content, list):
             return content or ""
         parts = []
         for part in content:
-            if (image := _image(part)) is not None:
+            if (image := self._image(part)) is not None:
                 self._images.append(image)
             elif part.get("type") == "document":
                 parts.append({"type": "document", "document": part.get("document")})  # Cohere's own
@@ -115,8 +124,11 @@ class Messages:
         calls = [self._call(call, place) for call in message.get("tool_calls") or ()]
         if calls:
             written["tool_calls"] = calls
-        content, thinking = self._assistant_content(message, place), _reasoning(message)
-        plan = message.get("tool_plan")
+        content = self._assistant_content(message, place)
+        specific = message.get("provider_specific_fields")
+        own = specific if isinstance(specific, Mapping) else {}
+        plan = message.get("tool_plan") or (_plan(own) if calls else "")
+        thinking = _apart(_reasoning(message), plan)
         if thinking and self._keep_thinking:
             content = [{"type": "thinking", "thinking": thinking}, *_as_parts(content)]
         elif thinking and calls:
@@ -126,10 +138,8 @@ class Messages:
             written["tool_plan"] = plan
         if content is not None or not calls:
             written["content"] = "" if content is None else content
-        citations = message.get("citations")
-        if citations and all(isinstance(citation, Mapping) for citation in citations):
-            # Its own; other vendors list addresses. In a stream each carries a number of ours.
-            written["citations"] = [{name: one[name] for name in _CITATION_FIELDS if name in one} for one in citations]
+        if citations := _citations(message.get("citations")) or _citations(own.get("citations")):
+            written["citations"] = citations
         return written
 
     def _assistant_content(self, message: Mapping[str, Any], place: str) -> Any:
@@ -225,6 +235,26 @@ def _image(part: Mapping[str, Any]) -> dict[str, Any] | None:
         return {"type": "image_url", "image_url": kept}
     url = _document_url(part)
     return {"type": "image_url", "image_url": {"url": url}} if url[:11].lower() == "data:image/" else None
+
+
+def _citations(citations: Any) -> list[dict[str, Any]]:
+    """Cohere's own, without the number of ours that each carries in a stream; other vendors list other things."""
+    if not isinstance(citations, list) or not all(isinstance(citation, Mapping) for citation in citations):
+        return []
+    own = [{name: one[name] for name in _CITATION_FIELDS if name in one} for one in citations]
+    return own if all("start" in one and "end" in one for one in own) else []
+
+
+def _plan(own: Mapping[str, Any]) -> str:
+    plan = own.get("tool_plan")
+    return plan if isinstance(plan, str) else ""
+
+
+def _apart(thinking: str, plan: Any) -> str:
+    """The thoughts without the plan that our answer put behind them."""
+    if not isinstance(plan, str) or not plan or not thinking.endswith(plan):
+        return thinking
+    return thinking.removesuffix(plan).removesuffix("\n")
 
 
 def _as_parts(content: Any) -> list[Any]:

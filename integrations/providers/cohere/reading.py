@@ -18,22 +18,36 @@ _FINISH_REASONS = {
     "TOOL_CALL": "tool_calls",
     "ERROR_TOXIC": "content_filter",
 }
-_FAILURES = {"ERROR": FailureKind.UNAVAILABLE, "TIMEOUT": FailureKind.TIMEOUT}
+_FAILURES = {
+    "ERROR": FailureKind.UNAVAILABLE,
+    "TIMEOUT": FailureKind.TIMEOUT,
+    "USER_CANCEL": FailureKind.UNAVAILABLE,
+}
 
 
 def finish_reason(reason: str, *, called_tools: bool) -> str:
-    """https://docs.cohere.com/reference/chat#response.body.finish_reason; an unknown one is an ordinary end."""
+    """https://docs.cohere.com/reference/chat#response.body.finish_reason, and those of the API before
+    (`cohere.types.FinishReason`); an unknown one behind an answer is an ordinary end (see `failed`)."""
     name = _FINISH_REASONS.get(reason, "stop")
     return "tool_calls" if called_tools and name == "stop" else name
 
 
-def failed(reason: str, message: Any, usage: Usage | None, *, provider: str) -> ProviderError | None:
-    """The error behind an answer that broke off, with what it has used: it is billed."""
-    kind = _FAILURES.get(reason)
-    if kind is None and not message:
-        return None
+def failed(
+    reason: str, message: Any, usage: Usage | None, *, provider: str, called_tools: bool, has_text: bool
+) -> ProviderError | None:
+    """The error behind an answer that broke off or is none, with what it has used: it is billed."""
+    kind = _FAILURES.get(reason) or (FailureKind.UNAVAILABLE if message else None)
     text = message if isinstance(message, str) and message else f"the provider ended the answer: {reason.lower()}"
-    kind = reason_in(None, text, None, provider=provider) or kind or FailureKind.UNAVAILABLE
+    if kind is None and reason == "TOOL_CALL" and not called_tools:
+        kind, text = FailureKind.UNUSABLE, "the answer announces a call and holds none"
+    elif kind is None and reason not in _FINISH_REASONS and not (called_tools or has_text):
+        kind, text = (
+            FailureKind.UNUSABLE,
+            f"the answer is empty and ended for an unknown reason ({reason or 'none told'})",
+        )
+    if kind is None:
+        return None
+    kind = reason_in(None, text, None, provider=provider) or kind
     return ProviderError(scrub(text), kind=kind, provider=provider, status=200, usage=usage)
 
 

@@ -10,7 +10,7 @@ import msgspec
 from integrations.providers import parameters
 from integrations.providers.base import ChatRequest
 from integrations.providers.cohere.messages import Messages
-from integrations.providers.parameters import FunctionTool, Mapped
+from integrations.providers.parameters import FunctionTool, Mapped, ReasoningWish
 
 # The same on both sides, and Cohere's own under their own names.
 _SAME = ("temperature", "seed", "logprobs")
@@ -27,6 +27,8 @@ _NOT_REASONING = (
     "c4ai-",
     "aya-",
 )
+# Of a limit that the client sets, what is thought with at the most: the rest is for the answer.
+_MOST_OF_LIMIT = 0.8
 _encode = msgspec.json.Encoder().encode
 
 
@@ -61,6 +63,9 @@ def _refuse_other_kinds(mapped: Mapped) -> None:
         raise mapped.refuse("n", "Cohere gives one answer a request")
     if mapped.take("audio") or "audio" in (mapped.take("modalities") or ()):
         raise mapped.refuse("modalities", "Cohere does not answer with sound")
+    if mapped.take("web_search_options") is not None:
+        # Version 2 has no connectors any more: https://docs.cohere.com/docs/migrating-v1-to-v2
+        raise mapped.refuse("web_search_options", "Cohere does not search the web")
 
 
 def _documents(body: dict[str, Any], mapped: Mapped, messages: Messages) -> None:
@@ -148,11 +153,26 @@ def _thinking(body: dict[str, Any], mapped: Mapped, model: str, reasons: bool) -
         if wish.enabled:
             mapped.drop("thinking" if mapped.fields.get("thinking") else "reasoning_effort", f"{model} does not reason")
         return
-    thinking: dict[str, Any] = {"type": "enabled" if wish.enabled else "disabled"}
-    budget = _native_budget(mapped) or parameters.budget_of(wish)
+    body["thinking"] = {"type": "enabled" if wish.enabled else "disabled"}
+    budget = _native_budget(mapped) or _budget(mapped, wish, body.get("max_tokens"))
     if wish.enabled and budget:
-        thinking["token_budget"] = budget
-    body["thinking"] = thinking
+        body["thinking"]["token_budget"] = budget
+
+
+def _budget(mapped: Mapped, wish: ReasoningWish, limit: int | None) -> int | None:
+    """None: as long as the model likes, which is what `max` asks for. The limit counts thoughts too, so four fifths of
+    it at most, but for a count that the client itself names below it."""
+    named = wish.budget_tokens
+    if named is not None and (limit is None or named < limit):
+        return named
+    wanted = None if named is None and wish.effort == "max" else parameters.budget_of(wish)
+    if limit is None or not wish.enabled or (wanted is None and wish.effort != "max"):
+        return wanted
+    most = int(limit * _MOST_OF_LIMIT)
+    if wanted is not None and wanted <= most:
+        return wanted
+    mapped.notes.append(f"thinking: {most} tokens to think with, the limit on tokens leaves no more")
+    return most
 
 
 def _native_budget(mapped: Mapped) -> int | None:

@@ -31,11 +31,14 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
     if not isinstance(message, Mapping):
         raise _unusable("the answer holds no message", provider)
     usage, reason = usage_of(answer.get("usage")), str(answer.get("finish_reason") or "")
-    failure = failed(reason, None, usage, provider=provider)
+    choice = _answer(message, reason, answer.get("logprobs"))
+    failure = failed(
+        reason, None, usage, provider=provider, called_tools=bool(choice.tool_calls), has_text=bool(choice.content)
+    )
     if failure is not None:
         raise failure
     return completion.whole(
-        [_answer(message, reason, answer.get("logprobs"))],
+        [choice],
         completion_id=str(answer.get("id") or f"chatcmpl-{hashlib.sha256(body).hexdigest()[:24]}"),
         model=request.model,
         usage=usage,
@@ -44,14 +47,18 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
 
 def _answer(message: Mapping[str, Any], reason: str, logprobs: Any) -> Answer:
     texts, thinking, starts = _contents(message.get("content"))
+    specific: dict[str, Any] = {}
     plan = message.get("tool_plan")
     if isinstance(plan, str) and plan:
+        specific["tool_plan"] = plan
         # "A chain-of-thought style reflection and plan that the model generates when working with tools."
         thinking.append(plan)
     calls: list[Mapping[str, Any]] = [
         _call(call, number) for number, call in enumerate(_objects(message, "tool_calls"))
     ]
     citations = _objects(message, "citations")
+    if citations:
+        specific["citations"] = citations
     text = "".join(texts)
     return Answer(
         content=text if text or not calls else None,
@@ -60,6 +67,7 @@ def _answer(message: Mapping[str, Any], reason: str, logprobs: Any) -> Answer:
         finish_reason=finish_reason(reason, called_tools=bool(calls)),
         annotations=[note for citation in citations for note in url_citations(citation, _offset(citation, starts))],
         logprobs=logprobs_of(logprobs),
+        specific=specific,
         extra={"citations": citations} if citations else {},
     )
 

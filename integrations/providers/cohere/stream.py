@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 
@@ -17,7 +18,6 @@ from integrations.providers.surrogates import lenient
 
 _DONE = b"[DONE]"
 _HEAD_BYTES = 64 * 1024
-_ID = "chatcmpl-cohere"  # for a stream that does not say its own
 
 
 class _Content(msgspec.Struct):
@@ -76,6 +76,7 @@ class CohereStream:
         "_head",
         "_length",
         "_parser",
+        "_plan",
         "_reason",
         "_redact",
         "_seen",
@@ -96,12 +97,14 @@ class CohereStream:
         self.usage: Usage | None = None
         self._redact = redact
         self._parser = EventParser()
-        self._chunks = Chunks(completion_id=_ID, model=model)
+        # For a stream that does not say its own.
+        self._chunks = Chunks(completion_id=f"chatcmpl-{uuid4().hex}", model=model)
         self._calls: dict[int, int] = {}  # Cohere's index → ours
         self._count = 0
         self._silent: set[int] = set()  # our indices of calls that have no arguments yet
         self._starts: dict[int, int] = {}  # content block → where its text starts in all of it
         self._length = 0
+        self._plan = ""  # until it is whole
         self._thoughts: int | None = None  # the last block of thinking, so that two do not run together
         self._reason: str | None = None
         self._failure: ProviderError | None = None
@@ -204,7 +207,7 @@ class CohereStream:
     def _message_start(self, event: _Event, message: _Message) -> Iterator[StreamEvent]:
         if not self._started:
             self._started = True
-            self._chunks.id = event.id or _ID
+            self._chunks.id = event.id or self._chunks.id
             yield self._chunks.role()
 
     def _content(self, event: _Event, message: _Message) -> Iterator[StreamEvent]:
@@ -225,6 +228,7 @@ class CohereStream:
 
     def _tool_plan(self, event: _Event, message: _Message) -> Iterator[StreamEvent]:
         if message.tool_plan:
+            self._plan += message.tool_plan
             yield self._chunks.reasoning(self._apart(-1) + message.tool_plan)
 
     def _tool_call_start(self, event: _Event, message: _Message) -> Iterator[StreamEvent]:
@@ -267,18 +271,28 @@ class CohereStream:
         block = citation.get("content_index")
         offset = self._starts.get(block, 0) if isinstance(block, int) else 0
         yield self._chunks.listed(citations=[citation], annotations=url_citations(citation, offset))
+        yield self._chunks.specific({"citations": [citation]})
 
     def _message_end(self, event: _Event, message: _Message) -> Iterator[StreamEvent]:
         delta = event.delta or _Delta()
         self.usage = usage_of(delta.usage) or self.usage
         reason = delta.finish_reason or ""
-        failure = failed(reason, delta.error, self.usage, provider=self.provider)
+        failure = failed(
+            reason,
+            delta.error,
+            self.usage,
+            provider=self.provider,
+            called_tools=self._count > 0,
+            has_text=self._length > 0,
+        )
         if failure is not None:
             raise failure
         self._reason = reason
         for position in sorted(self._silent):
             yield self._chunks.arguments(position, "{}")
         self._silent.clear()
+        if self._plan:
+            yield self._chunks.specific({"tool_plan": self._plan})
 
     def _error_event(self, data: bytes) -> ProviderError | None:
         """The failure that an event of another shape means; None for an event of a type that may be added one day."""
