@@ -494,6 +494,29 @@ class TestTools:
             "retrievalConfig": {"languageCode": "de"},
         }
 
+    @pytest.mark.parametrize(("choice", "mode"), [(None, None), ("auto", "VALIDATED"), ("required", "ANY")])
+    @pytest.mark.parametrize("search", [{"tools": [TOOL, {"google_search": {}}]}, {"web_search_options": {}}])
+    def test_functions_and_googles_tools__third_generation__shown_what_it_did(
+        self, search: dict[str, Any], choice: str | None, mode: str | None
+    ) -> None:
+        config = body_of(THIRD, **{"tools": [TOOL], **search}, tool_choice=choice)["toolConfig"]
+        assert config["includeServerSideToolInvocations"] is True
+        assert config.get("functionCallingConfig", {}).get("mode") == mode
+
+    @pytest.mark.parametrize(
+        ("model", "vertex", "tools"),
+        [
+            (FLASH, False, [TOOL, {"google_search": {}}]),
+            (THIRD, True, [TOOL, {"google_search": {}}]),
+            (THIRD, False, [TOOL]),
+            (THIRD, False, [{"google_search": {}}]),
+        ],
+    )
+    def test_functions_or_googles_tools__where_nothing_is_mixed_or_may_be__not_asked_for(
+        self, model: str, vertex: bool, tools: list[dict[str, Any]]
+    ) -> None:
+        assert "toolConfig" not in body_of(model, vertex=vertex, tools=tools)
+
     def test_parallel_calls__forbidden__named(self) -> None:
         assert "parallel_tool_calls" in built(tools=[TOOL], parallel_tool_calls=False).warnings[0]
         assert built(tools=[TOOL], parallel_tool_calls=True).warnings == ()

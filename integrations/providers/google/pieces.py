@@ -124,14 +124,14 @@ class Choice:
         self.continuation = candidate.continuation_token or self.continuation
 
     def _part(self, part: Part) -> Iterator[Piece]:
-        if part.is_of_a_tool():
-            yield Own(own_part(part, Place(self.length, self.calls, self.images)))
-        elif part.function_call is not None:
+        if part.function_call is not None:
             yield from self._call(part.function_call, part.thought_signature or "")
         elif part.text is not None:
             yield from self._thought(part) if part.thought else self._text(part.text, part.thought_signature or "")
         elif part.inline_data is not None and not part.thought:
             yield from self._image(part.inline_data, part.thought_signature or "")
+        elif part.is_of_a_tool():
+            yield Own(own_part(part, Place(self.length, self.calls, self.images)))
         elif part.thought_signature:
             yield from self._text("", part.thought_signature)
 

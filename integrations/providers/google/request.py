@@ -37,7 +37,7 @@ def build_body(request: ChatRequest, *, provider: str, vertex: bool) -> tuple[by
     model = model_named(request.model)
     writer = Writer(model=model, fetched=request.media, vertex=vertex)
     body = _contents(_conversation(mapped, model), writer)
-    write_tools(mapped, body)
+    write_tools(mapped, body, mixes=model.signed_calls and not vertex)
     config = generation_config(mapped, model)
     if config:
         body["generationConfig"] = config

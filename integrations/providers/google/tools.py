@@ -32,8 +32,9 @@ _NATIVE = spellings(
 _SEARCH: dict[str, Any] = {"googleSearch": {}}
 
 
-def write_tools(mapped: Mapped, body: dict[str, Any]) -> None:
-    """Sets `tools` and `toolConfig` where the request asks for any. Raises UnsupportedParameterError."""
+def write_tools(mapped: Mapped, body: dict[str, Any], *, mixes: bool) -> None:
+    """Sets `tools` and `toolConfig` where the request asks for any. `mixes`: the model takes functions and Google's own
+    tools together, if it may show what it did with these. Raises UnsupportedParameterError."""
     functions, others = function_tools(mapped)
     tools: list[dict[str, Any]] = []
     if functions:
@@ -51,6 +52,8 @@ def write_tools(mapped: Mapped, body: dict[str, Any]) -> None:
         body["tools"] = tools
     has_functions = any(camel(name) == _FUNCTIONS for tool in tools for name in tool)
     config = _tool_config(mapped, tool_choice(mapped), has_functions=has_functions)
+    if mixes and has_functions and any(camel(name) != _FUNCTIONS for tool in tools for name in tool):
+        _mix(config)
     if config:
         body["toolConfig"] = config
     if mapped.take("parallel_tool_calls") is False and has_functions:
@@ -93,6 +96,13 @@ def _tool_config(mapped: Mapped, choice: ToolChoice | None, *, has_functions: bo
         return config
     config["functionCallingConfig"] = _calling(choice)
     return config
+
+
+def _mix(config: dict[str, Any]) -> None:
+    """https://ai.google.dev/gemini-api/docs/tool-combination: without it the request is refused, and so is `AUTO`."""
+    config.setdefault("includeServerSideToolInvocations", True)
+    if config.get("functionCallingConfig") == {"mode": "AUTO"}:
+        config["functionCallingConfig"] = {"mode": "VALIDATED"}
 
 
 def _calling(choice: ToolChoice) -> dict[str, Any]:

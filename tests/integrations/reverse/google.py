@@ -11,6 +11,7 @@ from typing import Any
 from tests.fakes.dialects.google import DATA, SCHEMAS, camelled
 
 _SAME_NAME = ("safetySettings", "cachedContent", "labels", "modelArmorConfig")
+_OWN = {"executableCode", "codeExecutionResult", "toolCall", "toolResponse"}
 _PLAIN = {
     "maxOutputTokens": "max_tokens",
     "temperature": "temperature",
@@ -72,7 +73,11 @@ class _Messages:
     def _assistant(self, parts: list[dict[str, Any]]) -> None:
         message: dict[str, Any] = {"role": "assistant", "content": None}
         for part in parts:
-            if "functionCall" in part:
+            if not _OWN.isdisjoint(part):
+                place = {"content": len(message["content"] or ""), "tool_calls": len(message.get("tool_calls", ()))}
+                own = message.setdefault("provider_specific_fields", {}).setdefault("parts", [])
+                own.append({**part, "place": {**place, "images": 0}})
+            elif "functionCall" in part:
                 message.setdefault("tool_calls", []).append(self._call(part))
             elif part.get("thought"):
                 _add_detail(message, type="reasoning.text", text=part["text"], signature=part.get("thoughtSignature"))
