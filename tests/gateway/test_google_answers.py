@@ -1,0 +1,105 @@
+"""Answers of Gemini that are none, and models of others on Vertex AI, through a running gateway."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.fakes import scripted as play
+from tests.fakes.dialects.registry import FAKES
+from tests.fakes.dialects.server import DialectServer, script_path, tells
+from tests.fakes.dialects.story import Story
+from tests.fakes.scripted import Step
+from tests.fakes.upstream import Connection, Received
+from tests.gateway.service import Gateway, GatewayService
+from tests.gateway.stage import integration_of
+from tests.gateway.wire import assert_error, read_stream
+from tests.integrations.google_exchanges import answer, body, sse
+
+ASK: dict[str, Any] = {"model": "gemini-2.5-flash", "messages": [{"role": "user", "content": "hi"}]}
+PLACES = ("google", "google_vertex")
+
+
+def says(*events: dict[str, Any]) -> Step:
+    """The last event whole, or all of them streamed, as the request asks."""
+
+    async def step(received: Received, connection: Connection) -> None:
+        if "stream" not in received.path:
+            await connection.send_whole(200, body(events[-1]), {"content-type": "application/json"})
+            return
+        await connection.start_stream()
+        await connection.send_chunk(sse(*events))
+        await connection.end_stream()
+
+    return step
+
+
+BOTCHED = says(answer(finish="MALFORMED_FUNCTION_CALL", candidate={"finishMessage": "Malformed function call: f("}))
+SILENT = says(answer({"text": "hm", "thought": True}, finish=None), answer(finish="OTHER"))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[DialectServer]:
+    with DialectServer() as running:
+        yield running
+
+
+@pytest.fixture
+def gateway(service: GatewayService, server: DialectServer) -> Gateway:
+    return service.new_project(integrations=[integration_of(FAKES[name], server.base_url(name)) for name in PLACES])
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_botched_call__another_place_serves__its_answer(gateway: Gateway, server: DialectServer, stream: bool) -> None:
+    server.play("google", BOTCHED)
+    server.play("google_vertex", tells(FAKES["google_vertex"], Story(text="Fine.", pieces=1)))
+    response = gateway.post({**ASK, "stream": stream})
+    assert response.status_code == 200, response.text
+    assert (response.headers["x-svc-provider"], response.headers["x-svc-fallback-used"]) == ("google_vertex", "true")
+    assert "Fine." in response.text
+    record = gateway.record(response)
+    assert [attempt.provider for attempt in record.attempts] == ["google", "google_vertex"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_botched_call__everywhere__an_error_with_googles_words(
+    gateway: Gateway, server: DialectServer, stream: bool
+) -> None:
+    for name in PLACES:
+        server.play(name, BOTCHED)
+    message = assert_error(gateway.post({**ASK, "stream": stream}), 500, "provider_error")
+    assert "MALFORMED_FUNCTION_CALL" in message
+    assert "Malformed function call: f(" in message
+
+
+def test_end_without_a_word__behind_thoughts__the_streams_last_event(gateway: Gateway, server: DialectServer) -> None:
+    """What was thought has left by then, so that nobody else can be asked."""
+    for name in PLACES:
+        server.play(name, SILENT)
+    response = gateway.post({**ASK, "stream": True})
+    *chunks, error = read_stream(response.content).chunks
+    assert "".join(chunk["choices"][0]["delta"].get("reasoning_content", "") for chunk in chunks) == "hm"
+    assert error["error"]["code"] == "provider_error"
+    assert "OTHER" in error["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("model", "path"),
+    [
+        ("mistral-medium-3", "publishers/mistralai/models/mistral-medium-3:rawPredict"),
+        ("meta/llama-3.3-70b-instruct-maas", "endpoints/openapi/chat/completions"),
+    ],
+)
+def test_model_of_another_publisher__on_vertex__in_its_dialect(
+    gateway: Gateway, server: DialectServer, model: str, path: str
+) -> None:
+    script = server.play("google_vertex", play.raw(200, json.dumps(play.completion()).encode()))
+    response = gateway.post({**ASK, "model": f"google_vertex/{model}"})
+    assert response.status_code == 200, response.text
+    assert response.json() == play.completion()
+    (received,) = script.received
+    assert script_path(received.path) == f"/projects/fake-project/locations/europe-west4/{path}"
+    assert json.loads(received.body) == {**ASK, "model": model}
