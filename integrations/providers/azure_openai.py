@@ -41,6 +41,7 @@ AZURE_OPENAI = Dialect(
     optional_models=OPTIONALLY_REASONING_MODELS,
     history=History.DROP,
     developer_role=True,
+    cache_breakpoint=True,
     parameters=OPENAI_PARAMETERS | {"data_sources"},
     reasoning_models=REASONING_MODELS,
     sampling_refused=REFUSED_BY_REASONING_MODELS,

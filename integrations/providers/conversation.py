@@ -261,13 +261,13 @@ def _blocks(message: Mapping[str, Any], index: int, names: dict[str, str], nativ
             name=name,
             arguments=arguments if isinstance(arguments, str) else msgspec.json.encode(arguments or {}).decode(),
             extra={key: value for key, value in call.items() if key not in ("id", "type", "function", "index")},
-            cache_control=_marker(call),
+            cache_control=marker_of(call),
         )
 
 
 def _marked(blocks: list[Block], message: Mapping[str, Any]) -> list[Block]:
     """A cache marker on a message stands for one on its last block, where it carries none of its own."""
-    marker = _marker(message)
+    marker = marker_of(message)
     if marker and blocks:
         last = blocks[-1]
         if not isinstance(last, Reasoning) and not any(getattr(block, "cache_control", None) for block in blocks):
@@ -285,7 +285,7 @@ def _tool_result(
         content=tuple(_parts(message, index, native)),
         # Not of OpenAI's dialect; clients that came from Anthropic's send it.
         is_error=message.get("is_error") is True,
-        cache_control=_marker(message),
+        cache_control=marker_of(message),
     )
 
 
@@ -318,7 +318,7 @@ def _parts(message: Mapping[str, Any], index: int, native: IsNative | None) -> I
     content = message.get("content")
     if isinstance(content, str):
         if content:
-            yield Text(content, _marker(message))
+            yield Text(content, marker_of(message))
     elif isinstance(content, list):
         for number, part in enumerate(content):
             if native is not None and native(part):
@@ -328,7 +328,7 @@ def _parts(message: Mapping[str, Any], index: int, native: IsNative | None) -> I
 
 
 def _part(part: Mapping[str, Any], where: str) -> Text | Attachment:
-    kind, cache_control = part.get("type"), _marker(part)
+    kind, cache_control = part.get("type"), marker_of(part)
     match kind:
         case "text" | "refusal":
             return Text(str(part.get("text") or part.get("refusal") or ""), cache_control)
@@ -358,10 +358,10 @@ def _file(part: Mapping[str, Any], where: str) -> Attachment:
     data = file.get("file_data") if isinstance(file, Mapping) else None
     if not isinstance(file, Mapping) or not isinstance(data, str) or not data:
         raise UnsupportedParameterError("messages", f"{where}: a file has to carry its data in file_data")
-    return Attachment("document", data, name=str(file.get("filename") or ""), cache_control=_marker(part))
+    return Attachment("document", data, name=str(file.get("filename") or ""), cache_control=marker_of(part))
 
 
-def _marker(holder: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def marker_of(holder: Mapping[str, Any]) -> Mapping[str, Any] | None:
     marker = holder.get("cache_control")
     if isinstance(marker, Mapping):
         return marker

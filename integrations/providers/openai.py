@@ -60,6 +60,7 @@ OPENAI = Dialect(
     optional_models=OPTIONALLY_REASONING_MODELS,
     history=History.DROP,
     developer_role=True,
+    cache_breakpoint=True,
     parameters=OPENAI_PARAMETERS,
     reasoning_models=REASONING_MODELS,
     sampling_refused=REFUSED_BY_REASONING_MODELS,

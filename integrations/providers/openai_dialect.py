@@ -89,7 +89,8 @@ class Dialect(Traits):
     toggle_models: tuple[str, ...] = ()
     history: History = History.PASS
     reasoning_formats: tuple[str, ...] | None = ()
-    cache_control: bool = False
+    cache_control: bool = False  # takes Anthropic's marker
+    cache_breakpoint: bool = False  # takes OpenAI's own
     tool_media: bool = False  # images in tool results; elsewhere they follow in a message of the user
     stream_options: bool = True
     developer_role: bool = False  # elsewhere `developer` becomes `system`
@@ -102,6 +103,11 @@ class Dialect(Traits):
     parameters: frozenset[str] = frozenset()
     reasoning_models: tuple[str, ...] = ()
     sampling_refused: tuple[str, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the server may be anything, and gets what the client sent."""
+        return self.reasoning_formats is None
 
 
 def is_one_of(model: str, prefixes: tuple[str, ...]) -> bool:

@@ -11,17 +11,29 @@ from typing import Any
 
 from integrations.providers.base import ChatRequest, Media
 from integrations.providers.errors import UnsupportedParameterError
-from integrations.providers.openai_dialect import ANY_FORMAT, Dialect, Documents, History, Images, is_one_of
+from integrations.providers.openai_dialect import (
+    ANY_FORMAT,
+    OPENAI_PARAMETERS,
+    Dialect,
+    Documents,
+    History,
+    Images,
+    is_one_of,
+)
+from integrations.providers.openai_markers import fit_markers
 
 Fields = dict[str, Any]
 
 # Fields of a message that a fallback carries over; reasoning is seen to apart.
 _COMMON_FIELDS = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal"})
-_CALL_FIELDS = frozenset({"id", "type", "function", "index"})
+_MARKERS = frozenset({"cache_control", "prompt_cache_breakpoint"})
+_CALL_FIELDS = frozenset({"id", "type", "function", "index"}) | _MARKERS
 _REASONING_FIELDS = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
 # What the gateway hands out or takes in for the sake of other vendors.
-_FOREIGN_FIELDS = frozenset({"thinking_blocks", "is_error"})
+_SPECIFIC = "provider_specific_fields"
+_FOREIGN_FIELDS = frozenset({"thinking_blocks", "is_error", _SPECIFIC})
 _HISTORY_MARKS = (b"reasoning", b"thinking_blocks", b"extra_content", b"is_error")
+_SPECIFIC_MARK = b"provider_specific_fields"
 _MEDIA_KINDS = frozenset({"image_url", "document_url", "file", "input_audio", "video_url"})
 _ATTACHED = "Attached: the result of tool call "
 
@@ -47,7 +59,7 @@ class MessageRules:
         """A closer look at a direct request that has one of `marks`; wrong only by saying yes."""
         if any(mark in body for mark in self._anywhere):
             return True
-        if self._is_strict and any(mark in body for mark in _HISTORY_MARKS):
+        if _SPECIFIC_MARK in body or (self._is_strict and any(mark in body for mark in _HISTORY_MARKS)):
             return True
         return not self._dialect.tool_media and b"tool_call_id" in body and (b'_url"' in body or b'"file"' in body)
 
@@ -95,16 +107,38 @@ class MessageRules:
     def _without_state(self, message: Mapping[str, Any], request: ChatRequest) -> Fields:
         made = dict(message)
         if request.is_fallback:
-            kept = _COMMON_FIELDS | _REASONING_FIELDS | ({"cache_control"} if self._dialect.cache_control else set())
+            kept = _COMMON_FIELDS | _REASONING_FIELDS | _MARKERS
             made = {name: value for name, value in message.items() if name in kept}
         elif self._is_strict:
             made = {name: value for name, value in message.items() if name not in _FOREIGN_FIELDS}
+        else:
+            made.pop(_SPECIFIC, None)  # no look-alike gives it out, so it is another vendor's
+        if self._fits_markers(request):
+            made = dict(fit_markers(made, self._dialect))
         if made.get("role") == "assistant" and (request.is_fallback or self._is_strict):
             self._fit_reasoning(made, request)
-            calls = made.get("tool_calls")
-            if isinstance(calls, list):
-                made["tool_calls"] = [_own_fields(call, strict=request.is_fallback) for call in calls]
+        calls = made.get("tool_calls")
+        if isinstance(calls, list) and self._fits_markers(request):
+            made["tool_calls"] = [self._call(call, request) for call in calls]
         return made
+
+    def _fits_markers(self, request: ChatRequest) -> bool:
+        return request.is_fallback or not self._dialect.is_open
+
+    def _call(self, call: Any, request: ChatRequest) -> Any:
+        """A tool call without the signatures of other vendors (`extra_content`)."""
+        if not isinstance(call, Mapping):
+            return call
+        fitted = fit_markers(call, self._dialect)
+        if not request.is_fallback:
+            if not self._is_strict:
+                return fitted
+            return {name: value for name, value in fitted.items() if name != "extra_content"}
+        if call.get("type") == "custom" and self._dialect.parameters >= OPENAI_PARAMETERS:
+            return {name: value for name, value in fitted.items() if name in _CALL_FIELDS or name == "custom"}
+        if not isinstance(call.get("function"), Mapping):
+            raise self._refused(f"tool calls of type {call.get('type')!r}")
+        return {name: value for name, value in fitted.items() if name in _CALL_FIELDS}
 
     def _fit_reasoning(self, made: Fields, request: ChatRequest) -> None:
         details = made.pop("reasoning_details", None)
@@ -130,8 +164,8 @@ class MessageRules:
     def _part(self, part: Any, request: ChatRequest) -> Any:
         if not isinstance(part, Mapping):
             return part
-        if request.is_fallback and not self._dialect.cache_control and "cache_control" in part:
-            part = {name: value for name, value in part.items() if name != "cache_control"}
+        if self._fits_markers(request):
+            part = fit_markers(part, self._dialect)
         match part.get("type"):
             case "image_url":
                 return self._image(part, request)
@@ -170,7 +204,7 @@ class MessageRules:
             # https://platform.openai.com/docs/guides/pdf-files: chat completions take file data or an uploaded file.
             url = _data_url(self._fetched_file(url, request))
         made = {"type": "file", "file": {"filename": name, "file_data": url}}
-        return made if "cache_control" not in part else {**made, "cache_control": part["cache_control"]}
+        return {**made, **{name: part[name] for name in _MARKERS if name in part}}
 
     def _file(self, part: Mapping[str, Any], request: ChatRequest) -> Any:
         """OpenAI's own part, which look-alikes do not know. One without data names a file that was uploaded to the
@@ -240,15 +274,6 @@ def _take_media(message: Fields) -> list[Any]:
     texts = [part for part in content if part not in media]
     message["content"] = texts or f"{_ATTACHED}{call} follows."
     return [{"type": "text", "text": f"{_ATTACHED}{call}."}, *media]
-
-
-def _own_fields(call: Any, *, strict: bool) -> Any:
-    """A tool call without the signatures of other vendors (`extra_content`)."""
-    if not isinstance(call, Mapping):
-        return call
-    if strict:
-        return {name: value for name, value in call.items() if name in _CALL_FIELDS}
-    return {name: value for name, value in call.items() if name != "extra_content"}
 
 
 def _format(detail: Any) -> str:

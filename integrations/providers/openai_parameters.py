@@ -13,6 +13,7 @@ import msgspec
 from integrations.providers.base import ChatRequest
 from integrations.providers.errors import UnsupportedParameterError
 from integrations.providers.openai_dialect import COMMON_PARAMETERS, OPENAI_PARAMETERS, Dialect, Thinking, is_one_of
+from integrations.providers.openai_markers import fit_tools
 from integrations.providers.parameters import THINKING_OFF, ReasoningWish, check_reasoning_words, effort_of
 
 RawFields = dict[str, msgspec.Raw]
@@ -20,7 +21,7 @@ RawFields = dict[str, msgspec.Raw]
 # The gateway's own fields, which it has acted on; never part of what a provider sees.
 OWN_FIELDS = ("models", "provider", "prompt_config", "prompt_variables")
 # Left out of a fallback they would leave an answer of another kind.
-_OF_ANOTHER_KIND = ("audio", "modalities")
+_OF_ANOTHER_KIND = ("audio", "modalities", "web_search_options")
 _AS_IF_ABSENT = frozenset({b"null", b"false", b"0", b"0.0", b"{}", b"[]"})
 _encode = msgspec.json.Encoder().encode
 
@@ -123,18 +124,14 @@ def _fit_tools(account: _Account) -> None:
     for tool in tools:
         if isinstance(tool, Mapping) and (kind := tool.get("type", "function")) not in types:
             raise account.refuse("tools", f"{account.dialect.provider} has no tool of type {kind!r}")
-    unmarked = tools if account.dialect.cache_control else [_without_marker(tool) for tool in tools]
-    if unmarked != tools:
-        account.set("tools", unmarked)
-
-
-def _without_marker(tool: Any) -> Any:
-    if not isinstance(tool, Mapping):
-        return tool
-    return {name: value for name, value in tool.items() if name != "cache_control"}
+    fitted = fit_tools(tools, account.dialect)
+    if fitted != tools:
+        account.set("tools", fitted)
 
 
 def _asks_for_more(name: str, value: Any) -> bool:
+    if name == "web_search_options":
+        return value is not None  # an empty object asks for a search with nothing special about it
     return bool(value) and not (name == "modalities" and value == ["text"])
 
 

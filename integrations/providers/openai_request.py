@@ -10,6 +10,7 @@ import msgspec
 
 from integrations.providers.base import NOTHING, ChatRequest, Needs
 from integrations.providers.openai_dialect import Dialect, Documents
+from integrations.providers.openai_markers import fit_tools, mark_of_markers
 from integrations.providers.openai_messages import MessageRules
 from integrations.providers.openai_parameters import OWN_FIELDS, RawFields, adjust, of_interest
 
@@ -23,13 +24,14 @@ _encode = msgspec.json.Encoder().encode
 class BodyBuilder:
     """What one dialect needs to build its bodies, worked out once."""
 
-    __slots__ = ("_marks", "_messages", "_of_interest", "dialect")
+    __slots__ = ("_mark_of_markers", "_marks", "_messages", "_of_interest", "dialect")
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self._of_interest = of_interest(dialect)
         self._messages = MessageRules(dialect)
         self._marks = self._messages.marks
+        self._mark_of_markers = mark_of_markers(dialect)
 
     @property
     def marks_of_fetched(self) -> tuple[bytes, ...]:
@@ -63,12 +65,23 @@ class BodyBuilder:
                 changed = True
         if request.is_fallback:
             changed |= self._rewrite_messages(raw, request)
+        elif self._mark_of_markers and self._mark_of_markers in body:
+            changed |= self._fit_tools(raw) | self._rewrite_messages(raw, request)
         else:
             for mark in self._marks:
                 if mark in body:
                     changed |= self._messages.may_concern(body) and self._rewrite_messages(raw, request)
                     break
         return (_encode(raw) if changed else body), warnings
+
+    def _fit_tools(self, raw: RawFields) -> bool:
+        """Whether something changed."""
+        tools = msgspec.json.decode(raw["tools"]) if "tools" in raw else None
+        fitted = fit_tools(tools, self.dialect)
+        if fitted == tools:
+            return False
+        raw["tools"] = msgspec.Raw(_encode(fitted))
+        return True
 
     def _rewrite_messages(self, raw: RawFields, request: ChatRequest) -> bool:
         """Whether something changed."""

@@ -122,18 +122,70 @@ def test_history__reasoning_at_deepseek__kept_where_it_is_wanted() -> None:
     assert sent("deepseek", USER, called, said, is_fallback=True) == [USER, kept, answer()]
 
 
-def test_cache_control__direct_untouched__on_a_fallback_only_where_it_is_known() -> None:
-    marked = {"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}}
-    message = {**user(marked), "cache_control": {"type": "ephemeral"}}
-    for provider in ("openai", "groq", "openrouter"):
-        assert sent(provider, message) == [message]
-    assert sent("openrouter", message, is_fallback=True) == [message]
-    assert sent("openai", message, is_fallback=True) == [user({"type": "text", "text": "a"})]
+CONTROL = {"type": "ephemeral"}
+HOUR = {"type": "ephemeral", "ttl": "1h"}
+POINT = {"mode": "explicit", "ttl": "12h"}
+
+
+def marked(**markers: Any) -> dict[str, Any]:
+    """A message with these markers on itself, on a part and on a call."""
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}, **markers}
+    return answer(content=[{"type": "text", "text": "a", **markers}], tool_calls=[call], **markers)
+
+
+@pytest.mark.parametrize("is_fallback", [False, True])
+@pytest.mark.parametrize(
+    ("provider", "given", "taken"),
+    [
+        ("openai", {"cache_control": CONTROL}, {}),
+        (
+            "azure_openai",
+            {"cache_control": CONTROL, "prompt_cache_breakpoint": POINT},
+            {"prompt_cache_breakpoint": POINT},
+        ),
+        ("openai", {"prompt_cache_breakpoint": POINT}, {"prompt_cache_breakpoint": POINT}),
+        ("groq", {"cache_control": CONTROL, "prompt_cache_breakpoint": POINT}, {}),
+        ("deepseek", {"prompt_cache_breakpoint": POINT}, {}),
+        ("openrouter", {"cache_control": CONTROL}, {"cache_control": CONTROL}),
+        ("dashscope", {"cache_control": CONTROL}, {"cache_control": CONTROL}),
+        ("openrouter", {"cache_control": CONTROL, "prompt_cache_breakpoint": POINT}, {"cache_control": CONTROL}),
+        ("openrouter", {"prompt_cache_breakpoint": POINT}, {"cache_control": HOUR}),
+        ("snowflake", {"prompt_cache_breakpoint": {"mode": "explicit"}}, {"cache_control": CONTROL}),
+    ],
+    ids=str,
+)
+def test_cache_markers__each_vendors_own_and_no_other(
+    provider: str, given: dict[str, Any], taken: dict[str, Any], is_fallback: bool
+) -> None:
+    assert sent(provider, USER, marked(**given), is_fallback=is_fallback)[1] == marked(**taken)
+
+
+@pytest.mark.parametrize("provider", ["vllm", "openai_compatible", "sandbox"])
+def test_cache_markers__at_a_server_that_may_be_anything__as_sent_but_on_a_fallback(provider: str) -> None:
+    message = marked(cache_control=CONTROL, prompt_cache_breakpoint=POINT)
+    assert sent(provider, message) == [message]
+    assert sent(provider, message, is_fallback=True) == [marked()]
+
+
+@pytest.mark.parametrize("provider", ["openai", "groq", "openrouter", "vllm", "openai_compatible", "sandbox"])
+@pytest.mark.parametrize("is_fallback", [False, True])
+def test_provider_specific_fields__never_leave(provider: str, is_fallback: bool) -> None:
+    message = answer(provider_specific_fields={"content": [{"type": "server_tool_use"}]})
+    assert sent(provider, USER, message, is_fallback=is_fallback)[1] == answer()
+
+
+def test_fallback__call_of_a_custom_tool__itself_where_there_are_any_else_refused() -> None:
+    call = {"id": "c", "type": "custom", "custom": {"name": "grep", "input": "x"}}
+    message = answer(tool_calls=[call])
+    assert sent("azure_openai", USER, message, is_fallback=True)[1] == message
+    with pytest.raises(UnsupportedParameterError, match="groq does not take tool calls of type 'custom'"):
+        sent("groq", USER, message, is_fallback=True)
 
 
 def test_fallback__fields_of_a_message__only_the_common_ones() -> None:
     history = answer(annotations=[], audio={"id": "a"}, provider_specific_fields={}, refusal=None, name="n")
     assert sent("groq", USER, history, is_fallback=True)[1] == answer(refusal=None, name="n")
+    del history["provider_specific_fields"]
     assert sent("openai", USER, history)[1] == history
 
 

@@ -13,7 +13,7 @@ from integrations.providers.errors import UnsupportedParameterError
 from integrations.registry import adapter_for
 from tests.integrations.exchanges import chat_request, credentials
 
-TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+TOOL: dict[str, Any] = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
 SCHEMA = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
 THINKING = {"type": "enabled", "budget_tokens": 2048}
 OFF = {"type": "disabled"}
@@ -213,6 +213,35 @@ def test_fallback__what_makes_another_kind_of_answer__refused(fields: dict[str, 
     assert caught.value.parameter in fields
     assert sent(made("openai", is_fallback=True, **fields)) == fields
     assert sent(made("groq", is_fallback=True, modalities=["text"])) == {}
+
+
+@pytest.mark.parametrize(
+    ("provider", "given", "taken"),
+    [
+        ("openai", {"cache_control": {"type": "ephemeral"}}, {}),
+        ("azure_openai", {"cache_control": {"type": "ephemeral"}}, {}),
+        ("groq", {"cache_control": {"type": "ephemeral"}}, {}),
+        ("openrouter", {"cache_control": {"type": "ephemeral"}}, {"cache_control": {"type": "ephemeral"}}),
+        ("openai_compatible", {"cache_control": {"type": "ephemeral"}}, {"cache_control": {"type": "ephemeral"}}),
+    ],
+    ids=str,
+)
+def test_tools__with_cache_markers__where_they_are_taken(
+    provider: str, given: dict[str, Any], taken: dict[str, Any]
+) -> None:
+    inside = {"type": "function", "function": {**TOOL["function"], **given}}
+    upstream = made(provider, tools=[{**TOOL, **given}, inside, TOOL])
+    fitted = {"type": "function", "function": {**TOOL["function"], **taken}}
+    assert sent(upstream) == {"tools": [{**TOOL, **taken}, fitted, TOOL]}
+    assert not upstream.warnings
+
+
+@pytest.mark.parametrize("options", [{}, {"search_context_size": "low"}], ids=str)
+def test_fallback__web_search_options__refused_where_there_is_no_search(options: dict[str, Any]) -> None:
+    for provider in ("openai", "perplexity"):
+        assert sent(made(provider, is_fallback=True, web_search_options=options)) == {"web_search_options": options}
+    with pytest.raises(UnsupportedParameterError, match="web_search_options: groq does not know it"):
+        made("groq", is_fallback=True, web_search_options=options)
 
 
 def test_fallback__tools_of_another_vendor__refused_and_markers_left_out() -> None:

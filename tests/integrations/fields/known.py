@@ -24,7 +24,6 @@ _GOOGLE = ("google", "google_vertex")
 _TRANSLATED = ("anthropic", *_GOOGLE, "bedrock", "mistral", "cohere")
 
 KNOWN = (
-    Known("openai", (), ("messages[assistant].tool_calls[custom]*", "web_search_options"), rows=True),
     Known("openai", ("mistral",), ("messages[user].content[list][input_audio].input_audio.format=mp3",)),
     Known("openai", ("mistral",), ("web_search_options", "thinking*.budget_tokens", "thinking*.display*")),
     Known("openai", ("mistral",), ("thinking.token_budget",)),
