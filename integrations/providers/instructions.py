@@ -67,10 +67,13 @@ def _append(said: list[tuple[Role, list[Block]]], role: Role, blocks: Sequence[B
         said.append((role, list(blocks)))
 
 
+def marked(text: str) -> str:
+    """A text that an instruction is, where only a user may speak."""
+    return _MARKED.format(text)
+
+
 def _marked(blocks: Sequence[Block]) -> list[Block]:
-    return [
-        replace(part, text=_MARKED.format(part.text)) for part in blocks if isinstance(part, Text) and part.text.strip()
-    ]
+    return [replace(part, text=marked(part.text)) for part in blocks if isinstance(part, Text) and part.text.strip()]
 
 
 def _with_turns(conversation: Conversation, said: list[tuple[Role, list[Block]]]) -> Conversation:

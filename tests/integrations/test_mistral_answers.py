@@ -207,3 +207,71 @@ def test_needs__anything__nothing_is_fetched() -> None:
     part = {"type": "document_url", "document_url": {"url": "https://x/a.pdf"}}
     request = chat_request("m", messages=[{"role": "user", "content": [part]}])
     assert not ADAPTER.needs(request, credentials("mistral")).media
+
+
+TEXT: dict[str, Any] = {"type": "text", "text": "It rains"}
+REFERENCE: dict[str, Any] = {"type": "reference", "reference_ids": [1, 4]}
+END: dict[str, Any] = {"type": "text", "text": "."}
+
+
+def test_answer__with_references__its_parts_as_they_came() -> None:
+    message = answered([think("hm"), TEXT, REFERENCE, "."])["choices"][0]["message"]
+    assert message["content"] == "It rains."
+    assert message["reasoning_content"] == "hm"
+    assert message["provider_specific_fields"] == {"content": [TEXT, REFERENCE, END]}
+
+
+def test_answer__of_text_parts_alone__has_none() -> None:
+    message = answered([TEXT, {"type": "text", "text": ' "reference"'}])["choices"][0]["message"]
+    assert message == {"role": "assistant", "content": 'It rains "reference"'}
+
+
+@pytest.mark.parametrize(
+    "deltas",
+    [
+        [{"content": "It "}, {"content": "rains"}, {"content": [REFERENCE]}, {"content": "."}, {}],
+        [{"content": [TEXT, REFERENCE, END]}],
+        [{"content": "It rains"}, {"content": [REFERENCE, END]}, {"content": ""}],
+        [
+            {"content": [think("hm")]},
+            {"content": "It "},
+            {"content": [{"type": "text", "text": "rains"}, REFERENCE, "."]},
+        ],
+        [{"content": "It rains"}, {"content": [REFERENCE]}, {"content": "."}],
+    ],
+    ids=str,
+)
+def test_stream__with_references__its_parts_once_whole(deltas: list[dict[str, Any]]) -> None:
+    *before, last = [chunk(delta) for delta in deltas]
+    last["choices"][0]["finish_reason"] = "stop"
+    chunks = decoded(run(translator("mistral"), [sse(chunk({"role": "assistant", "content": ""}), *before, last)]))
+    told = [choice["delta"] for item in chunks for choice in item["choices"]]
+    assert "".join(delta.get("content") or "" for delta in told) == "It rains."
+    specific = [delta["provider_specific_fields"] for delta in told if "provider_specific_fields" in delta]
+    assert specific == [{"content": [TEXT, REFERENCE, END]}]
+    assert chunks[-1]["choices"][0]["finish_reason"] == "stop"
+    assert chunks[-1]["choices"][0]["delta"] == {}
+
+
+REASONS = {"stop": "stop", "length": "length", "model_length": "length", "tool_calls": "tool_calls"}
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_reason__documented__one_that_clients_know(reason: str) -> None:
+    assert answered("Hal", reason)["choices"][0]["finish_reason"] == REASONS[reason]
+    assert streamed(chunk({"content": "Hal"}), chunk({}, finish=reason))["finish_reason"] == REASONS[reason]
+
+
+@pytest.mark.parametrize("content", ["Hal", ""])
+def test_reason__error__a_failure_whole_and_streamed(content: str) -> None:
+    with pytest.raises(ProviderError, match="mistral broke the answer off: error"):
+        answered(content, "error")
+    with pytest.raises(ProviderError, match="mistral broke the answer off: error"):
+        streamed(chunk({"content": content}), chunk({}, finish="error"))
+
+
+@pytest.mark.parametrize("content", [None, ""])
+def test_reason__that_nobody_knows__no_answer_by_itself(content: str | None) -> None:
+    assert answered("Hal", "tomorrows")["choices"][0]["finish_reason"] == "stop"
+    with pytest.raises(ProviderError, match="tomorrows"):
+        answered(content, "tomorrows")

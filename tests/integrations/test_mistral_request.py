@@ -128,7 +128,8 @@ def test_field__openais_name_or_form__mistrals(fields: dict[str, Any], expected:
         ("verbosity", "low"),
         ("service_tier", "flex"),
         ("safety_identifier", "s"),
-        ("web_search_options", {"search_context_size": "low"}),
+        ("moderation", {"model": "omni-moderation-latest"}),
+        ("prompt_cache_options", {"mode": "explicit"}),
     ],
 )
 def test_field__unknown_to_mistral__dropped_and_named(name: str, value: Any) -> None:
@@ -215,7 +216,21 @@ def test_tool_choice__every_form__mistrals(choice: Any, expected: Any, tools: li
 @pytest.mark.parametrize(
     ("model", "fields", "expected", "named"),
     [
-        (SMALL, {"thinking": {"type": "enabled", "budget_tokens": 2000}}, {"reasoning_effort": "high"}, ()),
+        (
+            SMALL,
+            {"thinking": {"type": "enabled", "budget_tokens": 2000}},
+            {"reasoning_effort": "high"},
+            ("thinking.budget_tokens",),
+        ),
+        (SMALL, {"thinking": {"type": "enabled"}}, {"reasoning_effort": "high"}, ()),
+        (SMALL, {"thinking": {"type": "between_tools"}}, {"reasoning_effort": "none"}, ()),
+        (
+            SMALL,
+            {"thinking": {"type": "adaptive", "display": "omitted"}},
+            {"reasoning_effort": "high"},
+            ("thinking.display",),
+        ),
+        (SMALL, {"reasoning_effort": "max"}, {"reasoning_effort": "max"}, ()),
         (SMALL, {"thinking": {"type": "disabled"}}, {"reasoning_effort": "none"}, ()),
         (SMALL, {"thinking": {"type": "enabled"}, "reasoning_effort": "low"}, {"reasoning_effort": "low"}, ()),
         ("mistral-small-2506", {"thinking": {"type": "enabled"}}, {}, ("thinking",)),
@@ -320,7 +335,10 @@ def test_order__user_after_tool__an_answer_comes_between() -> None:
 def test_order__instructions_behind_an_answer__the_users(roles: str, expected: str) -> None:
     made = messages_of(*({"role": role, "content": "x"} for role in roles.split()))
     assert " ".join(message["role"] for message in made) == expected
-    assert all(message["content"] == "x" for message in made)
+    assert made[0]["content"] == "x"
+    marked = "<system-instruction>\nx\n</system-instruction>"
+    told = [marked if role in ("system", "developer") and "assistant" in roles else "x" for role in roles.split()]
+    assert [message["content"] for message in made] == told
 
 
 def test_order__instructions_behind_a_result__the_users_behind_an_answer() -> None:
@@ -418,3 +436,49 @@ def test_thinking__in_mistrals_own_form__the_same_bytes() -> None:
     messages = [USER, {"role": "assistant", "content": [thinking, {"type": "text", "text": "a"}]}, USER]
     request = chat_request(SMALL, messages=messages)
     assert ADAPTER.build_request(request, credentials("mistral")).body is request.body
+
+
+@pytest.mark.parametrize("options", [{}, {"search_context_size": "low"}], ids=str)
+def test_web_search_options__refused(options: dict[str, Any]) -> None:
+    with pytest.raises(UnsupportedParameterError, match="web_search_options"):
+        built(web_search_options=options)
+
+
+def test_thinking__of_a_type_of_tomorrow__refused_by_name() -> None:
+    with pytest.raises(UnsupportedParameterError, match="thinking: type 'tomorrows'"):
+        built(thinking={"type": "tomorrows"})
+
+
+TEXT: dict[str, Any] = {"type": "text", "text": "It rains"}
+REFERENCE: dict[str, Any] = {"type": "reference", "reference_ids": [1, 4]}
+
+
+def echoed(parts: Any, content: Any = "It rains.") -> Any:
+    history = {"role": "assistant", "content": content, "provider_specific_fields": {"content": parts}}
+    made = messages_of(USER, history, USER)[1]
+    assert made.keys() == {"role", "content"}
+    return made["content"]
+
+
+def test_references__of_an_earlier_answer__back_in_their_places() -> None:
+    parts = [TEXT, REFERENCE, {"type": "text", "text": "."}]
+    assert echoed(parts) == parts
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [TEXT, REFERENCE],
+        [{"type": "text", "text": "It rains."}, {"type": "server_tool_use", "id": "x"}],
+        [{"type": "text", "text": "It rains.", "citations": []}],
+        [REFERENCE, {"type": "reference", "reference_ids": {}}],
+        [5],
+        [],
+        "It rains.",
+        {"type": "text"},
+        None,
+    ],
+    ids=str,
+)
+def test_references__tampered_with_or_of_another_vendor__the_message_alone(parts: Any) -> None:
+    assert echoed(parts) == "It rains."

@@ -15,7 +15,6 @@ from integrations.providers.base import (
     StreamTranslator,
     UpstreamRequest,
 )
-from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.mistral.answer import MistralStream, with_details
 from integrations.providers.mistral.request import build_body
 from integrations.providers.openai import OPENAI, OpenAIAdapter
@@ -48,17 +47,7 @@ class MistralAdapter(OpenAIAdapter):
 
     @override
     def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
-        answer = super().parse_response(request, with_details(body))
-        if answer.finish_reason == "error":
-            # Mistral's own reason for an answer that broke off: https://docs.mistral.ai/api/#operation/chatCompletion
-            raise ProviderError(
-                "the provider ended the answer with an error",
-                kind=FailureKind.UNAVAILABLE,
-                provider=self.provider,
-                status=200,
-                usage=answer.usage,
-            )
-        return answer
+        return super().parse_response(request, with_details(body))
 
     @override
     def stream(self, request: ChatRequest) -> StreamTranslator:

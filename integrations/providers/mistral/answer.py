@@ -15,6 +15,7 @@ from typing_extensions import override
 from integrations.providers.base import StreamEvent
 from integrations.providers.completion import reasoning_text
 from integrations.providers.errors import ProviderError
+from integrations.providers.mistral.references import MARK, Parts, parts_of
 from integrations.providers.openai_stream import OpenAIStream
 from integrations.providers.surrogates import lenient
 
@@ -23,9 +24,10 @@ _decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 
 
 class MistralStream(OpenAIStream):
-    """Thoughts stream as text; the entry to send back comes once, when the thought is complete."""
+    """Thoughts stream as text; the entry to send back comes once, when the thought is complete. So do the parts of an
+    answer with references, when it is complete."""
 
-    __slots__ = ("_thoughts", "_told")
+    __slots__ = ("_parts", "_reworked", "_thoughts", "_told")
 
     def __init__(
         self, *, model: str, provider: str, redact: Callable[[ProviderError], None], seed: bytes = b""
@@ -33,21 +35,38 @@ class MistralStream(OpenAIStream):
         super().__init__(model=model, provider=provider, redact=redact, seed=seed)
         self._thoughts: dict[int, list[str]] = {}  # choice → the pieces of its unfinished thought
         self._told: dict[int, int] = {}  # choice → how many entries it has
+        self._parts = Parts()  # of choice 0
+        self._reworked = False
 
     @override
     def _chunk(self, data: bytes, name: str) -> StreamEvent | None:
         if self._thoughts and name != "error":
             return self._rework(data)  # where thinking ends, the entry is added
-        return super()._chunk(data, name)
+        self._reworked = False
+        event = super()._chunk(data, name)
+        if event is not None and event.text and not self._reworked:
+            self._parts.say(event.text)
+        return event
 
     @override
     def _keep_choice(self, choice: dict[str, Any], position: int) -> bool:
+        self._reworked = True
         entry = self._complete_thought(choice, position)
+        parts = self._complete_parts(choice, position)
         kept = super()._keep_choice(choice, position)
-        if entry is None:
-            return kept
-        choice["delta"]["reasoning_details"] = [entry]
-        return True
+        if entry is not None:
+            choice["delta"]["reasoning_details"] = [entry]
+        if parts:
+            choice["delta"]["provider_specific_fields"] = {"content": parts}
+        return kept or entry is not None or bool(parts)
+
+    def _complete_parts(self, choice: Mapping[str, Any], position: int) -> list[dict[str, Any]]:
+        """The parts of an answer with references that this choice ends."""
+        delta = choice.get("delta")
+        if choice.get("index", position) != 0 or not isinstance(delta, Mapping):
+            return []
+        self._parts.add(delta.get("content"))
+        return self._parts.taken() if choice.get("finish_reason") else []
 
     def _complete_thought(self, choice: Mapping[str, Any], position: int) -> dict[str, Any] | None:
         """The entry of a thought that this choice ends: by its signature, by what follows it, or with the answer."""
@@ -68,8 +87,9 @@ class MistralStream(OpenAIStream):
 
 
 def with_details(body: bytes) -> bytes:
-    """The answer with `reasoning_details` beside its thinking parts; the same bytes when it has none."""
-    if b'"thinking"' not in body:
+    """The answer with `reasoning_details` beside its thinking parts, and the parts themselves where there are
+    references among them; the same bytes when it has neither."""
+    if b'"thinking"' not in body and MARK not in body:
         return body
     try:
         answer = _decode(body)
@@ -79,8 +99,13 @@ def with_details(body: bytes) -> bytes:
     choices = answer.get("choices")
     for choice in choices if isinstance(choices, list) else []:
         message = choice.get("message") if isinstance(choice, Mapping) else None
-        if isinstance(message, dict) and (details := list(_details(message))):
+        if not isinstance(message, dict):
+            continue
+        if details := list(_details(message)):
             message["reasoning_details"] = details
+            changed = True
+        if parts := parts_of(message.get("content")):
+            message["provider_specific_fields"] = {"content": parts}
             changed = True
     return msgspec.json.encode(answer) if changed else body
 

@@ -9,7 +9,9 @@ from typing import Annotated, Any
 
 import msgspec
 
+from integrations.providers.instructions import marked
 from integrations.providers.mistral.answer import FORMAT
+from integrations.providers.mistral.references import given_back
 from integrations.providers.parameters import Mapped
 
 # "Tool call id was … but must be a-z, A-Z, 0-9, with a length of 9."
@@ -184,8 +186,10 @@ class _Writer:
         previous, last = "", len(spoken) - 1
         for index, written in enumerate(spoken):
             if written["role"] == "system" and (index == last or (previous, "system") in _REFUSED_ORDERS):
-                # Instructions stand before the first answer; what comes later is the user's word.
+                # Instructions stand before the first answer; what comes later is the user's word, where it stood.
                 written["role"] = "user"
+                if previous not in ("", "system"):
+                    written["content"] = _instruction(written.get("content"))
             if (previous, written["role"]) in _REFUSED_ORDERS:
                 yield {"role": "assistant", "content": "OK"}
             if written["role"] == "assistant" and index == last and "tool_calls" not in written:
@@ -217,6 +221,9 @@ class _Writer:
             written["tool_calls"] = [self._call(call, f"{index}.{number}") for number, call in enumerate(calls)]
         else:
             written.pop("tool_calls", None)
+        parts = given_back(message.get("provider_specific_fields"), written.get("content"))
+        if parts is not None:
+            written["content"] = parts
         thinking = list(self._thinking(message))
         content = written.get("content")
         if thinking:
@@ -288,6 +295,15 @@ class _Writer:
         if what not in self._noted:
             self._noted.add(what)
             self._mapped.drop(what)
+
+
+def _instruction(content: Any) -> Any:
+    if isinstance(content, str):
+        return marked(content)
+    return [
+        {**part, "text": marked(str(part.get("text") or ""))} if part.get("type") == "text" else part
+        for part in content or ()
+    ]
 
 
 def _document(part: Mapping[str, Any]) -> dict[str, Any]:

@@ -34,7 +34,8 @@ NATIVE = frozenset(
 # OpenAI's that Mistral has no counterpart for; without them the answer is of the same kind.
 DROPPED = frozenset(
     {
-        "user", "store", "logit_bias", "verbosity", "web_search_options", "safety_identifier", "prompt_cache_retention",
+        "user", "store", "logit_bias", "verbosity", "safety_identifier", "prompt_cache_retention",
+        "prompt_cache_options", "moderation",
     }
 )  # fmt: skip
 
@@ -104,6 +105,8 @@ def _renamed(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
 
 
 def _kind_of_answer(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
+    if "web_search_options" in raw:
+        raise mapped.refuse("web_search_options", "Mistral's chat completions do not search the web")
     modalities = msgspec.json.decode(raw.pop("modalities")) if "modalities" in raw else []
     if "audio" in modalities or ("audio" in raw and raw.pop("audio")):
         raise mapped.refuse("modalities", "Mistral's chat models do not answer with sound")
@@ -131,16 +134,26 @@ def _thinking(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
         wish = msgspec.json.decode(raw.pop("thinking"))
         check_reasoning_words(wish, None, provider=mapped.provider)
         wanted = isinstance(wish, Mapping) and wish.get("type") not in THINKING_OFF
+        reasons = adjustable or request.model.startswith(_ALWAYS_REASONING)
         if adjustable:
             raw.setdefault("reasoning_effort", msgspec.Raw(b'"high"' if wanted else b'"none"'))
-        elif request.model.startswith(_ALWAYS_REASONING):
+        elif reasons:
             _thinking_of_magistral(raw, wanted, mapped)
         elif wanted:
             mapped.drop("thinking", f"{request.model} does not reason on request")
+        if reasons or not wanted:
+            _name_the_rest(wish, mapped)
     if request.is_fallback and "reasoning_effort" in raw and not adjustable:
         # Meant for another vendor's model; here it would be refused with 400.
         del raw["reasoning_effort"]
         mapped.drop("reasoning_effort", f"{request.model} has no levels")
+
+
+def _name_the_rest(wish: Any, mapped: Mapped) -> None:
+    """Budgets and what else a vendor's `thinking` says: Mistral's reasoning is on or off."""
+    for name, value in wish.items() if isinstance(wish, Mapping) else ():
+        if name != "type" and value is not None:
+            mapped.drop(f"thinking.{name}")
 
 
 def _thinking_of_magistral(raw: Raw, wanted: bool, mapped: Mapped) -> None:

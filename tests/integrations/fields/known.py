@@ -24,9 +24,6 @@ _GOOGLE = ("google", "google_vertex")
 _TRANSLATED = ("anthropic", *_GOOGLE, "bedrock", "mistral", "cohere")
 
 KNOWN = (
-    Known("openai", ("mistral",), ("messages[user].content[list][input_audio].input_audio.format=mp3",)),
-    Known("openai", ("mistral",), ("web_search_options", "thinking*.budget_tokens", "thinking*.display*")),
-    Known("openai", ("mistral",), ("thinking.token_budget",)),
     Known("fields", _TRANSLATED, ("messages[assistant].audio*",), rows=True),
     Known("fields", _TRANSLATED, ("messages[assistant].refusal",)),
     Known("fields", (*_GOOGLE, "anthropic", "bedrock", "cohere"), ("messages[assistant].prefix*",), rows=True),

@@ -69,6 +69,11 @@ ALLOWED = (
         _has_no_markers,
     ),
     Silence(
+        "the format of a sound, where its bytes alone are sent and tell it",
+        ("messages[user].content[list][input_audio].input_audio.format=*",),
+        lambda place: place.provider == "mistral",
+    ),
+    Silence(
         "another vendor's signed reasoning, which is of use to nobody else",
         ("messages[assistant].content*[thinking].signature", "messages[assistant].content*[thinking].closed*"),
     ),

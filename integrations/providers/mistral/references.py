@@ -1,0 +1,84 @@
+"""References in Mistral's answers: content parts that say which of the documents or results a text is from
+(https://docs.mistral.ai/capabilities/citations).
+
+`content` is the text alone, so an answer with references gives out its parts as they came, in order, as
+`provider_specific_fields.content`, and they go back in on the next turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+# In every answer that may have some: `reference`, `tool_reference`.
+MARK = b'reference"'
+
+
+class _Text(msgspec.Struct, tag_field="type", tag="text", forbid_unknown_fields=True):
+    text: str
+
+
+class _Reference(msgspec.Struct, tag_field="type", tag="reference", forbid_unknown_fields=True):
+    reference_ids: list[int | str]
+
+
+def parts_of(content: Any) -> list[dict[str, Any]]:
+    """The parts of an answer but for its thoughts, which go out by themselves; none where all of them are text."""
+    parts = [
+        {"type": "text", "text": part} if isinstance(part, str) else dict(part)
+        for part in (content if isinstance(content, list) else ())
+        if isinstance(part, str) or (isinstance(part, Mapping) and part.get("type") != "thinking")
+    ]
+    return parts if any(part.get("type") != "text" for part in parts) else []
+
+
+def given_back(specific: Any, content: Any) -> list[dict[str, Any]] | None:
+    """The parts of an earlier answer, when they are Mistral's and say what the message says; else None."""
+    told = specific.get("content") if isinstance(specific, Mapping) else None
+    try:
+        parts = msgspec.convert(told, list[_Text | _Reference])
+    except msgspec.ValidationError:
+        return None
+    said = "".join(part.text for part in parts if isinstance(part, _Text))
+    return told if told and isinstance(content, str) and said == content else None
+
+
+class Parts:
+    """Puts the parts of a streamed answer together. Texts come in pieces, and mostly nothing but texts."""
+
+    __slots__ = ("_parts", "_said")
+
+    def __init__(self) -> None:
+        self._parts: list[dict[str, Any]] = []
+        self._said: list[str] = []
+
+    def say(self, text: str) -> None:
+        self._said.append(text)
+
+    def add(self, content: Any) -> None:
+        """Of one delta: a text, or parts."""
+        if isinstance(content, str):
+            self.say(content)
+        for part in content if isinstance(content, list) else ():
+            if isinstance(part, str):
+                self.say(part)
+            elif isinstance(part, Mapping) and part.get("type") == "text":
+                self.say(str(part.get("text") or ""))
+            elif isinstance(part, Mapping) and part.get("type") != "thinking":
+                self._end_text()
+                self._parts.append(dict(part))
+
+    def taken(self) -> list[dict[str, Any]]:
+        """All that came, once; nothing where it was text alone."""
+        if not self._parts:
+            return []
+        self._end_text()
+        parts, self._parts = self._parts, []
+        return parts
+
+    def _end_text(self) -> None:
+        if text := "".join(self._said):
+            self._parts.append({"type": "text", "text": text})
+        self._said = []
