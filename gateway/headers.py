@@ -58,6 +58,7 @@ class RequestHeaders(msgspec.Struct):
     force_variant: str = ""
     traceparent: str = ""
     variables: dict[str, str] = msgspec.field(default_factory=dict)
+    raw: RawHeaders = ()  # as they came, for what an integration passes on
 
 
 def _text(value: bytes) -> str:
@@ -80,7 +81,7 @@ _FIELDS = {
 
 def read_headers(raw: RawHeaders) -> RequestHeaders:
     """The known headers of an ASGI scope. `x-svc-var-user-name` becomes the variable `user_name`."""
-    headers = RequestHeaders()
+    headers = RequestHeaders(raw=raw)
     field_of = _FIELDS.get
     for name, value in raw:
         field = field_of(name)

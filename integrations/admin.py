@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,17 +18,20 @@ from core.rights.admin import RightsAdmin
 from core.rights.asking import sees_every_project
 from integrations.admin_tests import MAX_AT_ONCE, tell, test_page
 from integrations.completeness import SECRET_EXTRA
-from integrations.credentials import is_usable, masked
+from integrations.credentials import is_usable, masked, masked_headers
 from integrations.models import ProviderIntegration
 from integrations.pricing.admin import ModelPriceAdmin as ModelPriceAdmin
 from integrations.registry import is_known
-from integrations.services import IntegrationChange, apply_change
+from integrations.services import Default, IntegrationChange, apply_change
 
 if TYPE_CHECKING:
     # Generic in the stubs only.
     IntegrationModelForm = forms.ModelForm[ProviderIntegration]
 else:
     IntegrationModelForm = forms.ModelForm
+
+
+ADDITIONS = ("default_parameters", "forced_parameters", "forward_headers")
 
 
 class IntegrationForm(IntegrationModelForm):
@@ -44,10 +48,29 @@ class IntegrationForm(IntegrationModelForm):
     access_key_id = forms.CharField(required=False, widget=forms.PasswordInput(render_value=False))
     secret_access_key = forms.CharField(required=False, widget=forms.PasswordInput(render_value=False))
     session_token = forms.CharField(required=False, widget=forms.PasswordInput(render_value=False))
+    default_parameters = forms.JSONField(
+        required=False, initial=dict, help_text='Where a request leaves them out: {"temperature": 0.2}.'
+    )
+    forced_parameters = forms.JSONField(
+        required=False, initial=dict, help_text="Whatever a request says; null takes a parameter out."
+    )
+    extra_headers = forms.JSONField(
+        required=False,
+        initial=dict,
+        help_text='Sent to the provider: {"x-team": "search"}. Stored encrypted; **** keeps the stored value.',
+    )
+    forward_headers = forms.JSONField(
+        required=False, help_text="Names of the client's headers that are passed on. Empty: the provider's own list."
+    )
 
     class Meta:
         model = ProviderIntegration
-        fields = ["project", "provider", "enabled", "base_url", "options"]
+        fields = ["project", "provider", "enabled", "base_url", "options", *ADDITIONS]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.instance.pk:
+            self.initial["extra_headers"] = masked_headers(self.instance)
 
     @override
     def clean(self) -> dict[str, Any]:
@@ -56,7 +79,7 @@ class IntegrationForm(IntegrationModelForm):
         if self.errors or not is_known(provider):
             return cleaned
         self.instance.provider = provider
-        options = cleaned.get("options") or {}
+        options, forward = cleaned.get("options") or {}, cleaned.get("forward_headers")
         change = IntegrationChange(
             secret=cleaned.get("api_key") or None,
             base_url=cleaned.get("base_url", ""),
@@ -64,13 +87,25 @@ class IntegrationForm(IntegrationModelForm):
             secret_extra={name: cleaned[name] for name in SECRET_EXTRA if cleaned.get(name)} or None,
             # One that was taken out of the form is gone.
             all_options=True,
+            default_parameters=_object(cleaned, "default_parameters"),
+            forced_parameters=_object(cleaned, "forced_parameters"),
+            extra_headers=_object(cleaned, "extra_headers"),
+            forward_headers=Default.OF_PROVIDER if forward is None else forward,
         )
         try:
             apply_change(self.instance, change, trusted=self.is_trusted)
         except ValidationError as error:
             raise forms.ValidationError(error.message) from error
-        cleaned["base_url"], cleaned["options"] = self.instance.base_url, self.instance.options
+        # What `apply_change` has made of it, and not what was typed, is what Django then sets.
+        for name in ("base_url", "options", "default_parameters", "forced_parameters", "forward_headers"):
+            cleaned[name] = getattr(self.instance, name)
         return cleaned
+
+
+def _object(cleaned: Mapping[str, Any], name: str) -> Any:
+    """An emptied field is an object without entries."""
+    value = cleaned.get(name)
+    return {} if value is None else value
 
 
 _OF_WHAT_IS_STORED = ("key", "usable", "last_test")
@@ -94,6 +129,8 @@ class ProviderIntegrationAdmin(RightsAdmin):
         *SECRET_EXTRA,
         "base_url",
         "options",
+        *ADDITIONS,
+        "extra_headers",
     ]
     actions = ["test_selected"]
 

@@ -66,11 +66,24 @@ def _try_changed(row: ProviderIntegration, change: IntegrationChange | None, *, 
 def _refuse_to_send_elsewhere(row: ProviderIntegration, change: IntegrationChange, *, trusted: bool) -> None:
     """A test leaves no trace in what is stored: with a changed address alone it would hand out the stored secret."""
     moved = change.base_url is not None and change.base_url.strip().rstrip("/") != row.base_url
+    if not moved or trusted:
+        return
     given = [value for value in (change.secret, *(change.secret_extra or {}).values()) if value]
-    own = bool(given) and not any(is_masked(value) for value in given)
-    if moved and not own and not trusted and (row.encrypted_secret or row.encrypted_extra):
-        problem = "enter the credential again to test it at another address"
-        raise ValidationError(f"api_key: {problem}", details={"api_key": [problem]})
+    if _are_stored(given) and (row.encrypted_secret or row.encrypted_extra):
+        raise _not_elsewhere("api_key", "the credential")
+    # No headers at all are given anew as well.
+    headers = change.extra_headers
+    if row.encrypted_headers and (headers is None or any(is_masked(str(value)) for value in headers.values())):
+        raise _not_elsewhere("extra_headers", "their values")
+
+
+def _are_stored(given: list[str]) -> bool:
+    return not given or any(is_masked(value) for value in given)
+
+
+def _not_elsewhere(name: str, what: str) -> ValidationError:
+    problem = f"enter {what} again to test at another address"
+    return ValidationError(f"{name}: {problem}", details={name: [problem]})
 
 
 def _try_sandbox(project_id: UUID, provider: str) -> Outcome:
@@ -98,4 +111,5 @@ def _says_something(change: IntegrationChange | None) -> bool:
     """Whether there is more in it than `enabled`, which is nothing to test."""
     if change is None:
         return False
-    return any(part is not None for part in (change.secret, change.base_url, change.options, change.secret_extra))
+    parts = (change.secret, change.base_url, change.options, change.secret_extra, change.extra_headers)
+    return any(part is not None for part in parts)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from core.crypto import UndecryptableError, decrypt, encrypt
 from integrations.models import ProviderIntegration
 from integrations.providers.base import Credentials
+from integrations.registry import is_known, traits_of
 
 MASK = "****"
 # A key this short would be mostly shown by its tail.
@@ -25,6 +26,10 @@ def credentials_of(row: ProviderIntegration) -> Credentials:
         base_url=row.base_url,
         secret=decrypt(row.encrypted_secret) if row.encrypted_secret else "",
         extra=extra,
+        default_parameters=row.default_parameters,
+        forced_parameters=row.forced_parameters,
+        extra_headers=stored_headers(row),
+        forward_headers=forwarded_names(row),
     )
 
 
@@ -43,6 +48,32 @@ def store_extra(row: ProviderIntegration, extra: Mapping[str, str]) -> None:
         kept = {}  # lost in any case: what is given now takes its place
     stored = {name: value for name, value in {**kept, **extra}.items() if value}
     row.encrypted_extra = encrypt(json.dumps(stored)) if stored else ""
+
+
+def store_headers(row: ProviderIntegration, headers: Mapping[str, str]) -> None:
+    """In place of those stored; the row is not saved."""
+    row.encrypted_headers = encrypt(json.dumps(headers)) if headers else ""
+
+
+def stored_headers(row: ProviderIntegration) -> dict[str, str]:
+    """Raises core.crypto.UndecryptableError."""
+    stored: dict[str, str] = json.loads(decrypt(row.encrypted_headers)) if row.encrypted_headers else {}
+    return stored
+
+
+def masked_headers(row: ProviderIntegration) -> dict[str, str]:
+    """The names of the stored headers, each with the mask; none when they cannot be read."""
+    try:
+        return dict.fromkeys(stored_headers(row), MASK)
+    except UndecryptableError:
+        return {}
+
+
+def forwarded_names(row: ProviderIntegration) -> tuple[str, ...]:
+    """Of the client's headers: the integration's, or where it says nothing the provider's."""
+    if row.forward_headers is not None:
+        return tuple(row.forward_headers)
+    return traits_of(row.provider).forward_headers if is_known(row.provider) else ()
 
 
 def extra_names(row: ProviderIntegration) -> tuple[str, ...]:

@@ -44,6 +44,8 @@ def stored_secrets(row: ProviderIntegration) -> set[str]:
     stored = {"api_key"} if row.encrypted_secret else set()
     if row.encrypted_extra:
         stored |= set(extra_names(row)) or {"secret_access_key"}
+    if row.encrypted_headers:
+        stored.add("extra_headers")
     return stored
 
 

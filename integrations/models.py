@@ -35,6 +35,12 @@ class ProviderIntegration(models.Model):
     base_url = models.CharField(max_length=500, blank=True, default="")
     # What is not secret: api_version, deployment, region.
     options = models.JSONField(default=dict, blank=True)
+    # Put into every request (providers/additions.py); null: the headers that the provider's traits name. Workers of the
+    # revision before know none of these columns: hence the database's own defaults.
+    default_parameters = models.JSONField(default=dict, db_default={}, blank=True)
+    forced_parameters = models.JSONField(default=dict, db_default={}, blank=True)
+    encrypted_headers = models.TextField(blank=True, default="", db_default="", editable=False)
+    forward_headers = models.JSONField(null=True, blank=True)
     enabled = models.BooleanField(default=True)
     # What came of the last test of exactly this access; a changed key or address has not been tested.
     last_tested_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -46,7 +52,7 @@ class ProviderIntegration(models.Model):
     objects = ProjectManager()
 
     # What `manage.py rotate_encryption_keys` re-encrypts (core.rotation).
-    encrypted_fields = ("encrypted_secret", "encrypted_extra")
+    encrypted_fields = ("encrypted_secret", "encrypted_extra", "encrypted_headers")
 
     class Meta:
         ordering = ["project_id", "provider"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rest_framework import serializers
@@ -10,9 +11,9 @@ from typing_extensions import override
 from core.serializers import BodySerializer
 from integrations.completeness import SECRET_LENGTH, SERVICE_ACCOUNT_LENGTH
 from integrations.connectivity.outcomes import Outcome
-from integrations.credentials import MASK, extra_names, is_usable, masked
+from integrations.credentials import MASK, extra_names, forwarded_names, is_usable, masked, masked_headers
 from integrations.models import ProviderIntegration
-from integrations.services import IntegrationChange
+from integrations.services import Default, IntegrationChange
 
 OPTIONS = ("api_version", "deployment", "region", "project", "location")
 SECRET_EXTRA = ("access_key_id", "secret_access_key", "session_token")
@@ -32,6 +33,12 @@ class IntegrationSerializer(serializers.Serializer[Any]):
             "last_test": _last_test(instance),
             "created_at": serializers.DateTimeField().to_representation(instance.created_at),
             "updated_at": serializers.DateTimeField().to_representation(instance.updated_at),
+        }
+        shown |= {
+            "default_parameters": instance.default_parameters,
+            "forced_parameters": instance.forced_parameters,
+            "extra_headers": masked_headers(instance),
+            "forward_headers": list(forwarded_names(instance)),
         }
         shown |= {name: instance.options[name] for name in OPTIONS if name in instance.options}
         return shown | dict.fromkeys(extra_names(instance), MASK)
@@ -59,6 +66,19 @@ class IntegrationChangeSerializer(BodySerializer):
     deployment = serializers.CharField(required=False, max_length=200)
     base_url = serializers.CharField(required=False, allow_blank=True, max_length=500)
     enabled = serializers.BooleanField(required=False)
+    default_parameters = serializers.DictField(required=False, help_text="Where a request leaves them out.")
+    forced_parameters = serializers.DictField(
+        required=False, help_text="Whatever a request says; null takes a field out."
+    )
+    extra_headers = serializers.DictField(
+        child=serializers.CharField(), required=False, help_text="Sent to the provider; shown masked."
+    )
+    forward_headers = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        allow_null=True,
+        help_text="Names of the client's headers that are passed on; null: the provider's own list.",
+    )
 
     def change(self) -> IntegrationChange:
         data = self.validated_data
@@ -68,6 +88,10 @@ class IntegrationChangeSerializer(BodySerializer):
             base_url=data.get("base_url"),
             options={name: data[name] for name in OPTIONS if name in data} or None,
             secret_extra={name: data[name] for name in SECRET_EXTRA if name in data} or None,
+            default_parameters=data.get("default_parameters"),
+            forced_parameters=data.get("forced_parameters"),
+            extra_headers=data.get("extra_headers"),
+            forward_headers=_forwarded(data),
         )
 
 
@@ -85,6 +109,11 @@ class OutcomeSerializer(serializers.Serializer[Outcome]):
     latency_ms = serializers.FloatField(allow_null=True)
     reason = serializers.CharField()
     detail = serializers.CharField()
+
+
+def _forwarded(data: Mapping[str, Any]) -> Sequence[str] | Default | None:
+    names: Sequence[str] | None = data.get("forward_headers")
+    return Default.OF_PROVIDER if names is None and "forward_headers" in data else names
 
 
 def _last_test(row: ProviderIntegration) -> dict[str, Any] | None:

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
 
+from core.crypto import UndecryptableError
+from core.errors import ValidationError
 from integrations.addresses import check_base_url, check_form
+from integrations.checked_additions import checked_forwarded, checked_headers, checked_parameters
 from integrations.completeness import check_complete, checked_options, checked_secret, checked_service_account
-from integrations.credentials import is_masked, is_service_account, store_extra, store_secret
+from integrations.credentials import (
+    is_masked,
+    is_service_account,
+    store_extra,
+    store_headers,
+    store_secret,
+    stored_headers,
+)
 from integrations.destination import destination_of, refuse_to_send_elsewhere, stored_secrets
 from integrations.errors import IntegrationExistsError, IntegrationNotFoundError, UnknownProviderError
 from integrations.models import ProviderIntegration
@@ -19,10 +31,17 @@ from integrations.price_services import load_shipped_prices as load_shipped_pric
 from integrations.registry import is_known, traits_of
 
 
+class Default(Enum):
+    """Says that the provider's own list counts again."""
+
+    OF_PROVIDER = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class IntegrationChange:
-    """What to set; None leaves a field as it is. A masked `secret` or secret extra keeps what is stored. `options` join
-    those that are stored, or take their place when `all_options`."""
+    """What to set; None leaves a field as it is. A masked `secret`, secret extra or header keeps what is stored.
+    `options` join those that are stored, or take their place when `all_options`; parameters and headers take the place
+    of those stored."""
 
     secret: str | None = field(default=None, repr=False)
     enabled: bool | None = None
@@ -30,6 +49,10 @@ class IntegrationChange:
     options: Mapping[str, str] | None = None
     secret_extra: Mapping[str, str] | None = field(default=None, repr=False)
     all_options: bool = False
+    default_parameters: Mapping[str, Any] | None = None
+    forced_parameters: Mapping[str, Any] | None = None
+    extra_headers: Mapping[str, str] | None = field(default=None, repr=False)
+    forward_headers: Sequence[str] | Default | None = None
 
 
 def add_integration(
@@ -81,10 +104,33 @@ def apply_change(row: ProviderIntegration, change: IntegrationChange, *, trusted
     }
     if fresh:
         store_extra(row, fresh)
+    if apply_additions(row, change):
+        not_given.discard("extra_headers")
     _check_address(row, trusted=trusted)
     refuse_to_send_elsewhere(destination, row, not_given - set(fresh))
     if _access(row) != before:
         forget_test(row)
+
+
+def apply_additions(row: ProviderIntegration, change: IntegrationChange) -> bool:
+    """Sets what goes into every request. Returns whether no stored header is left that was not given anew. Raises
+    ValidationError."""
+    if change.default_parameters is not None:
+        row.default_parameters = checked_parameters("default_parameters", change.default_parameters, may_remove=False)
+    if change.forced_parameters is not None:
+        row.forced_parameters = checked_parameters("forced_parameters", change.forced_parameters, may_remove=True)
+    if change.forward_headers is Default.OF_PROVIDER:
+        row.forward_headers = None
+    elif change.forward_headers is not None:
+        names = checked_forwarded(change.forward_headers)
+        # What a list had shown, written back, is still the provider's own.
+        row.forward_headers = None if tuple(names) == traits_of(row.provider).forward_headers else names
+    if change.extra_headers is None:
+        return False
+    given = checked_headers(change.extra_headers)
+    kept = {name for name, value in given.items() if is_masked(value)}
+    store_headers(row, {**given, **_stored_values(row, kept)})
+    return not kept
 
 
 def forget_test(row: ProviderIntegration) -> None:
@@ -111,9 +157,21 @@ def _locked(project_id: UUID, provider: str) -> ProviderIntegration:
     return row
 
 
-def _access(row: ProviderIntegration) -> tuple[str, str, str, dict[str, str]]:
+def _stored_values(row: ProviderIntegration, names: set[str]) -> dict[str, str]:
+    try:
+        stored = stored_headers(row) if names else {}
+    except UndecryptableError:
+        stored = {}
+    for name in sorted(names):
+        if name not in stored:
+            place, problem = f"extra_headers.{name}", "there is no stored value that the mask could stand for: enter it"
+            raise ValidationError(f"{place}: {problem}", details={place: [problem]})
+    return {name: stored[name] for name in names}
+
+
+def _access(row: ProviderIntegration) -> tuple[str, str, str, str, dict[str, str]]:
     """What a test is about. An encrypted text is another one each time it is stored, also for the same key."""
-    return row.base_url, row.encrypted_secret, row.encrypted_extra, dict(row.options)
+    return row.base_url, row.encrypted_secret, row.encrypted_extra, row.encrypted_headers, dict(row.options)
 
 
 def _checked_key(row: ProviderIntegration, secret: str, *, trusted: bool) -> str:

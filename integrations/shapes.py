@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 
 class IntegrationTest(TypedDict):
@@ -23,6 +23,10 @@ class IntegrationEntry(TypedDict):
     last_test: IntegrationTest | None
     created_at: datetime
     updated_at: datetime
+    default_parameters: dict[str, Any]
+    forced_parameters: dict[str, Any]
+    extra_headers: dict[str, str]
+    forward_headers: list[str]
     api_version: NotRequired[str]
     deployment: NotRequired[str]
     region: NotRequired[str]

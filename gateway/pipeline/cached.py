@@ -17,6 +17,7 @@ from gateway.pipeline.respond import served_by
 from gateway.reply import HeaderList, Reply
 from gateway.runtime import Runtime
 from integrations.pricing.cost import FREE
+from integrations.providers.additions import answers_apart
 from integrations.providers.base import Usage
 
 HIT, MISS = b"hit", b"miss"
@@ -36,7 +37,7 @@ async def look_up(
     key = cache_key(
         account.snapshot.id_text,
         (prompt.config_id, prompt.version),
-        (*first.target, first.credentials.base_url),
+        (*first.target, first.credentials.base_url, *answers_apart(first.credentials, account.headers.raw)),
         account.snapshot.settings,
         context.body,
         stream=context.request.stream is True,

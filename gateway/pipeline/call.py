@@ -14,7 +14,8 @@ from gateway.pipeline.reasoning import asked_with_reasoning
 from gateway.pipeline.uncounted import estimate, with_usage, without_usage
 from gateway.pipeline.walk import walk
 from gateway.runtime import Runtime
-from gateway.wire import nested_too_deeply
+from gateway.wire import LazyFields, nested_too_deeply
+from integrations.providers.additions import with_headers, with_parameters
 from integrations.providers.base import (
     NOTHING,
     ChatRequest,
@@ -80,7 +81,7 @@ def _walked(
 async def _complete_once(
     runtime: Runtime, context: RequestContext, attempt: Attempt, account: Account
 ) -> ParsedResponse:
-    request = ChatRequest(attempt.model, False, context.body, context.fields, attempt.is_foreign)
+    request = _request_of(context, attempt, stream=False)
     needs = attempt.adapter.needs(request, attempt.credentials)
     if needs is not NOTHING:
         request = await prepared(runtime, request, needs, attempt, account)
@@ -96,7 +97,7 @@ async def _complete_once(
 
 
 async def _open_once(runtime: Runtime, context: RequestContext, attempt: Attempt, account: Account) -> OpenStream:
-    request = ChatRequest(attempt.model, True, context.body, context.fields, attempt.is_foreign)
+    request = _request_of(context, attempt, stream=True)
     needs = attempt.adapter.needs(request, attempt.credentials)
     if needs is not NOTHING:
         request = await prepared(runtime, request, needs, attempt, account)
@@ -117,6 +118,16 @@ async def _open_once(runtime: Runtime, context: RequestContext, attempt: Attempt
         raise
 
 
+def _request_of(context: RequestContext, attempt: Attempt, *, stream: bool) -> ChatRequest:
+    """What the client sent, as bytes, unless the integration sets parameters."""
+    credentials = attempt.credentials
+    if not credentials.sets_parameters:
+        return ChatRequest(attempt.model, stream, context.body, context.fields, attempt.is_foreign)
+    body = with_parameters(context.body, credentials)
+    own = frozenset(credentials.default_parameters) | frozenset(credentials.forced_parameters)
+    return ChatRequest(attempt.model, stream, body, LazyFields(body), attempt.is_foreign, own_parameters=own)
+
+
 def too_slow(usage: Usage | None = None) -> ProviderError:
     return ProviderError("the provider did not answer in time", kind=FailureKind.TIMEOUT, usage=usage)
 
@@ -132,6 +143,8 @@ async def _send(
         upstream = attempt.adapter.build_request(request, attempt.credentials)
     except RecursionError:
         raise nested_too_deeply() from None
+    if attempt.credentials.adds_headers:
+        upstream = with_headers(upstream, attempt.credentials, account.headers.raw)
     account.warnings = upstream.warnings
     response = await runtime.transport.send(upstream, runtime.patience.within(seconds))
     if 200 <= response.status < 300:

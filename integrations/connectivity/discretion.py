@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from urllib.parse import quote
 
 from integrations.providers.base import Credentials
+from integrations.providers.endpoints import secret_values
 from integrations.providers.failures import scrub
 
 _HIDDEN = "[redacted]"
@@ -21,7 +22,7 @@ _SECRET_NAMES = ("access_key_id", "secret_access_key", "session_token")
 
 def secrets_of(credentials: Credentials, *more: str) -> tuple[str, ...]:
     """Every text that must not be told: the key, what goes with it, the private parts of a service account."""
-    found = [*more, *(credentials.extra.get(name, "") for name in _SECRET_NAMES)]
+    found = [*more, *secret_values(credentials), *(credentials.extra.get(name, "") for name in _SECRET_NAMES)]
     # An account's file is mostly words that anybody may say.
     found += _private_parts(credentials.secret) if credentials.secret[:1] == "{" else [credentials.secret]
     return tuple(secret for secret in found if secret)

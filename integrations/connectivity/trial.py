@@ -14,6 +14,7 @@ from integrations.connectivity.calls import Call, build, call_of, needs_token
 from integrations.connectivity.discretion import secrets_of, without_secrets
 from integrations.connectivity.exchange import Answer, NoAnswerError, Sender
 from integrations.connectivity.outcomes import Outcome, Reason, explained, reason_of
+from integrations.providers.additions import with_headers
 from integrations.providers.base import Credentials, UpstreamRequest
 from integrations.providers.errors import ProviderError
 from integrations.providers.failures import failure_in_body
@@ -89,7 +90,7 @@ class _Trial:
     def _send(self, request: UpstreamRequest) -> Answer:
         started = self._clock()
         try:
-            answer = self._sender.send(request)
+            answer = self._sender.send(with_headers(request, self._credentials))
         finally:
             self._latency_ms = round((self._clock() - started) * 1000, 1)
         self._status = answer.status

@@ -21,6 +21,8 @@ class Credentials:
     """Decrypted access to one provider for one project. Never logged, never sent to a client: `repr` hides the secrets.
 
     `secret` is the API key; `extra` holds what some kinds need beside it (`api_version`, `access_key_id`, `region`…).
+    The rest is what `additions` puts into every request: parameters in OpenAI's words, headers with names in lower
+    case, whose values may be secret, and the names of the client's headers that are passed on.
     """
 
     integration_id: int
@@ -28,6 +30,19 @@ class Credentials:
     base_url: str
     secret: str = field(repr=False)
     extra: Mapping[str, str] = field(default_factory=dict, repr=False)
+    default_parameters: Mapping[str, Any] = field(default_factory=dict)
+    forced_parameters: Mapping[str, Any] = field(default_factory=dict)
+    extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    forward_headers: tuple[str, ...] = ()
+    # Worked out here and not for each request.
+    sets_parameters: bool = field(init=False, repr=False, compare=False)
+    adds_headers: bool = field(init=False, repr=False, compare=False)
+    forwarded_names: frozenset[bytes] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sets_parameters", bool(self.default_parameters or self.forced_parameters))
+        object.__setattr__(self, "adds_headers", bool(self.extra_headers or self.forward_headers))
+        object.__setattr__(self, "forwarded_names", frozenset(name.encode() for name in self.forward_headers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +60,8 @@ class ChatRequest(msgspec.Struct, frozen=True):
     `body` is what the client sent, byte for byte; `fields` is the same decoded (do not mutate); `model` is the name to
     send upstream. An adapter of the same dialect forwards `body` unless something has to change.
     `is_fallback`: another provider was asked first, so what only that vendor understands has to be left out.
-    `media` and `access_token` hold what `Adapter.needs` asked for.
+    `media` and `access_token` hold what `Adapter.needs` asked for. `own_parameters` were set by the integration for
+    exactly this provider, so that they are not another vendor's on a fallback either.
     """
 
     model: str
@@ -55,6 +71,7 @@ class ChatRequest(msgspec.Struct, frozen=True):
     is_fallback: bool = False
     media: Mapping[str, Media] = msgspec.field(default_factory=dict)
     access_token: str = ""
+    own_parameters: frozenset[str] = frozenset()
 
     @override
     def __repr__(self) -> str:
@@ -184,7 +201,8 @@ class Traits:
     be a Google service account's JSON; with a plain API key there `required_options` are not required.
     `default_model` is the model to fall back to at a provider that does not serve the one asked for.
     `functions`: what becomes of OpenAI's older `functions`: they go out as tools, or as they are, always or on direct
-    requests (see `legacy_functions`).
+    requests (see `legacy_functions`). `forward_headers` are the client's headers that go on to the provider where the
+    integration does not say which, in lower case.
     """
 
     provider: str
@@ -198,6 +216,7 @@ class Traits:
     required_options: tuple[str, ...] = ()
     service_account: bool = False
     functions: Literal["as_tools", "direct", "always"] = "as_tools"
+    forward_headers: tuple[str, ...] = ()
 
 
 class Adapter(Protocol):

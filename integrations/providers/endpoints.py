@@ -10,8 +10,15 @@ from integrations.providers.base import Credentials
 
 USER_AGENT = "prompt-gateway"
 _REMEMBERED = 1024
+# A header's value that is shorter is a word that anybody may say.
+_SHORTEST_SECRET = 8
 
 Made = TypeVar("Made")
+
+
+def secret_values(credentials: Credentials) -> set[str]:
+    """The values of the integration's headers: whether they are secret nobody has said."""
+    return {value for value in credentials.extra_headers.values() if len(value) >= _SHORTEST_SECRET}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,8 @@ class PerCredentials(Generic[Made]):
     def secrets(self) -> tuple[str, ...]:
         """Every secret in use: what no message to a client may hold."""
         found = {credentials.secret for credentials, _ in self._known.values()}
+        for credentials, _ in self._known.values():
+            found |= secret_values(credentials)
         for name in self._secret_extra:
             found |= {credentials.extra.get(name, "") for credentials, _ in self._known.values()}
         return tuple(found - {""})

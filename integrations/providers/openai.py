@@ -53,6 +53,7 @@ OPENAI = Dialect(
     base_url="https://api.openai.com/v1",
     owned_by="openai",
     default_model="gpt-4o-mini",
+    forward_headers=("openai-beta",),
     functions="always",
     documents=Documents.FILE_DATA,
     thinking=Thinking.EFFORT,

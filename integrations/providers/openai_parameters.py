@@ -48,7 +48,7 @@ def adjust(raw: RawFields, request: ChatRequest, dialect: Dialect) -> tuple[str,
         raw.pop(name, None)
     account = _Account(raw, dialect)
     if request.is_fallback:
-        _keep_known(account)
+        _keep_known(account, request.own_parameters)
     for name in dialect.drops:
         account.drop(name)
     for name in dialect.ignores:
@@ -102,9 +102,10 @@ class _Account:
         return UnsupportedParameterError(name, problem, provider=self.dialect.provider)
 
 
-def _keep_known(account: _Account) -> None:
-    """On a fallback the client's extras are another vendor's: only what this one knows goes out."""
-    known = account.dialect.parameters
+def _keep_known(account: _Account, own: frozenset[str]) -> None:
+    """On a fallback the client's extras are another vendor's: only what this one knows goes out, and what the
+    integration has set."""
+    known = account.dialect.parameters | own
     for name in [name for name in account.raw if name not in COMMON_PARAMETERS and name not in known]:
         if name in _OF_ANOTHER_KIND and _asks_for_more(name, account.value(name)):
             raise account.refuse(name, f"{account.dialect.provider} does not know it")

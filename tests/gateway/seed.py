@@ -165,7 +165,7 @@ def set_price(command: dict[str, Any]) -> dict[str, Any]:
 
 
 def _save_integration(project_id: str, given: dict[str, Any]) -> None:
-    from integrations.credentials import store_extra, store_secret
+    from integrations.credentials import store_extra, store_headers, store_secret
     from integrations.models import ProviderIntegration
 
     row = ProviderIntegration.objects.filter(project_id=project_id, provider=given["provider"]).first()
@@ -175,6 +175,9 @@ def _save_integration(project_id: str, given: dict[str, Any]) -> None:
     store_secret(row, given["api_key"])
     if secret_extra := given.get("secret_extra"):
         store_extra(row, secret_extra)
+    for name in ("default_parameters", "forced_parameters", "forward_headers"):
+        setattr(row, name, given.get(name, getattr(row, name)))
+    store_headers(row, given.get("extra_headers", {}))
     row.save()
 
 

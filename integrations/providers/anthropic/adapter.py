@@ -34,6 +34,8 @@ TRAITS = Traits(
     base_url="https://api.anthropic.com",
     owned_by="anthropic",
     default_model="claude-sonnet-5",
+    # https://platform.claude.com/docs/en/api/beta-headers
+    forward_headers=("anthropic-beta",),
 )
 
 

@@ -217,7 +217,7 @@ def _prediction(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
 
 def _unknown(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
     for name in [name for name in raw if name not in NATIVE]:
-        if name in DROPPED or request.is_fallback:
+        if name in DROPPED or (request.is_fallback and name not in request.own_parameters):
             value = msgspec.json.decode(raw.pop(name))
             if value:  # `store: false` asks for nothing
                 mapped.drop(name)

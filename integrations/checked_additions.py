@@ -1,0 +1,135 @@
+"""What an integration may add to every request. Errors name the field and the entry in it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+
+from core.errors import ValidationError
+from integrations.providers.additions import MAX_HEADER_VALUE
+
+MAX_PARAMETERS = 50
+MAX_PARAMETER_BYTES = 16 * 1024
+MAX_HEADERS = 20
+
+_PARAMETER = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}\Z")
+# What the gateway itself reads in a request, to route, to limit and to guard it: an integration decides none of that.
+_OF_THE_REQUEST = frozenset(
+    {
+        "model", "models", "messages", "stream", "stream_options", "provider", "prompt_config", "prompt_variables", "n",
+        "tools", "functions", "response_format",
+    }
+)  # fmt: skip
+_HEADER = re.compile(r"[!#$%&'*+\-.^_`|~0-9a-z]{1,100}\Z")
+_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?\Z")
+# Credentials have fields of their own; the rest frames the message or belongs to one connection (RFC 9110, 7.6.1).
+_NEVER = frozenset(
+    {
+        "authorization", "proxy-authorization", "proxy-authenticate", "www-authenticate", "x-api-key", "api-key",
+        "x-goog-api-key", "cookie", "set-cookie", "host", "content-length", "content-type", "content-encoding",
+        "transfer-encoding", "accept-encoding", "connection", "proxy-connection", "keep-alive", "upgrade", "te",
+        "trailer", "expect",
+    }
+)  # fmt: skip
+# AWS signs them; the gateway's own say nothing to a provider.
+_NEVER_BEGINS = ("x-amz-", "x-svc-")
+_NEVER_FORWARDED = frozenset({"x-project-id", "forwarded", "x-forwarded-for", "x-real-ip"})
+
+
+class _Known(msgspec.Struct):
+    """The common parameters, with the bounds that a client's have (gateway/wire.py)."""
+
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
+    top_p: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    max_tokens: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None = None
+    max_completion_tokens: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] | None = None
+    frequency_penalty: Annotated[float, msgspec.Meta(ge=-2, le=2)] | None = None
+    presence_penalty: Annotated[float, msgspec.Meta(ge=-2, le=2)] | None = None
+    stop: str | list[str] | None = None
+    seed: int | None = None
+    user: str | None = None
+    reasoning_effort: Annotated[str, msgspec.Meta(min_length=1, max_length=64)] | None = None
+    thinking: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
+    store: bool | None = None
+
+
+def checked_parameters(field: str, given: Any, *, may_remove: bool) -> dict[str, Any]:
+    """`may_remove`: null takes a field out. Raises ValidationError."""
+    if not isinstance(given, Mapping):
+        raise _invalid(field, "", "must be an object of parameters")
+    if len(given) > MAX_PARAMETERS:
+        raise _invalid(field, "", f"must have at most {MAX_PARAMETERS} entries")
+    for name, value in given.items():
+        _check_parameter(field, name, value, may_remove=may_remove)
+    try:
+        size = len(json.dumps(given, allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        raise _invalid(field, "", "must be JSON") from None
+    if size > MAX_PARAMETER_BYTES:
+        raise _invalid(field, "", f"must be at most {MAX_PARAMETER_BYTES} bytes of JSON")
+    return dict(given)
+
+
+def checked_headers(given: Any) -> dict[str, str]:
+    """With names in lower case. Raises ValidationError, which never tells a value."""
+    if not isinstance(given, Mapping):
+        raise _invalid("extra_headers", "", "must be an object of names and values")
+    if len(given) > MAX_HEADERS:
+        raise _invalid("extra_headers", "", f"must have at most {MAX_HEADERS} entries")
+    headers: dict[str, str] = {}
+    for name, value in given.items():
+        key = _checked_name("extra_headers", name)
+        if key in headers:
+            raise _invalid("extra_headers", key, "is there twice")
+        if not isinstance(value, str) or len(value) > MAX_HEADER_VALUE or not _VALUE.match(value):
+            raise _invalid("extra_headers", key, f"must be at most {MAX_HEADER_VALUE} visible ASCII characters")
+        headers[key] = value
+    return headers
+
+
+def checked_forwarded(given: Any) -> list[str]:
+    """Names in lower case, each once. Raises ValidationError."""
+    if not isinstance(given, list):
+        raise _invalid("forward_headers", "", "must be a list of header names")
+    if len(given) > MAX_HEADERS:
+        raise _invalid("forward_headers", "", f"must have at most {MAX_HEADERS} entries")
+    names = [_checked_name("forward_headers", name) for name in given]
+    for name in names:
+        if name in _NEVER_FORWARDED:
+            raise _invalid("forward_headers", name, "says something about the client that no provider needs")
+    return list(dict.fromkeys(names))
+
+
+def _check_parameter(field: str, name: Any, value: Any, *, may_remove: bool) -> None:
+    if not isinstance(name, str) or not _PARAMETER.match(name):
+        raise _invalid(field, "", "has a name that is none of a parameter: letters, digits, _, . and - , at most 64")
+    if name in _OF_THE_REQUEST:
+        raise _invalid(field, name, "belongs to the request: the gateway itself reads it")
+    if value is None:
+        if may_remove:
+            return
+        raise _invalid(field, name, "null is no default")
+    try:
+        msgspec.convert({name: value}, _Known)
+    except msgspec.ValidationError as error:
+        raise _invalid(field, name, str(error).partition(" - at ")[0]) from None
+
+
+def _checked_name(field: str, name: Any) -> str:
+    key = name.strip().lower() if isinstance(name, str) else ""
+    if not _HEADER.match(key):
+        raise _invalid(field, "", "has a name that is none of a header")
+    if key in _NEVER or key.startswith(_NEVER_BEGINS):
+        raise _invalid(field, key, "is set by the gateway and nobody else")
+    return key
+
+
+def _invalid(field: str, entry: str, problem: str) -> ValidationError:
+    place = f"{field}.{entry}" if entry else field
+    return ValidationError(f"{place}: {problem}", details={place: [problem]})

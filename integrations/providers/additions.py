@@ -1,0 +1,84 @@
+"""What an integration adds to every request: parameters, headers of its own, and headers of the client's. Pure.
+
+Parameters are set before the adapter sees the request, in OpenAI's words, so that each dialect translates them as it
+does a client's; headers are set on what the adapter has made of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from integrations.providers.base import Credentials, UpstreamRequest
+
+RawHeaders = Iterable[tuple[bytes, bytes]]
+
+# Fields that say the same: of a default none is added beside another, of a forced one the others go.
+_SAME = (("max_tokens", "max_completion_tokens"), ("reasoning_effort", "thinking", "reasoning"))
+_OTHERS = {name: tuple(other for other in same if other != name) for same in _SAME for name in same}
+# Lists of words: what the adapter, the integration and the client say counts together.
+_LISTS = frozenset({"anthropic-beta", "openai-beta"})
+MAX_HEADER_VALUE = 2048
+_VALUE = re.compile(r"[\x20-\x7e]+\Z")
+_NULL = msgspec.Raw(b"null")
+_decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_encode = msgspec.json.Encoder().encode
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
+
+
+def with_parameters(body: bytes, credentials: Credentials) -> bytes:
+    """The body with the integration's defaults where it says nothing, and what is forced whatever it says; a forced
+    null takes the field out. Values that stay are copied as bytes."""
+    raw = _decode(body)
+    for name, value in credentials.default_parameters.items():
+        if all(raw.get(same, _NULL) == _NULL for same in (name, *_OTHERS.get(name, ()))):
+            raw[name] = msgspec.Raw(_encode(value))
+    for name, value in credentials.forced_parameters.items():
+        raw.pop(name, None)
+        if value is not None:
+            for same in _OTHERS.get(name, ()):
+                raw.pop(same, None)
+            raw[name] = msgspec.Raw(_encode(value))
+    return _encode(raw)
+
+
+def with_headers(upstream: UpstreamRequest, credentials: Credentials, client: RawHeaders = ()) -> UpstreamRequest:
+    """The request with the integration's headers and those of the client's that it passes on, of which the
+    integration's count. `client` are the headers as they came, names in lower case."""
+    passed, own = forwarded(credentials, client), credentials.extra_headers
+    if not passed and not own:
+        return upstream
+    headers = {**upstream.headers, **passed, **own}
+    for name in _LISTS & headers.keys():
+        said = ",".join(part[name] for part in (upstream.headers, own, passed) if name in part)
+        words = dict.fromkeys(word.strip() for word in said.split(","))
+        headers[name] = ",".join(word for word in words if word)
+    return msgspec.structs.replace(upstream, headers=headers)
+
+
+def forwarded(credentials: Credentials, client: RawHeaders) -> Mapping[str, str]:
+    """Those of the client's headers that the integration passes on. What no header can carry is left out."""
+    wanted = credentials.forwarded_names
+    found: dict[str, str] = {}
+    for name, value in client:
+        if name in wanted:
+            key, text = name.decode("ascii"), value.decode("latin-1").strip()
+            text = f"{found[key]},{text}" if key in found else text
+            if len(text) <= MAX_HEADER_VALUE and _VALUE.match(text):
+                found[key] = text
+    return found
+
+
+def answers_apart(credentials: Credentials, client: RawHeaders) -> tuple[object, ...]:
+    """What these additions make of a request, for the cache: two that differ in it are not the same request. Empty
+    when there is none. Secrets are in it as a digest."""
+    if not credentials.sets_parameters and not credentials.adds_headers:
+        return ()
+    passed = sorted(forwarded(credentials, client).items())
+    own = (credentials.default_parameters, credentials.forced_parameters, credentials.extra_headers)
+    if not passed and not any(own):
+        return ()
+    return hashlib.blake2b(_encode_sorted(own), digest_size=16).hexdigest(), *passed

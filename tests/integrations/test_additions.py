@@ -1,0 +1,209 @@
+"""What an integration adds to requests: parameters and headers, for every dialect."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from msgspec.structs import replace as with_fields
+from typing_extensions import override
+
+from integrations.connectivity.exchange import Answer, Sender
+from integrations.connectivity.trial import try_credentials
+from integrations.providers.additions import answers_apart, forwarded, with_headers, with_parameters
+from integrations.providers.base import ChatRequest, Credentials, UpstreamRequest
+from integrations.registry import adapter_for, traits_of
+from tests.fakes.dialects.registry import distinct_providers
+from tests.integrations.adapters.subject import Subject, subject_of
+
+CLIENT = [(b"anthropic-beta", b"a-1, b-2"), (b"x-team", b"search"), (b"authorization", b"Bearer canary")]
+SENT = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+
+
+def credentials_with(provider: str = "openai", **additions: Any) -> Credentials:
+    return Credentials(1, provider, "https://upstream.test/v1", "sk-canary-4f9a1c77e2", **additions)
+
+
+def changed(sent: dict[str, Any], **additions: Any) -> dict[str, Any]:
+    body = with_parameters(json.dumps(sent).encode(), credentials_with(**additions))
+    decoded: dict[str, Any] = json.loads(body)
+    return decoded
+
+
+@pytest.mark.parametrize(
+    ("sent", "default", "expected"),
+    [
+        ({}, {"temperature": 0.2}, {"temperature": 0.2}),
+        ({"temperature": 1}, {"temperature": 0.2}, {"temperature": 1}),
+        ({"temperature": 0}, {"temperature": 0.2}, {"temperature": 0}),
+        ({"temperature": None}, {"temperature": 0.2}, {"temperature": 0.2}),
+        ({"max_completion_tokens": 5}, {"max_tokens": 100}, {"max_completion_tokens": 5}),
+        ({"max_tokens": 5}, {"max_completion_tokens": 100}, {"max_tokens": 5}),
+        ({"thinking": {"type": "disabled"}}, {"reasoning_effort": "high"}, {"thinking": {"type": "disabled"}}),
+        ({"stop": "x"}, {"top_k": 3, "metadata": {"a": "ü"}}, {"stop": "x", "top_k": 3, "metadata": {"a": "ü"}}),
+    ],
+)
+def test_defaults__request__get_what_it_leaves_out(
+    sent: dict[str, Any], default: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    assert changed({**SENT, **sent}, default_parameters=default) == {**SENT, **expected}
+
+
+@pytest.mark.parametrize(
+    ("sent", "forced", "expected"),
+    [
+        ({"temperature": 1}, {"temperature": 0}, {"temperature": 0}),
+        ({}, {"temperature": 0}, {"temperature": 0}),
+        ({"max_completion_tokens": 5000}, {"max_tokens": 100}, {"max_tokens": 100}),
+        ({"thinking": {"type": "enabled"}}, {"reasoning_effort": "none"}, {"reasoning_effort": "none"}),
+        ({"logit_bias": {"1": 2}, "user": "u"}, {"logit_bias": None}, {"user": "u"}),
+        ({"user": "u"}, {"logit_bias": None}, {"user": "u"}),
+    ],
+)
+def test_forced__request__gets_it_whatever_it_says(
+    sent: dict[str, Any], forced: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    assert changed({**SENT, **sent}, forced_parameters=forced) == {**SENT, **expected}
+
+
+def test_forced__and_a_default_of_the_same__forced_counts() -> None:
+    both = {"default_parameters": {"temperature": 0.2}, "forced_parameters": {"temperature": 0.9}}
+    assert changed(SENT, **both)["temperature"] == 0.9
+
+
+def upstream(**headers: str) -> UpstreamRequest:
+    return UpstreamRequest("POST", "https://upstream.test", {"authorization": "Bearer k", **headers}, b"{}")
+
+
+def test_headers__nothing_added__the_very_request() -> None:
+    asked = upstream()
+    assert with_headers(asked, credentials_with(), CLIENT) is asked
+    assert with_headers(asked, credentials_with(forward_headers=("openai-beta",)), CLIENT) is asked
+
+
+def test_headers__own_and_the_clients__own_counts_and_lists_join() -> None:
+    asked = upstream(**{"anthropic-beta": "files-api"})
+    own = {"x-team": "ops", "anthropic-beta": "b-2,c-3", "x-key": "secret"}
+    additions = credentials_with(extra_headers=own, forward_headers=("anthropic-beta", "x-team"))
+    assert with_headers(asked, additions, CLIENT).headers == {
+        "authorization": "Bearer k",
+        "anthropic-beta": "files-api,b-2,c-3,a-1",
+        "x-team": "ops",
+        "x-key": "secret",
+    }
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ([(b"x-a", b"1"), (b"x-a", b"2")], {"x-a": "1,2"}),
+        ([(b"x-a", b"")], {}),
+        ([(b"x-a", b"caf\xe9")], {}),
+        ([(b"x-a", b"a\r\nx-b: c")], {}),
+        ([(b"x-a", b"v" * 2048)], {"x-a": "v" * 2048}),
+        ([(b"x-a", b"v" * 2049)], {}),
+        ([(b"x-b", b"1"), (b"authorization", b"Bearer k")], {}),
+    ],
+)
+def test_forwarded__headers_of_a_client__those_named_that_http_allows(
+    raw: list[tuple[bytes, bytes]], expected: dict[str, str]
+) -> None:
+    assert forwarded(credentials_with(forward_headers=("x-a",)), raw) == expected
+
+
+def test_traits__client_headers__go_to_who_knows_them() -> None:
+    assert traits_of("anthropic").forward_headers == ("anthropic-beta",)
+    assert traits_of("openai").forward_headers == ("openai-beta",)
+    for name in ("groq", "bedrock", "cohere", "openai_compatible"):
+        assert traits_of(name).forward_headers == ()
+
+
+def test_answers_apart__additions__are_told_from_each_other_and_from_none() -> None:
+    listening: dict[str, Any] = {"forward_headers": ("anthropic-beta",)}
+    kinds = [
+        answers_apart(credentials_with(), CLIENT),
+        answers_apart(credentials_with(default_parameters={"top_k": 1}), CLIENT),
+        answers_apart(credentials_with(forced_parameters={"top_k": 1}), CLIENT),
+        answers_apart(credentials_with(extra_headers={"top_k": "1"}), CLIENT),
+        answers_apart(credentials_with(extra_headers={"top_k": "2"}), CLIENT),
+        answers_apart(credentials_with(**listening), CLIENT),
+        answers_apart(credentials_with(**listening), [(b"anthropic-beta", b"other")]),
+    ]
+    assert len(set(kinds)) == len(kinds)
+    assert kinds[0] == answers_apart(credentials_with(**listening), []) == ()
+
+
+def test_answers_apart__secret_header__only_as_a_digest() -> None:
+    assert "canary" not in repr(answers_apart(credentials_with(extra_headers={"x": "canary-secret"}), []))
+
+
+def asked_through(subject: Subject, *, is_fallback: bool = False, **additions: Any) -> UpstreamRequest:
+    """As the gateway asks: parameters before the adapter, headers after it."""
+    own = {name: getattr(subject.credentials, name) for name in ("integration_id", "provider", "base_url", "secret")}
+    credentials = Credentials(**own, extra=subject.credentials.extra, **additions)
+    plain = subject.request(is_fallback=is_fallback)
+    body = with_parameters(plain.body, credentials)
+    names = frozenset(credentials.default_parameters) | frozenset(credentials.forced_parameters)
+    request: ChatRequest = with_fields(plain, body=body, fields=json.loads(body), own_parameters=names)
+    return with_headers(subject.adapter.build_request(request, credentials), credentials, CLIENT)
+
+
+@pytest.mark.parametrize("provider", distinct_providers())
+def test_every_dialect__parameters_and_headers__reach_the_provider_in_its_own_words(provider: str) -> None:
+    subject = subject_of(provider)
+    sent = asked_through(
+        subject,
+        default_parameters={"max_tokens": 77},
+        forced_parameters={"stop": ["END"]},
+        extra_headers={"x-team": "ops", "x-trace": "canary-trace"},
+        forward_headers=("anthropic-beta",),
+    )
+    asked = subject.read(sent)
+    assert asked.max_tokens == 77
+    assert asked.stop == ("END",)
+    assert sent.headers["x-team"] == "ops"
+    assert sent.headers["anthropic-beta"].endswith("a-1,b-2")
+    assert asked.secret, "the credential is still there"
+    assert "canary-trace" not in repr(sent)
+
+
+@pytest.mark.parametrize("provider", distinct_providers())
+def test_every_dialect__error_that_repeats_a_header__is_told_without(provider: str) -> None:
+    subject = subject_of(provider)
+    asked_through(subject, extra_headers={"x-key": "canary-header-value"})
+    told = subject.fake.failure(400, "unknown header canary-header-value")
+    error = subject.adapter.classify_failure(told.status, told.headers, told.body)
+    assert "canary-header" not in error.message
+
+
+@pytest.mark.parametrize("provider", ["groq", "mistral", "openrouter", "deepseek"])
+def test_fallback__parameter_that_only_this_integration_sets__goes_out(provider: str) -> None:
+    sent = asked_through(subject_of(provider), is_fallback=True, forced_parameters={"own_switch": True})
+    assert json.loads(sent.body)["own_switch"] is True
+    assert not sent.warnings
+
+
+class _Recorder(Sender):
+    sent: list[UpstreamRequest] = []
+
+    @override
+    def send(self, request: UpstreamRequest) -> Answer:
+        self.sent.append(request)
+        return Answer(401, {}, b'{"error": {"message": "no canary-header-value here"}}')
+
+
+def test_connection_test__integration_with_headers__sends_them_and_never_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder = _Recorder()
+    monkeypatch.setattr(recorder.__class__, "sent", [])
+    outcome = try_credentials(credentials_with(extra_headers={"x-key": "canary-header-value"}), recorder)
+    (sent,) = recorder.sent
+    assert sent.headers["x-key"] == "canary-header-value"
+    assert "canary" not in repr(outcome)
+
+
+def test_adapter__no_additions__same_bytes() -> None:
+    subject = subject_of("openai")
+    request = subject.request()
+    assert subject.adapter.build_request(request, subject.credentials).body is request.body
+    assert adapter_for("openai").traits.forward_headers
