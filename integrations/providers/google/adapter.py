@@ -90,6 +90,8 @@ VERTEX = GoogleAdapter(
         options=("project", "location"),
         required_options=("project",),
         service_account=True,
+        # For Claude; Gemini takes no notice.
+        forward_headers=("anthropic-beta",),
     ),
     place=vertex_place,
     path=vertex_path,
