@@ -44,7 +44,7 @@ class RequestNeeds:
 
 
 # A provider that serves another's models under the same names.
-_SAME_MODELS = {"azure_openai": "openai", "google_vertex": "google"}
+_SAME_MODELS = {"azure_openai": "openai", "azure_anthropic": "anthropic", "google_vertex": "google"}
 # Resellers put the vendor's name before the model's: `anthropic/claude-…`, on Bedrock `anthropic.claude-…`.
 _VENDORS = {
     "ai21": "",

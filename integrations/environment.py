@@ -46,6 +46,7 @@ VARIABLES = (
         options={"api_version": ("OPENAI_API_VERSION",)},
     ),
     Variables("anthropic", ("ANTHROPIC_API_KEY",), "ANTHROPIC_BASE_URL"),
+    Variables("azure_anthropic", ("ANTHROPIC_FOUNDRY_API_KEY",), "ANTHROPIC_FOUNDRY_BASE_URL", base_url_required=True),
     Variables("google", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "GOOGLE_GEMINI_BASE_URL", version_path="/v1beta"),
     Variables(
         "google_vertex",

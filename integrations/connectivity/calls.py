@@ -50,6 +50,8 @@ _WITHOUT_LIST = (
 CALLS: Mapping[str, Call] = {
     # https://docs.anthropic.com/en/api/models-list
     "anthropic": Call("list the models", r"/v1/messages$", "/v1/models?limit=1"),
+    # Lists no models: https://platform.claude.com/docs/en/build-with-claude/claude-in-microsoft-foundry
+    "azure_anthropic": Call("complete one token", holds=("content",)),
     # Whatever the layout, the resource lists its models beside its deployments:
     # https://learn.microsoft.com/rest/api/azureopenai/models/list
     "azure_openai": Call(

@@ -13,7 +13,7 @@ PriceTable = Mapping[Key, Price]
 # `-2024-08-06`, `-20240806`, `-0125`, `@20241022`, `-latest`; `:free`-like tiers are models of their own and stay.
 _VERSION = re.compile(r"(?:[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|latest|default))$")
 # A provider that resells another's models at the same price, looked up when its own list does not know the model.
-_PRICED_LIKE = {"azure_openai": "openai", "google_vertex": "google"}
+_PRICED_LIKE = {"azure_openai": "openai", "azure_anthropic": "anthropic", "google_vertex": "google"}
 # A provider whose models all cost the same is listed once, under this name.
 ANY_MODEL = "*"
 _FINE_TUNED = "ft:"

@@ -112,7 +112,7 @@ _COMPLETING = (
     "perplexity", "huggingface", "snowflake", "zai", "volcengine", "bigmodel", "upstage", "xiaomi_mimo", "inception",
     "morph", "v0", "meta_llama", "amazon_nova", "nvidia", "sambanova", "databricks", "github", "deepinfra", "novita",
     "hyperbolic", "baseten", "friendliai", "featherless_ai", "nscale", "cloudflare", "ovhcloud", "wandb", "gmi",
-    "chutes", "io_net", "vercel_ai_gateway", "requesty", "helicone", "poe", "venice",
+    "azure_anthropic", "chutes", "io_net", "vercel_ai_gateway", "requesty", "helicone", "poe", "venice",
 )  # fmt: skip
 _LISTS_IN_VAIN = {"openrouter": r"/api/v1/models"}
 

@@ -51,7 +51,9 @@ class AnthropicAdapter(DiscreetAdapter):
 
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         endpoint = self._endpoints.get(credentials)
-        built = build(request, provider=self.provider, host=self._host)
+        built = build(
+            request, provider=self.provider, host=self._host, deployment=credentials.extra.get("deployment", "")
+        )
         headers = endpoint.headers
         if built.betas:
             headers = {**headers, "anthropic-beta": ",".join(built.betas)}

@@ -46,8 +46,10 @@ class Built:
     warnings: tuple[str, ...]
 
 
-def build(request: ChatRequest, *, provider: str, host: Host = OWN) -> Built:
-    """Raises UnsupportedParameterError when the answer would differ in kind from what the request asks for."""
+def build(request: ChatRequest, *, provider: str, host: Host = OWN, deployment: str = "") -> Built:
+    """`deployment`: the name that the model has at the host.
+
+    Raises UnsupportedParameterError when the answer would differ in kind from what the request asks for."""
     # A plain dictionary: the request's own mapping answers for absent names an order of magnitude slower.
     fields = dict(request.fields)
     mapped = Mapped(provider, fields)
@@ -59,7 +61,7 @@ def build(request: ChatRequest, *, provider: str, host: Host = OWN) -> Built:
     else:
         limit, more = _translated(mapped, rules, said)
         betas = _betas(mapped)
-    body: Json = {"model": request.model, "max_tokens": limit, "messages": said.messages}
+    body: Json = {"model": deployment or request.model, "max_tokens": limit, "messages": said.messages}
     if said.system:
         body["system"] = said.system
     if request.stream:

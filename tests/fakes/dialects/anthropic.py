@@ -14,6 +14,8 @@ from tests.fakes.dialects.story import Asked, Call, Can, Reply, Story, Streamed
 _JSON = {"content-type": "application/json", "request-id": "req_fake"}
 _SSE = {"content-type": "text/event-stream; charset=utf-8", "request-id": "req_fake"}
 # The official SDK of today sends the newer one.
+# Where the Messages API is in Microsoft Foundry: https://RESOURCE.services.ai.azure.com/anthropic
+_PATHS = {"azure_anthropic": "/anthropic"}
 _VERSIONS = ("2023-06-01", "2026-10-21")
 _FIELDS = {
     "cache_control",
@@ -60,8 +62,10 @@ Json = dict[str, Any]
 class AnthropicFake:
     """`tests/integrations/test_fake_anthropic.py` holds it against the vendor's SDK."""
 
-    provider = "anthropic"
     can = Can(signatures=True)
+
+    def __init__(self, provider: str = "anthropic") -> None:
+        self.provider = provider
 
     def credentials(self, base_url: str) -> Credentials:
         return Credentials(1, self.provider, base_url, "sk-ant-api03-canary-of-the-messages-api")
@@ -88,7 +92,7 @@ class AnthropicFake:
         return Streamed(_SSE, (*begun, _sse("error", _error(529, message))))
 
     def read(self, path: str, headers: Mapping[str, str], body: bytes) -> Asked:
-        assert path.partition("?")[0] == "/v1/messages", path
+        assert path.partition("?")[0] == f"{_PATHS.get(self.provider, '')}/v1/messages", path
         assert headers.get("anthropic-version") in _VERSIONS, headers.get("anthropic-version")
         assert headers.get("content-type", "").startswith("application/json")
         # The official SDK of today sends the key as a bearer token; the vendor takes both.
@@ -316,3 +320,4 @@ def _choice(choice: Json | None) -> str:
 
 
 FAKE = AnthropicFake()
+FOUNDRY_FAKE = AnthropicFake("azure_anthropic")

@@ -1,0 +1,55 @@
+"""Claude in Microsoft Foundry: the Messages API at a resource of Azure's, under the names of its deployments.
+
+https://platform.claude.com/docs/en/build-with-claude/claude-in-microsoft-foundry
+"""
+
+from __future__ import annotations
+
+import re
+
+from typing_extensions import override
+
+from integrations.providers.anthropic.adapter import VERSION, AnthropicAdapter
+from integrations.providers.base import Credentials, Traits
+from integrations.providers.endpoints import USER_AGENT, Endpoint
+from integrations.providers.errors import FailureKind, ProviderError
+
+TRAITS = Traits(
+    provider="azure_anthropic",
+    base_url="",
+    owned_by="anthropic",
+    default_model="claude-sonnet-5",
+    options=("deployment",),
+)
+# A token of Microsoft Entra is a JWT, and no key of Azure's begins like one.
+_ENTRA_TOKEN = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]*")
+
+
+class FoundryAdapter(AnthropicAdapter):
+    def __init__(self) -> None:
+        super().__init__(TRAITS)
+
+    @override
+    def _endpoint(self, credentials: Credentials) -> Endpoint:
+        """A resource's address, with or without what stands behind it: `https://NAME.services.ai.azure.com/anthropic`.
+
+        Raises ProviderError(CREDENTIALS) when there is none.
+        """
+        base_url = credentials.base_url.rstrip("/").removesuffix("/v1/messages").removesuffix("/v1")
+        if not base_url:
+            problem = f"the {self.provider} integration has no base_url"
+            raise ProviderError(problem, kind=FailureKind.CREDENTIALS, provider=self.provider)
+        if not base_url.endswith("/anthropic"):
+            base_url += "/anthropic"
+        headers = {"content-type": "application/json", "user-agent": USER_AGENT, "anthropic-version": VERSION}
+        return Endpoint(f"{base_url}/v1/messages", headers | _authorization(credentials.secret))
+
+
+def _authorization(secret: str) -> dict[str, str]:
+    """Of the two headers with the key the vendor's own client sends both."""
+    if _ENTRA_TOKEN.fullmatch(secret):
+        return {"authorization": f"Bearer {secret}"}
+    return {"x-api-key": secret, "api-key": secret}
+
+
+ADAPTER = FoundryAdapter()

@@ -1,0 +1,106 @@
+"""Claude in Microsoft Foundry: what the vendor's own client for it sends, and where."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from anthropic import AnthropicFoundry
+
+from integrations.providers.base import Credentials, UpstreamRequest
+from integrations.providers.errors import FailureKind, ProviderError
+from integrations.registry import adapter_for, resolve
+from tests.fakes.dialects.anthropic import FOUNDRY_FAKE
+from tests.fakes.dialects.story import Story
+from tests.fakes.upstream import Connection, Received, UpstreamServer
+from tests.integrations.exchanges import chat_request
+
+FOUNDRY = adapter_for("azure_anthropic")
+RESOURCE = "https://mine.services.ai.azure.com"
+MODEL = "claude-opus-4-8"
+USER = {"role": "user", "content": "Hi"}
+STORY = Story(text="Hallo", model=MODEL)
+KEY = "key"
+ENTRA_TOKEN = "eyJ0eXAi.eyJhdWQi.c2ln"
+
+
+def built(base_url: str = RESOURCE, key: str = KEY, *, stream: bool = False, **extra: str) -> UpstreamRequest:
+    request = chat_request(MODEL, messages=[USER], max_tokens=9, stream=stream)
+    return FOUNDRY.build_request(request, Credentials(1, "azure_anthropic", base_url, key, extra))
+
+
+@pytest.fixture
+def resource() -> Iterator[tuple[str, list[Received]]]:
+    asked: list[Received] = []
+
+    async def answer(received: Received, connection: Connection) -> None:
+        asked.append(received)
+        FOUNDRY_FAKE.read(received.path, received.headers, received.body)
+        if json.loads(received.body).get("stream"):
+            told = FOUNDRY_FAKE.stream(STORY)
+            await connection.send_whole(200, b"".join(told.events), {"content-type": "text/event-stream"})
+        else:
+            await connection.send_whole(200, FOUNDRY_FAKE.whole(STORY).body, {"content-type": "application/json"})
+
+    with UpstreamServer(answer) as server:
+        yield server.url, asked
+
+
+@pytest.mark.parametrize("secret", ["key", ENTRA_TOKEN])
+@pytest.mark.parametrize("stream", [False, True])
+def test_request__of_the_official_client__ours_is_the_same(
+    resource: tuple[str, list[Received]], secret: str, stream: bool
+) -> None:
+    url, asked = resource
+    access: Any = {"azure_ad_token_provider": lambda: secret} if secret == ENTRA_TOKEN else {"api_key": secret}
+    client = AnthropicFoundry(base_url=f"{url}/anthropic/", **access)
+    messages: Any = [USER]
+    if stream:
+        with client.messages.stream(model=MODEL, max_tokens=9, messages=messages) as told:
+            assert "".join(told.text_stream) == "Hallo"
+    else:
+        said = client.messages.create(model=MODEL, max_tokens=9, messages=messages)
+        assert [block.type for block in said.content] == ["text"]
+    ours, theirs = built(url, secret, stream=stream), asked[0]
+    assert ours.url == f"{url}{theirs.path}"
+    assert json.loads(ours.body) == json.loads(theirs.body)
+    for name in ("x-api-key", "api-key", "authorization"):
+        assert ours.headers.get(name) == theirs.headers.get(name)
+    assert secret not in repr(ours)
+
+
+@pytest.mark.parametrize(
+    "base_url",
+    [
+        RESOURCE,
+        f"{RESOURCE}/",
+        f"{RESOURCE}/anthropic",
+        f"{RESOURCE}/anthropic/v1",
+        f"{RESOURCE}/anthropic/v1/messages",
+    ],
+)
+def test_address__however_much_of_it_was_pasted__the_resources(base_url: str) -> None:
+    assert built(base_url).url == f"{RESOURCE}/anthropic/v1/messages"
+
+
+def test_address__none__the_integration_is_incomplete() -> None:
+    with pytest.raises(ProviderError, match="base_url") as caught:
+        built("")
+    assert caught.value.kind is FailureKind.CREDENTIALS
+
+
+def test_deployment__of_its_own_name__asked_by_it_with_the_models_rules() -> None:
+    assert json.loads(built(deployment="my-claude").body)["model"] == "my-claude"
+    assert json.loads(built().body)["model"] == MODEL
+    request = chat_request("claude-sonnet-4-5", messages=[USER], reasoning_effort="low")
+    access = Credentials(1, "azure_anthropic", RESOURCE, "key", {"deployment": "my-claude"})
+    body = json.loads(FOUNDRY.build_request(request, access).body)
+    assert (body["model"], body["thinking"]["type"], body["max_tokens"]) == ("my-claude", "enabled", 64000)
+
+
+def test_model__of_claude__served_by_the_vendor_first() -> None:
+    served = [candidate.provider for candidate in resolve(MODEL, {"azure_anthropic", "anthropic"})]
+    assert served == ["anthropic", "azure_anthropic"]
+    assert [candidate.provider for candidate in resolve(MODEL, {"azure_anthropic"})] == ["azure_anthropic"]
