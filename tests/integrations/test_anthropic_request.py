@@ -721,6 +721,16 @@ def test_thinking__budget_and_limit__the_one_below_the_other(fields: dict[str, A
     assert (made["thinking"]["budget_tokens"], made["max_tokens"]) == (budget, limit)
 
 
+def test_thinking__settings_of_the_vendors__kept_and_others_named() -> None:
+    wish = {"type": "enabled", "budget_tokens": 2048, "block_binding": {"mode": "strict"}, "token_budget": 9}
+    for model in (BUDGETS, ADAPTIVE):
+        made = upstream(model, thinking=wish)
+        assert json.loads(made.body)["thinking"]["block_binding"] == {"mode": "strict"}
+        assert made.warnings[0] == "thinking.token_budget: dropped, anthropic has no counterpart"
+    (warning,) = upstream(thinking={"type": "disabled", "display": "omitted"}).warnings
+    assert warning.startswith("thinking: dropped, ")
+
+
 def test_thinking__less_of_it_than_the_effort_stands_for__named() -> None:
     (warning,) = upstream(reasoning_effort="high", max_tokens=3000).warnings
     assert warning == "reasoning_effort: 2250 tokens to think with, the limit on tokens leaves no more"

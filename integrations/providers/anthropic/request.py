@@ -111,6 +111,8 @@ def _output_config(mapped: Mapped, rules: Rules, plan: Plan, wish: ResponseForma
     if wish is not None and wish.kind == "json_schema" and rules.schema:
         config["format"] = {"type": "json_schema", "schema": accepted_schema(wish.schema)}
     elif wish is not None and wish.kind == "json_object":
+        if mapped.fields["response_format"].get("json_schema"):
+            mapped.drop("response_format.json_schema", "it goes with the type json_schema")
         said.system = _with_instruction(said.system)
         mapped.notes.append("response_format: asked for in words, anthropic has no mode for JSON without a schema")
     if isinstance(older, Mapping):

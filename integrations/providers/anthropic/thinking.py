@@ -29,6 +29,9 @@ _MOST_OF_LIMIT = 3 / 4
 # The least `top_p` beside thinking.
 _LEAST_TOP_P = 0.95
 _FORCED = ("any", "tool")
+# https://platform.claude.com/docs/en/api/messages/create#create.thinking
+_SETTINGS = ("display", "block_binding")
+_FIELDS = ("type", "budget_tokens", *_SETTINGS)
 # OpenAI's levels that Claude has under another name, or not in every generation: what comes closest.
 _NEXT_EFFORTS = {"minimal": ("low",), "xhigh": ("xhigh", "high"), "max": ("max", "high")}
 
@@ -58,7 +61,9 @@ def plan_thinking(
     if wish.enabled is None:
         return Plan(None, "", limit)
     native = mapped.fields.get("thinking")
-    if isinstance(native, Mapping) and native.get("type") not in THINKING_TYPES:
+    if isinstance(native, Mapping) and native.get("type") in THINKING_TYPES:
+        native = _known(mapped, native)
+    elif isinstance(native, Mapping):
         return Plan(dict(native), _effort(wish, rules), limit)  # a type of tomorrow is the vendor's to judge
     if not wish.enabled:
         return Plan(_off(mapped, rules, native), "", limit)
@@ -118,9 +123,11 @@ def _off(mapped: Mapped, rules: Rules, native: Any) -> Json | None:
         return None
     if not rules.is_known and isinstance(native, Mapping):
         return dict(native)
-    if rules.off == "disabled" and isinstance(native, Mapping):
-        return {"type": "disabled"}
-    return {"type": rules.off} if rules.thinks_unasked else None
+    if isinstance(native, Mapping) or rules.thinks_unasked:
+        if _settings(native):
+            mapped.drop("thinking", f"settings do not go with {rules.off!r}")
+        return {"type": rules.off}
+    return None
 
 
 def _adaptive(mapped: Mapped, rules: Rules, native: Any) -> Json:
@@ -129,8 +136,8 @@ def _adaptive(mapped: Mapped, rules: Rules, native: Any) -> Json:
     if isinstance(native, Mapping) and native.get("budget_tokens") is not None:
         mapped.drop("thinking.budget_tokens", "this model decides itself how long it thinks; its effort is set instead")
     # A client that asks for reasoning in the gateway's words expects to see it.
-    display = _display(native) or ("summarized" if rules.hides_thinking else "")
-    return {"type": "adaptive", "display": display} if display else {"type": "adaptive"}
+    shown = {"display": "summarized"} if rules.hides_thinking else {}
+    return {"type": "adaptive", **shown, **_settings(native)}
 
 
 def _effort(wish: ReasoningWish, rules: Rules) -> str:
@@ -163,8 +170,7 @@ def _manual(mapped: Mapped, rules: Rules, wish: ReasoningWish, native: Any, limi
         )
     elif budget < wanted:
         mapped.notes.append(f"reasoning_effort: {budget} tokens to think with, the limit on tokens leaves no more")
-    display = _display(native)
-    thinking = {"type": "enabled", "budget_tokens": budget, **({"display": display} if display else {})}
+    thinking = {"type": "enabled", "budget_tokens": budget, **_settings(native)}
     return Plan(thinking, wish.effort if wish.effort in rules.efforts else "", limit)
 
 
@@ -179,9 +185,18 @@ def _drop_unless(mapped: Mapped, name: str, value: Any, default: Any, why: str) 
         mapped.drop(name, why)
 
 
-def _display(native: Any) -> str:
-    display = native.get("display") if isinstance(native, Mapping) else None
-    return display if isinstance(display, str) else ""
+def _known(mapped: Mapped, native: Mapping[str, Any]) -> Json:
+    """`thinking` without what is none of the vendor's fields, which it would refuse: that is named."""
+    for name, value in native.items():
+        if name not in _FIELDS and value is not None:
+            mapped.drop(f"thinking.{name}")
+    return {name: value for name, value in native.items() if name in _FIELDS}
+
+
+def _settings(native: Any) -> Json:
+    """What `thinking` says besides how much."""
+    given = native if isinstance(native, Mapping) else {}
+    return {name: given[name] for name in _SETTINGS if given.get(name) is not None}
 
 
 def _named(native: Any) -> str:

@@ -25,13 +25,11 @@ _TRANSLATED = ("anthropic", *_GOOGLE, "bedrock", "mistral", "cohere")
 
 KNOWN = (
     Known("fields", _TRANSLATED, ("messages[assistant].audio*",), rows=True),
-    Known("fields", _TRANSLATED, ("messages[assistant].refusal",)),
+    Known("fields", (*_TRANSLATED, "azure_anthropic"), ("messages[assistant].refusal",)),
     Known("fields", (*_GOOGLE, "anthropic", "bedrock", "cohere"), ("messages[assistant].prefix*",), rows=True),
     Known("fields", ("anthropic", *_GOOGLE, "bedrock", "mistral"), ("messages[assistant].citations*",), rows=True),
     Known("fields", ("anthropic", *_GOOGLE, "bedrock", "mistral"), ("messages[assistant].tool_plan",), rows=True),
     Known("fields", _TRANSLATED, ("messages[*].content[text].citations*",)),
-    Known("anthropic", ("anthropic",), ("thinking[*].block_binding*", "thinking[enabled].display*")),
-    Known("anthropic", ("anthropic",), ("thinking.token_budget", "response_format[json_object].json_schema")),
     Known("bedrock", ("bedrock",), ("messages[*].content*.prompt_cache_breakpoint*",)),
     Known("bedrock", ("bedrock",), ("thinking*.token_budget", "thinking*.budget_tokens", "thinking[*].display*")),
     Known("bedrock", ("bedrock",), ("response_format[json_object].json_schema",)),

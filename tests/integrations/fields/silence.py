@@ -27,7 +27,7 @@ def _has_no_markers(place: Place) -> bool:
     """Whether the vendor's prompt cache needs no markers: it goes by itself, or there is none."""
     if place.provider == "bedrock":
         return "anthropic" not in place.model
-    return place.provider not in ("anthropic", "openrouter", "snowflake")
+    return place.provider not in ("anthropic", "azure_anthropic", "openrouter", "snowflake")
 
 
 ALLOWED = (
@@ -53,7 +53,7 @@ ALLOWED = (
     Silence(
         "thoughts are shown unless the client wants them omitted",
         ("thinking[enabled].display=summarized", "thinking[adaptive].display=summarized"),
-        lambda place: place.provider in ("google", "google_vertex"),
+        lambda place: place.provider in ("google", "google_vertex", "anthropic", "azure_anthropic"),
     ),
     Silence(
         "a model that does not reason does as it is told",
