@@ -8,7 +8,7 @@ from integrations.providers.errors import OF_THE_MODEL, FailureKind, ProviderErr
 
 
 class Barred:
-    """Of one walk; empty for nearly all of them."""
+    """Of one walk, from its first failure on."""
 
     __slots__ = ("_entries", "_integrations", "_names")
 

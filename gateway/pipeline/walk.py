@@ -36,7 +36,7 @@ async def walk(runtime: Runtime, attempts: list[Attempt], account: Account, call
     for attempt in attempts:
         if walker.told is not None and walker.is_late():
             break
-        if walker.barred.holds(attempt):
+        if walker.bars(attempt):
             continue
         if len(attempts) > 1 and await _rests(runtime, attempt):
             account.note_failure(attempt, 0.0, status=0, error=_CIRCUIT_OPEN)
@@ -46,7 +46,7 @@ async def walk(runtime: Runtime, attempts: list[Attempt], account: Account, call
     for attempt in postponed:
         if walker.told is not None and walker.is_late():
             break
-        if not walker.barred.holds(attempt) and (result := await walker.ask(attempt)) is not None:
+        if not walker.bars(attempt) and (result := await walker.ask(attempt)) is not None:
             return result
     failure = walker.told or ProviderError("no provider was tried", kind=FailureKind.UNAVAILABLE)
     if failure.retryable and failure.retry_after is None:
@@ -72,7 +72,7 @@ class _Walker(Generic[T]):
     """A provider is asked at most `retry_max_attempts` times, and all of them together that often plus once for each
     fallback: the retries are shared."""
 
-    __slots__ = ("_account", "_call", "_retries_left", "_runtime", "_told_entry", "_waits", "barred", "told")
+    __slots__ = ("_account", "_barred", "_call", "_retries_left", "_runtime", "_told_entry", "_waits", "told")
 
     def __init__(self, runtime: Runtime, account: Account, call: Call[T]) -> None:
         self._runtime = runtime
@@ -83,7 +83,7 @@ class _Walker(Generic[T]):
         self._waits: list[float] = []
         self._told_entry = SUBSTITUTE
         self.told: ProviderError | None = None
-        self.barred = Barred()
+        self._barred: Barred | None = None
 
     async def ask(self, attempt: Attempt) -> T | None:
         """None when this provider has failed for good and another one may be asked. Raises ApplicationError."""
@@ -124,6 +124,9 @@ class _Walker(Generic[T]):
         circuits = [min(rest for rest in rests if rest is not None)] if rests and None not in rests else []
         return min((*self._waits, *circuits), default=None)
 
+    def bars(self, attempt: Attempt) -> bool:
+        return self._barred is not None and self._barred.holds(attempt)
+
     def is_late(self) -> bool:
         return self._runtime.patience.left(self._account.started) <= 0
 
@@ -131,7 +134,9 @@ class _Walker(Generic[T]):
         """Of several failures the client is told the last of those that may pass: it can come back; else the last of
         those that it can mend. That a model is unknown it is told only when all say so: a fallback may have been asked
         for another one. What a model refuses is settled for that model, whatever another provider of it failed with."""
-        self.barred.note(failure, attempt)
+        if self._barred is None:
+            self._barred = Barred()
+        self._barred.note(failure, attempt)
         if failure.retry_after is not None and failure.retryable:
             self._waits.append(failure.retry_after)
         settled = failure.kind in OF_THE_MODEL and attempt.entry == self._told_entry

@@ -57,6 +57,13 @@ BEHAVIOURS = MappingProxyType(
         "error-413": _error(413, "invalid_request_error", "The request is too large."),
         "error-422": _error(422, "invalid_request_error", "The request cannot be processed."),
         "error-429": _error(429, "requests", "Rate limit reached.", "rate_limit_exceeded", retry_after="1"),
+        "error-context-length": _error(
+            400, "invalid_request_error", "This model's maximum context length is 1 token.", "context_length_exceeded"
+        ),
+        "error-content-filter": _error(
+            400, "invalid_request_error", "The sandbox's content filter refuses this prompt.", "content_filter"
+        ),
+        "error-quota": _error(429, "insufficient_quota", "You exceeded your current quota.", "insufficient_quota"),
         "error-500": _error(500, "server_error", "The server had an error."),
         "error-502": _error(502, "server_error", "Bad gateway."),
         "error-503": _error(503, "server_error", "The engine is currently overloaded."),

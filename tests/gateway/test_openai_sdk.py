@@ -196,6 +196,9 @@ def test_sdk__raw_response__shows_the_gateways_headers(client: openai.OpenAI) ->
     ("model", "error", "code"),
     [
         ("openai_compatible/error-400", openai.BadRequestError, "provider_rejected"),
+        ("openai_compatible/error-context-length", openai.BadRequestError, "context_length_exceeded"),
+        ("openai_compatible/error-content-filter", openai.BadRequestError, "content_filter"),
+        ("openai_compatible/error-quota", openai.InternalServerError, "insufficient_quota"),
         ("openai_compatible/error-401", openai.InternalServerError, "provider_error"),
         ("openai_compatible/error-503", openai.InternalServerError, "provider_unavailable"),
         ("nobody/knows", openai.NotFoundError, "model_not_found"),

@@ -173,6 +173,17 @@ def test_failing_provider__fallback_is_off__nobody_else_is_asked(
     assert not gateway.record(response).fallback_used
 
 
+def test_failing_provider__fallback_is_switched_off__gets_nothing(routed: Routed) -> None:
+    order = {"fallback_order": ["groq"], "retry_enabled": False}
+    gateway, scripts = routed(order, xai=[play.status(503)], groq=[play.answer("off")])
+    switch(gateway, "groq", on=False)
+    until_status(gateway, 404, model="groq/llama-3.3-70b-versatile")
+    asked = len(scripts["groq"].received)
+
+    assert_error(gateway.post(body(model="xai/grok-4")), 503, "provider_unavailable", naming="xai")
+    assert len(scripts["groq"].received) == asked
+
+
 def test_failing_provider__fallback_is_on__next_one_of_the_order_and_the_headers_say_so(routed: Routed) -> None:
     order = {"fallback_order": ["openai_compatible"], "retry_enabled": False}
     gateway, scripts = routed(order, xai=[play.status(503)], **takers())
