@@ -318,6 +318,22 @@ def test_refusal__of_the_provider__a_400_with_its_words(
     assert "messages: too long by 7 tokens" in caught.value.message
 
 
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_refusal__prompt_too_long_for_the_model__a_400_of_its_own_with_the_vendors_object(
+    stage: Stage, client: openai.OpenAI, provider: str
+) -> None:
+    words = "The prompt is too long: 205930 tokens > 200000 maximum"
+    stage.play(provider, fails(FAKES[provider], 400, words))
+
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.chat.completions.create(model=model_of(provider), messages=ASK)
+
+    error: Any = caught.value.body
+    assert (caught.value.code, caught.value.type) == ("context_length_exceeded", "invalid_request_error")
+    assert (error["provider_error"]["provider"], error["provider_error"]["status"]) == (provider, 400)
+    assert words in json.dumps(error["provider_error"]["error"])
+
+
 class Report(BaseModel):
     city: str
     degrees: int

@@ -10,11 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from integrations.providers.anthropic.endings import reported_failure
+from integrations.providers.bedrock.failures import exception_in_stream
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.failures import failure_in_body
 from integrations.registry import adapter_for, providers
 from tests.integrations.exchanges import chat_request, credentials
-from tests.integrations.vendor_failures import AZURE_FILTER, FILTER, LONG, QUOTA, SAID, google, openai
+from tests.integrations.vendor_failures import (
+    AZURE_FILTER,
+    FILTER,
+    LIMITED,
+    LONG,
+    QUOTA,
+    REJECTED,
+    SAID,
+    google,
+    openai,
+)
 
 
 def failed(provider: str, status: int, said: Any, headers: dict[str, str] | None = None) -> ProviderError:
@@ -43,6 +55,45 @@ def test_failure_in_a_stream__what_the_vendor_says__is_told_apart(
     body = openai(said) if isinstance(said, str) else said
 
     assert failure_in_body(body, provider=provider).kind is kind
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "kind"),
+    [
+        ("validationException", "Input is too long for requested model.", LONG),
+        ("validationException", "Output blocked by content filtering policy", FILTER),
+        ("modelStreamErrorException", "The model returned the following errors: prompt is too long: 2 > 1", LONG),
+        ("throttlingException", "Too many tokens, please wait before trying again.", LIMITED),
+        ("validationException", "The model does not know it", REJECTED),
+    ],
+)
+def test_exception_in_a_stream_of_bedrock__what_it_says__is_told_apart(
+    name: str, message: str, kind: FailureKind
+) -> None:
+    error = exception_in_stream(name, json.dumps({"message": message}).encode())
+
+    assert error.kind is kind
+    assert error.details == {"message": message, "type": name}
+
+
+@pytest.mark.parametrize(
+    ("type", "message", "kind"),
+    [
+        ("invalid_request_error", "prompt is too long: 205930 tokens > 200000 maximum", LONG),
+        ("request_too_large", "Request exceeds the maximum size", LONG),
+        ("api_error", "Output blocked by content filtering policy", FILTER),
+        ("billing_error", "Pay", QUOTA),
+        ("rate_limit_error", "This would exceed your rate limit of 5 input tokens per minute", LIMITED),
+    ],
+)
+def test_error_in_a_stream_of_anthropic__what_it_says__is_told_apart(
+    type: str, message: str, kind: FailureKind
+) -> None:
+    said = {"type": type, "message": message}
+
+    error = reported_failure(said, provider="anthropic")
+
+    assert (error.kind, error.details) == (kind, said)
 
 
 @pytest.mark.parametrize("provider", [name for name in providers() if name != "bedrock"])

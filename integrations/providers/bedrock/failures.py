@@ -60,9 +60,9 @@ def exception_in_stream(name: str, payload: bytes, told: str = "") -> ProviderEr
     """The failure behind an exception or error frame of an event stream; an error frame is `told` by its headers."""
     decoded = _decoded(payload)
     message = decoded.get("message") or decoded.get("Message") or decoded.get("originalMessage") or told
-    name = exception_name(name)
-    status = _STREAM_STATUSES.get(name)
-    text = message if isinstance(message, str) and message else f"bedrock ended the stream: {name}"
+    known = exception_name(name)
+    status = _STREAM_STATUSES.get(known)
+    text = message if isinstance(message, str) and message else f"bedrock ended the stream: {known}"
     return _named(failure_in_body({"message": text}, provider=PROVIDER, status=status), name)
 
 
@@ -71,7 +71,7 @@ def _named(error: ProviderError, told: str) -> ProviderError:
     kind = _KINDS.get(exception_name(told))
     if kind is not None and error.kind not in OF_THE_MODEL:
         error.kind = kind
-    name = told.partition(":")[0].rpartition("#")[2].strip()
+    name = _last_part(told)
     if name and error.details is not None:
         error.details = {**error.details, "type": name}
     return error
@@ -79,7 +79,11 @@ def _named(error: ProviderError, told: str) -> ProviderError:
 
 def exception_name(text: str) -> str:
     """`ValidationException:http://internal…` (header) or `com.amazon.coral.service#AccessDenied…` (body)."""
-    return text.partition(":")[0].rpartition("#")[2].strip().lower()
+    return _last_part(text).lower()
+
+
+def _last_part(text: str) -> str:
+    return text.partition(":")[0].rpartition("#")[2].strip()
 
 
 def hide_account(error: ProviderError) -> None:

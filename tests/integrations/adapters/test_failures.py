@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from integrations.providers.errors import FailureKind, ProviderError
@@ -23,6 +25,11 @@ KINDS = {
     504: FailureKind.UNAVAILABLE,
     529: FailureKind.UNAVAILABLE,
 }
+TELLING = {
+    "prompt is too long: 205930 tokens > 200000 maximum": FailureKind.CONTEXT_LENGTH,
+    "Output blocked by content filtering policy": FailureKind.CONTENT_FILTER,
+    "Your credit balance is too low": FailureKind.QUOTA,
+}
 PAGE = b"<html><body><h1>502 Bad Gateway</h1></body></html>"
 
 
@@ -40,6 +47,16 @@ def test_failure__status__its_kind_and_the_providers_words(subject: Subject, sta
     assert "Something about max_tokens: «zu groß»" in error.message
     assert error.retryable is (KINDS[status] in (FailureKind.RATE_LIMITED, FailureKind.UNAVAILABLE))
     assert error.retry_after is None
+
+
+@pytest.mark.parametrize("words", TELLING)
+def test_failure__words_that_tell_more_than_the_status__their_kind_and_the_vendors_object(
+    subject: Subject, words: str
+) -> None:
+    error = failed(subject, 400, words)
+    assert error.kind is TELLING[words]
+    assert not error.retryable
+    assert words in json.dumps(error.details)
 
 
 @pytest.mark.parametrize("status", [429, 503])
