@@ -42,8 +42,10 @@ class RequestRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     `ts` is Unix time in microseconds (UTC) of the request's arrival. `request_id` is a UUIDv7. Token counts follow
     `integrations.providers.base.Usage`: `prompt_tokens` includes cached and cache-written ones; they are the answer's.
     Costs are US dollars as decimal strings with 10 places, of every attempt that is billed; all empty when a price is
-    unknown (`cost_known` False). `trace_id` and `parent_span_id` are those of the client's `traceparent`, if it sent
-    one; `prompt_name` is the name that `prompt_config_id` had.
+    unknown (`cost_known` False). `cost_usd` is the sum of the others; `cost_other_usd` are fees, and all of what a
+    provider states. `cost_source` is where they came from: `provider` (stated there), the source of a price, `mixed`
+    when attempts differ, empty when nothing is charged. `trace_id` and `parent_span_id` are those of the client's
+    `traceparent`, if it sent one; `prompt_name` is the name that `prompt_config_id` had.
     """
 
     request_id: str
@@ -77,7 +79,9 @@ class RequestRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     cost_cache_read_usd: str = ""
     cost_cache_write_usd: str = ""
     cost_output_usd: str = ""
+    cost_other_usd: str = ""
     cost_usd: str = ""
+    cost_source: str = ""
     latency_ms: int = 0
     ttft_ms: int = 0
     prompt_config_id: str = ""

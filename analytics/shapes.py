@@ -41,6 +41,7 @@ class RequestEntry(TypedDict):
     reasoning_tokens: int
     tokens_estimated: bool
     cost_usd: float | None
+    cost_source: str | None
     latency_ms: int
     ttft_ms: int | None
     prompt_config_id: UUID | None

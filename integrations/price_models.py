@@ -16,7 +16,7 @@ class PriceSource(models.TextChoices):
 
 
 class PriceFields(models.Model):
-    """US dollars per 1,000,000 tokens; null is unknown, never free."""
+    """US dollars per 1,000,000 tokens; null is unknown, never free. `terms`: see `pricing/terms.py`."""
 
     provider = models.CharField(max_length=50)
     model = models.CharField(max_length=200)
@@ -24,6 +24,8 @@ class PriceFields(models.Model):
     output_cost_per_1m = models.DecimalField(max_digits=20, decimal_places=10, null=True, blank=True)
     cache_read_cost_per_1m = models.DecimalField(max_digits=20, decimal_places=10, null=True, blank=True)
     cache_write_cost_per_1m = models.DecimalField(max_digits=20, decimal_places=10, null=True, blank=True)
+    # With a default of the database's, so that processes of the release before can go on writing rows.
+    terms = models.JSONField(default=dict, db_default={}, blank=True)
 
     class Meta:
         abstract = True

@@ -15,7 +15,7 @@ from integrations.errors import PriceNotFoundError, TooManyPricesError
 from integrations.models import ModelPrice, PriceSource
 from integrations.pricing import shipped
 from integrations.pricing.entries import PriceEntry
-from integrations.pricing.periods import COSTS, close_periods, open_periods
+from integrations.pricing.periods import COSTS, FIGURES, close_periods, open_periods
 from integrations.pricing.reading import Key, Reading
 from integrations.pricing.table import TableChange, catalog_price, costs_of, lock_table, rebuild, replace_catalog
 
@@ -42,6 +42,7 @@ def load_shipped_prices() -> TableChange:
 
 def set_price(*, project_id: UUID | None, provider: str, model: str, costs: Costs, actor: str) -> ModelPrice:
     """A price by hand, for one project or, without, for all. `costs` by the names of COSTS, one left out is unknown.
+    It has no terms: what the catalogs say of tiers and fees belongs to their own price.
 
     Raises TooManyPricesError.
     """
@@ -55,6 +56,7 @@ def set_price(*, project_id: UUID | None, provider: str, model: str, costs: Cost
         row.source = PriceSource.MANUAL
         for name in COSTS:
             setattr(row, name, costs.get(name))
+        row.terms = {}
         if before == (row.source, costs_of(row)):
             return row
         return _save(row, actor)
@@ -73,7 +75,7 @@ def remove_price(*, project_id: UUID | None, provider: str, model: str, actor: s
             row.delete()
             return
         row.source = listed.source
-        for name in COSTS:
+        for name in FIGURES:
             setattr(row, name, getattr(listed, name))
         _save(row, actor)
 

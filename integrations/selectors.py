@@ -79,9 +79,13 @@ def _prices(prices: QuerySet[ModelPrice]) -> dict[tuple[str, str], Price]:
         "output_cost_per_1m",
         "cache_read_cost_per_1m",
         "cache_write_cost_per_1m",
+        "terms",
+        "source",
     )
     return {
-        (provider, model): Price(input_cost, output_cost, cache_read, cache_write)
-        for provider, model, input_cost, output_cost, cache_read, cache_write in rows.iterator(chunk_size=2000)
+        (provider, model): Price(input_cost, output_cost, cache_read, cache_write, terms, source)
+        for provider, model, input_cost, output_cost, cache_read, cache_write, terms, source in rows.iterator(
+            chunk_size=2000
+        )
         if input_cost is not None and output_cost is not None
     }

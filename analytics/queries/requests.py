@@ -45,6 +45,7 @@ class RequestRow:
     tokens_estimated: bool
     cost_known: bool
     cost_usd: Decimal
+    cost_source: str
     latency_ms: int
     ttft_ms: int
     prompt_config_id: UUID

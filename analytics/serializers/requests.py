@@ -37,6 +37,7 @@ def request_entry(row: RequestRow) -> dict[str, Any]:
         "reasoning_tokens": row.reasoning_tokens,
         "tokens_estimated": row.tokens_estimated,
         "cost_usd": float(row.cost_usd) if row.cost_known else None,
+        "cost_source": row.cost_source or None,
         "latency_ms": row.latency_ms,
         "ttft_ms": row.ttft_ms or None,
         "prompt_config_id": _id(row.prompt_config_id),

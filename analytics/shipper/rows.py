@@ -33,7 +33,7 @@ _IDS = ("project_id", "request_id")
 _OPTIONAL_IDS = ("prompt_config_id", "rollout_id")
 _TEXTS = (
     "source", "session_id", "user_id", "provider", "model", "requested_model", "error_type", "error_code",
-    "error_message", "finish_reason", "cache_status", "variant",
+    "error_message", "finish_reason", "cache_status", "variant", "cost_source",
 )  # fmt: skip
 _NUMBERS = {
     "status_code": _MOST_16, "api_key_id": _MOST_64, "retry_count": _MOST_16, "prompt_tokens": _MOST_32,
@@ -42,7 +42,14 @@ _NUMBERS = {
     "rollout_stage": _MOST_16, "alloc_unit": _MOST_64,
 }  # fmt: skip
 _FLAGS = ("fallback_used", "tokens_estimated", "cost_known", "alloc_fallback", "contract_violation")
-_MONEY = ("cost_input_usd", "cost_cache_read_usd", "cost_cache_write_usd", "cost_output_usd", "cost_usd")
+_MONEY = (
+    "cost_input_usd",
+    "cost_cache_read_usd",
+    "cost_cache_write_usd",
+    "cost_output_usd",
+    "cost_other_usd",
+    "cost_usd",
+)
 
 COLUMNS = (
     *_IDS, "ts", "outcome", *_OPTIONAL_IDS, *_TEXTS, *_NUMBERS, *_FLAGS, *_MONEY, "is_stream", "retention_days",

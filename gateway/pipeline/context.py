@@ -132,7 +132,7 @@ class Account(msgspec.Struct):
         self, attempt: Attempt, seconds: float, *, status: int, error: str, usage: Usage | None = None
     ) -> None:
         """`usage` when the provider had counted before it failed: then the attempt is billed."""
-        billed = usage if usage is not None and usage.total_tokens else None
+        billed = usage if usage is not None and usage.is_billed else None
         cost = None
         if billed is not None:
             cost = known_cost(billed, self.snapshot.price_of(attempt.provider, attempt.model))

@@ -52,9 +52,9 @@ def _record_of(account: Account) -> RequestRecord:
     now = time.perf_counter()
     usage = _usage_of(account)
     request, error, first_output, prompt = account.request, account.error, account.first_output, account.prompt
-    own_cost = known_cost(usage, account.price)
+    own_cost = known_cost(usage, account.price) if usage.is_billed else _unbilled(account)
     trace_id, parent_span_id = trace_parent(account.headers.traceparent) if account.headers.traceparent else ("", "")
-    cost = _sum_of([own_cost if usage.total_tokens else Cost(), *account.spent]) if account.spent else own_cost
+    cost = _sum_of([own_cost if usage.is_billed else Cost(), *account.spent]) if account.spent else own_cost
     return RequestRecord(
         request_id=account.request_id,
         project_id=account.snapshot.id_text,
@@ -86,7 +86,9 @@ def _record_of(account: Account) -> RequestRecord:
         cost_cache_read_usd=_text(cost.cache_read) if cost is not None else "",
         cost_cache_write_usd=_text(cost.cache_write) if cost is not None else "",
         cost_output_usd=_text(cost.output) if cost is not None else "",
+        cost_other_usd=_text(cost.other) if cost is not None else "",
         cost_usd=_text(cost.total) if cost is not None else "",
+        cost_source=cost.source if cost is not None else "",
         latency_ms=round((now - account.started) * 1000),
         ttft_ms=round((first_output - account.started) * 1000) if first_output else 0,
         retry_count=account.retries,
@@ -131,6 +133,11 @@ def _attempts(account: Account, usage: Usage, cost: Cost | None) -> tuple[Attemp
     return (*account.attempts, served) if account.attempts else (served,)
 
 
+def _unbilled(account: Account) -> Cost | None:
+    """Nothing, unless it is not even known what the model costs."""
+    return None if account.price is None else Cost()
+
+
 def _text(amount: Decimal) -> str:
     return f"{amount:f}" if amount else _NOTHING
 
@@ -165,4 +172,5 @@ def _caught_up(account: Account, told: Usage) -> Usage:
     if told.completion_tokens * 2 >= delivered:
         return told
     account.usage_estimated = True
-    return msgspec.structs.replace(told, completion_tokens=delivered, billed_completion_tokens=None)
+    # What the provider has stated so far is behind as well.
+    return msgspec.structs.replace(told, completion_tokens=delivered, billed_completion_tokens=None, stated_cost=None)

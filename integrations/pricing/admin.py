@@ -74,8 +74,9 @@ class ModelPriceAdmin(RightsAdmin):
     list_filter = ["source", "provider"]
     list_select_related = ["project"]
     search_fields = ["provider", "model"]
-    fields = [*_NAMES, *COSTS, "source", "updated_at"]
-    readonly_fields = ["source", "updated_at"]
+    fields = [*_NAMES, *COSTS, "terms", "source", "updated_at"]
+    # What is set by hand has no terms.
+    readonly_fields = ["terms", "source", "updated_at"]
     # Deleting by the list would take what the catalogs say along.
     actions = None
 
@@ -96,7 +97,7 @@ class ModelPriceAdmin(RightsAdmin):
         row = set_price(
             project_id=obj.project_id, provider=obj.provider, model=obj.model, costs=costs, actor=_actor(request)
         )
-        obj.pk, obj.source = row.pk, row.source
+        obj.pk, obj.source, obj.terms = row.pk, row.source, row.terms
 
     @override
     def delete_model(self, request: HttpRequest, obj: ModelPrice) -> None:

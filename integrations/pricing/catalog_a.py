@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from functools import cache
 from typing import Any
 
-from integrations.pricing.entries import CatalogError, PriceEntry, Refusal, entry
+from integrations.pricing.entries import CatalogError, Figure, Place, PriceEntry, Refusal, entry
 
 # The catalog's provider → ours, and the prefix that its model names carry and ours do not.
 _PROVIDERS: Mapping[str, tuple[str, str]] = {
@@ -63,12 +66,31 @@ _PROVIDERS: Mapping[str, tuple[str, str]] = {
     "amazon_nova": ("amazon_nova", "amazon-nova/"),
 }
 _MODES = frozenset({"chat", "completion", "responses"})
-_COSTS = (
-    "input_cost_per_token",
-    "output_cost_per_token",
-    "cache_read_input_token_cost",
-    "cache_creation_input_token_cost",
+_RATES: Mapping[str, str] = {
+    "input_cost_per_token": "input",
+    "output_cost_per_token": "output",
+    "cache_read_input_token_cost": "cache_read",
+    "cache_creation_input_token_cost": "cache_write",
+    "cache_creation_input_token_cost_above_1hr": "cache_write_1h",
+    "input_cost_per_audio_token": "input_audio",
+    "output_cost_per_audio_token": "output_audio",
+    "cache_read_input_audio_token_cost": "cache_read_audio",
+    "input_cost_per_image_token": "input_image",
+    "output_cost_per_image_token": "output_image",
+    "output_cost_per_reasoning_token": "reasoning",
+}
+# A rate, for prompts of more than so many thousand tokens, at a service tier.
+_FIELD = re.compile(
+    rf"({'|'.join(sorted(_RATES, key=len, reverse=True))})(?:_above_(\d{{1,6}})k_tokens)?(?:_([a-z]+))?"
 )
+# The catalog's name for a service tier → what answers call it.
+_SERVICE_TIERS = {"batches": "batch"}
+_SEARCHES = "search_context_cost_per_query"
+_FEES = {
+    "search_context_size_low": "search_low",
+    "search_context_size_medium": "search_medium",
+    "search_context_size_high": "search_high",
+}
 _PER_MILLION = 6
 
 
@@ -80,9 +102,61 @@ def parse(catalog: Any) -> Iterator[PriceEntry]:
 def read(catalog: Any) -> Iterator[PriceEntry | Refusal]:
     """The prices of `models`, and which of them make no sense. Raises CatalogError."""
     for provider, model, fields in models(catalog):
-        found = entry(provider, model, fields, _COSTS, scale=_PER_MILLION)
+        found = entry(provider, model, _figures(fields), scale=_PER_MILLION)
         if found is not None:
             yield found
+
+
+def _figures(fields: Mapping[str, Any]) -> Iterator[Figure]:
+    for field, value in fields.items():
+        place = _place(field)
+        if place is not None:
+            yield Figure(field, place, value)
+    yield Figure("input_cost_per_request", Place("request"), fields.get("input_cost_per_request"))
+    searches = fields.get(_SEARCHES)
+    if isinstance(searches, Mapping):
+        for field, name in _FEES.items():
+            yield Figure(f"{_SEARCHES}.{field}", Place(name), searches.get(field))
+    ranges = fields.get("tiered_pricing")
+    for step in ranges if isinstance(ranges, list) else ():
+        yield from _of_range(step)
+    yield from _of_fast_mode(fields)
+
+
+@cache
+def _place(field: str) -> Place | None:
+    found = _FIELD.fullmatch(field)
+    if found is None:
+        return None
+    rate, thousands, service_tier = found.groups()
+    return Place(
+        _RATES[rate], _SERVICE_TIERS.get(service_tier, service_tier or ""), int(thousands) * 1000 if thousands else 0
+    )
+
+
+def _of_range(step: Any) -> Iterator[Figure]:
+    """Prices for prompts of more tokens than the first of `range` (Alibaba's form)."""
+    bounds = step.get("range") if isinstance(step, Mapping) else None
+    if not isinstance(bounds, list) or not bounds or not isinstance(bounds[0], (int, float)):
+        return
+    above = max(int(bounds[0]), 0)
+    for field, value in step.items():
+        place = _place(field)
+        if place is not None and not place.above_tokens:
+            yield Figure(f"tiered_pricing.{field}", place._replace(above_tokens=above), value)
+
+
+def _of_fast_mode(fields: Mapping[str, Any]) -> Iterator[Figure]:
+    """Anthropic's fast mode is a factor on all prices."""
+    special = fields.get("provider_specific_entry")
+    factor = special.get("fast") if isinstance(special, Mapping) else None
+    if not isinstance(factor, (int, float)):
+        return
+    for field, value in fields.items():
+        place = _place(field)
+        if place is not None and not place.service_tier and isinstance(value, (int, float)):
+            cost = Decimal(str(value)) * Decimal(str(factor))
+            yield Figure(f"{field} in fast mode", place._replace(service_tier="fast"), cost)
 
 
 def models(catalog: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from integrations.pricing.entries import CatalogError, PriceEntry, Refusal, entry
+from integrations.pricing.entries import CatalogError, Figure, Place, PriceEntry, Refusal, entry
 
 _PROVIDERS: Mapping[str, str] = {
     "openai": "openai",
@@ -63,7 +63,17 @@ _PROVIDERS: Mapping[str, str] = {
     "poe": "poe",
     "venice": "venice",
 }
-_COSTS = ("input", "output", "cache_read", "cache_write")
+_RATES: Mapping[str, str] = {
+    "input": "input",
+    "output": "output",
+    "cache_read": "cache_read",
+    "cache_write": "cache_write",
+    "input_audio": "input_audio",
+    "output_audio": "output_audio",
+    "reasoning": "reasoning",
+}
+# Where there is no list of tiers: `cost.context_over_200k` is a tier as well.
+_LONG_CONTEXT, _LONG_CONTEXT_TOKENS = "context_over_200k", 200_000
 
 
 def parse(catalog: Any) -> Iterator[PriceEntry]:
@@ -80,9 +90,40 @@ def read(catalog: Any) -> Iterator[PriceEntry | Refusal]:
         if not isinstance(cost, dict):
             yield Refusal(provider, model, "cost is no object")
             continue
-        found = entry(provider, model, cost, _COSTS)
+        found = entry(provider, model, _figures(cost, fields.get("experimental")))
         if found is not None:
             yield found
+
+
+def _figures(cost: Mapping[str, Any], experimental: Any) -> Iterator[Figure]:
+    yield from _rates("", cost)
+    tiers = cost.get("tiers")
+    for tier in tiers if isinstance(tiers, list) else ():
+        bound = tier.get("tier") if isinstance(tier, dict) else None
+        size = bound.get("size") if isinstance(bound, dict) and bound.get("type") in (None, "context") else None
+        if isinstance(size, int) and size > 0:
+            yield from _rates("tiers.", tier, above_tokens=size)
+    long_context = cost.get(_LONG_CONTEXT)
+    if isinstance(long_context, dict) and not tiers:
+        yield from _rates(f"{_LONG_CONTEXT}.", long_context, above_tokens=_LONG_CONTEXT_TOKENS)
+    modes = experimental.get("modes") if isinstance(experimental, dict) else None
+    for name, mode in modes.items() if isinstance(modes, dict) else ():
+        service_tier = _service_tier(mode)
+        if service_tier and isinstance(mode.get("cost"), dict):
+            yield from _rates(f"modes.{name}.", mode["cost"], service_tier=service_tier)
+
+
+def _rates(where: str, costs: Mapping[str, Any], *, service_tier: str = "", above_tokens: int = 0) -> Iterator[Figure]:
+    for field, name in _RATES.items():
+        yield Figure(f"{where}{field}", Place(name, service_tier, above_tokens), costs.get(field))
+
+
+def _service_tier(mode: Any) -> str:
+    """What has to be sent for this mode, which is what answers then say that it was served at."""
+    provider = mode.get("provider") if isinstance(mode, dict) else None
+    body = provider.get("body") if isinstance(provider, dict) else None
+    wanted = (body.get("service_tier") or body.get("speed")) if isinstance(body, dict) else None
+    return wanted if isinstance(wanted, str) else ""
 
 
 def models(catalog: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]:

@@ -8,22 +8,34 @@ from math import lcm
 
 import msgspec
 
+from integrations.pricing.terms import Rates, Schedule, Terms, schedule_of
 from integrations.providers.base import Usage
 
 PLACES = Decimal("0.0000000001")  # what the record keeps of a US dollar
 _ZERO = Decimal("0.0000000000")
 _MOST = Decimal(1_000_000)  # no call costs that
 
+BY_PROVIDER = "provider"
+"""The source of a cost that the provider has stated. Other sources are those of prices."""
+MIXED = "mixed"
+"""The source of a sum whose parts have different ones."""
+
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per 1,000,000 tokens. A cache class without a price of its own costs what fresh input costs."""
+    """US dollars per 1,000,000 tokens. A cache class without a price of its own costs what fresh input costs.
+
+    `terms` say what further classes, requests, searches and tiers cost; `source` is who says all that.
+    """
 
     input: Decimal
     output: Decimal
     cache_read: Decimal | None = None
     cache_write: Decimal | None = None
+    terms: Terms = field(default_factory=dict, compare=False)
+    source: str = field(default="", compare=False)
     _integers: tuple[int, int, int] | None = field(default=None, init=False, repr=False, compare=False)
+    _schedule: Schedule | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def integers(self) -> tuple[int, int, int]:
@@ -37,6 +49,21 @@ class Price:
             object.__setattr__(self, "_integers", found)
         return found
 
+    @property
+    def schedule(self) -> Schedule | None:
+        """The terms as they are applied, prepared once; None without terms."""
+        found = self._schedule
+        if found is None and self.terms:
+            base = {
+                "input": self.input,
+                "output": self.output,
+                "cache_read": self.cache_read,
+                "cache_write": self.cache_write,
+            }
+            found = schedule_of(self.terms, base)
+            object.__setattr__(self, "_schedule", found)
+        return found
+
 
 FREE = Price(Decimal(0), Decimal(0))
 """Of what costs nothing, which is not the same as a price that nobody knows."""
@@ -44,13 +71,17 @@ FREE = Price(Decimal(0), Decimal(0))
 
 # A frozen dataclass costs five times as much to make, and each request makes one.
 class Cost(msgspec.Struct, frozen=True, gc=False):
-    """US dollars of the four disjoint token classes, 10 places each; `total` is their sum to the last digit."""
+    """US dollars of the four disjoint token classes and of all else, 10 places each; `total` is their sum to the last
+    digit. `other` are fees, or the whole of a cost that the provider states. `source` is where it came from, empty of
+    what costs nothing."""
 
     input: Decimal = _ZERO
     cache_read: Decimal = _ZERO
     cache_write: Decimal = _ZERO
     output: Decimal = _ZERO
     total: Decimal = _ZERO
+    other: Decimal = _ZERO
+    source: str = ""
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(
@@ -59,6 +90,8 @@ class Cost(msgspec.Struct, frozen=True, gc=False):
             self.cache_write + other.cache_write,
             self.output + other.output,
             self.total + other.total,
+            self.other + other.other,
+            MIXED if self.source and other.source and self.source != other.source else self.source or other.source,
         )
 
 
@@ -66,18 +99,25 @@ def cost_of(usage: Usage, price: Price) -> Cost:
     """Every token is priced once: fresh input is the prompt without cache reads and writes, never below 0. A provider
     that bills other counts than it reports has left its caching out of them."""
     if usage.billed_prompt_tokens is not None or usage.billed_completion_tokens is not None:
-        usage = Usage(usage.billed_prompt_tokens or 0, usage.billed_completion_tokens or 0)
-    read = write = _ZERO
-    if usage.cache_read_tokens or usage.cache_write_tokens:
-        read = _cost(usage.cache_read_tokens, price.input if price.cache_read is None else price.cache_read)
-        write = _cost(usage.cache_write_tokens, price.input if price.cache_write is None else price.cache_write)
-    fresh = _cost(usage.prompt_tokens - usage.cache_read_tokens - usage.cache_write_tokens, price.input)
-    output = _cost(usage.completion_tokens, price.output)
-    return Cost(input=fresh, cache_read=read, cache_write=write, output=output, total=fresh + read + write + output)
+        usage = Usage(
+            usage.billed_prompt_tokens or 0, usage.billed_completion_tokens or 0, service_tier=usage.service_tier
+        )
+    schedule = price.schedule
+    if schedule is None:
+        return _plain_cost(usage, price, _ZERO, price.source)
+    rates = schedule.rates(usage.service_tier, usage.prompt_tokens)
+    fee = schedule.fee(usage).quantize(PLACES) if schedule.fees and usage.total_tokens else _ZERO
+    if rates.is_plain:
+        return _plain_cost(usage, rates, fee, price.source)
+    return _cost_by_class(usage, rates, fee, price.source)
 
 
 def known_cost(usage: Usage, price: Price | None) -> Cost | None:
-    """None when it is unknown: for want of a price, or because the provider's counts are beyond all reason."""
+    """What the provider states wins over every price. None when the cost is unknown: for want of a price, or because
+    the provider's counts are beyond all reason."""
+    if usage.stated_cost is not None:
+        stated = usage.stated_cost.quantize(PLACES)
+        return Cost(total=stated, other=stated, source=BY_PROVIDER)
     if price is None:
         return None
     try:
@@ -85,6 +125,40 @@ def known_cost(usage: Usage, price: Price | None) -> Cost | None:
     except InvalidOperation:
         return None
     return cost if cost.total < _MOST else None
+
+
+def _plain_cost(usage: Usage, rates: Price | Rates, fee: Decimal, source: str) -> Cost:
+    read = write = _ZERO
+    if usage.cache_read_tokens or usage.cache_write_tokens:
+        read = _cost(usage.cache_read_tokens, rates.input if rates.cache_read is None else rates.cache_read)
+        write = _cost(usage.cache_write_tokens, rates.input if rates.cache_write is None else rates.cache_write)
+    fresh = _cost(usage.prompt_tokens - usage.cache_read_tokens - usage.cache_write_tokens, rates.input)
+    output = _cost(usage.completion_tokens, rates.output)
+    return Cost(fresh, read, write, output, fresh + read + write + output + fee, fee, source)
+
+
+def _cost_by_class(usage: Usage, rates: Rates, fee: Decimal, source: str) -> Cost:
+    """Where parts of a class have prices of their own. A part never exceeds what is left of its whole."""
+    read_audio, read_text = _split(usage.cache_read_audio_tokens, usage.cache_read_tokens)
+    written_1h, written = _split(usage.cache_write_1h_tokens, usage.cache_write_tokens)
+    fresh = usage.prompt_tokens - usage.cache_read_tokens - usage.cache_write_tokens
+    audio, fresh = _split(usage.audio_prompt_tokens - read_audio, fresh)
+    image, fresh = _split(usage.image_prompt_tokens, fresh)
+    spoken, said = _split(usage.audio_completion_tokens, usage.completion_tokens)
+    drawn, said = _split(usage.image_completion_tokens, said)
+    thought, said = _split(usage.reasoning_tokens, said)
+    prompt = _cost(fresh, rates.input) + _cost(audio, rates.input_audio) + _cost(image, rates.input_image)
+    read = _cost(read_text, rates.cache_read) + _cost(read_audio, rates.cache_read_audio)
+    write = _cost(written, rates.cache_write) + _cost(written_1h, rates.cache_write_1h)
+    output = _cost(said, rates.output) + _cost(spoken, rates.output_audio)
+    output += _cost(drawn, rates.output_image) + _cost(thought, rates.reasoning)
+    return Cost(prompt, read, write, output, prompt + read + write + output + fee, fee, source)
+
+
+def _split(part: int, whole: int) -> tuple[int, int]:
+    """The part, bounded by its whole, and what is left of that."""
+    part = max(min(part, whole), 0)
+    return part, whole - part
 
 
 def _cost(tokens: int, per_million: Decimal) -> Decimal:

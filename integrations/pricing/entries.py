@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
+
+from integrations.pricing.terms import BASE_RATES, FEES, Terms, terms_of
 
 # What ModelPrice stores: 10 digits before the point and 10 after it.
 DIGITS, PLACES = 20, 10
@@ -31,6 +33,23 @@ class PriceEntry:
     output: Decimal
     cache_read: Decimal | None = None
     cache_write: Decimal | None = None
+    terms: Terms = field(default_factory=dict)
+
+
+class Place(NamedTuple):
+    """What a figure of a catalog is the price of: a rate, or a fee, by our name, and the tier that it counts in."""
+
+    name: str
+    service_tier: str = ""
+    above_tokens: int = 0
+
+
+class Figure(NamedTuple):
+    """`field` is the catalog's own name for it, for who reads that it makes no sense."""
+
+    field: str
+    place: Place
+    value: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,24 +83,41 @@ def amount(value: Any, *, scale: int = 0) -> Decimal | None:
     return number.quantize(_UNIT).normalize() + 0
 
 
-def entry(
-    provider: str, model: str, fields: Mapping[str, Any], names: tuple[str, str, str, str], *, scale: int = 0
-) -> PriceEntry | Refusal | None:
-    """The entry of a model whose input, output, cache read and cache write price are `fields` under `names`.
+def entry(provider: str, model: str, figures: Iterable[Figure], *, scale: int = 0) -> PriceEntry | Refusal | None:
+    """The entry of a model. Fees are US dollars, rates are 10^-`scale` dollars per 1,000,000 tokens.
 
     None when input and output price are not both there: the catalog does not know what the model costs.
     """
     if not is_model_name(model):
         return Refusal(provider, _shown(model), f"the name is longer than {MODEL_LENGTH} characters, or not of text")
-    costs = []
-    for name in names:
+    costs: dict[Place, Decimal] = {}
+    for figure in figures:
         try:
-            costs.append(amount(fields.get(name), scale=scale))
+            cost = amount(figure.value, scale=0 if figure.place.name in FEES else scale)
         except ValueError as error:
-            return Refusal(provider, model, f"{name} {error}")
-    if costs[0] is None or costs[1] is None:
+            return Refusal(provider, model, f"{figure.field} {error}")
+        if cost is not None:
+            costs.setdefault(figure.place, cost)
+    base = {name: costs.pop(Place(name), None) for name in BASE_RATES}
+    if base["input"] is None or base["output"] is None:
         return None
-    return PriceEntry(provider, model, costs[0], costs[1], costs[2], costs[3])
+    return PriceEntry(
+        provider, model, base["input"], base["output"], base["cache_read"], base["cache_write"], _terms(costs, base)
+    )
+
+
+def _terms(costs: Mapping[Place, Decimal], base: Mapping[str, Decimal | None]) -> Terms:
+    rates: dict[str, Decimal] = {}
+    fees: dict[str, Decimal] = {}
+    tiers: dict[tuple[str, int], dict[str, Decimal]] = {}
+    for (name, service_tier, above), cost in costs.items():
+        if name in FEES:
+            fees[name] = cost
+        elif service_tier or above:
+            tiers.setdefault((service_tier, above), {})[name] = cost
+        else:
+            rates[name] = cost
+    return terms_of(rates, fees, tiers, base)
 
 
 def is_model_name(name: str) -> bool:

@@ -9,7 +9,9 @@ from django.db.models import Q
 
 from integrations.models import ModelPrice, PricePeriod
 
+# The base rates by their columns, and all that a price says.
 COSTS = ("input_cost_per_1m", "output_cost_per_1m", "cache_read_cost_per_1m", "cache_write_cost_per_1m")
+FIGURES = (*COSTS, "terms")
 _BATCH = 500
 
 
@@ -38,7 +40,7 @@ def open_periods(rows: Sequence[ModelPrice], changed_by: str, now: datetime) -> 
                 source=row.source,
                 valid_from=now,
                 changed_by=changed_by,
-                **{name: getattr(row, name) for name in COSTS},
+                **{name: getattr(row, name) for name in FIGURES},
             )
             for row in rows
         ],

@@ -14,7 +14,7 @@ from integrations.pricing.entries import CatalogError, PriceEntry, Refusal
 Key = tuple[str, str]
 
 # To be raised with every change of what is read of a catalog: an ETag of an older reading counts no more.
-READER = 1
+READER = 2
 # The sources that are synced. Of two that know a model, the one named first counts.
 READERS: dict[str, Callable[[Any], Iterator[PriceEntry | Refusal]]] = {
     "catalog_a": catalog_a.read,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -30,13 +31,39 @@ class PriceField(serializers.DecimalField):
 
 
 class CostsSerializer(BodySerializer):
-    written_back = frozenset({"provider", "model", "source", "scope", "updated_at"})
+    written_back = frozenset({"provider", "model", "terms", "source", "scope", "updated_at"})
 
     input_cost_per_1m = PriceField()
     output_cost_per_1m = PriceField()
     # Without a price of its own, a cached token costs what fresh input does.
     cache_read_cost_per_1m = PriceField(required=False, allow_null=True)
     cache_write_cost_per_1m = PriceField(required=False, allow_null=True)
+
+
+class TierSerializer(serializers.Serializer[Any]):
+    """`rates` count for a whole request that was served at `service_tier` (empty: at any) and whose prompt has more
+    than `above_tokens` tokens."""
+
+    service_tier = serializers.CharField(allow_blank=True)
+    above_tokens = serializers.IntegerField(min_value=0)
+    rates = serializers.DictField(child=PriceField())
+
+    @override
+    def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
+        return {"service_tier": "", "above_tokens": 0, **instance}
+
+
+class TermsSerializer(serializers.Serializer[Any]):
+    """`rates` of further token classes in US dollars per 1,000,000 tokens, `fees` in US dollars for one."""
+
+    rates = serializers.DictField(child=PriceField())
+    fees = serializers.DictField(child=PriceField())
+    tiers = TierSerializer(many=True)
+
+    @override
+    def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
+        tiers = [TierSerializer(tier).data for tier in instance.get("tiers", ())]
+        return {"rates": instance.get("rates", {}), "fees": instance.get("fees", {}), "tiers": tiers}
 
 
 class ShownCostsSerializer(serializers.Serializer[Any]):
@@ -46,6 +73,7 @@ class ShownCostsSerializer(serializers.Serializer[Any]):
     output_cost_per_1m = PriceField(allow_null=True)
     cache_read_cost_per_1m = PriceField(allow_null=True)
     cache_write_cost_per_1m = PriceField(allow_null=True)
+    terms = TermsSerializer()
     source = serializers.ChoiceField(choices=PriceSource.choices)  # type: ignore[assignment]  # DRF takes fields off the class
     # Whom it counts for: `project`, who set it, or `service`, everybody.
     scope = serializers.SerializerMethodField()

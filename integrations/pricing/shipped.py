@@ -1,7 +1,8 @@
 """The price list that ships with the product.
 
-`{source: {provider: {model: [input, output, cache read, cache write]}}}`.
-Figures are decimal strings of US dollars per 1,000,000 tokens, null where unknown, trailing nulls left out.
+`{source: {provider: {model: [input, output, cache read, cache write, terms]}}}`.
+Figures are decimal strings of US dollars per 1,000,000 tokens, null where unknown, trailing nulls left out; terms are
+an object as in `terms.py`.
 `manage.py build_price_list` writes it.
 """
 
@@ -26,7 +27,7 @@ SANDBOX_PRICE = PriceEntry("sandbox", "*", Decimal("0.5"), Decimal("1.5"), Decim
 
 def build(first: Any, second: Any) -> str:
     """The list's JSON from the two decoded catalogs; where both know a model, the first counts. Raises CatalogError."""
-    listed: dict[str, dict[str, dict[str, list[str | None]]]] = {CATALOG_A: {}, CATALOG_B: {}}
+    listed: dict[str, dict[str, dict[str, list[Any]]]] = {CATALOG_A: {}, CATALOG_B: {}}
     known: set[tuple[str, str]] = set()
     for source, entries in ((CATALOG_A, catalog_a.parse(first)), (CATALOG_B, catalog_b.parse(second))):
         _add(listed[source], entries, known)
@@ -35,19 +36,18 @@ def build(first: Any, second: Any) -> str:
 
 def entries() -> Iterator[tuple[str, PriceEntry]]:
     """(source, entry) of the shipped list, the sandbox's included."""
-    listed: Mapping[str, Mapping[str, Mapping[str, list[str | None]]]] = json.loads(PRICE_LIST.read_bytes())
+    listed: Mapping[str, Mapping[str, Mapping[str, list[Any]]]] = json.loads(PRICE_LIST.read_bytes())
     for source, providers in listed.items():
         for provider, models in providers.items():
             for model, figures in models.items():
-                costs = [None if figure is None else Decimal(figure) for figure in figures]
+                *texts, terms = [*figures, None, None, None][:5]
+                costs = [None if figure is None else Decimal(figure) for figure in texts]
                 if costs[0] is not None and costs[1] is not None:
-                    yield source, PriceEntry(provider, model, costs[0], costs[1], *costs[2:4])
+                    yield source, PriceEntry(provider, model, costs[0], costs[1], costs[2], costs[3], terms or {})
     yield CATALOG_A, SANDBOX_PRICE
 
 
-def _add(
-    listed: dict[str, dict[str, list[str | None]]], entries: Iterable[PriceEntry], known: set[tuple[str, str]]
-) -> None:
+def _add(listed: dict[str, dict[str, list[Any]]], entries: Iterable[PriceEntry], known: set[tuple[str, str]]) -> None:
     for found in entries:
         key = (found.provider, found.model)
         if key not in known:
@@ -55,11 +55,13 @@ def _add(
             listed.setdefault(found.provider, {})[found.model] = _figures(found)
 
 
-def _figures(found: PriceEntry) -> list[str | None]:
+def _figures(found: PriceEntry) -> list[Any]:
     costs = [found.input, found.output, found.cache_read, found.cache_write]
-    while costs[-1] is None:
-        costs.pop()
-    return [None if cost is None else f"{cost:f}" for cost in costs]
+    figures: list[Any] = [None if cost is None else f"{cost:f}" for cost in costs]
+    figures.append(found.terms or None)
+    while figures[-1] is None:
+        figures.pop()
+    return figures
 
 
 def _dump(listed: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:

@@ -16,7 +16,7 @@ from django.utils import timezone
 from integrations.models import CatalogPrice, CatalogState, ModelPrice, PriceSource
 from integrations.price_models import PriceFields
 from integrations.pricing.entries import PriceEntry
-from integrations.pricing.periods import COSTS, close_periods, open_periods
+from integrations.pricing.periods import FIGURES, close_periods, open_periods
 from integrations.pricing.reading import READERS, Key, Reading
 from integrations.pricing.shipped import CATALOG_A, SANDBOX_PRICE
 from integrations.signals import prices_changed
@@ -56,7 +56,7 @@ def replace_catalog(source: str, reading: Reading) -> None:
     ]
     gone = [row.pk for key, row in known.items() if key not in reading.entries and key not in reading.refused]
     CatalogPrice.objects.bulk_create(added, batch_size=_BATCH)
-    CatalogPrice.objects.bulk_update(changed, COSTS, batch_size=_BATCH)
+    CatalogPrice.objects.bulk_update(changed, FIGURES, batch_size=_BATCH)
     for start in range(0, len(gone), _BATCH):
         CatalogPrice.objects.filter(pk__in=gone[start : start + _BATCH]).delete()
 
@@ -88,18 +88,18 @@ def catalog_price(provider: str, model: str) -> CatalogPrice | None:
 
 
 def costs_of(row: PriceFields) -> tuple[object, ...]:
-    return tuple(getattr(row, name) for name in COSTS)
+    return tuple(getattr(row, name) for name in FIGURES)
 
 
 def filled(row: Row, found: PriceEntry) -> Row:
     row.provider, row.model = found.provider, found.model
-    for name, cost in zip(COSTS, _costs(found), strict=True):
+    for name, cost in zip(FIGURES, _costs(found), strict=True):
         setattr(row, name, cost)
     return row
 
 
 def _costs(found: PriceEntry) -> tuple[object, ...]:
-    return (found.input, found.output, found.cache_read, found.cache_write)
+    return (found.input, found.output, found.cache_read, found.cache_write, found.terms)
 
 
 def _wanted() -> Mapping[Key, CatalogPrice]:
@@ -116,7 +116,7 @@ def _differs(row: ModelPrice, wanted: CatalogPrice) -> bool:
 
 def _set(row: ModelPrice, wanted: CatalogPrice, now: datetime) -> ModelPrice:
     row.provider, row.model, row.source, row.updated_at = wanted.provider, wanted.model, wanted.source, now
-    for name in COSTS:
+    for name in FIGURES:
         setattr(row, name, getattr(wanted, name))
     return row
 
@@ -127,7 +127,7 @@ def _store(
     if not (added or changed or removed):
         return
     ModelPrice.objects.bulk_create(added, batch_size=_BATCH)
-    ModelPrice.objects.bulk_update(changed, [*COSTS, "source", "updated_at"], batch_size=_BATCH)
+    ModelPrice.objects.bulk_update(changed, [*FIGURES, "source", "updated_at"], batch_size=_BATCH)
     gone = [row.pk for row in removed]
     for start in range(0, len(gone), _BATCH):
         # Without the signal of each row: one announcement for all follows.

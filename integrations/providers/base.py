@@ -145,6 +145,10 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     def total_tokens(self) -> int:
         return self.prompt_tokens + self.completion_tokens
 
+    @property
+    def is_billed(self) -> bool:
+        return bool(self.prompt_tokens or self.completion_tokens or self.stated_cost)
+
 
 class ParsedResponse(msgspec.Struct, frozen=True, gc=False):
     """A whole answer: `body` is the chat-completion JSON to send to the client (the provider's own bytes when nothing

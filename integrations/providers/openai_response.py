@@ -46,7 +46,7 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
         body=body,
         model=completion.model,
         finish_reason=completion.choices[0].finish_reason,
-        usage=_usage(completion.usage),
+        usage=_usage(completion.usage, completion.service_tier),
     )
 
 
@@ -63,17 +63,11 @@ def _have_ids(calls: list[ToolCall]) -> bool:
     return all(call.id for call in calls) and len({call.id for call in calls}) == len(calls)
 
 
-def _usage(counts: UsageCounts) -> Usage:
-    if not counts.prompt_tokens_details and not counts.completion_tokens_details:
-        plain = not (counts.prompt_cache_hit_tokens or counts.cached_tokens or counts.reasoning_tokens)
-        if (
-            plain
-            and not counts.num_cached_tokens
-            and not counts.cache_creation_input_tokens
-            and min(counts.prompt_tokens, counts.completion_tokens) >= 0
-        ):
-            return Usage(counts.prompt_tokens, counts.completion_tokens)
-    return read_usage(msgspec.structs.asdict(counts))
+def _usage(counts: UsageCounts, service_tier: object) -> Usage:
+    prompt, completion, _, *details = msgspec.structs.astuple(counts)
+    if not any(details) and not service_tier and min(prompt, completion) >= 0:
+        return Usage(prompt, completion)
+    return read_usage(msgspec.structs.asdict(counts), service_tier)
 
 
 def _complete(request: ChatRequest, body: bytes, provider: str) -> ParsedResponse:
@@ -116,7 +110,7 @@ def _completed_usage(answer: dict[str, Any]) -> Usage | None:
     if not isinstance(usage, dict) or not usage:
         return None
     answer["usage"] = completed_usage(usage)
-    return read_usage(usage)
+    return read_usage(usage, answer.get("service_tier"))
 
 
 def _completed_choice(choice: dict[str, Any], position: int, provider: str, answer_id: str) -> dict[str, Any]:

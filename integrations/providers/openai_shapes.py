@@ -128,6 +128,18 @@ class UsageCounts(msgspec.Struct):
     num_cached_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
     reasoning_tokens: int | None = None
+    # Of charges: see `charges.py`.
+    cost: Any = None
+    cost_details: Any = None
+    is_byok: Any = None
+    cost_in_usd_ticks: Any = None
+    estimated_cost: Any = None
+    cache_creation: Any = None
+    search_context_size: Any = None
+    num_search_queries: Any = None
+    server_tool_use: Any = None
+    server_tool_use_details: Any = None
+    service_tier: Any = None
 
 
 class Completion(msgspec.Struct):
@@ -140,6 +152,7 @@ class Completion(msgspec.Struct):
     choices: list[Choice]
     usage: UsageCounts
     error: Any = None
+    service_tier: Any = None
 
 
 def has_output(delta: Mapping[str, Any]) -> bool:

@@ -278,7 +278,7 @@ class OpenAIStream:
             usage = usage or groq_usage
         if isinstance(usage, dict) and usage:
             self._usage_fields = usage
-            self.usage = read_usage(usage)
+            self.usage = read_usage(usage, fields.get("service_tier"))
 
     def _with_identity(self, data: bytes, chunk: Chunk) -> bytes | None:
         """The chunk with the stream's id and time, put in at their places; None when it has to be written anew."""

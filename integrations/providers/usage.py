@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from integrations.providers.base import Usage
+from integrations.providers.charges import searches, served_tier, stated_cost
 
 
-def read_usage(usage: Mapping[str, Any]) -> Usage:
+def read_usage(usage: Mapping[str, Any], service_tier: object = None) -> Usage:
     """Counts in our convention (see `Usage`). Missing and nonsensical counts are 0; details never exceed wholes.
+
+    `service_tier` is what the answer names beside its usage; Mistral names it inside.
 
     xAI's Grok leaves reasoning out of `completion_tokens` while `total_tokens` holds it
     (https://docs.x.ai/docs/guides/reasoning): there the total tells, and it is put back in.
@@ -17,20 +20,31 @@ def read_usage(usage: Mapping[str, Any]) -> Usage:
     prompt = _count(usage, "prompt_tokens")
     completion = _count(usage, "completion_tokens")
     prompt_details = _details(usage, "prompt_tokens_details")
-    reasoning = _count(_details(usage, "completion_tokens_details"), "reasoning_tokens") or _count(
-        usage, "reasoning_tokens"
-    )
+    completion_details = _details(usage, "completion_tokens_details")
+    reasoning = _count(completion_details, "reasoning_tokens") or _count(usage, "reasoning_tokens")
     if reasoning and _count(usage, "total_tokens") == prompt + completion + reasoning:
         completion += reasoning
     cached = _first_count(prompt_details, usage, "cached_tokens", "prompt_cache_hit_tokens")
     cache_read = min(cached or _count(usage, "num_cached_tokens"), prompt)  # the latter is Mistral's older name
     cache_write = _first_count(prompt_details, usage, "cache_write_tokens", "cache_creation_input_tokens")
+    cache_write = min(cache_write, prompt - cache_read)
+    cached_for_1h = _count(_details(usage, "cache_creation"), "ephemeral_1h_input_tokens") if cache_write else 0
+    searched, search_context_size = searches(usage)
     return Usage(
         prompt_tokens=prompt,
         completion_tokens=completion,
         cache_read_tokens=cache_read,
-        cache_write_tokens=min(cache_write, prompt - cache_read),
+        cache_write_tokens=cache_write,
         reasoning_tokens=min(reasoning, completion),
+        cache_write_1h_tokens=min(cached_for_1h, cache_write),
+        audio_prompt_tokens=min(_count(prompt_details, "audio_tokens"), prompt),
+        audio_completion_tokens=min(_count(completion_details, "audio_tokens"), completion),
+        image_prompt_tokens=min(_count(prompt_details, "image_tokens"), prompt),
+        image_completion_tokens=min(_count(completion_details, "image_tokens"), completion),
+        searches=searched,
+        search_context_size=search_context_size,
+        service_tier=served_tier(service_tier or usage.get("service_tier")),
+        stated_cost=stated_cost(usage),
     )
 
 

@@ -271,7 +271,8 @@ def assert_usage(told: Mapping[str, Any], usage: Usage | None, message: Message)
     cached, written = counts.cache_read_input_tokens or 0, counts.cache_creation_input_tokens or 0
     thought = counts.output_tokens_details.thinking_tokens if counts.output_tokens_details else 0
     prompt = counts.input_tokens + cached + written
-    assert usage == Usage(prompt, counts.output_tokens, cached, written, thought or 0)
+    searches = counts.server_tool_use.web_search_requests or 0 if counts.server_tool_use else 0
+    assert usage == Usage(prompt, counts.output_tokens, cached, written, thought or 0, searches=searches)
     assert (told["prompt_tokens"], told["completion_tokens"]) == (prompt, counts.output_tokens)
     assert told["total_tokens"] == prompt + counts.output_tokens
 

@@ -129,6 +129,9 @@ def read_by_sdk(responses: Iterable[types.GenerateContentResponse]) -> dict[str,
                     found["signatures"].append(part.thought_signature)
             if candidate.finish_reason:
                 found["finish"] = candidate.finish_reason.value
+            if candidate.grounding_metadata:
+                # Of Gemini 3 on each query is charged for.
+                found["searches"] = len(candidate.grounding_metadata.web_search_queries or ())
     assert usage is not None
     thoughts = usage.thoughts_token_count or 0
     found["usage"] = Usage(
@@ -136,8 +139,16 @@ def read_by_sdk(responses: Iterable[types.GenerateContentResponse]) -> dict[str,
         completion_tokens=(usage.candidates_token_count or 0) + thoughts,
         cache_read_tokens=usage.cached_content_token_count or 0,
         reasoning_tokens=thoughts,
+        audio_prompt_tokens=tokens_of(usage.prompt_tokens_details, "AUDIO"),
+        image_prompt_tokens=tokens_of(usage.prompt_tokens_details, "IMAGE"),
+        image_completion_tokens=tokens_of(usage.candidates_tokens_details, "IMAGE"),
+        searches=found.pop("searches", 0),
     )
     return found
+
+
+def tokens_of(details: Iterable[types.ModalityTokenCount] | None, modality: str) -> int:
+    return sum(detail.token_count or 0 for detail in details or () if detail.modality == modality)
 
 
 def expected_finish(read: dict[str, Any]) -> str:

@@ -7,10 +7,24 @@ from typing import Any
 import msgspec
 
 from integrations.providers.base import Usage
+from integrations.providers.charges import served_tier
+
+# Fast mode has prices of its own: https://docs.anthropic.com/en/docs/build-with-claude/fast-mode.
+_FAST = "fast"
 
 
 class OutputDetails(msgspec.Struct, gc=False):
     thinking_tokens: int | None = None
+
+
+class CacheCreation(msgspec.Struct, gc=False):
+    """What `cache_creation_input_tokens` consist of, by how long they are kept."""
+
+    ephemeral_1h_input_tokens: int | None = None
+
+
+class ServerToolUse(msgspec.Struct, gc=False):
+    web_search_requests: int | None = None
 
 
 class Counts(msgspec.Struct, gc=False):
@@ -22,6 +36,10 @@ class Counts(msgspec.Struct, gc=False):
     cache_read_input_tokens: int | None = None
     output_tokens: int | None = None
     output_tokens_details: OutputDetails | None = None
+    cache_creation: CacheCreation | None = None
+    server_tool_use: ServerToolUse | None = None
+    service_tier: Any = None
+    speed: Any = None
 
 
 class Block(msgspec.Struct):
@@ -95,6 +113,10 @@ def merged(older: Counts | None, newer: Counts | None) -> Counts | None:
         cache_read_input_tokens=max(older.cache_read_input_tokens or 0, newer.cache_read_input_tokens or 0),
         output_tokens=max(older.output_tokens or 0, newer.output_tokens or 0),
         output_tokens_details=newer.output_tokens_details or older.output_tokens_details,
+        cache_creation=newer.cache_creation or older.cache_creation,
+        server_tool_use=newer.server_tool_use or older.server_tool_use,
+        service_tier=newer.service_tier or older.service_tier,
+        speed=newer.speed or older.speed,
     )
 
 
@@ -110,4 +132,18 @@ def usage_of(counts: Counts) -> Usage:
         cache_read_tokens=cache_read,
         cache_write_tokens=cache_write,
         reasoning_tokens=min(thinking, completion),
+        cache_write_1h_tokens=min(_cached_for_1h(counts), cache_write),
+        searches=_searches(counts),
+        service_tier=_FAST if counts.speed == _FAST else served_tier(counts.service_tier),
     )
+
+
+def _cached_for_1h(counts: Counts) -> int:
+    creation = counts.cache_creation
+    return max(0, creation.ephemeral_1h_input_tokens or 0) if creation is not None else 0
+
+
+def _searches(counts: Counts) -> int:
+    """Each is charged for (https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/web-search-tool)."""
+    used = counts.server_tool_use
+    return max(0, used.web_search_requests or 0) if used is not None else 0

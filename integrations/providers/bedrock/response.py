@@ -190,7 +190,7 @@ def parse(request: ChatRequest, body: bytes) -> ParsedResponse:
     reader = _Reader(model_of(request.model), request.fields)
     for block in message.content or ():
         reader.read(block)
-    usage = converse.usage.usage() if converse.usage else None
+    usage = converse.usage.usage(converse.service_tier) if converse.usage else None
     stop_reason = converse.stop_reason or ""
     called = bool(reader.answer.tool_calls)
     check_usable(stop_reason, said_anything=reader.said_anything, usage=usage)

@@ -6,6 +6,7 @@ https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ import msgspec
 from integrations.providers.base import Usage
 from integrations.providers.bedrock.messages import redacted_data
 from integrations.providers.bedrock.models import Model
+from integrations.providers.charges import served_tier
 from integrations.providers.completion import reasoning_encrypted, reasoning_text
 from integrations.providers.errors import FailureKind, ProviderError
 
@@ -37,6 +39,13 @@ class Struct(msgspec.Struct, rename="camel"):
     """A structure with Converse's spelling."""
 
 
+class CacheDetail(Struct):
+    """So many of the tokens that were written to the prompt cache are kept for `ttl`."""
+
+    ttl: Any = None
+    input_tokens: int | float | None = 0
+
+
 class Counts(Struct):
     """`inputTokens` leaves out what was read from or written to the prompt cache."""
 
@@ -44,15 +53,22 @@ class Counts(Struct):
     output_tokens: int | float | None = 0
     cache_read_input_tokens: int | float | None = 0
     cache_write_input_tokens: int | float | None = 0
+    cache_details: list[CacheDetail] | None = None
 
-    def usage(self) -> Usage:
+    def usage(self, service_tier: Any = None) -> Usage:
+        """`service_tier`: https://docs.aws.amazon.com/bedrock/latest/userguide/service-tiers-inference.html."""
         read, written = _count(self.cache_read_input_tokens), _count(self.cache_write_input_tokens)
         return Usage(
             prompt_tokens=_count(self.input_tokens) + read + written,
             completion_tokens=_count(self.output_tokens),
             cache_read_tokens=read,
             cache_write_tokens=written,
+            cache_write_1h_tokens=min(self._cached_for_1h(), written),
+            service_tier=served_tier(service_tier.get("type")) if isinstance(service_tier, Mapping) else "",
         )
+
+    def _cached_for_1h(self) -> int:
+        return sum(_count(detail.input_tokens) for detail in self.cache_details or () if detail.ttl == "1h")
 
 
 class Web(Struct):

@@ -172,7 +172,7 @@ class BedrockStream:
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise unusable("an event of the stream is not of Converse's form") from error
         if kind == "metadata":
-            self.usage = event.usage.usage() if event.usage else self.usage
+            self.usage = event.usage.usage(event.service_tier) if event.usage else self.usage
             self._specific |= specific_fields(event)
             return []
         if kind == "messageStart":

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, TypeGuard
 
 import msgspec
 
 from integrations.providers.base import Usage
+from integrations.providers.charges import count_of, served_tier
+from integrations.providers.google.models import model_named
 from integrations.providers.google.shapes import UsageMetadata, has, plain
+
+_AUDIO, _IMAGE = "AUDIO", "IMAGE"
+# By name, and by number where the client asked for `enum-encoding=int`.
+_MODALITIES: Mapping[object, str] = {_AUDIO: _AUDIO, 4: _AUDIO, _IMAGE: _IMAGE, 2: _IMAGE}
 
 
 def is_counted(counts: UsageMetadata | None) -> TypeGuard[UsageMetadata]:
@@ -23,13 +29,48 @@ def read_usage(counts: UsageMetadata | None) -> Usage | None:
     if not is_counted(counts):
         return None
     prompt = _count(counts.prompt_token_count) + _count(counts.tool_use_prompt_token_count)
+    candidates = _count(counts.candidates_token_count)
     thoughts = _count(counts.thoughts_token_count)
+    cached = min(_count(counts.cached_content_token_count), prompt)
+    sent, answered = _by_modality(counts.prompt_tokens_details), _by_modality(counts.candidates_tokens_details)
     return Usage(
         prompt_tokens=prompt,
-        completion_tokens=_count(counts.candidates_token_count) + thoughts,
-        cache_read_tokens=min(_count(counts.cached_content_token_count), prompt),
+        completion_tokens=candidates + thoughts,
+        cache_read_tokens=cached,
         reasoning_tokens=thoughts,
+        audio_prompt_tokens=min(sent.get(_AUDIO, 0), prompt),
+        audio_completion_tokens=min(answered.get(_AUDIO, 0), candidates),
+        cache_read_audio_tokens=min(_by_modality(counts.cache_tokens_details).get(_AUDIO, 0), cached),
+        image_prompt_tokens=min(sent.get(_IMAGE, 0), prompt),
+        image_completion_tokens=min(answered.get(_IMAGE, 0), candidates),
+        service_tier=served_tier(counts.service_tier) or served_tier(counts.traffic_type),
     )
+
+
+def with_searches(usage: Usage | None, groundings: Iterable[Mapping[str, Any]], model: str) -> Usage | None:
+    """The usage with the searches that `groundingMetadata` of the candidates tells of."""
+    asked = [query for grounding in groundings for query in _queries(grounding)]
+    if usage is None or not asked:
+        return usage
+    return msgspec.structs.replace(usage, searches=len(asked) if model_named(model).charges_by_query else 1)
+
+
+def _queries(grounding: Mapping[str, Any]) -> list[str]:
+    """Empty ones are not charged for."""
+    queries = grounding.get("webSearchQueries")
+    return [query for query in queries if isinstance(query, str) and query] if isinstance(queries, list) else []
+
+
+def _by_modality(details: msgspec.Raw) -> dict[str, int]:
+    """https://ai.google.dev/api/generate-content#ModalityTokenCount"""
+    found: dict[str, int] = {}
+    listed = plain(details) if has(details) else None
+    for detail in listed if isinstance(listed, list) else ():
+        named = detail.get("modality") if isinstance(detail, Mapping) else None
+        modality = _MODALITIES.get(named) if isinstance(named, (str, int)) else None
+        if modality is not None:
+            found[modality] = found.get(modality, 0) + count_of(detail.get("tokenCount"))
+    return found
 
 
 def _count(value: int | None) -> int:

@@ -31,7 +31,8 @@ class Model:
     (https://ai.google.dev/gemini-api/docs/thought-signatures). `media_results`: functions may return files
     (https://ai.google.dev/gemini-api/docs/function-calling#multimodal). `instructions`: takes a system instruction
     (https://ai.google.dev/gemma/docs/core/prompt-structure#system-instructions). `resolutions`: each image may have one
-    of its own (https://ai.google.dev/gemini-api/docs/media-resolution).
+    of its own (https://ai.google.dev/gemini-api/docs/media-resolution). `charges_by_query`: a search costs as many fees
+    as it asks queries, elsewhere one an answer (https://ai.google.dev/gemini-api/docs/google-search#pricing).
     """
 
     thinking: Thinking
@@ -39,6 +40,7 @@ class Model:
     media_results: bool = False
     resolutions: bool = False
     instructions: bool = True
+    charges_by_query: bool = False
 
 
 @lru_cache(maxsize=1024)
@@ -47,7 +49,13 @@ def model_named(name: str) -> Model:
     generation = _generation(name)
     is_pro = "-pro" in name
     if generation >= (3, 0):
-        return Model(_by_level(generation, is_pro), signed_calls=True, media_results=True, resolutions=True)
+        return Model(
+            _by_level(generation, is_pro),
+            signed_calls=True,
+            media_results=True,
+            resolutions=True,
+            charges_by_query=True,
+        )
     if generation < (2, 5) or "-image" in name or "-tts" in name:
         return Model(Thinking("nothing"), instructions="gemma-3" not in name)
     if is_pro:

@@ -10,7 +10,7 @@ from integrations.providers.base import ChatRequest, ParsedResponse, Usage
 from integrations.providers.completion import Answer, tool_call, whole
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.google.citations import annotations_of
-from integrations.providers.google.counts import read_logprobs, read_usage, seconds_of
+from integrations.providers.google.counts import read_logprobs, read_usage, seconds_of, with_searches
 from integrations.providers.google.endings import FILTERED, finish_reason, is_blocked, unusable_end
 from integrations.providers.google.errors import google_failure_in_body
 from integrations.providers.google.pieces import Call, Choice, Image, Own, Text, Thought
@@ -42,6 +42,7 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
         answers = [blocked_answer(feedback)]
     if has(response.prompt_feedback):
         answers[0].specific["promptFeedback"] = plain(response.prompt_feedback)
+    usage = with_searches(usage, [choice.grounding for _, choice in choices], request.model)
     return whole(
         answers,
         completion_id=completion_id(response, body),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from integrations.providers.surrogates import lenient
@@ -66,6 +68,12 @@ class UsageMetadata(msgspec.Struct, rename="camel"):
     tool_use_prompt_token_count: int | None = None
     cached_content_token_count: int | None = None
     total_token_count: int | None = None
+    # Lists of `modality` and `tokenCount`, which every event of a stream repeats.
+    prompt_tokens_details: msgspec.Raw = _NOTHING
+    candidates_tokens_details: msgspec.Raw = _NOTHING
+    cache_tokens_details: msgspec.Raw = _NOTHING
+    service_tier: Any = None
+    traffic_type: Any = None
 
 
 class PromptFeedback(msgspec.Struct, rename="camel"):

@@ -13,7 +13,7 @@ from integrations.providers.completion import Chunks
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.failures import scrub
 from integrations.providers.google.citations import annotations_of
-from integrations.providers.google.counts import is_counted, read_logprobs, read_usage, seconds_of
+from integrations.providers.google.counts import is_counted, read_logprobs, read_usage, seconds_of, with_searches
 from integrations.providers.google.endings import FILTERED, finish_reason, is_blocked, unusable_end
 from integrations.providers.google.errors import google_failure_in_body
 from integrations.providers.google.events import Events
@@ -182,6 +182,7 @@ class GoogleStream:
             for index, choice in sorted(self._choices.items())
         } or {0: FILTERED}
         self.finish_reason = next(iter(reasons.values()))
+        self.usage = with_searches(self.usage, [choice.grounding for choice in self._choices.values()], self.model)
         return [*self._remarks(chunks, reasons), *chunks.last(reasons, self.usage)]
 
     def _remarks(self, chunks: Chunks, reasons: dict[int, str]) -> Iterator[StreamEvent]:

@@ -127,6 +127,7 @@ def test_list__entry__decimal_strings_and_where_they_are_from(synced: CatalogSer
         "model": "claude-x",
         "input_cost_per_1m": "3",
         "output_cost_per_1m": "15",
+        "terms": {"rates": {}, "fees": {}, "tiers": []},
         "cache_read_cost_per_1m": "0.3",
         "cache_write_cost_per_1m": "3.75",
         "source": "catalog_a",

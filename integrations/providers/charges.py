@@ -1,0 +1,92 @@
+"""What answers say about charges beside counts of tokens: a stated cost, searches, the service tier. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+# 10,000,000,000 of them are one dollar (https://docs.x.ai/docs/key-information/usage).
+_TICK_PLACES = 10
+# No answer costs that.
+_MOST_DOLLARS = Decimal(1_000_000)
+# What answers call the tier that the base prices are for.
+_STANDARD = frozenset({"", "auto", "default", "standard", "on_demand", "unspecified", "traffic_type_unspecified"})
+# https://platform.openai.com/docs/guides/priority-processing: fast mode is priced as `priority`. Vertex AI's names:
+# https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/GenerateContentResponse#TrafficType.
+_SAME_TIER = {
+    "fast": "priority",
+    "batches": "batch",
+    "on_demand_priority": "priority",
+    "on_demand_flex": "flex",
+}
+_TIER_LENGTH = 40
+
+
+def stated_cost(usage: Mapping[str, Any]) -> Decimal | None:
+    """What the provider says that the answer costs, in US dollars; None where it does not say.
+
+    OpenRouter (https://openrouter.ai/docs/use-cases/usage-accounting) and who follows it state `cost`, which with a key
+    of the customer's own leaves out what the vendor behind charges; Perplexity an object with `total_cost`
+    (https://docs.perplexity.ai/api-reference/chat-completions-post); xAI `cost_in_usd_ticks`; DeepInfra
+    `estimated_cost`. An answer of Perplexity or xAI is never free: 0 is what they say before they have counted, or
+    where another one sells their models (Azure).
+    """
+    cost = usage.get("cost")
+    if isinstance(cost, Mapping):
+        return _dollars(cost.get("total_cost")) or None
+    if cost is not None:
+        return _with_own_key(_dollars(cost), usage)
+    ticks = _dollars(usage.get("cost_in_usd_ticks"), most=_MOST_DOLLARS.scaleb(_TICK_PLACES))
+    if ticks:
+        return ticks.scaleb(-_TICK_PLACES)
+    return _dollars(usage.get("estimated_cost"))
+
+
+def _with_own_key(cost: Decimal | None, usage: Mapping[str, Any]) -> Decimal | None:
+    """With a key of the customer's own, what is stated is the broker's fee alone."""
+    if cost is None or usage.get("is_byok") is not True:
+        return cost
+    details = usage.get("cost_details")
+    upstream = _dollars(details.get("upstream_inference_cost")) if isinstance(details, Mapping) else None
+    return None if upstream is None else cost + upstream
+
+
+def searches(usage: Mapping[str, Any]) -> tuple[int, str]:
+    """How many searches are charged for, and their size: Perplexity searches for every answer."""
+    size = usage.get("search_context_size")
+    if isinstance(size, str) and size:
+        return count_of(usage.get("num_search_queries")) or 1, size
+    for name in ("server_tool_use_details", "server_tool_use"):
+        details = usage.get(name)
+        if isinstance(details, Mapping):
+            return count_of(details.get("web_search_requests")), ""
+    return 0, ""
+
+
+def served_tier(name: object) -> str:
+    """The service tier that an answer says it was served at, in the words of prices; empty for the standard."""
+    if not isinstance(name, str):
+        return ""
+    lower = name.lower()
+    return "" if lower in _STANDARD or len(lower) > _TIER_LENGTH else _SAME_TIER.get(lower, lower)
+
+
+def count_of(value: object) -> int:
+    """A count that makes sense, else 0."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return 0
+    return int(value) if 0 < value < 1e15 else 0
+
+
+def _dollars(value: object, *, most: Decimal = _MOST_DOLLARS) -> Decimal | None:
+    """An amount that makes sense, else None. Of a float its shortest exact reading."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        amount: Decimal = msgspec.convert(value, Decimal)
+    except msgspec.ValidationError:
+        return None
+    return amount if amount.is_finite() and 0 <= amount < most else None
