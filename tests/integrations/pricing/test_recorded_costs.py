@@ -1,0 +1,118 @@
+"""Every recorded answer: what the record would say that it cost, against the provider's own statement, or else against
+`plain_bill`, which knows nothing of the product."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import pytest
+
+from integrations.pricing import catalog_a, catalog_b
+from integrations.pricing.cost import Cost, Price, known_cost
+from integrations.pricing.lookup import find_entry
+from integrations.providers.base import ChatRequest, Usage
+from integrations.providers.errors import ProviderError
+from integrations.registry import adapter_for
+from tests.integrations.pricing import plain_bill
+from tests.recordings import Recording, recordings_of, shared_file
+
+pytestmark = pytest.mark.recordings
+
+# API → how `plain_bill` counts, and what an adapter is sent as a request: it only has to name the model.
+COUNTERS: dict[str, Callable[[bytes], plain_bill.Counts | None]] = {
+    "openai.chat_completions": plain_bill.openai_counts,
+    "anthropic.messages": plain_bill.anthropic_counts,
+    "google.generateContent": plain_bill.google_counts,
+    "google.streamGenerateContent": plain_bill.google_counts,
+    "bedrock.converse": plain_bill.bedrock_counts,
+    "bedrock.converse_stream": plain_bill.bedrock_counts,
+    "cohere.v2_chat": plain_bill.cohere_counts,
+}
+ANSWERS = [recording for recording in recordings_of(*COUNTERS) if recording.status == 200]
+STATED = [recording for recording in ANSWERS if plain_bill.stated(recording.body)]
+# Of each class the product rounds to ten places.
+ROUNDING = Fraction(5, 10**10)
+
+
+def usage_of(recording: Recording, body: bytes) -> Usage | None:
+    """What the adapter reads. None of an answer that is a failure before anything was counted."""
+    request = ChatRequest(recording.model, recording.stream, b"{}", {"model": recording.model, "messages": []})
+    adapter = adapter_for(recording.provider)
+    try:
+        if not recording.stream:
+            return adapter.parse_response(request, body).usage
+        stream = adapter.stream(request)
+        stream.feed(body)
+        stream.closing()
+    except ProviderError as error:
+        return error.usage
+    return stream.usage
+
+
+@cache
+def catalogs() -> tuple[Mapping[Any, Any], Mapping[Any, Any], Mapping[Any, Price]]:
+    """The raw entries of both catalogs by provider and model, and the product's prices of them."""
+    first, second = shared_file("pricing", "catalog_a.json"), shared_file("pricing", "catalog_b.json")
+    assert first is not None
+    assert second is not None
+    decoded = json.loads(first.read_bytes()), json.loads(second.read_bytes())
+    raw_a: dict[Any, Any] = {}
+    for provider, model, fields in catalog_a.models(decoded[0]):
+        raw_a.setdefault((provider, model), fields)
+    raw_b = {(provider, model): fields.get("cost") for provider, model, fields in catalog_b.models(decoded[1])}
+    prices: dict[Any, Price] = {}
+    for source, entries in (("catalog_a", catalog_a.parse(decoded[0])), ("catalog_b", catalog_b.parse(decoded[1]))):
+        for one in entries:
+            price = Price(one.input, one.output, one.cache_read, one.cache_write, one.terms, source)
+            prices.setdefault((one.provider, one.model), price)
+    return raw_a, raw_b, prices
+
+
+def priced(recording: Recording, usage: Usage) -> tuple[Cost | None, Any]:
+    """The product's cost, and the entry of which catalog it is by."""
+    prices = catalogs()[2]
+    key = find_entry(prices, recording.provider, recording.model)
+    return known_cost(usage, prices[key] if key is not None else None), key
+
+
+@pytest.mark.parametrize("recording", STATED, ids=str)
+def test_record__answer_that_states_its_cost__equals_it_to_the_last_digit(recording: Recording) -> None:
+    usage = usage_of(recording, recording.body)
+    assert usage is not None
+    cost, _ = priced(recording, usage)
+    assert cost is not None
+    told = plain_bill.stated(recording.body)
+    assert told is not None
+    assert cost.total == Decimal(round(told * 10**10)).scaleb(-10)
+    assert cost.source == "provider"
+    assert cost.other == cost.total
+
+
+@pytest.mark.parametrize("recording", [one for one in ANSWERS if one not in STATED], ids=str)
+def test_record__answer_without_a_statement__equals_another_computation(recording: Recording) -> None:
+    usage, counts = usage_of(recording, recording.body), COUNTERS[recording.api](recording.body)
+    if usage is None or not usage.is_billed:
+        # OpenRouter's free models state 0; whoever counts nothing is charged for nothing.
+        assert counts is None or not plain_bill.stated(recording.body)
+        return
+    assert counts is not None
+    cost, key = priced(recording, usage)
+    if usage.stated_cost is not None:
+        assert cost == Cost(source="provider")
+        return
+    raw_a, raw_b, _ = catalogs()
+    if key is None:
+        assert cost is None
+        return
+    assert cost is not None
+    expected = (
+        plain_bill.cost_by_a(counts, raw_a[key], size=usage.search_context_size or "medium")
+        if cost.source == "catalog_a"
+        else plain_bill.cost_by_b(counts, raw_b[key])
+    )
+    assert abs(Fraction(cost.total) - expected) <= ROUNDING
