@@ -35,7 +35,7 @@ def test_migration__prices_there_are__get_a_period_and_stay_what_their_catalog_s
     old.objects.create(provider="openai", model="gpt-4o", source="catalog_a", **costs)
     old.objects.create(provider="openai", model="own", source="manual", **costs)
 
-    migrate("0005_price_terms")
+    migrate("0006_price_terms")
 
     assert set(PricePeriod.objects.values_list("model", "source", "changed_by", "valid_until")) == {
         ("gpt-4o", "catalog_a", "unknown", None),

@@ -7,7 +7,7 @@ _TERMS = {"name": "terms", "field": models.JSONField(blank=True, db_default={}, 
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('integrations', '0004_connection_tests'),
+        ('integrations', '0005_request_additions'),
     ]
 
     operations = [
