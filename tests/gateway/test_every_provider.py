@@ -70,8 +70,8 @@ STORIES = {
     "reasoning": Story(text="Fine.", reasoning="It is summer.", usage=Usage(30, 20)),
     "cached": Story(text="Fine.", usage=Usage(prompt_tokens=100, completion_tokens=20, cache_read_tokens=60)),
 }
-# What the vendor signed is opaque and of its own form; the rest of a message is the same from all.
-OPAQUE = ("reasoning_details", "extra_content")
+# What the vendor signed is opaque and of its own form, as is what only its answers have; the rest is the same from all.
+OPAQUE = ("reasoning_details", "extra_content", "provider_specific_fields")
 # What look-alikes add to the dialect under names of their own is passed on, beside the common fields.
 VENDORS_OWN = ("reasoning", "x_groq")
 # Identity, and what OpenAI's own API adds to say how it served.

@@ -12,7 +12,7 @@ from integrations.providers.base import Media
 from integrations.providers.conversation import Attachment, Block, Conversation, Reasoning, Text, ToolCall, ToolResult
 from integrations.providers.google.media import RESOLUTIONS, fits_result, media_part
 from integrations.providers.google.models import Model
-from integrations.providers.google.specifics import NOTHING_SAID, OwnParts, Place, as_taken, put_between
+from integrations.providers.google.specifics import OwnParts, Place, as_taken, put_between
 
 FORMAT = "google-gemini-v1"
 # For calls that another vendor's model made: https://ai.google.dev/gemini-api/docs/thought-signatures#faqs
@@ -119,8 +119,10 @@ class _ModelParts:
     by_id: dict[str, str] = field(default_factory=dict)  # for calls and images
     loose: list[str] = field(default_factory=list)  # signatures that name nothing: for the next call, else the text
     own: list[tuple[Place, Part]] = field(default_factory=list)  # of Google's own tools
+    # How much was said so far, in the messages that make up the turn.
+    characters: int = 0
+    called: int = 0
     images: int = 0
-    said: Place = NOTHING_SAID  # of the messages before, and of this one so far
 
     def write(self, blocks: Iterable[Block]) -> list[Part]:
         calls = sum(isinstance(block, ToolCall) for block in blocks)
@@ -132,22 +134,22 @@ class _ModelParts:
                     self._own(block)
                 case Text():
                     self._text(block.text, calls_follow=calls > 0)
-                    self.said = Place(len(block.text)).behind(self.said)
+                    self.characters += len(block.text)
                 case ToolCall():
                     self._call(block)
-                    self.said = Place(tool_calls=1).behind(self.said)
+                    self.called += 1
                 case Attachment():
                     self._image(block)
-                    self.said = Place(images=1).behind(self.said)
         self.for_text += [(0, 0, signature) for signature in self.loose]
         self._signed_nothing()
         return put_between(self.parts, self.own) if self.own else self.parts
 
     def _own(self, block: OwnParts) -> None:
+        so_far = Place(self.characters, self.called, self.images)
         for place, part in block.entries:
             taken = as_taken(part, tools=self.writer.model.signed_calls, ids=self.writer.sends_ids)
             if taken is not None:
-                self.own.append((place.behind(self.said), taken))
+                self.own.append((place.behind(so_far), taken))
 
     def _remember(self, block: Reasoning) -> None:
         if block.format != FORMAT:

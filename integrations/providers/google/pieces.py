@@ -89,7 +89,8 @@ class Choice:
         if candidate.content is not None:
             for part in candidate.content.parts or ():
                 yield from self._part(part)
-        self._remarks(candidate)
+        if candidate.has_remarks():
+            self._remarks(candidate)
 
     def cut_by_filter(self) -> None:
         """The prompt turned out to be one that is not answered; of this answer Google says no reason then."""

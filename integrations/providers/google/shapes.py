@@ -60,6 +60,11 @@ class Candidate(msgspec.Struct, rename="camel"):
     continuation_token: str | None = None
     logprobs_result: msgspec.Raw = _NOTHING
 
+    def has_remarks(self) -> bool:
+        """Whether there is anything about the answer: most events of a stream have nothing, and there are many."""
+        nothing = self.grounding_metadata is self.citation_metadata is self.safety_ratings is self.url_context_metadata
+        return not nothing or self.continuation_token is not None
+
 
 class UsageMetadata(msgspec.Struct, rename="camel"):
     prompt_token_count: int | None = None
