@@ -50,20 +50,22 @@ def googles_front() -> Iterator[tuple[str, list[Received]]]:
         yield server.url, asked
 
 
+def kinds_told(client: AnthropicVertex, *, stream: bool) -> list[str]:
+    """The types of the blocks that the client reads."""
+    messages: Any = [USER]
+    if not stream:
+        return [block.type for block in client.messages.create(model=MODEL, max_tokens=9, messages=messages).content]
+    with client.messages.stream(model=MODEL, max_tokens=9, messages=messages) as told:
+        return [block.type for block in told.get_final_message().content]
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_request__of_the_official_client__ours_is_the_same(
     googles_front: tuple[str, list[Received]], stream: bool
 ) -> None:
     url, asked = googles_front
-    client = AnthropicVertex(project_id="p", region="us-east5", access_token="ya29.token", base_url=f"{url}/v1")
-    messages: Any = [{"role": "user", "content": "Hi"}]
-    if stream:
-        with client.messages.stream(model=MODEL, max_tokens=9, messages=messages) as told:
-            kinds = [block.type for block in told.get_final_message().content]
-    else:
-        said = client.messages.create(model=MODEL, max_tokens=9, messages=messages)
-        kinds = [block.type for block in said.content]
-    assert kinds == ["text", "tool_use"]
+    with AnthropicVertex(project_id="p", region="us-east5", access_token="ya29.token", base_url=f"{url}/v1") as client:
+        assert kinds_told(client, stream=stream) == ["text", "tool_use"]
     ours, theirs = built(stream=stream), asked[0]
     assert ours.url == f"{HOST.removesuffix('/v1')}{theirs.path}"
     assert ours.headers["authorization"] == theirs.headers["authorization"]
