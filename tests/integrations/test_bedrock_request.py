@@ -476,7 +476,6 @@ def test_reasoning__of_another_vendor_or_unsigned__left_out(model: str, form: st
         (NOVA_2, {"thinking": {"type": "between_tools"}}, {"reasoningConfig": {"type": "disabled"}}),
         (GPT_OSS, {"reasoning_effort": "minimal"}, {"reasoning_effort": "low"}),
         (GPT_OSS, {"reasoning_effort": "max"}, {"reasoning_effort": "high"}),
-        (GPT_OSS, {"thinking": enabled(9000)}, {"reasoning_effort": "medium"}),
         ("us.openai.gpt-5.5", {"reasoning_effort": "xhigh"}, {"reasoning_effort": "xhigh"}),
         ("us.openai.gpt-5.5", {"reasoning_effort": "none"}, {"reasoning_effort": "none"}),
         ("deepseek.v3-v1:0", {"reasoning_effort": "xhigh"}, {"reasoning_effort": "high"}),
@@ -546,6 +545,27 @@ def test_thinking__off_at_a_model_that_always_thinks__its_lowest_level_and_named
     body, warnings = checked(bedrock_request(model, reasoning_effort="none"))
     assert set(body["additionalModelRequestFields"].values()) == {"low"}
     assert "always thinks" in warnings[0]
+
+
+@pytest.mark.parametrize("model", [NOVA_2, GPT_OSS])
+def test_thinking__counts_and_display_at_a_model_of_levels__the_nearest_and_named(model: str) -> None:
+    body, warnings = checked(bedrock_request(model, thinking={**enabled(9000), "display": "omitted"}))
+    assert '"medium"' in json.dumps(body["additionalModelRequestFields"])
+    assert [warning.split(":")[0] for warning in warnings] == ["thinking.budget_tokens", "thinking.display"]
+
+
+def test_cache_control__on_a_part_of_a_result__cache_point_behind_the_result() -> None:
+    part = {"type": "text", "text": "found", "cache_control": {"type": "ephemeral"}}
+    _, _, (_, content) = contents(USER, CALLED, {**RESULT, "content": [part]}, tools=[TOOL])
+    assert [next(iter(block)) for block in content] == ["toolResult", "cachePoint"]
+
+
+def test_response_format__json_object_with_a_schema__named() -> None:
+    wish = {"type": "json_object", "json_schema": {"type": "object"}}
+    assert [warning.split(":")[0] for warning in warned(response_format=wish)] == [
+        "response_format",
+        "response_format.json_schema",
+    ]
 
 
 @pytest.mark.parametrize("model", [NOVA_2, GPT_OSS, LLAMA])

@@ -260,6 +260,12 @@ def test_strict__of_the_tools__all_or_none(
         ),
         (REASONING, {"thinking": {"type": "enabled"}, "max_tokens": 3000}, {"type": "enabled"}, ()),
         (REASONING, {"thinking": {"type": "between_tools"}}, {"type": "disabled"}, ()),
+        (
+            REASONING,
+            {"thinking": {"type": "adaptive", "display": "omitted"}},
+            {"type": "enabled"},
+            ("thinking.display",),
+        ),
         (COMMAND_A, {"thinking": {"type": "enabled"}}, None, ("thinking",)),
         (COMMAND_A, {"thinking": {"type": "disabled"}}, None, ()),
         ("command-r-08-2024", {"reasoning_effort": "low"}, None, ("reasoning_effort",)),

@@ -91,7 +91,7 @@ class MessageWriter:
                 thoughts += [(block.index or 0, [thought]) for thought in self._reasoning(block)]
                 was_said = False
             elif written := self._written(block):
-                group = written + self.cache_point(block.cache_control)
+                group = written + self.cache_point(_marker_of(block))
                 is_said = turn.role == "assistant" and isinstance(block, (Text, Native))
                 if is_said and was_said:  # the text of an answer is one block to the places of thoughts
                     others[-1] += group
@@ -156,6 +156,13 @@ class MessageWriter:
         if result.is_error:
             native["status"] = "error"
         return {"toolResult": native}
+
+
+def _marker_of(block: Text | Attachment | ToolCall | ToolResult) -> Mapping[str, Any] | None:
+    """No point stands inside a result: of one that is marked there, it stands behind."""
+    if block.cache_control or not isinstance(block, ToolResult):
+        return block.cache_control
+    return next((part.cache_control for part in reversed(block.content) if part.cache_control), None)
 
 
 def is_native(part: Mapping[str, Any]) -> bool:

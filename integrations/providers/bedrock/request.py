@@ -138,6 +138,8 @@ def _instructions(mapped: Mapped, wish: ResponseFormat | None, config: ToolConfi
     instructions = []
     if wish is not None and wish.kind == "json_object":
         mapped.drop("response_format", "Bedrock knows no JSON without a schema: an instruction asks for it")
+        if mapped.fields["response_format"].get("json_schema") is not None:
+            mapped.drop("response_format.json_schema", "it goes with the type json_schema")
         instructions.append({"text": _JSON_ONLY})
     if config.only_told and forbids_calls(mapped.fields):
         mapped.drop("tool_choice", "Bedrock cannot forbid calls beside a history of them: an instruction does")

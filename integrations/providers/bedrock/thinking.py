@@ -75,7 +75,7 @@ def thinking_of(mapped: Mapped, model: Model) -> Thinking:
     if model.is_claude:
         return _claude(mapped, model, wish, sent if isinstance(sent, Mapping) else {})
     if model.is_nova and "nova-2" in model.name:
-        return Thinking({"reasoningConfig": _nova(wish)})
+        return Thinking({"reasoningConfig": _nova(mapped, model, wish)})
     if (known := _levels(model)) is not None:
         return _level(mapped, model, wish, known)
     return _dropped(mapped, f"{model.name} has no counterpart")
@@ -95,7 +95,7 @@ def _levels(model: Model) -> _Levels | None:
 
 def _level(mapped: Mapped, model: Model, wish: ReasoningWish, known: _Levels) -> Thinking:
     if wish.enabled:
-        effort = effort_of(wish)
+        effort = _effort(mapped, model, wish)
         return Thinking({known.name: known.levels.get(effort, effort)})
     if known.off:
         return Thinking()
@@ -134,11 +134,20 @@ def _claude_effort(model: Model, wish: ReasoningWish) -> str:
     return "low" if effort == "minimal" else effort
 
 
-def _nova(wish: ReasoningWish) -> dict[str, Any]:
+def _nova(mapped: Mapped, model: Model, wish: ReasoningWish) -> dict[str, Any]:
     if not wish.enabled:
         return {"type": "disabled"}
-    effort = effort_of(wish)
+    effort = _effort(mapped, model, wish)
     return {"type": "enabled", "maxReasoningEffort": _THREE.get(effort, "high")}
+
+
+def _effort(mapped: Mapped, model: Model, wish: ReasoningWish) -> str:
+    """What else `thinking` says has no place in a level."""
+    sent = mapped.fields.get("thinking")
+    for name, value in sent.items() if isinstance(sent, Mapping) else ():
+        if name != "type" and value is not None:
+            mapped.drop(f"thinking.{name}", f"{model.name} takes a level")
+    return effort_of(wish)
 
 
 def _named(mapped: Mapped) -> str:

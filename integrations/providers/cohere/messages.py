@@ -138,7 +138,7 @@ class Messages:
             written["tool_plan"] = plan
         if content is not None or not calls:
             written["content"] = "" if content is None else content
-        if citations := _citations(message.get("citations")) or _citations(own.get("citations")):
+        if citations := _citations(message.get("citations")) or _placed(_citations(own.get("citations"))):
             written["citations"] = citations
         return written
 
@@ -242,7 +242,12 @@ def _citations(citations: Any) -> list[dict[str, Any]]:
     if not isinstance(citations, list) or not all(isinstance(citation, Mapping) for citation in citations):
         return []
     own = [{name: one[name] for name in _CITATION_FIELDS if name in one} for one in citations]
-    return own if all("start" in one and "end" in one for one in own) else []
+    return own if all(kept or not one for kept, one in zip(own, citations, strict=True)) else []
+
+
+def _placed(citations: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Another vendor may give out other things under the same name."""
+    return citations if all("start" in one and "end" in one for one in citations) else []
 
 
 def _plan(own: Mapping[str, Any]) -> str:

@@ -27,6 +27,7 @@ _NOT_REASONING = (
     "c4ai-",
     "aya-",
 )
+_THINKING = ("type", "budget_tokens", "token_budget")
 # Of a limit that the client sets, what is thought with at the most: the rest is for the answer.
 _MOST_OF_LIMIT = 0.8
 _encode = msgspec.json.Encoder().encode
@@ -153,6 +154,9 @@ def _thinking(body: dict[str, Any], mapped: Mapped, model: str, reasons: bool) -
         if wish.enabled:
             mapped.drop("thinking" if mapped.fields.get("thinking") else "reasoning_effort", f"{model} does not reason")
         return
+    for name in mapped.fields.get("thinking") or () if wish.enabled else ():
+        if name not in _THINKING:
+            mapped.drop(f"thinking.{name}")
     body["thinking"] = {"type": "enabled" if wish.enabled else "disabled"}
     budget = _native_budget(mapped) or _budget(mapped, wish, body.get("max_tokens"))
     if wish.enabled and budget:

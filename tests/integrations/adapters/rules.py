@@ -136,7 +136,9 @@ def _converse() -> StructureShape:
 def _calls_of_bedrock(message: Json) -> tuple[list[str], list[str]]:
     content = message["content"]
     results = [block["toolResult"]["toolUseId"] for block in content if "toolResult" in block]
-    assert all("toolResult" in block for block in content[: len(results)])
+    # A cache point belongs to what it stands behind, a result as well.
+    said = [block for block in content if "cachePoint" not in block]
+    assert all("toolResult" in block for block in said[: len(results)])
     return [block["toolUse"]["toolUseId"] for block in content if "toolUse" in block], results
 
 

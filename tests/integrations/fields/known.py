@@ -30,8 +30,4 @@ KNOWN = (
     Known("fields", ("anthropic", *_GOOGLE, "bedrock", "mistral"), ("messages[assistant].citations*",), rows=True),
     Known("fields", ("anthropic", *_GOOGLE, "bedrock", "mistral"), ("messages[assistant].tool_plan",), rows=True),
     Known("fields", _TRANSLATED, ("messages[*].content[text].citations*",)),
-    Known("bedrock", ("bedrock",), ("messages[*].content*.prompt_cache_breakpoint*",)),
-    Known("bedrock", ("bedrock",), ("thinking*.token_budget", "thinking*.budget_tokens", "thinking[*].display*")),
-    Known("bedrock", ("bedrock",), ("response_format[json_object].json_schema",)),
-    Known("bedrock", ("cohere",), ("thinking[*].display*",)),
 )
