@@ -15,6 +15,7 @@ from integrations.providers.base import ChatRequest, Credentials, UpstreamReques
 from integrations.providers.endpoints import USER_AGENT, Endpoint
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.openai import (
+    EFFORTS,
     OPTIONALLY_REASONING_MODELS,
     REASONING_MODELS,
     REFUSED_BY_REASONING_MODELS,
@@ -39,6 +40,7 @@ AZURE_OPENAI = Dialect(
     thinking=Thinking.EFFORT,
     effort_models=REASONING_MODELS,
     optional_models=OPTIONALLY_REASONING_MODELS,
+    efforts=EFFORTS,
     history=History.DROP,
     developer_role=True,
     cache_breakpoint=True,

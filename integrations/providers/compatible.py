@@ -31,6 +31,7 @@ DIALECTS = (
         optional_models=("qwen3",),
         reasoning_models=("gpt-oss", "qwen3"),
         history=History.RENAME,
+        message_names=False,
         choices=False,
         drops=("logprobs", "top_logprobs", "logit_bias"),
         parameters=frozenset({"reasoning_format", "include_reasoning", "search_settings", "compound_custom"}),

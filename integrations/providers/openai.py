@@ -25,6 +25,7 @@ from integrations.providers.openai_stream import OpenAIStream
 
 __all__ = [
     "ADAPTER",
+    "EFFORTS",
     "OPENAI",
     "OPTIONALLY_REASONING_MODELS",
     "REASONING_MODELS",
@@ -37,6 +38,13 @@ __all__ = [
 # https://platform.openai.com/docs/guides/latest-model (parameter compatibility).
 REASONING_MODELS = ("o1", "o3", "o4", "gpt-5", "gpt-6", "gpt-oss")
 OPTIONALLY_REASONING_MODELS = ("gpt-5.", "gpt-6")
+# The levels that each generation takes, beside `none`.
+EFFORTS = (
+    ("gpt-6", ("low", "medium", "high", "xhigh", "max")),
+    ("gpt-5.1", ("low", "medium", "high")),
+    ("gpt-5.", ("low", "medium", "high", "xhigh")),
+    ("gpt-5", ("minimal", "low", "medium", "high")),
+)
 REFUSED_BY_REASONING_MODELS = (
     "temperature",
     "top_p",
@@ -59,6 +67,7 @@ OPENAI = Dialect(
     thinking=Thinking.EFFORT,
     effort_models=REASONING_MODELS,
     optional_models=OPTIONALLY_REASONING_MODELS,
+    efforts=EFFORTS,
     history=History.DROP,
     developer_role=True,
     cache_breakpoint=True,

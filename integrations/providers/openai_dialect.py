@@ -74,10 +74,10 @@ class Dialect(Traits):
 
     `page` is the vendor's page that says so. `reasoning_formats`: which `reasoning_details` it takes back; None: not
     documented, they stay but on a fallback; empty: none, as little as any other vendor's state. `effort_models`:
-    prefixes of the models that take a level as `reasoning_effort`; `optional_models` take `none`. `drops`: parameters
-    that it refuses; `ignores`: those that it takes no notice of, which a direct request keeps. `parameters`: those that
-    it takes beside the common ones, for the sake of a fallback. `sampling_refused` are what the models of
-    `reasoning_models` refuse.
+    prefixes of the models that take a level as `reasoning_effort`: `low`, `medium` and `high`, or what `efforts` says
+    by prefix, the first that fits; `optional_models` take `none`. `drops`: parameters that it refuses; `ignores`: those
+    that it takes no notice of, which a direct request keeps. `parameters`: those that it takes beside the common ones,
+    for the sake of a fallback. `sampling_refused` are what the models of `reasoning_models` refuse.
     """
 
     page: str = ""
@@ -86,6 +86,7 @@ class Dialect(Traits):
     thinking: Thinking = Thinking.PASS
     effort_models: tuple[str, ...] = ()
     optional_models: tuple[str, ...] = ()
+    efforts: tuple[tuple[str, tuple[str, ...]], ...] = ()
     toggle_models: tuple[str, ...] = ()
     history: History = History.PASS
     reasoning_formats: tuple[str, ...] | None = ()
@@ -93,6 +94,7 @@ class Dialect(Traits):
     cache_breakpoint: bool = False  # takes OpenAI's own
     tool_media: bool = False  # images in tool results; elsewhere they follow in a message of the user
     stream_options: bool = True
+    message_names: bool = True  # False: `name` of a message is refused
     developer_role: bool = False  # elsewhere `developer` becomes `system`
     json_schema: bool = True
     tool_choice: bool = True  # False: ignored but for `auto`, and by leaving the tools out `none`

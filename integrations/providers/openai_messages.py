@@ -113,6 +113,8 @@ class MessageRules:
             made = {name: value for name, value in message.items() if name not in _FOREIGN_FIELDS}
         else:
             made.pop(_SPECIFIC, None)  # no look-alike gives it out, so it is another vendor's
+        if not self._dialect.message_names:
+            made.pop("name", None)
         if self._fits_markers(request):
             made = dict(fit_markers(made, self._dialect))
         if made.get("role") == "assistant" and (request.is_fallback or self._is_strict):
@@ -121,6 +123,13 @@ class MessageRules:
         if isinstance(calls, list) and self._fits_markers(request):
             made["tool_calls"] = [self._call(call, request) for call in calls]
         return made
+
+    def dropped(self, messages: list[Any]) -> tuple[str, ...]:
+        """What is left out of these messages that changes the answer in degree, in words. A tool's name is known from
+        its call."""
+        if self._dialect.message_names or not any(_has_name(message) for message in messages):
+            return ()
+        return (f"messages.name: dropped, {self._dialect.provider} has no counterpart",)
 
     def _fits_markers(self, request: ChatRequest) -> bool:
         return request.is_fallback or not self._dialect.is_open
@@ -233,6 +242,10 @@ class MessageRules:
         )
 
 
+def _has_name(message: Any) -> bool:
+    return isinstance(message, Mapping) and bool(message.get("name")) and message.get("role") != "tool"
+
+
 def _marks_of_fetched(dialect: Dialect) -> tuple[bytes, ...]:
     marks = []
     if dialect.documents is Documents.FILE_DATA:
@@ -252,6 +265,8 @@ def _marks_of_parts(dialect: Dialect) -> tuple[bytes, ...]:
         marks.append(b'"image_url"')
     if not dialect.developer_role:
         marks.append(b'"developer"')
+    if not dialect.message_names:
+        marks.append(b'"name"')
     return tuple(marks)
 
 

@@ -14,7 +14,7 @@ from integrations.providers.base import ChatRequest
 from integrations.providers.errors import UnsupportedParameterError
 from integrations.providers.openai_dialect import COMMON_PARAMETERS, OPENAI_PARAMETERS, Dialect, Thinking, is_one_of
 from integrations.providers.openai_markers import fit_tools
-from integrations.providers.parameters import THINKING_OFF, ReasoningWish, check_reasoning_words, effort_of
+from integrations.providers.parameters import EFFORTS, THINKING_OFF, ReasoningWish, check_reasoning_words, effort_of
 
 RawFields = dict[str, msgspec.Raw]
 
@@ -23,6 +23,7 @@ OWN_FIELDS = ("models", "provider", "prompt_config", "prompt_variables")
 # Left out of a fallback they would leave an answer of another kind.
 _OF_ANOTHER_KIND = ("audio", "modalities", "web_search_options")
 _AS_IF_ABSENT = frozenset({b"null", b"false", b"0", b"0.0", b"{}", b"[]"})
+_USUAL_EFFORTS = ("low", "medium", "high")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -54,7 +55,7 @@ def adjust(raw: RawFields, request: ChatRequest, dialect: Dialect) -> tuple[str,
     for name in dialect.ignores:
         account.ignore(name, is_fallback=request.is_fallback)
     if "thinking" in raw:
-        _translate_thinking(account, request.model)
+        _translate_thinking(account, request.model, is_fallback=request.is_fallback)
     if request.is_fallback:
         _fit_reasoning_model(account, request.model)
     _rename_limit(account, request)
@@ -136,9 +137,11 @@ def _asks_for_more(name: str, value: Any) -> bool:
     return bool(value) and not (name == "modalities" and value == ["text"])
 
 
-def _translate_thinking(account: _Account, model: str) -> None:
+def _translate_thinking(account: _Account, model: str, *, is_fallback: bool) -> None:
     dialect, wish = account.dialect, account.value("thinking")
     if dialect.thinking is Thinking.PASS:
+        if is_fallback and not dialect.is_open and isinstance(wish, Mapping):
+            _thinking_in_common_words(account, wish)
         return
     if not isinstance(wish, Mapping) or "reasoning" in account.raw:
         account.drop("thinking")
@@ -168,6 +171,17 @@ def _reasoning_object(dialect: Dialect, wish: Mapping[str, Any], model: str) -> 
     if dialect.thinking is Thinking.TOGGLE and is_one_of(model, dialect.toggle_models):
         return {"enabled": _is_enabled(wish)}
     return None
+
+
+def _thinking_in_common_words(account: _Account, wish: Mapping[str, Any]) -> None:
+    """Of Claude's types look-alikes know `enabled` and `disabled`, and nothing of how the thoughts are shown."""
+    check_reasoning_words(wish, None, provider=account.dialect.provider)
+    budget = wish.get("budget_tokens") if _is_enabled(wish) else None
+    said = {"type": "enabled" if _is_enabled(wish) else "disabled"}
+    account.set("thinking", said if budget is None else {**said, "budget_tokens": budget})
+    for name in wish:
+        if name not in ("type", "budget_tokens"):
+            account.warnings.append(f"thinking.{name}: dropped, {account.dialect.provider} has no counterpart")
 
 
 def _thinking_as_switch(account: _Account, wish: Mapping[str, Any]) -> None:
@@ -217,6 +231,8 @@ def _fit_reasoning_model(account: _Account, model: str) -> None:
     dialect = account.dialect
     if "reasoning_effort" in account.raw and dialect.effort_models and not is_one_of(model, dialect.effort_models):
         account.drop("reasoning_effort", f"{model} has no counterpart")
+    elif "reasoning_effort" in account.raw and dialect.effort_models:
+        _fit_effort(account, model)
     if is_one_of(model, dialect.reasoning_models):
         for name in dialect.sampling_refused:
             account.drop(name, f"{model} does not take it")
@@ -224,6 +240,19 @@ def _fit_reasoning_model(account: _Account, model: str) -> None:
             # https://platform.openai.com/docs/api-reference/chat/create: not compatible with o-series models.
             limit = account.raw.pop("max_tokens")
             account.raw.setdefault("max_completion_tokens", limit)
+
+
+def _fit_effort(account: _Account, model: str) -> None:
+    """The level that comes closest among those that the model takes; one of tomorrow is left to it."""
+    dialect, effort = account.dialect, account.value("reasoning_effort")
+    levels = next((levels for prefix, levels in dialect.efforts if is_one_of(model, (prefix,))), _USUAL_EFFORTS)
+    known = ("none", *levels) if is_one_of(model, dialect.optional_models) else levels
+    if effort in known or effort not in EFFORTS:
+        return
+    wanted = EFFORTS.index(effort)
+    closest = min(known, key=lambda level: (abs(EFFORTS.index(level) - wanted), -EFFORTS.index(level)))
+    account.set("reasoning_effort", closest)
+    account.warnings.append(f"reasoning_effort: {effort} became {closest}, {model} takes {', '.join(known)}")
 
 
 def _rename_limit(account: _Account, request: ChatRequest) -> None:

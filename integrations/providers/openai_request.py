@@ -63,16 +63,22 @@ class BodyBuilder:
                 changed = True
             elif raw.pop("stream_options", None) is not None:
                 changed = True
-        if request.is_fallback:
-            changed |= self._rewrite_messages(raw, request)
-        elif self._mark_of_markers and self._mark_of_markers in body:
-            changed |= self._fit_tools(raw) | self._rewrite_messages(raw, request)
-        else:
-            for mark in self._marks:
-                if mark in body:
-                    changed |= self._messages.may_concern(body) and self._rewrite_messages(raw, request)
-                    break
+        if not self.dialect.message_names and b'"name"' in body:
+            warnings += self._messages.dropped(msgspec.json.decode(raw["messages"]))
+        changed |= self._fit_messages(raw, request)
         return (_encode(raw) if changed else body), warnings
+
+    def _fit_messages(self, raw: RawFields, request: ChatRequest) -> bool:
+        """Whether something changed, in messages or tools."""
+        body = request.body
+        if request.is_fallback:
+            return self._rewrite_messages(raw, request)
+        if self._mark_of_markers and self._mark_of_markers in body:
+            return self._fit_tools(raw) | self._rewrite_messages(raw, request)
+        for mark in self._marks:
+            if mark in body:
+                return self._messages.may_concern(body) and self._rewrite_messages(raw, request)
+        return False
 
     def _fit_tools(self, raw: RawFields) -> bool:
         """Whether something changed."""

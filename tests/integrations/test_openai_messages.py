@@ -184,7 +184,7 @@ def test_fallback__call_of_a_custom_tool__itself_where_there_are_any_else_refuse
 
 def test_fallback__fields_of_a_message__only_the_common_ones() -> None:
     history = answer(annotations=[], audio={"id": "a"}, provider_specific_fields={}, refusal=None, name="n")
-    assert sent("groq", USER, history, is_fallback=True)[1] == answer(refusal=None, name="n")
+    assert sent("together", USER, history, is_fallback=True)[1] == answer(refusal=None, name="n")
     del history["provider_specific_fields"]
     assert sent("openai", USER, history)[1] == history
 
@@ -363,3 +363,13 @@ def test_request__of_any_json__sent_or_refused(
         assert refused.parameter in {"messages", *fields}
     else:
         assert json.loads(made.body)["model"] == "m-1"
+
+
+@pytest.mark.parametrize("is_fallback", [False, True])
+def test_name__at_groq_which_refuses_it__dropped_and_named(is_fallback: bool) -> None:
+    messages = [{**USER, "name": "Ada"}, answer(name="Bot")]
+    request = replace(request_of(*messages), is_fallback=is_fallback)
+    upstream = adapter_for("groq").build_request(request, credentials("groq"))
+    assert json.loads(upstream.body)["messages"] == [USER, answer()]
+    assert upstream.warnings == ("messages.name: dropped, groq has no counterpart",)
+    assert sent("cerebras", *messages) == messages

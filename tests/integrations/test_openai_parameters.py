@@ -282,3 +282,54 @@ def test_fallback__plain_stream__nothing_named() -> None:
         "stream_options": {"include_usage": True},
     }
     assert not upstream.warnings
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "effort", "taken"),
+    [
+        ("openai", "o3", "max", "high"),
+        ("openai", "o3", "none", "low"),
+        ("openai", "gpt-5", "minimal", "minimal"),
+        ("openai", "gpt-5", "xhigh", "high"),
+        ("openai", "gpt-5.1", "minimal", "low"),
+        ("openai", "gpt-5.1", "xhigh", "high"),
+        ("azure_openai", "gpt-5.2", "max", "xhigh"),
+        ("openai", "gpt-6", "max", "max"),
+        ("groq", "openai/gpt-oss-120b", "xhigh", "high"),
+        ("ollama", "qwen3:8b", "none", "none"),
+        ("openrouter", "a/b", "max", "max"),
+        ("openai", "gpt-5", "tomorrows", "tomorrows"),
+    ],
+)
+def test_fallback__reasoning_effort__the_closest_level_that_the_model_takes(
+    provider: str, model: str, effort: str, taken: str
+) -> None:
+    upstream = made(provider, model, is_fallback=True, reasoning_effort=effort)
+    assert sent(upstream) == {"reasoning_effort": taken}
+    assert len(upstream.warnings) == (effort != taken)
+    assert sent(made(provider, model, reasoning_effort=effort)) == {"reasoning_effort": effort}
+
+
+@pytest.mark.parametrize(
+    ("thinking", "taken"),
+    [
+        ({"type": "adaptive", "display": "omitted"}, {"type": "enabled"}),
+        ({"type": "between_tools"}, {"type": "disabled"}),
+        ({"type": "enabled", "budget_tokens": 2048}, {"type": "enabled", "budget_tokens": 2048}),
+    ],
+    ids=str,
+)
+def test_fallback__thinking_in_claudes_words__in_common_ones(thinking: dict[str, Any], taken: dict[str, Any]) -> None:
+    upstream = made("deepseek", "deepseek-chat", is_fallback=True, thinking=thinking)
+    assert sent(upstream) == {"thinking": taken}
+    assert ("display" in thinking) == ("thinking.display: dropped, deepseek has no counterpart" in upstream.warnings)
+    assert sent(made("deepseek", "deepseek-chat", thinking=thinking)) == {"thinking": thinking}
+    assert sent(made("vllm", is_fallback=True, thinking=thinking)) == {"thinking": thinking}
+
+
+def test_thinking__of_a_type_of_tomorrow__passes_where_the_field_is_known_and_is_refused_elsewhere() -> None:
+    wish = {"type": "tomorrows"}
+    assert sent(made("deepseek", thinking=wish)) == {"thinking": wish}
+    for provider, is_fallback in (("openai", False), ("openrouter", False), ("deepseek", True)):
+        with pytest.raises(UnsupportedParameterError, match="thinking: type 'tomorrows'"):
+            made(provider, is_fallback=is_fallback, thinking=wish)
