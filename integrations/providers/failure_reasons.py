@@ -31,7 +31,7 @@ from integrations.providers.errors import OF_THE_MODEL, FailureKind
 _MAX_DEPTH = 6
 _MAX_CHARACTERS = 4000
 # Where codes stand, in whatever object of the body.
-_CODE_FIELDS = ("code", "type", "status", "reason", "error_code", "error_type", "__type", "err_code")
+_CODE_FIELDS = ("code", "type", "status", "reason", "error_code", "error_type", "__type", "err_code", "status_code")
 
 _CONTEXT_LENGTH_CODES = (
     "context_length_exceeded",
@@ -78,18 +78,25 @@ _KINDS = {
     **dict.fromkeys(_CONTENT_FILTER_CODES, FailureKind.CONTENT_FILTER),
     **dict.fromkeys(_QUOTA_CODES, FailureKind.QUOTA),
 }
-# Numbers mean something else at each vendor.
+# Numbers mean something else at each vendor; also a status of HTTP may be one.
+_OF_ZHIPU = {
+    "1113": FailureKind.QUOTA,
+    "1261": FailureKind.CONTEXT_LENGTH,
+    "1301": FailureKind.CONTENT_FILTER,
+}
 _NUMBERS: Mapping[str, Mapping[str, FailureKind]] = {
-    "zai": {
-        "1113": FailureKind.QUOTA,
-        "1261": FailureKind.CONTEXT_LENGTH,
-        "1301": FailureKind.CONTENT_FILTER,
-    },
+    "zai": _OF_ZHIPU,
+    "bigmodel": _OF_ZHIPU,
     "minimax": {
+        "1002": FailureKind.RATE_LIMITED,
+        "1004": FailureKind.CREDENTIALS,
         "1008": FailureKind.QUOTA,
         "1026": FailureKind.CONTENT_FILTER,
         "1027": FailureKind.CONTENT_FILTER,
+        "1039": FailureKind.RATE_LIMITED,  # tokens of a minute
+        "2049": FailureKind.CREDENTIALS,
     },
+    "xiaomi_mimo": {"421": FailureKind.CONTENT_FILTER},
 }
 
 
@@ -168,7 +175,10 @@ def reason_in(decoded: Any, message: str, status: int | None, *, provider: str =
     if status in (404, 405, 408):
         return None
     codes = {code.lower() for code in _codes(decoded, _MAX_DEPTH)}
-    kind = _by_code(codes, provider) or _by_words(message[:_MAX_CHARACTERS], codes)
+    numbers = _NUMBERS.get(provider)
+    if numbers is not None and (known := codes.union([str(status)]).intersection(numbers)):
+        return numbers[min(known)]
+    kind = _by_code(codes) or _by_words(message[:_MAX_CHARACTERS], codes)
     if status == 413 and kind is None:
         return FailureKind.RATE_LIMITED if _OF_A_TIME.search(message) else FailureKind.CONTEXT_LENGTH
     possible = OF_THE_MODEL if status is not None and status >= 500 else _POSSIBLE.get(status or 0, _ANY)
@@ -184,9 +194,8 @@ _POSSIBLE = {
 }
 
 
-def _by_code(codes: set[str], provider: str) -> FailureKind | None:
-    numbers = _NUMBERS.get(provider, {})
-    kinds = {kind for code in codes if (kind := _KINDS.get(code) or numbers.get(code))}
+def _by_code(codes: set[str]) -> FailureKind | None:
+    kinds = {_KINDS[code] for code in codes.intersection(_KINDS)}
     # A filter's error may hold what looks like another one's, among the results of its parts.
     return next((kind for kind in _PRECEDENCE if kind in kinds), None)
 

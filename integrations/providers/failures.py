@@ -16,6 +16,7 @@ __all__ = [
     "error_message",
     "failure",
     "failure_in_body",
+    "is_status_alone",
     "kind_of",
     "message_in",
     "redact",
@@ -115,7 +116,8 @@ def _read(body: bytes) -> tuple[Any, str]:
 
 def message_in(decoded: Any) -> str:
     """Shapes: `{"error": {"message"}}`, `{"error": "…"}` (xAI, Ollama), `{"message"}` (Mistral, Cerebras),
-    `{"detail": "…" | [{"loc", "msg"}]}` (Mistral), `{"errors": […]}`, a list of any of these (Google)."""
+    `{"detail": "…" | [{"loc", "msg"}]}` (Mistral), `{"errors": […]}`, a list of any of these (Google),
+    `{"base_resp": {"status_msg"}}` (MiniMax)."""
     if isinstance(decoded, str):
         return decoded[:_MESSAGE_LENGTH]
     if isinstance(decoded, list):
@@ -125,10 +127,18 @@ def message_in(decoded: Any) -> str:
     if isinstance(decoded.get("msg"), str):
         place = ".".join(str(part) for part in decoded.get("loc") or [] if not isinstance(part, (dict, list)))
         return f"{place}: {decoded['msg']}" if place else str(decoded["msg"])
-    message = next(
-        (found for name in ("error", "message", "detail", "errors") if (found := message_in(decoded.get(name)))), ""
-    )
+    message = next((found for name in _MESSAGE_FIELDS if (found := message_in(decoded.get(name)))), "")
     return _with_upstream_detail(message, decoded)
+
+
+_MESSAGE_FIELDS = ("error", "message", "detail", "errors", "base_resp", "status_msg")
+
+
+def is_status_alone(fields: Mapping[str, Any]) -> bool:
+    """Whether a body under 200 is MiniMax's way to fail: no choice, and a status of its own that is not 0
+    (https://platform.minimax.io/docs/api-reference/errorcode)."""
+    status = fields.get("base_resp")
+    return isinstance(status, Mapping) and bool(status.get("status_code")) and not fields.get("choices")
 
 
 def _with_upstream_detail(message: str, decoded: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ import msgspec
 
 from integrations.providers.base import ChatRequest, ParsedResponse, Usage
 from integrations.providers.errors import FailureKind, ProviderError
-from integrations.providers.failures import failure_in_body
+from integrations.providers.failures import failure_in_body, is_status_alone
 from integrations.providers.openai_reasons import failure_of, finish_reason
 from integrations.providers.openai_shapes import (
     COMPLETION,
@@ -77,7 +77,8 @@ def _complete(request: ChatRequest, body: bytes, provider: str) -> ParsedRespons
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _unusable("the answer is not a JSON object", provider) from error
     choices = answer.get("choices")
-    if answer.get("error") or (not isinstance(choices, list) and (answer.get("message") or answer.get("detail"))):
+    told_alone = not isinstance(choices, list) and (answer.get("message") or answer.get("detail"))
+    if answer.get("error") or told_alone or is_status_alone(answer):
         raise failure_in_body(answer, provider=provider)
     if not isinstance(choices, list) or not choices or not all(isinstance(choice, dict) for choice in choices):
         raise _unusable("the answer holds no choice", provider)

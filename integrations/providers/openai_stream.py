@@ -10,7 +10,7 @@ import msgspec
 
 from integrations.providers.base import StreamEvent, Usage
 from integrations.providers.errors import FailureKind, ProviderError
-from integrations.providers.failures import failure_in_body, scrub
+from integrations.providers.failures import failure_in_body, is_status_alone, scrub
 from integrations.providers.openai_reasons import failure_of, finish_reason
 from integrations.providers.openai_shapes import (
     CHUNK,
@@ -360,6 +360,8 @@ class OpenAIStream:
 
 def _is_bare_error(fields: dict[str, Any]) -> bool:
     """The body of an error answer (`{"message", "code"}`, `{"detail"}`, `{"errors"}`) in place of a chunk."""
+    if is_status_alone(fields):
+        return True
     return "choices" not in fields and any(fields.get(name) for name in ("message", "detail", "errors"))
 
 

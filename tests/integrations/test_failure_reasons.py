@@ -57,6 +57,27 @@ def test_failure_in_a_stream__what_the_vendor_says__is_told_apart(
     assert failure_in_body(body, provider=provider).kind is kind
 
 
+@pytest.mark.parametrize("choices", [{}, {"choices": None}, {"choices": []}], ids=["none", "null", "empty"])
+def test_status_of_minimax__under_200__is_told_apart(choices: dict[str, Any]) -> None:
+    adapter = adapter_for("minimax")
+    said = {
+        "id": "1",
+        "created": 1,
+        **choices,
+        "base_resp": {"status_code": 1027, "status_msg": "output new_sensitive"},
+    }
+    body = json.dumps(said).encode()
+
+    with pytest.raises(ProviderError, match="new_sensitive") as whole:
+        adapter.parse_response(chat_request(), body)
+    stream = adapter.stream(chat_request(stream=True))
+    with pytest.raises(ProviderError, match="new_sensitive") as streamed:
+        stream.feed(b"data: " + body + b"\n\ndata: [DONE]\n\n")
+        stream.closing()
+
+    assert whole.value.kind is streamed.value.kind is FILTER
+
+
 @pytest.mark.parametrize(
     ("name", "message", "kind"),
     [

@@ -256,6 +256,17 @@ SAID: list[tuple[str, int, Any, FailureKind]] = [
     ("openai_compatible", 429, openai("Your account is suspended.", None, "exceeded_current_quota_error"), QUOTA),
     ("openai_compatible", 400, openai("Access denied, account in arrears.", "Arrearage"), QUOTA),
     ("cerebras", 402, b"", QUOTA),
+    ("bigmodel", 429, {"error": {"code": "1113", "message": "No."}}, QUOTA),
+    ("xiaomi_mimo", 421, openai("Moderated.", "421"), FILTER),
+    ("openai_compatible", 421, openai("Misdirected.", "421"), REJECTED),
+    (
+        "minimax",
+        200,
+        {"choices": None, "base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}},
+        QUOTA,
+    ),
+    ("minimax", 200, {"base_resp": {"status_code": 1026, "status_msg": "input new_sensitive"}}, FILTER),
+    ("minimax", 200, {"base_resp": {"status_code": 2013, "status_msg": "context window exceeds limit"}}, LONG),
     # What sounds like it
     (
         "openai",
