@@ -260,7 +260,7 @@ def served_by(account: Account) -> HeaderList:
     served += _prompt_served(account)
     if account.contract_violation:
         served.append((headers.CONTRACT_VIOLATION, b"true"))
-    if account.price is None or account.warnings or account.prompt_warnings:
+    if account.warnings or account.prompt_warnings or _is_unpriced(account):
         served.append(_warning(_warnings(account)))
     return served
 
@@ -278,8 +278,13 @@ def _warning(text: str) -> tuple[bytes, bytes]:
     return headers.WARNING, headers.header_value(text[:_MAX_WARNING_CHARACTERS])
 
 
+def _is_unpriced(account: Account) -> bool:
+    """Of a stream it is said before the provider may state the cost."""
+    return account.price is None and (account.usage is None or account.usage.stated_cost is None)
+
+
 def _warnings(account: Account) -> str:
     warnings = [*account.prompt_warnings, *account.warnings]
-    if account.price is None:
+    if _is_unpriced(account):
         warnings.append(f"no price is known for {account.model}: cost unknown")
     return "; ".join(warnings)

@@ -91,6 +91,9 @@ _FEES = {
     "search_context_size_medium": "search_medium",
     "search_context_size_high": "search_high",
 }
+# Models that search for every answer, without saying so in the usage:
+# https://platform.openai.com/docs/guides/tools-web-search?api-mode=chat. The fee is the same for every size.
+_ALWAYS_SEARCHING = re.compile(r"gpt-.+-search-(?:preview|api)")
 _PER_MILLION = 6
 
 
@@ -102,12 +105,12 @@ def parse(catalog: Any) -> Iterator[PriceEntry]:
 def read(catalog: Any) -> Iterator[PriceEntry | Refusal]:
     """The prices of `models`, and which of them make no sense. Raises CatalogError."""
     for provider, model, fields in models(catalog):
-        found = entry(provider, model, _figures(fields), scale=_PER_MILLION)
+        found = entry(provider, model, _figures(model, fields), scale=_PER_MILLION)
         if found is not None:
             yield found
 
 
-def _figures(fields: Mapping[str, Any]) -> Iterator[Figure]:
+def _figures(model: str, fields: Mapping[str, Any]) -> Iterator[Figure]:
     for field, value in fields.items():
         place = _place(field)
         if place is not None:
@@ -117,6 +120,8 @@ def _figures(fields: Mapping[str, Any]) -> Iterator[Figure]:
     if isinstance(searches, Mapping):
         for field, name in _FEES.items():
             yield Figure(f"{_SEARCHES}.{field}", Place(name), searches.get(field))
+        if _ALWAYS_SEARCHING.match(model):
+            yield Figure(_SEARCHES, Place("request"), searches.get("search_context_size_medium"))
     ranges = fields.get("tiered_pricing")
     for step in ranges if isinstance(ranges, list) else ():
         yield from _of_range(step)

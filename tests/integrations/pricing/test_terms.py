@@ -109,6 +109,16 @@ SONAR_ONLINE = {
     "output_cost_per_token": 2.8e-07,
     "input_cost_per_request": 0.005,
 }
+SEARCH_API = {
+    "litellm_provider": "openai",
+    "input_cost_per_token": 1.25e-06,
+    "output_cost_per_token": 1e-05,
+    "search_context_cost_per_query": {
+        "search_context_size_low": 0.01,
+        "search_context_size_medium": 0.01,
+        "search_context_size_high": 0.01,
+    },
+}
 QWEN_PLUS = {
     "litellm_provider": "openai",
     "input_cost_per_token": 4e-07,
@@ -148,8 +158,8 @@ FAST_B = {
 AUDIO_B = {"cost": {"input": 0.3, "output": 2.5, "input_audio": 1, "reasoning": 3.5}}
 
 
-def price_a(fields: dict[str, Any]) -> Price:
-    [found] = catalog_a.read({"m": {"mode": "chat", **fields}})
+def price_a(fields: dict[str, Any], model: str = "m") -> Price:
+    [found] = catalog_a.read({model: {"mode": "chat", **fields}})
     return _price(found)
 
 
@@ -232,6 +242,7 @@ CASES: list[tuple[str, Price, Usage, str]] = [
     ("a large search", price_a(SONAR), Usage(K, 0, searches=1, search_context_size="high"), "0.013"),
     ("a search of unknown size", price_a(SONAR), Usage(K, 0, searches=1, search_context_size="huge"), "0.009"),
     ("a fee per request", price_a(SONAR_ONLINE), Usage(K, K), "0.00528"),
+    ("OpenAI's models that always search", price_a(SEARCH_API, "gpt-5-search-api-2025-10-14"), Usage(K, K), "0.02125"),
     ("no fee for what was not billed", price_a(SONAR_ONLINE), Usage(), "0"),
     ("the first range", price_a(QWEN_CODER), Usage(32 * K, 0), "0.0096"),
     ("the second range", price_a(QWEN_CODER), Usage(32 * K + 1, K), "0.0185005"),

@@ -1,0 +1,65 @@
+"""What a provider charged beside what the log says that its requests cost, by day and model."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+
+from analytics.bills.formats import Charge
+from analytics.queries.day_costs import DayCost
+
+# Exports name the version that served, or a display name; requests mostly an alias of it.
+_VERSION = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
+_ZERO = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """US dollars of a day's requests for a model. `unpriced` of the recorded requests have an unknown cost."""
+
+    day: date
+    model: str
+    charged: Decimal
+    recorded: Decimal
+    requests: int
+    unpriced: int
+
+    @property
+    def excess(self) -> Decimal:
+        """What the provider charged beyond what is recorded."""
+        return self.charged - self.recorded
+
+
+def compare(charges: Iterable[Charge], costs: Iterable[DayCost], *, tolerance: Decimal) -> list[Difference]:
+    """Days and models that differ by more than `tolerance` dollars, by day and model."""
+    charged: dict[tuple[date, str], Decimal] = defaultdict(Decimal)
+    for charge in charges:
+        charged[charge.day, family(charge.model)] += charge.cost
+    recorded: dict[tuple[date, str], list[DayCost]] = defaultdict(list)
+    for cost in costs:
+        recorded[cost.day, family(cost.model)].append(cost)
+    found = (
+        Difference(
+            day=day,
+            model=model,
+            charged=charged.get((day, model), _ZERO),
+            recorded=sum((cost.cost_usd for cost in recorded.get((day, model), ())), _ZERO),
+            requests=sum(cost.requests for cost in recorded.get((day, model), ())),
+            unpriced=sum(cost.unpriced for cost in recorded.get((day, model), ())),
+        )
+        for day, model in sorted({*charged, *recorded})
+    )
+    return [one for one in found if abs(one.excess) > tolerance]
+
+
+def family(model: str) -> str:
+    """The name without its version: `gpt-4o-2024-08-06` and `GPT-4o` are the same, as are `Claude Opus 4.5` and
+    `claude-opus-4-5-20251101`."""
+    lower = model.strip().lower()
+    if lower.startswith("claude"):
+        lower = lower.replace(" ", "-").replace(".", "-")
+    return _VERSION.sub("", lower)

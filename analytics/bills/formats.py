@@ -1,0 +1,136 @@
+"""What providers charged, as their own exports say: OpenAI's and Anthropic's cost reports, JSON or CSV.
+
+| Export | Read of it |
+|---|---|
+| OpenAI `GET /v1/organization/costs?group_by=line_item` (`openai.types.admin`) | `amount` in dollars, model before the comma of `line_item` |
+| OpenAI's CSV of costs | `start_time_iso` or `start_time`, `amount_value`, `line_item` |
+| Anthropic `GET /v1/organizations/cost_report?group_by[]=description` | `amount` in cents, `model` |
+| Anthropic's CSV of costs | `usage_date_utc`, `cost_usd`, `model` |
+
+JSON may be one page, a list of pages, or a page a line. Days are UTC.
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+
+class BillError(ValueError):
+    """A file that is none of the exports, or breaks its form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """US dollars of one day (UTC). `model` is as the provider writes it, empty for what belongs to no model."""
+
+    day: date
+    model: str
+    cost: Decimal
+
+
+def read_bill(content: bytes) -> list[Charge]:
+    """All charges of an export. Raises BillError, which names the line or the bucket."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BillError("the file is no text") from error
+    charges = list(_pages(text) if text.lstrip()[:1] in ("{", "[") else _rows(text))
+    if not charges:
+        raise BillError("no charge is in it")
+    return charges
+
+
+def _pages(text: str) -> Iterator[Charge]:
+    for page in _decoded(text):
+        buckets = page.get("data") if isinstance(page, Mapping) else None
+        if not isinstance(buckets, list):
+            raise BillError("a page holds no list named data")
+        for number, bucket in enumerate(buckets):
+            try:
+                yield from _bucket(bucket)
+            except (KeyError, TypeError, AttributeError, ValueError, InvalidOperation, OverflowError) as error:
+                raise BillError(f"data[{number}] is no bucket of a cost report: {error}") from error
+
+
+def _decoded(text: str) -> list[Any]:
+    try:
+        try:
+            found = json.loads(text, parse_float=Decimal)
+        except json.JSONDecodeError:
+            found = [json.loads(line, parse_float=Decimal) for line in text.splitlines() if line.strip()]
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise BillError(f"the file is no valid JSON: {error}") from error
+    return found if isinstance(found, list) else [found]
+
+
+def _bucket(bucket: Mapping[str, Any]) -> Iterator[Charge]:
+    start = bucket["start_time"] if "start_time" in bucket else bucket["starting_at"]
+    day = _day(start)
+    for result in bucket["results"]:
+        amount = result["amount"]
+        if isinstance(amount, Mapping):
+            _check_currency(amount.get("currency"))
+            yield Charge(day, _model_of(result.get("line_item")), _amount(amount.get("value") or 0))
+        else:
+            _check_currency(result.get("currency"))
+            yield Charge(day, _text(result.get("model")), _amount(amount).scaleb(-2))
+
+
+# The column of the day, of the amount in dollars, and of the model.
+_COLUMNS = (
+    ("usage_date_utc", "cost_usd", "model"),
+    ("start_time_iso", "amount_value", "line_item"),
+    ("start_time", "amount_value", "line_item"),
+)
+
+
+def _rows(text: str) -> Iterator[Charge]:
+    reader = csv.DictReader(io.StringIO(text))
+    names = set(reader.fieldnames or ())
+    found = next((columns for columns in _COLUMNS if names.issuperset(columns)), None)
+    if found is None:
+        raise BillError("its columns are those of no cost export: " + "; ".join(", ".join(one) for one in _COLUMNS))
+    day, amount, model = found
+    for row in reader:
+        try:
+            _check_currency(row.get("amount_currency"))
+            yield Charge(_day(row[day]), _model_of(row[model]), _amount(row[amount] or 0))
+        except (TypeError, ValueError, InvalidOperation, OverflowError) as error:
+            raise BillError(f"line {reader.line_num}: {error}") from error
+
+
+def _day(value: object) -> date:
+    """Of Unix seconds, or of a date or time in ISO 8601."""
+    if isinstance(value, str) and not value.isdigit():
+        return datetime.fromisoformat(value).astimezone(UTC).date() if "T" in value else date.fromisoformat(value[:10])
+    if isinstance(value, (int, str)):
+        return datetime.fromtimestamp(int(value), UTC).date()
+    raise ValueError(f"{value!r} is no time")
+
+
+def _amount(value: object) -> Decimal:
+    amount = Decimal(str(value))
+    if not amount.is_finite():
+        raise ValueError(f"{value!r} is no amount")
+    return amount
+
+
+def _model_of(line_item: object) -> str:
+    """`gpt-4o-mini-2024-07-18, cached input` is of gpt-4o-mini-2024-07-18."""
+    return _text(line_item).partition(",")[0].strip()
+
+
+def _text(value: object) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _check_currency(currency: object) -> None:
+    if currency and str(currency).lower() != "usd":
+        raise ValueError(f"charges are in {currency}, not in US dollars")
