@@ -41,24 +41,27 @@ _ATTACHED = "Attached: the result of tool call "
 class MessageRules:
     """One dialect's rules for messages.
 
-    Most requests need none of them, which is seen from their bytes: `rewrite` has something to do only when one of
-    `marks` is there, `addresses` only when one of `marks_of_fetched` is.
+    Most requests need none of them, which is seen from their bytes: `rewrite` has something to do only when
+    `may_concern` says so, `addresses` only when one of `marks_of_fetched` is there.
     """
 
-    __slots__ = ("_anywhere", "_dialect", "_is_strict", "marks", "marks_of_fetched")
+    __slots__ = ("_dialect", "_is_strict", "_marks", "marks_of_fetched")
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
         # A server that may be anything gets what the client sent, unless the client meant another.
         self._is_strict = dialect.reasoning_formats not in (None, ANY_FORMAT)
-        self._anywhere = _marks_of_parts(dialect)
-        self.marks = (*self._anywhere, b'"assistant"')
+        self._marks = _marks_of_parts(dialect)
         self.marks_of_fetched = _marks_of_fetched(dialect)
 
     def may_concern(self, body: bytes) -> bool:
-        """A closer look at a direct request that has one of `marks`; wrong only by saying yes."""
-        if any(mark in body for mark in self._anywhere):
-            return True
+        """Of a direct request; wrong only by saying yes. No generators: this is asked of every request."""
+        for mark in self._marks:
+            if mark in body:
+                return True
+        return b'"assistant"' in body and self._may_concern_history(body)
+
+    def _may_concern_history(self, body: bytes) -> bool:
         if _SPECIFIC_MARK in body or (self._is_strict and any(mark in body for mark in _HISTORY_MARKS)):
             return True
         return not self._dialect.tool_media and b"tool_call_id" in body and (b'_url"' in body or b'"file"' in body)

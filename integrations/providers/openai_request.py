@@ -24,13 +24,12 @@ _encode = msgspec.json.Encoder().encode
 class BodyBuilder:
     """What one dialect needs to build its bodies, worked out once."""
 
-    __slots__ = ("_mark_of_markers", "_marks", "_messages", "_of_interest", "dialect")
+    __slots__ = ("_mark_of_markers", "_messages", "_of_interest", "dialect")
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
         self._of_interest = of_interest(dialect)
         self._messages = MessageRules(dialect)
-        self._marks = self._messages.marks
         self._mark_of_markers = mark_of_markers(dialect)
 
     @property
@@ -75,10 +74,7 @@ class BodyBuilder:
             return self._rewrite_messages(raw, request)
         if self._mark_of_markers and self._mark_of_markers in body:
             return self._fit_tools(raw) | self._rewrite_messages(raw, request)
-        for mark in self._marks:
-            if mark in body:
-                return self._messages.may_concern(body) and self._rewrite_messages(raw, request)
-        return False
+        return self._messages.may_concern(body) and self._rewrite_messages(raw, request)
 
     def _fit_tools(self, raw: RawFields) -> bool:
         """Whether something changed."""
