@@ -20,6 +20,8 @@ _decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 _encode = msgspec.json.Encoder().encode
 # Say where and what something is, and nothing.
 _EMPTY = frozenset({"index", "type", "format"})
+# What a chunk says of it is whole: a client replaces it, or adds the entries of its lists.
+_WHOLE = "provider_specific_fields"
 
 
 class _Choice:
@@ -107,7 +109,9 @@ class StreamGuard:
             if not is_text(name):
                 continue
             here = (*path, name)
-            if isinstance(item, str):
+            if name == _WHOLE:
+                changed |= self._checks.guard_value(item, name)
+            elif isinstance(item, str):
                 masked = self._given(choice, here, item)
                 changed |= masked != item
                 value[name] = masked

@@ -9,6 +9,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from openai.lib.streaming._deltas import accumulate_delta
 
 from analytics.shipper.streamed import assembled
 from gateway import sse
@@ -122,3 +123,29 @@ def test_a_signature_goes_with_the_text_it_signed() -> None:
         (detail,) = json.loads(assembled(sse.frame_all(sent)))["choices"][0]["message"]["reasoning_details"]
         assert detail["text"] == text.replace("ada@example.org", "[EMAIL]")
         assert ("signature" in detail) is kept
+
+
+def test_stream__fields_of_the_vendor__masked_at_once_since_they_are_whole() -> None:
+    """A rest of them in a later chunk would replace them, or be a list entry that the SDK's stream helper refuses."""
+    blocks = [
+        {"index": 0, "citationsContent": {"content": [{"text": "Ask ada@example.org"}], "citations": [{"title": "T"}]}},
+        {"index": 1, "toolResult": {"toolUseId": "s", "content": [{"text": "10.1.2.3"}, {"json": {"text": "a"}}]}},
+    ]
+    deltas: list[dict[str, Any]] = [
+        {"role": "assistant", "content": ""},
+        {"content": "Ask ada@example.org"},
+        {"provider_specific_fields": {"content": blocks[:1]}},
+        {"provider_specific_fields": {"content": blocks[1:]}},
+        {"provider_specific_fields": {"trace": {"guardrail": {"modelOutput": ["ada@example.org said"]}}}},
+    ]
+    guard = StreamGuard(checks())
+    events = guard.feed([event(0, delta) for delta in deltas]) + guard.close([event(0, {}, "stop")])
+    message: dict[object, object] = {}
+    for item in events:
+        message = accumulate_delta(message, json.loads(item.data)["choices"][0]["delta"])
+    told = json.dumps(message)
+    assert "ada@" not in told
+    assert "10.1.2.3" not in told
+    fields: Any = message["provider_specific_fields"]
+    assert fields["content"][0]["citationsContent"]["content"][0]["text"] == message["content"]
+    assert fields["trace"]["guardrail"]["modelOutput"][0].endswith(" said")
