@@ -113,8 +113,8 @@ def test_forwarded__headers_of_a_client__those_named_that_http_allows(
 
 
 def test_traits__client_headers__go_to_who_knows_them() -> None:
-    assert traits_of("anthropic").forward_headers == ("anthropic-beta",)
-    assert traits_of("google_vertex").forward_headers == ("anthropic-beta",)
+    for name in ("anthropic", "azure_anthropic", "google_vertex"):
+        assert traits_of(name).forward_headers == ("anthropic-beta",)
     assert traits_of("openai").forward_headers == ("openai-beta",)
     for name in ("groq", "bedrock", "cohere", "openai_compatible"):
         assert traits_of(name).forward_headers == ()

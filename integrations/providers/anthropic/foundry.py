@@ -20,6 +20,7 @@ TRAITS = Traits(
     owned_by="anthropic",
     default_model="claude-sonnet-5",
     options=("deployment",),
+    forward_headers=("anthropic-beta",),
 )
 # A token of Microsoft Entra is a JWT, and no key of Azure's begins like one.
 _ENTRA_TOKEN = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]*")
