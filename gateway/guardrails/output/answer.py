@@ -18,7 +18,7 @@ _NOT_TEXT = frozenset(
     {
         "id", "type", "role", "name", "object", "format", "model", "finish_reason", "signature", "thought_signature",
         "data", "encrypted_content", "b64_json", "media_type", "mime_type", "call_id", "tool_call_id", "file_id",
-        "expires_at", "system_fingerprint", "service_tier", "provider",
+        "expires_at", "system_fingerprint", "service_tier", "provider", "thoughtSignature", "continuationToken",
     }
 )  # fmt: skip
 # Come in pieces; whatever else a chunk says it says whole.
@@ -26,6 +26,7 @@ _IN_PIECES = frozenset(
     {"content", "refusal", "reasoning_content", "reasoning", "arguments", "input", "transcript", "text", "summary",
      "thinking"}
 )  # fmt: skip
+_SIGNATURES = ("signature", "thoughtSignature")
 _JSON = frozenset({"arguments"})
 # Nobody clicks on what a tool is given, and a search is meant to hold what was asked.
 _FOR_TOOLS = frozenset({"arguments", "input"})
@@ -114,7 +115,8 @@ class OutputChecks:
                 changed |= self.guard_value(item, own, depth + 1)
         if changed and isinstance(value, dict):
             # Signed was what stood there before.
-            value.pop("signature", None)
+            for signature in _SIGNATURES:
+                value.pop(signature, None)
         return changed
 
 

@@ -149,3 +149,32 @@ def test_stream__fields_of_the_vendor__masked_at_once_since_they_are_whole() -> 
     fields: Any = message["provider_specific_fields"]
     assert fields["content"][0]["citationsContent"]["content"][0]["text"] == message["content"]
     assert fields["trace"]["guardrail"]["modelOutput"][0].endswith(" said")
+
+
+def test_fields_of_the_vendor_come_whole_and_are_masked_whole() -> None:
+    """The same names as texts that come in pieces, and lists without numbers: nothing of one goes into another."""
+    supports = [{"segment": {"text": f"{name}: ada@example.org and 4242"}} for name in "ab"]
+    parts = [{"index": 0, "executableCode": {"code": "mail('ada@example.org')"}, "thoughtSignature": "c2ln"}]
+    fields = {
+        "groundingMetadata": {"groundingSupports": supports},
+        "content": [{"type": "text", "text": "so 10.1.2.3"}],
+    }
+    guard = StreamGuard(checks())
+    deltas: list[dict[str, Any]] = [
+        {"content": "Hi"},
+        {"provider_specific_fields": {"parts": parts}},
+        {"provider_specific_fields": fields},
+    ]
+    out = guard.feed([event(0, delta) for delta in deltas]) + guard.close([event(0, {}, "stop")])
+    told = [json.loads(sent.data)["choices"][0]["delta"].get("provider_specific_fields") for sent in out]
+    first, second = [one for one in told if one is not None]
+    assert first == {"parts": [{"index": 0, "executableCode": {"code": "mail('[EMAIL]')"}}]}
+    assert second == {
+        "groundingMetadata": {
+            "groundingSupports": [{"segment": {"text": f"{name}: [EMAIL] and 4242"}} for name in "ab"]
+        },
+        "content": [{"type": "text", "text": "so [IP]"}],
+    }
+    kept = {"parts": [{"executableCode": {"code": "1"}, "thoughtSignature": "4242424242424242"}]}
+    (same,) = StreamGuard(checks()).feed([event(0, {"provider_specific_fields": kept})])
+    assert json.loads(same.data)["choices"][0]["delta"] == {"provider_specific_fields": kept}
