@@ -429,6 +429,20 @@ def test_messages__uploaded_file__by_its_id_unless_another_vendor_holds_it() -> 
         ADAPTER.build_request(fallback, credentials("anthropic"))
 
 
+def test_messages__text_with_its_citations__as_it_is() -> None:
+    cited = {"type": "text", "text": "It rains.", "citations": [{"type": "char_location", "document_index": 0}]}
+    plain = {"type": "text", "text": "So.", "citations": None}
+    made = messages_of(USER, {"role": "assistant", "content": [cited, plain]}, USER)
+    assert made[1]["content"] == [cited, {"type": "text", "text": "So."}]
+
+
+def test_system__settings_of_the_beta__named() -> None:
+    later = {"role": "system", "content": "X", "clear_at": "next_user_message"}
+    assert upstream(ADAPTIVE, messages=[USER, later]).warnings == (
+        "messages.clear_at: dropped, instructions are sent without it",
+    )
+
+
 # --- answers that come back with the vendor's own blocks
 
 SEARCH = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}}

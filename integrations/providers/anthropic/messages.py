@@ -34,6 +34,8 @@ _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
 # There `name` is that of the tool, which is known by the call as well.
 _RESULT_ROLES = ("tool", "function")
 _USUAL_DETAIL = ("", "auto")
+# What the vendor's beta takes on a message of role system: an instruction may be in another message's company here.
+_OF_INSTRUCTIONS = ("clear_at", "output_config")
 _THOUGHTS = ("thinking", "redacted_thinking")
 
 Json = dict[str, Any]
@@ -87,6 +89,9 @@ def read_messages(request: ChatRequest, rules: Rules, mapped: Mapped) -> Message
 def _name_what_is_left_out(mapped: Mapped, conversation: Conversation) -> None:
     if any(message.get("name") and message["role"] not in _RESULT_ROLES for message in mapped.fields["messages"]):
         mapped.drop("messages.name")
+    for name in _OF_INSTRUCTIONS:
+        if any(message.get(name) is not None for message in mapped.fields["messages"]):
+            mapped.drop(f"messages.{name}", "instructions are sent without it")
     if any(attachment.detail not in _USUAL_DETAIL for attachment in conversation.attachments()):
         mapped.drop("messages.image_url.detail")
 

@@ -59,7 +59,15 @@ def is_native(part: Mapping[str, Any]) -> bool:
 
 def is_block(part: Mapping[str, Any]) -> bool:
     kind = part.get("type")
+    if kind == "text":
+        return _is_cited(part)
     return isinstance(kind, str) and (kind in _BLOCKS or kind.endswith("_tool_result"))
+
+
+def _is_cited(part: Mapping[str, Any]) -> bool:
+    """A text of the vendor's, with what it cites: OpenAI's texts have no such field."""
+    citations, text = part.get("citations"), part.get("text")
+    return isinstance(citations, list) and bool(citations) and isinstance(text, str) and bool(text.strip())
 
 
 def _is_uploaded(part: Mapping[str, Any]) -> bool:

@@ -29,5 +29,5 @@ KNOWN = (
     Known("fields", (*_GOOGLE, "anthropic", "bedrock", "cohere"), ("messages[assistant].prefix*",), rows=True),
     Known("fields", ("anthropic", *_GOOGLE, "bedrock", "mistral"), ("messages[assistant].citations*",), rows=True),
     Known("fields", ("anthropic", *_GOOGLE, "bedrock", "mistral"), ("messages[assistant].tool_plan",), rows=True),
-    Known("fields", _TRANSLATED, ("messages[*].content[text].citations*",)),
+    Known("fields", _TRANSLATED[1:], ("messages[*].content[text].citations*",)),
 )
