@@ -68,11 +68,14 @@ def checked_parameters(field: str, given: Any, *, may_remove: bool) -> dict[str,
     for name, value in given.items():
         _check_parameter(field, name, value, may_remove=may_remove)
     try:
-        size = len(json.dumps(given, allow_nan=False))
+        # As the database and requests will hold it: half a character and what JSON has no word for cannot be written.
+        text = json.dumps(given, allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError, RecursionError):
-        raise _invalid(field, "", "must be JSON") from None
-    if size > MAX_PARAMETER_BYTES:
+        raise _invalid(field, "", "holds a number or a text that cannot be sent") from None
+    if len(text) > MAX_PARAMETER_BYTES:
         raise _invalid(field, "", f"must be at most {MAX_PARAMETER_BYTES} bytes of JSON")
+    if b"\\u0000" in text:
+        raise _invalid(field, "", "holds the character NUL, which no database keeps")
     return dict(given)
 
 

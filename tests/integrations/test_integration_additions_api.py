@@ -9,8 +9,10 @@ import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
+from core.errors import ValidationError
 from core.models import Project
 from core.rotation import rotate_all
+from integrations.checked_additions import checked_parameters
 from integrations.models import ProviderIntegration
 from integrations.selectors import enabled_credentials
 from tests.factories.core import make_key, make_project
@@ -162,6 +164,12 @@ def test_post__wrong_addition__400_that_names_field_and_entry_and_no_value(
 def test_post__parameter_nested_deeply__stored_or_refused_never_a_crash(client: APIClient) -> None:
     sent = {"provider": "openai", "api_key": KEY, "default_parameters": {"x": DEEP}}
     assert client.post(PATH, sent, format="json").status_code in (201, 400)
+
+
+@pytest.mark.parametrize("value", ["a\x00b", ["\x00"], {"\x00": 1}, "\ud800", [float("nan")], float("inf"), {1, 2}])
+def test_parameter__that_cannot_be_stored_or_sent__is_refused(value: Any) -> None:
+    with pytest.raises(ValidationError, match=r"^forced_parameters: "):
+        checked_parameters("forced_parameters", {"x": value}, may_remove=True)
 
 
 def test_put__another_host__headers_have_to_be_given_anew(client: APIClient, project: Project) -> None:
