@@ -16,6 +16,7 @@ from integrations.providers.openai_dialect import (
     Documents,
     History,
     Images,
+    Search,
     Thinking,
 )
 
@@ -24,6 +25,7 @@ DIALECTS = (
         # Also https://console.groq.com/docs/reasoning
         "groq",
         "https://api.groq.com/openai/v1",
+        search=Search.REFUSE,
         page="https://console.groq.com/docs/openai",
         default_model="llama-3.3-70b-versatile",
         thinking=Thinking.EFFORT,
@@ -40,6 +42,7 @@ DIALECTS = (
         # Also https://api-docs.deepseek.com/guides/thinking_mode
         "deepseek",
         "https://api.deepseek.com/v1",
+        search=Search.REFUSE,
         page="https://api-docs.deepseek.com/api/create-chat-completion",
         owned_by="deepseek",
         default_model="deepseek-chat",
@@ -88,6 +91,7 @@ DIALECTS = (
     Dialect(
         "together",
         "https://api.together.xyz/v1",
+        search=Search.REFUSE,
         page="https://docs.together.ai/docs/inference/chat/reasoning",
         default_model="meta-llama/Llama-3.3-70B-Instruct-Turbo",
         thinking=Thinking.TOGGLE,
@@ -98,6 +102,7 @@ DIALECTS = (
     Dialect(
         "fireworks",
         "https://api.fireworks.ai/inference/v1",
+        search=Search.REFUSE,
         page="https://docs.fireworks.ai/api-reference/post-chatcompletions",
         default_model="accounts/fireworks/models/llama-v3p3-70b-instruct",
         history=History.KEEP,
@@ -125,6 +130,7 @@ DIALECTS = (
         # Also https://inference-docs.cerebras.ai/capabilities/reasoning
         "cerebras",
         "https://api.cerebras.ai/v1",
+        search=Search.REFUSE,
         page="https://inference-docs.cerebras.ai/resources/openai",
         default_model="gpt-oss-120b",
         thinking=Thinking.EFFORT,
@@ -145,6 +151,7 @@ DIALECTS = (
     Dialect(
         "zai",
         "https://api.z.ai/api/paas/v4",
+        search=Search.REFUSE,
         page="https://docs.z.ai/api-reference/llm/chat-completion",
         owned_by="zai",
         default_model="glm-4.6",
@@ -159,6 +166,7 @@ DIALECTS = (
     Dialect(
         "snowflake",
         "",
+        search=Search.REFUSE,
         page="https://docs.snowflake.com/en/user-guide/snowflake-cortex/cortex-rest-api",
         default_model="claude-sonnet-4-5",
         thinking=Thinking.REASONING_EFFORT,
@@ -171,6 +179,7 @@ DIALECTS = (
     Dialect(
         "ollama",
         "http://127.0.0.1:11434/v1",
+        search=Search.REFUSE,
         page="https://docs.ollama.com/api/openai-compatibility",
         optional_secret=True,
         images=Images.DATA_ONLY,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from integrations.providers.openai_dialect import ANY_FORMAT, Dialect, History, Thinking
+from integrations.providers.openai_dialect import ANY_FORMAT, Dialect, History, Search, Thinking
 
 # What the servers know that nearly all of them run (vLLM, SGLang), beside OpenAI's.
 _OF_SERVERS = frozenset({"top_k", "min_p", "repetition_penalty"})
@@ -12,6 +12,7 @@ HOSTS = (
     Dialect(
         "nvidia",
         "https://integrate.api.nvidia.com/v1",
+        search=Search.REFUSE,
         page="https://docs.api.nvidia.com/nim/reference/llm-apis",
         default_model="meta/llama-3.3-70b-instruct",
         parameters=_OF_SERVERS | {"nvext", "chat_template_kwargs"},
@@ -19,6 +20,7 @@ HOSTS = (
     Dialect(
         "sambanova",
         "https://api.sambanova.ai/v1",
+        search=Search.REFUSE,
         page="https://docs.sambanova.ai/docs/en/features/openai-compatibility",
         default_model="Meta-Llama-3.3-70B-Instruct",
         ignores=("presence_penalty", "frequency_penalty", "logit_bias"),
@@ -48,6 +50,7 @@ HOSTS = (
     Dialect(
         "deepinfra",
         "https://api.deepinfra.com/v1/openai",
+        search=Search.REFUSE,
         page="https://deepinfra.com/docs/advanced/openai_api",
         default_model="meta-llama/Llama-3.3-70B-Instruct-Turbo",
         parameters=_OF_SERVERS,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from integrations.providers.openai_dialect import Dialect, History, Thinking
+from integrations.providers.openai_dialect import Dialect, History, Search, Thinking
 
 MAKERS = (
     Dialect(
         "moonshot",
         "https://api.moonshot.ai/v1",
+        search=Search.REFUSE,
         page="https://platform.moonshot.ai/docs/guide/migrating-from-openai-to-kimi",
         owned_by="moonshotai",
         default_model="kimi-k2.6",
@@ -22,6 +23,7 @@ MAKERS = (
         # Beijing is https://dashscope.aliyuncs.com/compatible-mode/v1, with keys of its own.
         "dashscope",
         "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+        search=Search.SWITCH,
         page="https://www.alibabacloud.com/help/en/model-studio/compatibility-of-openai-with-dashscope",
         owned_by="alibaba",
         default_model="qwen-plus",
@@ -36,6 +38,7 @@ MAKERS = (
     Dialect(
         "minimax",
         "https://api.minimax.io/v1",
+        search=Search.REFUSE,
         page="https://platform.minimax.io/docs/api-reference/text-openai-api",
         owned_by="minimax",
         default_model="MiniMax-M2.5",
@@ -57,6 +60,7 @@ MAKERS = (
         # The same vendor as zai, for China: other keys, the same dialect.
         "bigmodel",
         "https://open.bigmodel.cn/api/paas/v4",
+        search=Search.REFUSE,
         page="https://docs.bigmodel.cn/cn/guide/develop/openai/introduction",
         owned_by="zai",
         default_model="glm-4.6",

@@ -39,6 +39,14 @@ class Thinking(StrEnum):
     DROP = "drop"  # unknown there and refused when sent
 
 
+class Search(StrEnum):
+    """What a provider takes for `web_search_options`."""
+
+    PASS = "pass"  # noqa: S105 - not a password: the field is known there, or the server's to judge
+    SWITCH = "switch"  # Alibaba's `enable_search`
+    REFUSE = "refuse"  # unknown there: the answer would be from memory
+
+
 class History(StrEnum):
     """What a provider takes as the reasoning text of earlier answers (`reasoning_content`)."""
 
@@ -89,6 +97,7 @@ class Dialect(Traits):
     efforts: tuple[tuple[str, tuple[str, ...]], ...] = ()
     toggle_models: tuple[str, ...] = ()
     history: History = History.PASS
+    search: Search = Search.PASS
     reasoning_formats: tuple[str, ...] | None = ()
     cache_control: bool = False  # takes Anthropic's marker
     cache_breakpoint: bool = False  # takes OpenAI's own

@@ -12,7 +12,14 @@ import msgspec
 
 from integrations.providers.base import ChatRequest
 from integrations.providers.errors import UnsupportedParameterError
-from integrations.providers.openai_dialect import COMMON_PARAMETERS, OPENAI_PARAMETERS, Dialect, Thinking, is_one_of
+from integrations.providers.openai_dialect import (
+    COMMON_PARAMETERS,
+    OPENAI_PARAMETERS,
+    Dialect,
+    Search,
+    Thinking,
+    is_one_of,
+)
 from integrations.providers.openai_markers import fit_tools
 from integrations.providers.parameters import EFFORTS, THINKING_OFF, ReasoningWish, check_reasoning_words, effort_of
 
@@ -32,6 +39,8 @@ def of_interest(dialect: Dialect) -> frozenset[str]:
     names = {*OWN_FIELDS, *dialect.drops, *dialect.ignores}
     if dialect.thinking is not Thinking.PASS:
         names.add("thinking")
+    if dialect.search is not Search.PASS:
+        names.add("web_search_options")
     if not dialect.json_schema:
         names.add("response_format")
     if not dialect.tool_choice:
@@ -48,6 +57,8 @@ def adjust(raw: RawFields, request: ChatRequest, dialect: Dialect) -> tuple[str,
     for name in OWN_FIELDS:
         raw.pop(name, None)
     account = _Account(raw, dialect)
+    if "web_search_options" in raw and dialect.search is not Search.PASS:
+        _translate_search(account)
     if request.is_fallback:
         _keep_known(account, request.own_parameters)
     for name in dialect.drops:
@@ -135,6 +146,19 @@ def _asks_for_more(name: str, value: Any) -> bool:
     if name == "web_search_options":
         return value is not None  # an empty object asks for a search with nothing special about it
     return bool(value) and not (name == "modalities" and value == ["text"])
+
+
+def _translate_search(account: _Account) -> None:
+    """https://www.alibabacloud.com/help/en/model-studio/web-search"""
+    options = account.value("web_search_options")
+    del account.raw["web_search_options"]
+    if options is None:
+        return
+    if account.dialect.search is Search.REFUSE:
+        raise account.refuse("web_search_options", f"{account.dialect.provider} does not search the web by it")
+    account.raw.setdefault("enable_search", msgspec.Raw(b"true"))
+    for name in options if isinstance(options, Mapping) else ():
+        account.warnings.append(f"web_search_options.{name}: dropped, {account.dialect.provider} has no counterpart")
 
 
 def _translate_thinking(account: _Account, model: str, *, is_fallback: bool) -> None:

@@ -13,6 +13,8 @@ CHUNK = "chat.completion.chunk"
 COMPLETION = "chat.completion"
 
 _LAST_SECOND = 2**53
+_REASONING = b'"reasoning":"'
+_encode = msgspec.json.Encoder().encode
 
 _OUTPUT_FIELDS = (
     "content",
@@ -224,3 +226,16 @@ def arguments_text(arguments: object) -> str:
     if isinstance(arguments, str):
         return arguments
     return "" if arguments is None else msgspec.json.encode(arguments).decode()
+
+
+def replaced(data: bytes, old: bytes, new: bytes) -> bytes:
+    """Empty when it is not certain which piece is meant."""
+    return data.replace(old, new) if data.count(old) == 1 else b""
+
+
+def with_reasoning_content(data: bytes, delta: Delta) -> bytes | None:
+    """The chunk with its `reasoning` under the other name too, put in beside it: decoding and encoding it whole would
+    cost three times as much. None when it has to be done that way."""
+    if not isinstance(delta.reasoning, str) or not delta.reasoning or data.count(_REASONING) != 1:
+        return None
+    return data.replace(_REASONING, b'"reasoning_content":%b,%b' % (_encode(delta.reasoning), _REASONING))

@@ -15,11 +15,12 @@ from integrations.providers.openai_reasons import failure_of, finish_reason
 from integrations.providers.openai_shapes import (
     CHUNK,
     Chunk,
-    Delta,
     add_reasoning_content,
     flatten_content,
     has_output,
+    replaced,
     time_of,
+    with_reasoning_content,
 )
 from integrations.providers.openai_tools import ToolIndexes
 from integrations.providers.sse import EventParser, EventTooLargeError, ServerSentEvent
@@ -30,7 +31,6 @@ _decode_conforming = msgspec.json.Decoder(Chunk).decode
 _decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 _DONE = b"[DONE]"
 _HEAD_BYTES = 64 * 1024
-_REASONING = b'"reasoning":"'
 _encode = msgspec.json.Encoder().encode
 
 
@@ -184,7 +184,7 @@ class OpenAIStream:
         if delta.annotations or (delta.tool_calls and not self._tools.accept(choice.index, delta.tool_calls)):
             return self._rework(data)
         if (delta.reasoning or delta.reasoning_details) and not delta.reasoning_content:
-            named = _with_reasoning_content(data, delta)
+            named = with_reasoning_content(data, delta)
             if named is None:
                 return self._rework(data)
             data = named
@@ -288,9 +288,9 @@ class OpenAIStream:
             self._id, self._created = chunk.id, chunk.created
             return data
         if chunk.id != self._id:
-            data = _replaced(data, _encode(chunk.id), _encode(self._id))
+            data = replaced(data, _encode(chunk.id), _encode(self._id))
         if chunk.created != self._created:
-            data = _replaced(data, b"%d" % chunk.created, b"%d" % self._created)
+            data = replaced(data, b"%d" % chunk.created, b"%d" % self._created)
         return data or None
 
     def _identify(self, fields: Mapping[str, Any], data: bytes) -> None:
@@ -363,16 +363,3 @@ def _is_bare_error(fields: dict[str, Any]) -> bool:
     if is_status_alone(fields):
         return True
     return "choices" not in fields and any(fields.get(name) for name in ("message", "detail", "errors"))
-
-
-def _replaced(data: bytes, old: bytes, new: bytes) -> bytes:
-    """Empty when it is not certain which piece is meant."""
-    return data.replace(old, new) if data.count(old) == 1 else b""
-
-
-def _with_reasoning_content(data: bytes, delta: Delta) -> bytes | None:
-    """The chunk with its `reasoning` under the other name too, put in beside it: decoding and encoding it whole would
-    cost three times as much. None when it has to be done that way."""
-    if not isinstance(delta.reasoning, str) or not delta.reasoning or data.count(_REASONING) != 1:
-        return None
-    return data.replace(_REASONING, b'"reasoning_content":%b,%b' % (_encode(delta.reasoning), _REASONING))

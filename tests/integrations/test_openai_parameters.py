@@ -236,12 +236,24 @@ def test_tools__with_cache_markers__where_they_are_taken(
     assert not upstream.warnings
 
 
+@pytest.mark.parametrize("is_fallback", [False, True])
 @pytest.mark.parametrize("options", [{}, {"search_context_size": "low"}], ids=str)
-def test_fallback__web_search_options__refused_where_there_is_no_search(options: dict[str, Any]) -> None:
+def test_web_search_options__the_vendors_search_or_refused(options: dict[str, Any], is_fallback: bool) -> None:
     for provider in ("openai", "perplexity"):
-        assert sent(made(provider, is_fallback=True, web_search_options=options)) == {"web_search_options": options}
-    with pytest.raises(UnsupportedParameterError, match="web_search_options: groq does not know it"):
-        made("groq", is_fallback=True, web_search_options=options)
+        upstream = made(provider, is_fallback=is_fallback, web_search_options=options)
+        assert sent(upstream) == {"web_search_options": options}
+    with pytest.raises(UnsupportedParameterError, match="web_search_options: groq"):
+        made("groq", is_fallback=is_fallback, web_search_options=options)
+    upstream = made("dashscope", is_fallback=is_fallback, web_search_options=options)
+    assert sent(upstream) == {"enable_search": True}
+    assert len(upstream.warnings) == len(options)
+    assert sent(made("groq", is_fallback=is_fallback, web_search_options=None)) == {}
+
+
+def test_fallback__web_search_options_where_it_is_not_known__refused() -> None:
+    assert sent(made("vllm", web_search_options={})) == {"web_search_options": {}}
+    with pytest.raises(UnsupportedParameterError, match="web_search_options: vllm does not know it"):
+        made("vllm", is_fallback=True, web_search_options={})
 
 
 def test_fallback__tools_of_another_vendor__refused_and_markers_left_out() -> None:
