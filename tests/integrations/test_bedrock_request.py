@@ -610,6 +610,17 @@ def test_messages__parts_in_converses_own_words__passed_on() -> None:
     assert result["toolResult"]["content"] == [{"json": {"a": 1}}, found]
 
 
+def test_documents__in_converses_own_words__with_their_citations() -> None:
+    """What a Claude cites comes back as `citationsContent`; nothing else turns that on."""
+    document = {"format": "txt", "name": "N", "source": {"text": "x"}, "context": "c", "citations": {"enabled": True}}
+    part = {"type": "document", "document": document}
+    expected = [{"document": document}, {"text": "N"}]
+    assert contents({"role": "user", "content": [part]}) == [("user", expected)]
+    with pytest.raises(UnsupportedParameterError, match="document"):
+        coheres = {"type": "document", "document": {"data": {"text": "x"}}}
+        build_body(bedrock_request(messages=[{"role": "user", "content": [coheres]}]))
+
+
 def test_thinking__beside_limits_and_sampling__within_what_the_models_allow() -> None:
     fields: dict[str, Any] = {"reasoning_effort": "medium", "max_tokens": 5000, "temperature": 0.2, "top_p": 0.97}
     body, warnings = checked(bedrock_request(CLAUDE, **fields))

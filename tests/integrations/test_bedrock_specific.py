@@ -61,6 +61,16 @@ def test_answer__trace_tier_and_the_models_fields__by_the_vendors_names() -> Non
     assert "provider_specific_fields" not in answered({"text": "x"}, trace={}, serviceTier=None)
 
 
+def test_answer__unknown_reason__kept_beside_the_ordinary_one() -> None:
+    assert answered({"text": "x"}, stop="of_tomorrow")["provider_specific_fields"] == {"stopReason": "of_tomorrow"}
+    frames = event("contentBlockDelta", contentBlockIndex=0, delta={"text": "x"})
+    stream = ADAPTER.stream(bedrock_request(stream=True))
+    stream.feed(event("messageStart", role="assistant") + frames + event("messageStop", stopReason="of_tomorrow"))
+    told, last = [json.loads(item.data)["choices"][0] for item in stream.closing()]
+    assert told["delta"] == {"provider_specific_fields": {"stopReason": "of_tomorrow"}}
+    assert last["finish_reason"] == "stop"
+
+
 def test_stream__trace_behind_a_broken_answer__nothing_before_the_failure() -> None:
     """A chunk with output would keep the gateway from asking another provider."""
     stream = ADAPTER.stream(bedrock_request(stream=True))

@@ -227,6 +227,13 @@ def test_specific__citations_and_plan__whole_and_streamed_the_same() -> None:
     assert streamed_fields == {"tool_plan": "I will."}
 
 
+def test_specific__unknown_reason__kept_beside_the_ordinary_one() -> None:
+    kept = {"finish_reason": "FROM_THE_FUTURE"}
+    assert choice_of(parsed("FROM_THE_FUTURE", content=[text("a")]))["message"]["provider_specific_fields"] == kept
+    end = {"type": "message-end", "delta": {"finish_reason": "FROM_THE_FUTURE"}}
+    assert as_the_sdk_does(decoded(streamed(START, said("a"), end)))["provider_specific_fields"] == kept
+
+
 def test_stream__without_an_id__one_of_its_own_in_every_chunk() -> None:
     ids = [{one["id"] for one in decoded(streamed(said("a"), said("b"), END))} for _ in range(2)]
     assert [len(found) for found in ids] == [1, 1]

@@ -105,7 +105,7 @@ class MessageWriter:
         return self._with_text([block for group in placed for block in group])
 
     def _with_text(self, blocks: list[NativeBlock]) -> list[NativeBlock]:
-        documents = [block["document"]["name"] for block in blocks if "document" in block]
+        documents = [str(block["document"].get("name") or "Document") for block in blocks if "document" in block]
         if documents and not any("text" in block for block in blocks):
             # "A document needs a text block beside it" (API_runtime_DocumentBlock).
             blocks.append({"text": documents[0]})
@@ -166,8 +166,12 @@ def _marker_of(block: Text | Attachment | ToolCall | ToolResult) -> Mapping[str,
 
 
 def is_native(part: Mapping[str, Any]) -> bool:
-    """Its `type`, which the wire format wants of every part, is its name."""
-    return part.get("type") in NATIVE_PARTS and part["type"] in part
+    """Its `type`, which the wire format wants of every part, is its name. Other vendors have documents of that form,
+    but for the `source`."""
+    kind = part.get("type")
+    if kind == "document":
+        return isinstance(part.get(kind), Mapping) and "source" in part[kind]
+    return kind in NATIVE_PARTS and kind in part
 
 
 def _in_place(

@@ -116,8 +116,10 @@ def citation_of(citation: Any) -> Citation:
 
 
 def specific_fields(answer: Any) -> dict[str, Any]:
-    """What an answer, or an event of a stream, says of itself and not of its content, by the vendor's names."""
+    """What an answer, or an event of a stream, says of itself and not of its content, by the vendor's names; the
+    reason why it ended where it is one that nobody knows."""
     told = {
+        "stopReason": "" if answer.stop_reason in _FINISH else answer.stop_reason,
         "additionalModelResponseFields": answer.additional_model_response_fields,
         "trace": answer.trace,
         "performanceConfig": answer.performance_config,

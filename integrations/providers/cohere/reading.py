@@ -32,6 +32,11 @@ def finish_reason(reason: str, *, called_tools: bool) -> str:
     return "tool_calls" if called_tools and name == "stop" else name
 
 
+def unknown_reason(reason: str) -> dict[str, str]:
+    """For `provider_specific_fields`, where a reason of tomorrow became an ordinary end."""
+    return {"finish_reason": reason} if reason and reason not in _FINISH_REASONS else {}
+
+
 def failed(
     reason: str, message: Any, usage: Usage | None, *, provider: str, called_tools: bool, has_text: bool
 ) -> ProviderError | None:

@@ -10,7 +10,14 @@ import msgspec
 
 from integrations.providers import completion
 from integrations.providers.base import ChatRequest, ParsedResponse
-from integrations.providers.cohere.reading import failed, finish_reason, logprobs_of, url_citations, usage_of
+from integrations.providers.cohere.reading import (
+    failed,
+    finish_reason,
+    logprobs_of,
+    unknown_reason,
+    url_citations,
+    usage_of,
+)
 from integrations.providers.completion import Answer
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.failures import failure_in_body
@@ -47,7 +54,7 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
 
 def _answer(message: Mapping[str, Any], reason: str, logprobs: Any) -> Answer:
     texts, thinking, starts = _contents(message.get("content"))
-    specific: dict[str, Any] = {}
+    specific: dict[str, Any] = {**unknown_reason(reason)}
     plan = message.get("tool_plan")
     if isinstance(plan, str) and plan:
         specific["tool_plan"] = plan

@@ -9,7 +9,14 @@ from uuid import uuid4
 import msgspec
 
 from integrations.providers.base import StreamEvent, Usage
-from integrations.providers.cohere.reading import failed, finish_reason, logprobs_of, url_citations, usage_of
+from integrations.providers.cohere.reading import (
+    failed,
+    finish_reason,
+    logprobs_of,
+    unknown_reason,
+    url_citations,
+    usage_of,
+)
 from integrations.providers.completion import Chunks
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.failures import failure_in_body, scrub
@@ -291,8 +298,9 @@ class CohereStream:
         for position in sorted(self._silent):
             yield self._chunks.arguments(position, "{}")
         self._silent.clear()
-        if self._plan:
-            yield self._chunks.specific({"tool_plan": self._plan})
+        told = {**unknown_reason(reason), **({"tool_plan": self._plan} if self._plan else {})}
+        if told:
+            yield self._chunks.specific(told)
 
     def _error_event(self, data: bytes) -> ProviderError | None:
         """The failure that an event of another shape means; None for an event of a type that may be added one day."""
