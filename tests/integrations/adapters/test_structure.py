@@ -29,7 +29,10 @@ MODELS = [
     ("google", "gemma-3-27b-it"),
     ("google", "gemini-2.5-pro"),
     ("google", "gemini-3-pro-preview"),
+    ("google", "gemini-4-argon"),
     ("google_vertex", "gemini-2.5-flash"),
+    ("google_vertex", "mistral-medium-3"),
+    ("google_vertex", "meta/llama-3.3-70b-instruct-maas"),
     ("cohere", "command-a-03-2025"),
     ("cohere", "command-a-reasoning-08-2025"),
     ("mistral", "mistral-small-latest"),
@@ -38,6 +41,8 @@ MODELS = [
     ("deepseek", "deepseek-chat"),
     ("groq", "llama-3.3-70b-versatile"),
 ]
+# Whose rules hold for models of other publishers on Vertex AI.
+PUBLISHERS = {"mistral-medium-3": "mistral", "meta/llama-3.3-70b-instruct-maas": "openai"}
 
 
 @settings(max_examples=35, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -55,4 +60,4 @@ def test_request__anything__refused_or_as_the_vendor_takes_it(
     body = json.loads(upstream.body)
     if not body.get("messages", body.get("contents")):
         return  # nothing but blanks was said, which the vendor says best itself
-    assert_taken(provider, body)
+    assert_taken(PUBLISHERS.get(model, provider), body)
