@@ -56,6 +56,11 @@ def details_of(error: Any) -> dict[str, Any] | None:
     return cut
 
 
+def _beginning(text: str, most: int) -> str:
+    """Cut between two words: nobody knows the half of a key for one."""
+    return text if len(text) <= most else text[:most].rpartition(" ")[0]
+
+
 class _Cut:
     """A walk through one object, which stops copying texts when there have been too many."""
 
@@ -64,8 +69,7 @@ class _Cut:
 
     def of(self, value: Any, depth: int) -> Any:
         if isinstance(value, str):
-            # Cut before it is searched, and again after: what stands in place of a key may be longer.
-            kept = scrub(value[: min(_MAX_CHARACTERS, self._left)])
+            kept = scrub(_beginning(value, min(_MAX_CHARACTERS, self._left)))
             self._left = max(0, self._left - len(kept))
             return kept
         if not isinstance(value, (dict, list)):

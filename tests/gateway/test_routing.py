@@ -90,12 +90,12 @@ def test_provider_object__is_obeyed_and_never_sent(routed: Routed) -> None:
 
 def test_fallback__request_of_the_next_provider__is_built_from_the_clients_own(routed: Routed) -> None:
     marked = [{"role": "user", "content": [{"type": "text", "text": "hi", "cache_control": {"type": "ephemeral"}}]}]
-    gateway, scripts = routed({"fallback_order": ["groq"]}, openai=[play.status(503)], groq=[play.answer()])
+    gateway, scripts = routed({"fallback_order": ["groq"]}, openrouter=[play.status(503)], groq=[play.answer()])
 
-    response = gateway.post(body(messages=marked, temperature=0.5))
+    response = gateway.post(body(model="openrouter/anthropic/claude-haiku-4.5", messages=marked, temperature=0.5))
 
     assert response.status_code == 200
-    first, second = scripts["openai"].received[0], scripts["groq"].received[0]
+    first, second = scripts["openrouter"].received[0], scripts["groq"].received[0]
     assert json.loads(first.body)["messages"] == marked
     assert b"cache_control" not in second.body
     assert json.loads(second.body)["temperature"] == 0.5

@@ -153,6 +153,9 @@ def test_classify_failure__secrets_in_the_details__taken_out() -> None:
     told = json.dumps(error.details)
     for secret in (own, "whatever", "org-abcdefghijklmnop", "sk-abcdefghijklmnop1234"):
         assert secret not in told
+    for length in range(1960, 2010):
+        long = openai("No.", "content_filter", inner="word " * (length // 5) + "-" * (length % 5) + own)
+        assert own[:8] not in json.dumps(adapter.classify_failure(400, {}, json.dumps(long).encode()).details)
     account = failed("bedrock", 400, {"message": "no", "resource": "arn:aws:iam::123456789012:user/a"})
     assert "123456789012" not in json.dumps(account.details)
     project = failed(
