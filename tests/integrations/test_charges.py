@@ -1,0 +1,224 @@
+"""What answers say about charges, in every dialect: stated costs, searches, service tiers, and classes of tokens."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from integrations.pricing.cost import BY_PROVIDER, MIXED, Cost, Price, known_cost
+from integrations.providers.base import Usage
+from integrations.providers.charges import searches, served_tier, stated_cost
+from integrations.providers.usage import read_usage
+from integrations.registry import adapter_for
+from tests.integrations.exchanges import chat_request, chunk, completion, sse
+
+TOKENS = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+
+
+@pytest.mark.parametrize(
+    ("usage", "cost"),
+    [
+        ({"cost": 0.0076509169000000005}, "0.0076509169000000005"),
+        ({"cost": "0.25"}, "0.25"),
+        ({"cost": 0, "is_byok": False}, "0"),
+        ({"cost": 0.001, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.02}}, "0.021"),
+        ({"cost": 0.001, "is_byok": False, "cost_details": {"upstream_inference_cost": 0.02}}, "0.001"),
+        ({"cost": 0, "is_byok": True, "cost_details": {"upstream_inference_cost": None}}, None),
+        ({"cost": 0, "is_byok": True}, None),
+        ({"cost": {"input_tokens_cost": 5e-05, "request_cost": 0.006, "total_cost": 0.00619}}, "0.00619"),
+        ({"cost": {"total_cost": 0}}, None),
+        ({"cost": {"total_cost": "much"}}, None),
+        ({"cost_in_usd_ticks": 4077500}, "0.00040775"),
+        ({"cost_in_usd_ticks": 0}, None),
+        ({"cost_in_usd_ticks": True}, None),
+        ({"estimated_cost": 1.25e-06}, "0.00000125"),
+        ({"cost": -1}, None),
+        ({"cost": float("nan")}, None),
+        ({"cost": float("inf")}, None),
+        ({"cost": 1e7}, None),
+        ({"cost": True}, None),
+        ({"cost": []}, None),
+        ({}, None),
+    ],
+)
+def test_stated_cost__as_vendors_write_it__dollars_or_nothing(usage: dict[str, Any], cost: str | None) -> None:
+    assert stated_cost(usage) == (None if cost is None else Decimal(cost))
+
+
+@pytest.mark.parametrize(
+    ("name", "tier"),
+    [
+        (None, ""),
+        ("default", ""),
+        ("auto", ""),
+        ("standard", ""),
+        ("on_demand", ""),
+        ("ON_DEMAND", ""),
+        ("flex", "flex"),
+        ("FLEX", "flex"),
+        ("priority", "priority"),
+        ("fast", "priority"),
+        ("batch", "batch"),
+        ("ON_DEMAND_PRIORITY", "priority"),
+        ("ON_DEMAND_FLEX", "flex"),
+        ("ultrafast", "ultrafast"),
+        ({"type": "flex"}, ""),
+        ("x" * 41, ""),
+    ],
+)
+def test_served_tier__names__in_the_words_of_prices(name: object, tier: str) -> None:
+    assert served_tier(name) == tier
+
+
+@pytest.mark.parametrize(
+    ("usage", "found"),
+    [
+        ({"search_context_size": "low"}, (1, "low")),
+        ({"search_context_size": "high", "num_search_queries": 7}, (7, "high")),
+        ({"server_tool_use_details": {"web_search_requests": 2}}, (2, "")),
+        ({"server_tool_use": {"web_search_requests": None}}, (0, "")),
+        ({"search_context_size": 3}, (0, "")),
+        ({}, (0, "")),
+    ],
+)
+def test_searches__as_vendors_count_them__number_and_size(usage: dict[str, Any], found: tuple[int, str]) -> None:
+    assert searches(usage) == found
+
+
+def test_read_usage__details__never_beyond_their_wholes() -> None:
+    usage = {
+        **TOKENS,
+        "prompt_tokens_details": {"audio_tokens": 99, "image_tokens": 99, "cache_write_tokens": 4},
+        "completion_tokens_details": {"audio_tokens": 99, "image_tokens": 99},
+        "cache_creation": {"ephemeral_1h_input_tokens": 99},
+    }
+    assert read_usage(usage) == Usage(
+        10, 5, 0, 4, cache_write_1h_tokens=4, audio_prompt_tokens=10, audio_completion_tokens=5,
+        image_prompt_tokens=10, image_completion_tokens=5,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("provider", ["openai", "openrouter", "groq", "mistral", "openai_compatible"])
+def test_openai_dialect__tier_and_cost__read_whole_and_streamed(provider: str) -> None:
+    usage = {**TOKENS, "cost": 0.125}
+    expected = Usage(10, 5, service_tier="flex", stated_cost=Decimal("0.125"))
+    adapter = adapter_for(provider)
+    body = json.dumps(completion(usage=usage, service_tier="flex")).encode()
+    assert adapter.parse_response(chat_request(), body).usage == expected
+    stream = adapter.stream(chat_request(stream=True))
+    stream.feed(sse(chunk({"content": "a"}), chunk({}, finish="stop"), chunk(usage=usage, service_tier="flex")))
+    stream.closing()
+    assert stream.usage == expected
+
+
+def test_openai_dialect__ticks_of_zero__not_free() -> None:
+    """Azure sends them with Grok, which it bills itself."""
+    body = json.dumps(completion(usage={**TOKENS, "cost_in_usd_ticks": 0})).encode()
+    usage = adapter_for("azure_openai").parse_response(chat_request("grok-4"), body).usage
+    assert usage == Usage(10, 5)
+
+
+ANTHROPIC = {
+    "input_tokens": 10,
+    "cache_creation_input_tokens": 30,
+    "cache_creation": {"ephemeral_5m_input_tokens": 10, "ephemeral_1h_input_tokens": 20},
+    "output_tokens": 5,
+    "server_tool_use": {"web_search_requests": 2, "web_fetch_requests": 1},
+    "service_tier": "priority",
+}
+
+
+@pytest.mark.parametrize(("speed", "tier"), [(None, "priority"), ("standard", "priority"), ("fast", "fast")])
+def test_anthropic__charges__read_whole_and_streamed(speed: str | None, tier: str) -> None:
+    usage = {**ANTHROPIC, "speed": speed}
+    expected = Usage(40, 5, 0, 30, cache_write_1h_tokens=20, searches=2, service_tier=tier)
+    message = {"id": "m", "type": "message", "role": "assistant", "model": "c", "stop_reason": "end_turn"}
+    adapter = adapter_for("anthropic")
+    whole = {**message, "content": [{"type": "text", "text": "a"}], "usage": usage}
+    assert adapter.parse_response(chat_request("c"), json.dumps(whole).encode()).usage == expected
+    events = [
+        {"type": "message_start", "message": {**message, "content": [], "stop_reason": None, "usage": usage}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "a"}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 5}},
+        {"type": "message_stop"},
+    ]
+    stream = adapter.stream(chat_request("c", stream=True))
+    stream.feed("".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events).encode())
+    stream.closing()
+    assert stream.usage == expected
+
+
+def test_bedrock__charges__read() -> None:
+    answer = {
+        "output": {"message": {"role": "assistant", "content": [{"text": "a"}]}},
+        "stopReason": "end_turn",
+        "usage": {
+            "inputTokens": 10,
+            "outputTokens": 5,
+            "totalTokens": 45,
+            "cacheWriteInputTokens": 30,
+            "cacheDetails": [{"ttl": "5m", "inputTokens": 10}, {"ttl": "1h", "inputTokens": 20}],
+        },
+        "serviceTier": {"type": "flex"},
+    }
+    found = adapter_for("bedrock").parse_response(chat_request("amazon.nova-pro-v1:0"), json.dumps(answer).encode())
+    assert found.usage == Usage(40, 5, 0, 30, cache_write_1h_tokens=20, service_tier="flex")
+
+
+@pytest.mark.parametrize(("model", "fees"), [("gemini-2.5-flash", 1), ("gemini-3-pro-preview", 2)])
+@pytest.mark.parametrize(
+    ("spelling", "tier"),
+    [({"serviceTier": "flex"}, "flex"), ({"trafficType": "ON_DEMAND_PRIORITY"}, "priority"), ({}, "")],
+)
+def test_google__charges__read_whole_and_streamed(model: str, fees: int, spelling: dict[str, str], tier: str) -> None:
+    answer = {
+        "candidates": [
+            {
+                "content": {"role": "model", "parts": [{"text": "a"}]},
+                "finishReason": "STOP",
+                "groundingMetadata": {"webSearchQueries": ["one", "", "two"]},
+            }
+        ],
+        "usageMetadata": {
+            "promptTokenCount": 100,
+            "candidatesTokenCount": 20,
+            "cachedContentTokenCount": 40,
+            "totalTokenCount": 120,
+            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 30}, {"modality": "AUDIO", "tokenCount": 50},
+                                    {"modality": 2, "tokenCount": 20}, {"modality": [], "tokenCount": 1}],
+            "cacheTokensDetails": [{"modality": "AUDIO", "tokenCount": 25}],
+            "candidatesTokensDetails": [{"modality": "IMAGE", "tokenCount": 15}],
+            **spelling,
+        },
+        "modelVersion": model,
+    }  # fmt: skip
+    expected = Usage(
+        100, 20, 40, audio_prompt_tokens=50, cache_read_audio_tokens=25, image_prompt_tokens=20,
+        image_completion_tokens=15, searches=fees, service_tier=tier,
+    )  # fmt: skip
+    adapter = adapter_for("google")
+    assert adapter.parse_response(chat_request(model), json.dumps(answer).encode()).usage == expected
+    stream = adapter.stream(chat_request(model, stream=True))
+    stream.feed(f"data: {json.dumps(answer)}\r\n\r\n".encode())
+    stream.closing()
+    assert stream.usage == expected
+
+
+def test_known_cost__stated__wins_over_the_price_and_needs_none() -> None:
+    usage = Usage(1000, 1000, stated_cost=Decimal("0.0076509169000000005"))
+    stated = Cost(total=Decimal("0.0076509169"), other=Decimal("0.0076509169"), source=BY_PROVIDER)
+    assert known_cost(usage, Price(Decimal(1), Decimal(2), source="manual")) == stated
+    assert known_cost(usage, None) == stated
+
+
+def test_cost__sum_of_attempts__source_of_all_or_mixed() -> None:
+    one, other = Cost(total=Decimal(1), source="catalog_a"), Cost(total=Decimal(2), source=BY_PROVIDER)
+    assert (one + one).source == "catalog_a"
+    assert (one + other).source == MIXED
+    assert (Cost() + other).source == BY_PROVIDER
+    assert (other + Cost()).source == BY_PROVIDER
