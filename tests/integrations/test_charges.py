@@ -139,7 +139,7 @@ def test_anthropic__charges__read_whole_and_streamed(speed: str | None, tier: st
     adapter = adapter_for("anthropic")
     whole = {**message, "content": [{"type": "text", "text": "a"}], "usage": usage}
     assert adapter.parse_response(chat_request("c"), json.dumps(whole).encode()).usage == expected
-    events = [
+    events: list[dict[str, Any]] = [
         {"type": "message_start", "message": {**message, "content": [], "stop_reason": None, "usage": usage}},
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
         {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "a"}},
