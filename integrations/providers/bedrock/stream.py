@@ -202,7 +202,10 @@ class BedrockStream:
         return self._chunks.role()
 
     def _block(self, index: int) -> _Block:
-        return self._blocks.setdefault(index, _Block())
+        block = self._blocks.get(index)
+        if block is None:
+            block = self._blocks[index] = _Block()
+        return block
 
     def _start(self, index: int, start: Start) -> list[StreamEvent]:
         block = self._block(index)
