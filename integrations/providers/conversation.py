@@ -315,7 +315,8 @@ def _detail(detail: Mapping[str, Any]) -> Reasoning:
 
 
 def _parts(message: Mapping[str, Any], index: int, native: IsNative | None) -> Iterator[Text | Attachment]:
-    content = message.get("content")
+    # An answer that refuses says so in a field of its own.
+    content = message.get("content") or (message["role"] == "assistant" and message.get("refusal"))
     if isinstance(content, str):
         if content:
             yield Text(content, marker_of(message))

@@ -68,6 +68,11 @@ class ResponseFormat:
     strict: bool = False
     description: str = ""
 
+    @property
+    def described_schema(self) -> Mapping[str, Any]:
+        """The schema with what the format is for, where a provider has no other place for it."""
+        return {"description": self.description, **self.schema} if self.description else self.schema
+
 
 @dataclass(frozen=True, slots=True)
 class ReasoningWish:

@@ -109,7 +109,7 @@ def _output_config(mapped: Mapped, rules: Rules, plan: Plan, wish: ResponseForma
     native = mapped.take("output_config")
     older = mapped.take("output_format")  # the name of the beta
     if wish is not None and wish.kind == "json_schema" and rules.schema:
-        config["format"] = {"type": "json_schema", "schema": accepted_schema(wish.schema)}
+        config["format"] = {"type": "json_schema", "schema": accepted_schema(wish.described_schema)}
     elif wish is not None and wish.kind == "json_object":
         if mapped.fields["response_format"].get("json_schema"):
             mapped.drop("response_format.json_schema", "it goes with the type json_schema")

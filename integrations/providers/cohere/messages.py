@@ -145,7 +145,7 @@ class Messages:
     def _assistant_content(self, message: Mapping[str, Any], place: str) -> Any:
         content = message.get("content")
         if not isinstance(content, list):
-            return content
+            return content or message.get("refusal") or content
         return [
             {"type": "thinking", "thinking": part.get("thinking")}
             if part.get("type") == "thinking"

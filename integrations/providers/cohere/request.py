@@ -120,7 +120,7 @@ def _response_format(body: dict[str, Any], mapped: Mapped) -> None:
         return
     body["response_format"] = {"type": "json_object"}
     if wish.kind == "json_schema":
-        body["response_format"]["json_schema"] = wish.schema
+        body["response_format"]["json_schema"] = wish.described_schema
     elif isinstance(native := mapped.fields["response_format"].get("json_schema"), Mapping):
         body["response_format"]["json_schema"] = native  # in Cohere's own way
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from integrations.providers.base import ChatRequest
-from integrations.providers.conversation import Conversation, read_conversation
+from integrations.providers.conversation import Conversation, Native, read_conversation
 from integrations.providers.google.contents import Writer
 from integrations.providers.google.generation import generation_config
 from integrations.providers.google.media import RESOLUTIONS, is_native, to_fetch
@@ -62,6 +62,8 @@ def _conversation(mapped: Mapped, model: Model) -> Conversation:
     if any(message.get("name") and message["role"] not in _RESULT_ROLES for message in messages):
         mapped.drop("messages.name")
     conversation = as_user(read_conversation(mapped.fields, native=is_native, keep_places=True, rebuild=rebuild))
+    if any(one.name and not isinstance(one, Native) for one in conversation.attachments()):
+        mapped.drop("messages.file.filename")
     details = {attachment.detail for attachment in conversation.attachments()} - _USUAL_DETAILS
     if details - RESOLUTIONS.keys() if model.resolutions else details:
         mapped.drop("messages.image_url.detail")

@@ -225,6 +225,8 @@ class _Writer:
         if parts is not None:
             written["content"] = parts
         thinking = list(self._thinking(message))
+        if not written.get("content") and not calls and isinstance(message.get("refusal"), str):
+            written["content"] = message["refusal"]
         content = written.get("content")
         if thinking:
             texts = [{"type": "text", "text": content}] if isinstance(content, str) and content else content or []

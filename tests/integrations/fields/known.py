@@ -20,14 +20,4 @@ class Known:
     rows: bool = False
 
 
-_GOOGLE = ("google", "google_vertex")
-_TRANSLATED = ("anthropic", *_GOOGLE, "bedrock", "mistral", "cohere")
-
-KNOWN = (
-    Known("fields", _TRANSLATED, ("messages[assistant].audio*",), rows=True),
-    Known("fields", (*_TRANSLATED, "azure_anthropic"), ("messages[assistant].refusal",)),
-    Known("fields", (*_GOOGLE, "anthropic", "bedrock", "cohere"), ("messages[assistant].prefix*",), rows=True),
-    Known("fields", ("anthropic", *_GOOGLE, "bedrock", "mistral"), ("messages[assistant].citations*",), rows=True),
-    Known("fields", ("anthropic", *_GOOGLE, "bedrock", "mistral"), ("messages[assistant].tool_plan",), rows=True),
-    Known("fields", _TRANSLATED[1:], ("messages[*].content[text].citations*",)),
-)
+KNOWN: tuple[Known, ...] = ()

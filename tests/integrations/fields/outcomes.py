@@ -73,17 +73,15 @@ def observe(case: Case, place: Place) -> Finding:
     before = _send(json.dumps(case.before), place)
     new = [warning for warning in after.warnings if warning not in before.warnings]
     becomes = tuple(dict.fromkeys([*_differences(before.body, after.body), *_head(before, after)]))
-    if (before.refused or before.barred) and not becomes:
-        return Finding(Outcome.TRANSLATED)  # what is left is taken without it
+    if before.refused or before.barred:
+        return Finding(Outcome.TRANSLATED)  # without it, or with another value, the request is none
     if any(_names(warning, case.path) for warning in new):
         return Finding(Outcome.NAMED, "; ".join(new), becomes)
     if not becomes and any(_names(warning, leaf(case.path)) for warning in after.warnings):
         return Finding(Outcome.NAMED, "; ".join(after.warnings))  # said of either value
     if not becomes:
         return Finding(Outcome.SILENT, "; ".join(new))
-    name = leaf(case.path)
-    forwarded = any(place.rpartition(".")[2] == name for place in becomes)
-    return Finding(Outcome.FORWARDED if forwarded else Outcome.TRANSLATED, "", becomes)
+    return Finding(Outcome.FORWARDED if _is_forwarded(case, after.body) else Outcome.TRANSLATED, "", becomes)
 
 
 def findings(cases: tuple[Case, ...], place: Place) -> Iterator[tuple[Case, Finding]]:
@@ -101,6 +99,24 @@ def findings(cases: tuple[Case, ...], place: Place) -> Iterator[tuple[Case, Find
 def leaf(path: str) -> str:
     """The name of the field itself: `image_url.detail=low` → `detail`."""
     return re.sub(r"\[[^\]]*\]", "", path.partition("=")[0]).rpartition(".")[2]
+
+
+def _is_forwarded(case: Case, body: Any) -> bool:
+    """Whether the value stands in the body under the field's own name."""
+    name = leaf(case.path)
+    before, there = list(_values(case.before, name)), list(_values(body, name))
+    return any(value in there for value in _values(case.after, name) if value not in before)
+
+
+def _values(holder: Any, name: str) -> Iterator[Any]:
+    if isinstance(holder, Mapping):
+        for key, value in holder.items():
+            if key == name:
+                yield value
+            yield from _values(value, name)
+    elif isinstance(holder, list):
+        for value in holder:
+            yield from _values(value, name)
 
 
 def _is_inside(path: str, outer: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.integrations.bedrock_exchanges import CLAUDE, NOVA
+from tests.integrations.fields.dialects import OWN_DIALECTS
 from tests.integrations.fields.outcomes import Finding, Outcome, Place, findings
 from tests.integrations.fields.silence import BARRED, matches, reason_for
 from tests.integrations.fields.sources import Case, cases_of, sources
@@ -14,20 +15,12 @@ MODELS = {
     "openai": ("gpt-4o", "gpt-5"),
     "azure_openai": ("gpt-4o",),
     "anthropic": ("claude-sonnet-4-5", "claude-opus-4-8"),
+    "azure_anthropic": ("claude-sonnet-4-5",),
     "google": ("gemini-2.5-flash", "gemini-3-pro-preview"),
-    "google_vertex": ("gemini-2.5-flash",),
+    "google_vertex": ("gemini-2.5-flash", "claude-sonnet-4-5"),
     "bedrock": (CLAUDE, NOVA, "openai.gpt-oss-120b-1:0"),
     "mistral": ("mistral-large-latest", "magistral-medium-latest"),
     "cohere": ("command-a-03-2025", "command-a-reasoning-08-2025"),
-}
-# Providers of dialects of their own, which have to look at every field; and the sources whose words they share.
-OWN_DIALECTS = {
-    "anthropic": ("anthropic", "anthropic_beta"),
-    "google": ("google",),
-    "google_vertex": ("google",),
-    "bedrock": ("bedrock",),
-    "mistral": ("mistral",),
-    "cohere": ("cohere",),
 }
 # Of the rows of OpenAI's dialect one gets what the other vendors' types hold: it is all one adapter.
 _ANY_SERVER = "openai_compatible"
@@ -43,7 +36,7 @@ def places_of(provider: str) -> Iterator[Place]:
 def sources_for(provider: str) -> tuple[str, ...]:
     if provider in OWN_DIALECTS:
         # The beta's types are the other ones and more: a vendor that has neither knows no difference.
-        return tuple(name for name in sources() if name != "anthropic_beta" or provider == "anthropic")
+        return tuple(name for name in sources() if name != "anthropic_beta" or name in OWN_DIALECTS[provider])
     return sources() if provider == _ANY_SERVER else ("openai",)
 
 

@@ -43,6 +43,7 @@ _BY_NAME: dict[str, tuple[Any, Any]] = {
     "budget_tokens": (2048, 4096),
     "max_tokens": (200, 300),
     "max_completion_tokens": (200, 300),
+    "logit_bias": ({"50256": -1}, {"50256": 1}),
     "temperature": (0.5, 0.7),
     "top_p": (0.96, 0.97),
     "topP": (0.96, 0.97),
@@ -56,6 +57,12 @@ _BY_KIND: dict[str, tuple[Any, Any]] = {
     "json": ({"a": 1}, {"a": 2}),
     "bytes": (base64.b64encode(b"one").decode(), base64.b64encode(b"two").decode()),
 }
+
+
+# Types that say nothing without these fields, though they do not require them.
+_NEEDED = {"JSONSchema": ("schema",), "FileFile": ("file_data",), "Citation": ("start", "end", "text", "sources")}
+# A field that stands in another one's place.
+_INSTEAD = {"file_id": "file_data"}
 
 
 class Absent:
@@ -91,7 +98,8 @@ def values(shape: Shape, name: str = "") -> Iterator[tuple[str, Any]]:
         case ListOf():
             yield from ((label, [value]) for label, value in values(shape.item, name))
         case MapOf():
-            yield "", {"key": minimal(shape.value, name)}
+            named = _BY_NAME.get(name, (None,))[0]
+            yield "", named if isinstance(named, dict) else {"key": minimal(shape.value, name)}
         case Either():
             yield from _forms(shape, name)
         case Record():
@@ -126,7 +134,8 @@ def scalar(shape: Scalar, name: str) -> tuple[Any, Any]:
 def _of_record(record: Record, outer: tuple[Record, ...]) -> Iterator[Probe]:
     whole = minimal(record)
     for name, field in fields_of(record).items():
-        rest = {} if record.one_of else {key: value for key, value in whole.items() if key != name}
+        beside = {key: value for key, value in whole.items() if key not in (name, _INSTEAD.get(name))}
+        rest = {} if record.one_of else beside
         there = whole.get(name, ABSENT)
         for label, value in values(field.shape, name):
             # What has to be there is told from another value of it.
@@ -157,7 +166,9 @@ def _records(record: Record) -> Iterator[tuple[str, Any]]:
         for name, field in fields_of(record).items():
             yield f".{name}", {name: minimal(field.shape, name)}
         return
-    yield "", {name: minimal(field.shape, name) for name, field in fields_of(record).items() if field.required}
+    needed = _NEEDED.get(record.name, ())
+    there = {name: field for name, field in fields_of(record).items() if field.required or name in needed}
+    yield "", {name: minimal(field.shape, name) for name, field in there.items()}
 
 
 def _forms(shape: Either, name: str) -> Iterator[tuple[str, Any]]:

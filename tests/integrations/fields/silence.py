@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 
+from tests.integrations.fields.dialects import OWN_DIALECTS
 from tests.integrations.fields.outcomes import Place
 from tests.integrations.fields.sources import Case
 
@@ -25,9 +26,11 @@ class Silence:
 
 def _has_no_markers(place: Place) -> bool:
     """Whether the vendor's prompt cache needs no markers: it goes by itself, or there is none."""
-    if place.provider == "bedrock":
-        return "anthropic" not in place.model
-    return place.provider not in ("anthropic", "azure_anthropic", "openrouter", "snowflake")
+    return not _is_claude(place) and place.provider not in ("openrouter", "snowflake")
+
+
+def _is_claude(place: Place) -> bool:
+    return "anthropic" in place.provider or "claude" in place.model
 
 
 ALLOWED = (
@@ -60,6 +63,11 @@ ALLOWED = (
         ("reasoning_effort=none", "thinking[disabled]", "thinking[between_tools]"),
     ),
     Silence(
+        "every schema is followed strictly, and its name is nobody's word",
+        ("response_format[json_schema].json_schema.name", "response_format[json_schema].json_schema.strict=*"),
+        lambda place: place.provider in OWN_DIALECTS,
+    ),
+    Silence(
         "the same text, in another form",
         ("messages[*].content[list]", "messages[*].content[list][text]", "prediction.content[list]"),
     ),
@@ -76,6 +84,25 @@ ALLOWED = (
     Silence(
         "another vendor's signed reasoning, which is of use to nobody else",
         ("messages[assistant].content*[thinking].signature", "messages[assistant].content*[thinking].closed*"),
+    ),
+    Silence(
+        "what an answer carried in its vendor's own words, and no other vendor takes back",
+        ("messages[assistant].audio*", "messages[assistant].tool_plan", "messages[assistant].citations*"),
+        lambda place: place.provider != "cohere" or place.is_fallback,
+    ),
+    Silence(
+        "the sound of an answer, which only its own vendor holds",
+        ("messages[assistant].audio*",),
+    ),
+    Silence(
+        "the sources of a text, which are no part of it",
+        ("messages[*].content*[text].citations*",),
+        lambda place: place.provider == "bedrock" or not _is_claude(place),
+    ),
+    Silence(
+        "asks that an answer that stands last goes on, as it does anyway",
+        ("messages[assistant].prefix*",),
+        lambda place: place.provider != "mistral",
     ),
     Silence(
         "which call a result answers is told by its id, and at Vertex before Gemini 3, which refuses ids, by its order",

@@ -219,7 +219,7 @@ def _conversation(message: Json) -> Json:
         case "user":
             return {"messages": [message]}
         case "assistant":
-            said = {"content": "Yes.", **message}
+            said = {**({} if "refusal" in message else {"content": "Yes."}), **message}
             results = [{"role": "tool", "tool_call_id": call.get("id", ""), "content": "18"} for call in _calls(said)]
             return {"messages": [USER, said, *results, USER], **({"tools": TOOLS} if results else {})}
         case "tool":

@@ -13,9 +13,10 @@ from typing import TypedDict
 import pytest
 
 from integrations.registry import providers
+from tests.integrations.fields.dialects import OWN_DIALECTS
 from tests.integrations.fields.known import KNOWN, Known
 from tests.integrations.fields.outcomes import Outcome, observe
-from tests.integrations.fields.places import OWN_DIALECTS, faults, outermost, places_of
+from tests.integrations.fields.places import faults, outermost, places_of
 from tests.integrations.fields.probes import inside
 from tests.integrations.fields.shapes import Record, shape_of
 from tests.integrations.fields.silence import matches
@@ -45,14 +46,14 @@ def test_field__of_any_sdk__is_forwarded_translated_named_or_refused(provider: s
     assert not unknown, f"{provider} loses:\n{told}"
 
 
-@pytest.mark.parametrize("known", KNOWN, ids=lambda known: f"{known.owner}-{known.paths[0]}")
-def test_known_fault__still_there__else_its_entry_goes(known: Known) -> None:
+def test_known_faults__still_there__else_their_entries_go() -> None:
     """An entry that is no longer needed would hide the next one."""
-    at = [provider for provider in providers() if holds_at(known, provider)]
-    for path in known.paths:
-        assert any(matches(fault, (path,)) for provider in at for fault in faults_at(provider)), f"{path}: mended"
-    for provider in known.providers:
-        assert any(matches(fault, known.paths) for fault in faults_at(provider)), f"{provider}: mended"
+    for known in KNOWN:
+        at = [provider for provider in providers() if holds_at(known, provider)]
+        for path in known.paths:
+            assert any(matches(fault, (path,)) for provider in at for fault in faults_at(provider)), f"{path}: mended"
+        for provider in known.providers:
+            assert any(matches(fault, known.paths) for fault in faults_at(provider)), f"{provider}: mended"
 
 
 @pytest.mark.parametrize("source", sources())

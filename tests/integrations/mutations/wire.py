@@ -28,7 +28,6 @@ STORIES = (
     Story(text="Half an ans", finish="length"),
     Story(),
 )
-EMPTY_STORY = f"told-{len(STORIES) - 1}"
 
 
 @dataclass

@@ -1,0 +1,19 @@
+"""The tables of docs/providers/*.md say what the tests observe, and none says that a field vanishes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.integrations.fields.known import KNOWN
+from tests.integrations.fields.tables import COMMAND, FOLDER, pages, section_of
+
+
+@pytest.mark.parametrize("page", pages())
+def test_table__of_a_page__is_current(page: str) -> None:
+    assert section_of(page) == pages()[page](), f"docs/providers/{page} is not current: {COMMAND}"
+
+
+def test_tables__of_all_pages__tell_of_no_field_that_vanishes() -> None:
+    told = {page: section_of(page) for page in pages()}
+    assert told.keys() == {file.name for file in FOLDER.glob("*.md")}
+    assert KNOWN or not [page for page, text in told.items() if "SILENTLY" in text or "BROKEN" in text]
