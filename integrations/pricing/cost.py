@@ -107,9 +107,22 @@ def cost_of(usage: Usage, price: Price) -> Cost:
         return _plain_cost(usage, price, _ZERO, price.source)
     rates = schedule.rates(usage.service_tier, usage.prompt_tokens)
     fee = schedule.fee(usage).quantize(PLACES) if schedule.fees and usage.total_tokens else _ZERO
-    if rates.is_plain:
+    if rates.is_plain or not _has_parts(usage):
         return _plain_cost(usage, rates, fee, price.source)
     return _cost_by_class(usage, rates, fee, price.source)
+
+
+def _has_parts(usage: Usage) -> bool:
+    """Whether there are tokens whose price may differ from that of the class that they are a part of."""
+    return bool(
+        usage.reasoning_tokens
+        or usage.cache_write_1h_tokens
+        or usage.audio_prompt_tokens
+        or usage.audio_completion_tokens
+        or usage.cache_read_audio_tokens
+        or usage.image_prompt_tokens
+        or usage.image_completion_tokens
+    )
 
 
 def known_cost(usage: Usage, price: Price | None) -> Cost | None:

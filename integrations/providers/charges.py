@@ -23,6 +23,18 @@ _SAME_TIER = {
     "on_demand_flex": "flex",
 }
 _TIER_LENGTH = 40
+# The fields of a usage that say what counts of tokens do not.
+CHARGES = frozenset(
+    {
+        "cost",
+        "cost_in_usd_ticks",
+        "estimated_cost",
+        "cache_creation",
+        "search_context_size",
+        "server_tool_use",
+        "server_tool_use_details",
+    }
+)
 
 
 def stated_cost(usage: Mapping[str, Any]) -> Decimal | None:

@@ -67,7 +67,8 @@ def _usage(counts: UsageCounts, service_tier: object) -> Usage:
     prompt, completion, _, *details = msgspec.structs.astuple(counts)
     if not any(details) and not service_tier and min(prompt, completion) >= 0:
         return Usage(prompt, completion)
-    return read_usage(msgspec.structs.asdict(counts), service_tier)
+    told = {name: value for name, value in msgspec.structs.asdict(counts).items() if value is not None}
+    return read_usage(told, service_tier)
 
 
 def _complete(request: ChatRequest, body: bytes, provider: str) -> ParsedResponse:

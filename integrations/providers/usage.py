@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from integrations.providers.base import Usage
-from integrations.providers.charges import searches, served_tier, stated_cost
+from integrations.providers.charges import CHARGES, searches, served_tier, stated_cost
+
+_USUAL_TIER = "default"  # of OpenAI
 
 
 def read_usage(usage: Mapping[str, Any], service_tier: object = None) -> Usage:
@@ -27,23 +31,40 @@ def read_usage(usage: Mapping[str, Any], service_tier: object = None) -> Usage:
     cached = _first_count(prompt_details, usage, "cached_tokens", "prompt_cache_hit_tokens")
     cache_read = min(cached or _count(usage, "num_cached_tokens"), prompt)  # the latter is Mistral's older name
     cache_write = _first_count(prompt_details, usage, "cache_write_tokens", "cache_creation_input_tokens")
-    cache_write = min(cache_write, prompt - cache_read)
-    cached_for_1h = _count(_details(usage, "cache_creation"), "ephemeral_1h_input_tokens") if cache_write else 0
-    searched, search_context_size = searches(usage)
-    return Usage(
+    tier = service_tier or usage.get("service_tier")
+    found = Usage(
         prompt_tokens=prompt,
         completion_tokens=completion,
         cache_read_tokens=cache_read,
-        cache_write_tokens=cache_write,
+        cache_write_tokens=min(cache_write, prompt - cache_read),
         reasoning_tokens=min(reasoning, completion),
-        cache_write_1h_tokens=min(cached_for_1h, cache_write),
+        service_tier=served_tier(tier) if tier and tier != _USUAL_TIER else "",
+    )
+    if CHARGES.isdisjoint(usage) and not _names_modality(prompt_details) and not _names_modality(completion_details):
+        return found
+    return _with_charges(found, usage, prompt_details, completion_details)
+
+
+def _names_modality(details: Mapping[str, Any]) -> object:
+    return details.get("audio_tokens") or details.get("image_tokens")
+
+
+def _with_charges(
+    found: Usage, usage: Mapping[str, Any], prompt_details: Mapping[str, Any], completion_details: Mapping[str, Any]
+) -> Usage:
+    """What few answers say: it is looked for only in those."""
+    prompt, completion = found.prompt_tokens, found.completion_tokens
+    cached_for_1h = _count(_details(usage, "cache_creation"), "ephemeral_1h_input_tokens")
+    searched, search_context_size = searches(usage)
+    return msgspec.structs.replace(
+        found,
+        cache_write_1h_tokens=min(cached_for_1h, found.cache_write_tokens),
         audio_prompt_tokens=min(_count(prompt_details, "audio_tokens"), prompt),
         audio_completion_tokens=min(_count(completion_details, "audio_tokens"), completion),
         image_prompt_tokens=min(_count(prompt_details, "image_tokens"), prompt),
         image_completion_tokens=min(_count(completion_details, "image_tokens"), completion),
         searches=searched,
         search_context_size=search_context_size,
-        service_tier=served_tier(service_tier or usage.get("service_tier")),
         stated_cost=stated_cost(usage),
     )
 
