@@ -47,6 +47,21 @@ def test_record__cost_stated__is_it_and_says_so_also_without_a_price(
     assert ("no price is known" in response.headers.get("x-svc-warning", "")) is stream
 
 
+def test_record__stream_cut_behind_what_was_stated__not_the_statement(
+    pair: GatewayService, upstream: ScriptedServer
+) -> None:
+    """Perplexity states the cost so far beside every piece."""
+    so_far = {"prompt_tokens": 5, "completion_tokens": 1, "total_tokens": 6, "cost": {"total_cost": 0.005}}
+    pieces = [chunk({"role": "assistant", "content": "word"}, usage=so_far), chunk({"content": " word" * 400})]
+    gateway = gateway_to(pair, upstream, "cut", "perplexity", play.stream(*pieces, end="reset"))
+
+    response = gateway.post(body(model=f"perplexity/{UNKNOWN}", stream=True))
+
+    record = gateway.record(response)
+    assert record.tokens_estimated
+    assert (record.cost_known, record.cost_source) == (False, "")
+
+
 def test_record__tier_of_the_answer__priced_by_it_from_the_catalog(
     pair: GatewayService, upstream: ScriptedServer, tmp_path: Path
 ) -> None:
