@@ -214,7 +214,10 @@ class Deletion(models.Model):
     class Meta:
         ordering = ["-requested_at", "-id"]
         default_permissions = ("view",)
-        indexes = [models.Index(fields=["look_at"], condition=Q(look_at__isnull=False), name="deletion_to_look_at")]
+        indexes = [
+            models.Index(fields=["look_at"], condition=Q(look_at__isnull=False), name="deletion_to_look_at"),
+            models.Index(fields=["project"], condition=Q(state="pending"), name="deletion_under_way"),
+        ]
 
     @override
     def __str__(self) -> str:

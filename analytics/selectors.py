@@ -1,14 +1,15 @@
-"""What is read of scores and feedback, each within one project."""
+"""What is read of scores, feedback and deletions, each within one project."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Avg, QuerySet
 
 from analytics.identifiers import canonical_request_id, session_hash
-from analytics.models import Feedback, Score
+from analytics.models import Deletion, DeletionKind, DeletionState, Feedback, Score
 
 _IDS_AT_ONCE = 500
 
@@ -40,3 +41,9 @@ def feedback_scores(project_id: UUID, session_ids: Iterable[str]) -> Mapping[str
         found = page.values_list("session_hash").annotate(mean=Avg("score"))
         means.update({by_hash[key]: float(mean) for key, mean in found})
     return means
+
+
+def list_sessions_being_deleted(project_id: UUID) -> Mapping[str, datetime]:
+    """Ids of sessions whose deletion is not finished, with the time until which each is deleted."""
+    under_way = Deletion.objects.for_project(project_id).filter(kind=DeletionKind.SESSION, state=DeletionState.PENDING)
+    return dict(under_way.order_by("requested_at").values_list("subject", "requested_at"))

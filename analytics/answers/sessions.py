@@ -11,7 +11,7 @@ from analytics.queries.session_filters import SessionFilter
 from analytics.queries.session_requests import list_session_requests
 from analytics.queries.sessions import get_session, list_sessions
 from analytics.queries.telemetry import session_logs, session_spans
-from analytics.queries.together import both
+from analytics.queries.visible import both_visible
 from analytics.serializers.feedback import feedback_entry
 from analytics.serializers.requests import request_entry
 from analytics.serializers.sessions import session_detail, session_entry
@@ -47,7 +47,7 @@ def session_requests(project_id: UUID, session_id: str, page: Page) -> Listing:
 
 def telemetry(project_id: UUID, session_id: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Spans and logs."""
-    return both(partial(spans, project_id, session_id), partial(logs, project_id, session_id))
+    return both_visible(project_id, partial(spans, project_id, session_id), partial(logs, project_id, session_id))
 
 
 def spans(project_id: UUID, session_id: str) -> list[dict[str, Any]]:

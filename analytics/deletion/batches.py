@@ -84,10 +84,11 @@ def plan_batch(deletion: Deletion, subject: Subject) -> DeletionBatch | None:
     return DeletionBatch.objects.create(deletion=deletion, plan=msgspec.to_builtins(plan))
 
 
-def finish_batch(batch: DeletionBatch, project_id: UUID) -> int:
+def finish_batch(batch: DeletionBatch, project_id: UUID, *, is_first_try: bool = False) -> int:
     """All steps from the first that is not done; returns how many requests the batch has.
 
-    Raises the errors of the store, and RepairBusyError when figures will not settle; the batch stays then.
+    The first try need not look whether figures differ: they name requests that have just gone. Raises the errors of the
+    store, and RepairBusyError when figures will not settle; the batch stays then.
     """
     plan = msgspec.convert(batch.plan, Plan)
     scope = {**plan.scope, "project": project_id}
@@ -97,7 +98,7 @@ def finish_batch(batch: DeletionBatch, project_id: UUID) -> int:
     rows = client.execute(sql, scope, settings=LIMITS)
     client.insert("anonymised", (*_KEPT, "had_user"), _anonymous(rows), token=f"anonymised-{batch.pk}")
     delete_where("requests", _IN_BATCH, scope)
-    _repair_figures(project_id, plan)
+    _repair_figures(project_id, plan, known_to_differ=is_first_try)
     batch.delete()
     return len(plan.ids)
 
@@ -110,12 +111,19 @@ def delete_where(table: str, where: str, parameters: dict[str, Any]) -> int:
     return int(count)
 
 
-def _repair_figures(project_id: UUID, plan: Plan) -> None:
+def _repair_figures(project_id: UUID, plan: Plan, *, known_to_differ: bool) -> None:
     if not (plan.sessions or plan.users):
         return
     for rollup in list_rollups():
-        if rollup.names_persons and not rebuild_persons(
-            rollup, project_id, plan.units, sessions=plan.sessions, users=plan.users
+        if not rollup.names_persons:
+            continue
+        if not rebuild_persons(
+            rollup,
+            project_id,
+            plan.units,
+            sessions=plan.sessions,
+            users=plan.users,
+            known_to_differ=known_to_differ,
         ):
             raise RepairBusyError("The figures are changing too fast. What is left is done in the background.")
 

@@ -1,8 +1,9 @@
 """Deleting a session or a request: its texts, and everything that tells whose it was.
 
-The wish is written down first, and fulfilled before the caller has its answer. If something fails on the way, the task
-`analytics.finish_deletions` goes on from there. It also looks again for some days: records may have waited on a disk
-when the wish was fulfilled.
+The wish is written down first. From then on nobody sees a session (`analytics.queries.visible`), and the caller has its
+answer; the task `analytics.finish_deletions` erases it within seconds. A request is erased before the caller has its
+answer; if something fails on the way, the same task goes on from there. The task also looks again for some days:
+records may have waited on a disk when the wish was fulfilled.
 
 What stays is the anonymous account: when, which model, tokens, cost, outcome. Sums of cost and budgets do not change.
 """
@@ -15,16 +16,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
 from analytics import selectors
-from analytics.clickhouse import client
 from analytics.deletion.batches import delete_where, finish_batch, plan_batch
 from analytics.deletion.subject import Subject, request_subject, session_subject, subject_of
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError, RepairBusyError
 from analytics.leases import repair_lease
 from analytics.models import Deletion, DeletionBatch, DeletionKind, DeletionState
+from analytics.queries import visible
 from analytics.reconciliation.comparison import LIMITS
 from analytics.services import delete_feedback_of, delete_scores_of
 from core.errors import NotFoundError
@@ -37,20 +39,41 @@ _FIRST_LOOK_AFTER = timedelta(seconds=2)
 _LONGEST_BETWEEN_LOOKS = timedelta(minutes=30)
 _AGAIN_AFTER_FAILURE = timedelta(minutes=1)
 _DUE_AT_ONCE = 200
+# Every query of a project names the sessions that it leaves out. Who deletes faster than they are erased waits.
+_MAX_UNDER_WAY = 200
+# So many requests of a session lose their scores before the answer; the others, when they are erased.
+_MAX_REQUESTS_AT_ONCE = 10_000
 
 
 def delete_session(project_id: UUID, session_id: str, *, actor: str) -> None:
-    """Everything that came with this session until now. Raises NotFoundError, and the errors of the store: the deletion
-    is finished in the background then."""
+    """Everything that came with this session until now: out of sight when this returns, and erased afterwards.
+
+    Raises NotFoundError, and the errors of the store.
+    """
     subject = session_subject(project_id, session_id, timezone.now())
-    known = _is_stored(subject) or selectors.list_feedback(project_id, session_id).exists()
-    _delete(project_id, DeletionKind.SESSION, session_id, subject, known=known, actor=actor)
+    requests = _requests_of(subject)
+    if not (requests or _has_telemetry(subject) or selectors.list_feedback(project_id, session_id).exists()):
+        raise _not_found(DeletionKind.SESSION)
+    with transaction.atomic():
+        deletion = _write_down(project_id, DeletionKind.SESSION, session_id, subject, actor=actor)
+        delete_feedback_of(project_id, session_id)
+        delete_scores_of(project_id, requests)
+    if len(selectors.list_sessions_being_deleted(project_id)) > _MAX_UNDER_WAY:
+        _look(deletion, timezone.now())
 
 
 def delete_request(project_id: UUID, request_id: UUID, *, actor: str) -> None:
-    """As `delete_session`, for one request."""
+    """One request, erased when this returns. Raises NotFoundError, and the errors of the store: the deletion is
+    finished in the background then."""
     subject = request_subject(project_id, request_id)
-    _delete(project_id, DeletionKind.REQUEST, str(request_id), subject, known=_is_stored(subject), actor=actor)
+    is_known = bool(_requests_of(subject)) or _has_telemetry(subject)
+    of_this = {"kind": DeletionKind.REQUEST, "subject_hash": _digest(str(request_id))}
+    deletion = Deletion.objects.for_project(project_id).filter(**of_this, state=DeletionState.PENDING).first()
+    if deletion is None and not is_known:
+        raise _not_found(DeletionKind.REQUEST)
+    if deletion is None or is_known:
+        deletion = _write_down(project_id, DeletionKind.REQUEST, str(request_id), subject, actor=actor)
+    _look(deletion, timezone.now())
 
 
 def finish_due(now: datetime | None = None) -> int:
@@ -70,25 +93,30 @@ def finish_due(now: datetime | None = None) -> int:
     return found
 
 
-def _delete(
-    project_id: UUID, kind: DeletionKind, subject_id: str, subject: Subject, *, known: bool, actor: str
-) -> None:
-    digest = hashlib.sha256(subject_id.encode()).hexdigest()
-    same = Deletion.objects.for_project(project_id).filter(kind=kind, subject_hash=digest)
-    deletion = same.filter(state=DeletionState.PENDING).first()
-    if deletion is None and not known:
-        raise NotFoundError(f"There is no such {kind.value} in this project.", code=f"{kind.value}_not_found")
-    if deletion is None or known:
-        deletion = Deletion.objects.create(
-            project_id=project_id,
-            kind=kind,
-            subject=subject_id,
-            subject_hash=digest,
-            requested_by=actor,
-            requested_at=subject.parameters.get("until", timezone.now()),
-        )
-        logger.info("deletion.requested deletion_id=%s project_id=%s kind=%s", deletion.pk, project_id, kind.value)
-    _look(deletion, timezone.now())
+def _write_down(project_id: UUID, kind: DeletionKind, subject_id: str, subject: Subject, *, actor: str) -> Deletion:
+    deletion = Deletion.objects.create(
+        project_id=project_id,
+        kind=kind,
+        subject=subject_id,
+        subject_hash=_digest(subject_id),
+        requested_by=actor,
+        requested_at=subject.parameters.get("until", timezone.now()),
+    )
+    logger.info("deletion.requested deletion_id=%s project_id=%s kind=%s", deletion.pk, project_id, kind.value)
+    return deletion
+
+
+def _digest(subject_id: str) -> str:
+    return hashlib.sha256(subject_id.encode()).hexdigest()
+
+
+def _not_found(kind: DeletionKind) -> NotFoundError:
+    return NotFoundError(f"There is no such {kind.value} in this project.", code=f"{kind.value}_not_found")
+
+
+@dataclass(frozen=True)
+class _Request:
+    request_id: UUID
 
 
 @dataclass(frozen=True)
@@ -96,17 +124,23 @@ class _Found:
     found: int
 
 
-def _is_stored(subject: Subject) -> bool:
-    looked_at = [("requests", subject.requests), ("otel_traces", subject.spans), ("otel_logs", subject.logs)]
+def _requests_of(subject: Subject) -> list[UUID]:
+    """The ids of those that are seen, up to a number."""
+    sql = f"SELECT request_id FROM requests WHERE {subject.requests} LIMIT {_MAX_REQUESTS_AT_ONCE}"  # noqa: S608 - fragments of this package
+    rows = visible.query(sql, subject.parameters, row=_Request, name="deletion.requests", database_settings=LIMITS)
+    return [row.request_id for row in rows]
+
+
+def _has_telemetry(subject: Subject) -> bool:
     return any(
-        client.query(
+        visible.query(
             f"SELECT 1 AS found FROM {table} WHERE {where} LIMIT 1",  # noqa: S608 - fragments of this package
             subject.parameters,
             row=_Found,
-            name="deletion.is_stored",
+            name="deletion.telemetry",
             database_settings=LIMITS,
         )
-        for table, where in looked_at
+        for table, where in (("otel_traces", subject.spans), ("otel_logs", subject.logs))
         if where
     )
 
@@ -121,9 +155,9 @@ def _look(deletion: Deletion, now: datetime) -> int:
             _finish(left.deletion, left)
             renew()
         while batch := plan_batch(deletion, subject):
-            found += _finish(deletion, batch)
+            found += _finish(deletion, batch, is_first_try=True)
             renew()
-        _delete_beside(deletion, subject)
+        _delete_beside(subject)
     erased_at = deletion.erased_at or now
     pause = min(max((now - deletion.requested_at) / 2, _FIRST_LOOK_AFTER), _LONGEST_BETWEEN_LOOKS)
     Deletion.objects.filter(pk=deletion.pk).update(
@@ -134,15 +168,15 @@ def _look(deletion: Deletion, now: datetime) -> int:
     return found
 
 
-def _finish(deletion: Deletion, batch: DeletionBatch) -> int:
+def _finish(deletion: Deletion, batch: DeletionBatch, *, is_first_try: bool = False) -> int:
     delete_scores_of(deletion.project_id, batch.plan["ids"])
-    count = finish_batch(batch, deletion.project_id)
+    count = finish_batch(batch, deletion.project_id, is_first_try=is_first_try)
     Deletion.objects.filter(pk=deletion.pk).update(requests=F("requests") + count)
     return count
 
 
-def _delete_beside(deletion: Deletion, subject: Subject) -> None:
-    """What belongs to the subject and is no request. Feedback that came after the wish is new."""
+def _delete_beside(subject: Subject) -> None:
+    """What belongs to the subject and is no request, but for scores and feedback, which went with the wish."""
     for table, keys, where in (
         ("otel_traces", "otel_session_spans", subject.spans),
         ("otel_logs", "otel_session_logs", subject.logs),
@@ -152,8 +186,6 @@ def _delete_beside(deletion: Deletion, subject: Subject) -> None:
             of_them = f"(Timestamp, RecordId) IN (SELECT Timestamp, RecordId FROM {table} WHERE {where})"  # noqa: S608 - fragments of this package
             delete_where(keys, f"ProjectId = {{project:UUID}} AND {of_them}", subject.parameters)
             delete_where(table, where, subject.parameters)
-    if deletion.kind == DeletionKind.SESSION and deletion.state == DeletionState.PENDING:
-        delete_feedback_of(deletion.project_id, deletion.subject)
 
 
 def _close(deletion: Deletion) -> None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from analytics.clickhouse import client
 from analytics.errors import AnalyticsLimitError
+from analytics.queries import visible
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.requests import COLUMNS, Payload, RequestRow, request_conditions
 
@@ -35,7 +35,7 @@ class _KeyedPayload:
 def export_chunks(project_id: UUID, wanted: RequestFilter, *, content: bool) -> Iterator[list[Exported]]:
     """Chunks of (request, its bodies), the oldest first; bodies are None without `content` and where none are stored.
 
-    Raises what `client.query` does. What is written while it goes on is included if it is newer than the last key.
+    Raises what `visible.query` does. What is written while it goes on is included if it is newer than the last key.
     """
     last: RequestRow | None = None
     while rows := _rows_after(project_id, wanted, last):
@@ -58,7 +58,7 @@ def _rows_after(project_id: UUID, wanted: RequestFilter, last: RequestRow | None
         )
         params |= {"last_ts": last.ts, "last_id": last.request_id}
     sql = f"SELECT {COLUMNS} FROM requests WHERE {where} ORDER BY ts, request_id LIMIT {CHUNK_ROWS}"  # noqa: S608 - fragments of this package, values are parameters
-    return client.query(sql, params, row=RequestRow, name="export.requests")
+    return visible.query(sql, params, row=RequestRow, name="export.requests")
 
 
 def _with_payloads(project_id: UUID, rows: Sequence[RequestRow]) -> Iterator[list[Exported]]:
@@ -87,5 +87,5 @@ def _payloads(project_id: UUID, rows: Sequence[RequestRow]) -> dict[UUID, Payloa
             AND request_id IN {ids:Array(UUID)}
     """
     params = {"project": project_id, "times": times, "ids": [row.request_id for row in rows]}
-    found = client.query(sql, params, row=_KeyedPayload, name="export.payloads")
+    found = visible.query(sql, params, row=_KeyedPayload, name="export.payloads")
     return {payload.request_id: Payload(payload.request, payload.response) for payload in found}

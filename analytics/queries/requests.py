@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from analytics.clickhouse import client
+from analytics.queries import visible
 from analytics.queries.request_days import list_days, locate
 from analytics.queries.request_filters import RequestFilter, conditions_of
 
@@ -107,7 +107,7 @@ def list_requests(
 def _count(project_id: UUID, wanted: RequestFilter) -> int:
     where, params = request_conditions(project_id, wanted)
     sql = f"SELECT count() AS count FROM requests WHERE {where}"  # noqa: S608 - fragments of this app
-    return client.query(sql, params, row=_Count, name="requests.count")[0].count
+    return visible.query(sql, params, row=_Count, name="requests.count")[0].count
 
 
 def _page(
@@ -124,7 +124,7 @@ def _page(
     where, params = request_conditions(project_id, wanted)
     sql = f"SELECT {COLUMNS} FROM requests WHERE {where} {order} LIMIT {{limit:UInt64}} OFFSET {{offset:UInt64}}"  # noqa: S608 - as above
     page = {**params, "limit": limit, "offset": beyond if from_far_end else offset}
-    rows = client.query(sql, page, row=RequestRow, name="requests.list")
+    rows = visible.query(sql, page, row=RequestRow, name="requests.list")
     return rows[::-1] if from_far_end else rows
 
 
@@ -146,13 +146,13 @@ def get_requests(project_id: UUID, keys: Sequence[tuple[datetime, UUID]]) -> lis
         "ids": [request_id for _, request_id in keys],
         "limit": len(keys),
     }
-    return client.query(sql, params, row=RequestRow, name="requests.get_many")
+    return visible.query(sql, params, row=RequestRow, name="requests.get_many")
 
 
 def get_request(project_id: UUID, request_id: UUID) -> RequestDetailRow | None:
     where = "project_id = {project:UUID} AND request_id = {request:UUID}"
     sql = f"SELECT {COLUMNS}, attributes FROM requests WHERE {where} LIMIT 1"  # noqa: S608 - as above
-    rows = client.query(sql, {"project": project_id, "request": request_id}, row=RequestDetailRow, name="requests.get")
+    rows = visible.query(sql, {"project": project_id, "request": request_id}, row=RequestDetailRow, name="requests.get")
     return rows[0] if rows else None
 
 
@@ -163,7 +163,7 @@ def get_payload(project_id: UUID, request: RequestRow) -> Payload | None:
         " WHERE project_id = {project:UUID} AND ts = {ts:DateTime64(6, 'UTC')} AND request_id = {request:UUID} LIMIT 1"
     )
     params = {"project": project_id, "ts": request.ts, "request": request.request_id}
-    rows = client.query(sql, params, row=Payload, name="requests.payload")
+    rows = visible.query(sql, params, row=Payload, name="requests.payload")
     return rows[0] if rows else None
 
 

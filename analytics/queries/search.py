@@ -15,6 +15,7 @@ from uuid import UUID
 
 from analytics.clickhouse import client, text_index
 from analytics.clickhouse.text_index import TEXT, folded
+from analytics.queries import visible
 from analytics.queries.newest import recent_start_of_newest, start_of_newest
 from analytics.queries.requests import RequestRow, get_requests
 from analytics.queries.search_terms import Tokens, tokens
@@ -162,7 +163,7 @@ def _start_of_recent(project_id: UUID, wanted: SearchFilter) -> datetime | None:
     sql = f"""
         SELECT ts FROM payloads WHERE {where} ORDER BY ts DESC, request_id DESC LIMIT 1 OFFSET {{offset:UInt64}}
     """  # noqa: S608 - fragments of this file
-    rows = client.query(sql, {**params, "offset": READ_WITHOUT_INDEX - 1}, row=_Time, name="search.recent")
+    rows = visible.query(sql, {**params, "offset": READ_WITHOUT_INDEX - 1}, row=_Time, name="search.recent")
     return rows[0].ts if rows else None
 
 
@@ -244,14 +245,14 @@ def _matches(
         FROM payloads PREWHERE {narrow}{passing} WHERE {question.exact}
         ORDER BY ts DESC, request_id DESC LIMIT {{limit:UInt64}}
     """  # noqa: S608 - as above, values are parameters
-    return client.query(sql, params, row=_Match, name="search.matches", database_settings=_INDEX_FIRST)
+    return visible.query(sql, params, row=_Match, name="search.matches", database_settings=_INDEX_FIRST)
 
 
 def _possible(question: _Question, stretch: _Stretch) -> list[_Key]:
     """What the index alone leaves, in no order; more than _FEW say only that there is more."""
     narrow, params = _narrowed(question, stretch)
     sql = f"SELECT ts, request_id FROM payloads PREWHERE {narrow} LIMIT {_FEW + 1}"  # noqa: S608 - as above
-    return client.query(sql, params, row=_Key, name="search.possible", database_settings=_INDEX_FIRST)
+    return visible.query(sql, params, row=_Key, name="search.possible", database_settings=_INDEX_FIRST)
 
 
 def _narrowed(question: _Question, stretch: _Stretch) -> tuple[str, dict[str, Any]]:
@@ -283,7 +284,7 @@ def _passing(question: _Question, possible: Sequence[_Key]) -> list[_Key]:
         return []
     where, params = _passing_condition(question, _Stretch(None, None))
     sql = f"SELECT ts, request_id FROM requests WHERE {where}{_AMONG}"  # noqa: S608 - as above
-    return client.query(sql, params | _among(possible), row=_Key, name="search.passing")
+    return visible.query(sql, params | _among(possible), row=_Key, name="search.passing")
 
 
 def _among(keys: Sequence[_Key]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from analytics.clickhouse import client
+from analytics.queries import visible
 from analytics.queries.session_filters import Conditions, SessionFilter, conditions_of
 
 # A window that was too small is tried again this many times as wide: all that is read is a third more at most.
@@ -212,7 +212,7 @@ def find_newest(project_id: UUID, wanted: SessionFilter, *, limit: int, offset: 
     conditions = conditions_of(project_id, wanted)
     params = {**conditions.params, "since": since, "limit": limit, "offset": offset}
     sql = _PAGE.format(rows=_WINDOW.format(matching=conditions.matching))
-    [page] = client.query(sql, params, row=_Hashes, name="sessions.newest")
+    [page] = visible.query(sql, params, row=_Hashes, name="sessions.newest")
     return page.hashes if len(page.hashes) == limit else []
 
 
@@ -222,7 +222,7 @@ def _newest_days(project_id: UUID, sessions: int) -> date | None:
     if sessions <= _SHALLOW:
         return today - _NEWEST_DAYS
     params = {"project": project_id, "first": today - _WEEK, "until": today}
-    week = client.query(_OF_WEEK, params, row=_Count, name="sessions.week")[0].count
+    week = visible.query(_OF_WEEK, params, row=_Count, name="sessions.week")[0].count
     # Multiplied by the other side: an offset may be a number of any size.
     if sessions * _WEEK.days > week * _MOST_DAYS:
         return None
@@ -241,7 +241,7 @@ def find_gone_on(project_id: UUID, wanted: SessionFilter, *, limit: int, offset:
     conditions = conditions_of(project_id, wanted)
     sql = _PAGE.format(rows=_GONE_ON.format(matching=_HASHES.format(where=conditions.matching)))
     params = {**conditions.params, "limit": limit, "offset": offset}
-    [page] = client.query(sql, params, row=_Hashes, name="sessions.gone_on", database_settings=_BY_SET)
+    [page] = visible.query(sql, params, row=_Hashes, name="sessions.gone_on", database_settings=_BY_SET)
     return page.hashes if len(page.hashes) == limit else []
 
 
@@ -249,20 +249,22 @@ def count_sessions(project_id: UUID, wanted: SessionFilter) -> int:
     """For a filter that `is_of_newest` or `is_of_past`."""
     conditions = conditions_of(project_id, wanted)
     sql = _COUNT.format(where=conditions.matching)
-    return client.query(sql, conditions.params, row=_Count, name="sessions.count", database_settings=_ALL_ROWS)[0].count
+    return visible.query(sql, conditions.params, row=_Count, name="sessions.count", database_settings=_ALL_ROWS)[
+        0
+    ].count
 
 
 def _any_went_on(project_id: UUID, wanted: SessionFilter) -> bool:
     """After the end of the range. False for most ranges that people ask for: they end now."""
     params = conditions_of(project_id, wanted).params
-    return bool(client.query(_WENT_ON, params, row=_Key, name="sessions.went_on"))
+    return bool(visible.query(_WENT_ON, params, row=_Key, name="sessions.went_on"))
 
 
 def _extent(table: str, where: str, conditions: Conditions) -> _Extent:
     sql = _EXTENT.format(table=table, where=where)
-    return client.query(sql, conditions.params, row=_Extent, name="sessions.count", database_settings=_WITHOUT_INDEXES)[
-        0
-    ]
+    return visible.query(
+        sql, conditions.params, row=_Extent, name="sessions.count", database_settings=_WITHOUT_INDEXES
+    )[0]
 
 
 def _range(conditions: Conditions) -> _Extent:
@@ -273,7 +275,7 @@ def _range(conditions: Conditions) -> _Extent:
         since=conditions.since,
         most=_MOST_LISTED,
     )
-    return client.query(sql, conditions.params, row=_Extent, name="sessions.range", database_settings=_ALL_ROWS)[0]
+    return visible.query(sql, conditions.params, row=_Extent, name="sessions.range", database_settings=_ALL_ROWS)[0]
 
 
 def _read_back(conditions: Conditions, extent: _Extent, limit: int, offset: int) -> SessionPage:
@@ -298,7 +300,9 @@ def _read_back(conditions: Conditions, extent: _Extent, limit: int, offset: int)
     while True:
         since = max(extent.last - timedelta(days=min(window, extent.days) - 1), extent.first)
         here = {**params, "since": since}
-        [page] = client.query(_PAGE.format(rows=rows), here, row=_Hashes, name="sessions.page", database_settings=found)
+        [page] = visible.query(
+            _PAGE.format(rows=rows), here, row=_Hashes, name="sessions.page", database_settings=found
+        )
         if window >= extent.days or (page.hashes and offset + len(page.hashes) >= needed):
             return SessionPage(extent.count, page.hashes)
         window *= _WIDER
@@ -308,7 +312,7 @@ def _after_range(conditions: Conditions, extent: _Extent, limit: int, offset: in
     """The page among those that went on after the last day of the range; less than `limit` when it is not."""
     params = {**conditions.params, "went_on": extent.went_on, "limit": limit, "offset": offset}
     sql = _PAGE.format(rows=_AFTER_RANGE)
-    return client.query(sql, params, row=_Hashes, name="sessions.after_range")[0].hashes
+    return visible.query(sql, params, row=_Hashes, name="sessions.after_range")[0].hashes
 
 
 def _grouped(conditions: Conditions, limit: int, offset: int) -> SessionPage:
@@ -325,9 +329,9 @@ def _grouped(conditions: Conditions, limit: int, offset: int) -> SessionPage:
         params["quiet_since"] = datetime.now(UTC) - timedelta(minutes=settings.SESSION_LISTING_DELAY_MINUTES)
     matching = _HASHES.format(where=conditions.matching)
     sql = _GROUPED.format(matching=matching, having=having)
-    keys = client.query(sql, params, row=_CountedKey, name="sessions.grouped", database_settings=_WITHOUT_INDEXES)
+    keys = visible.query(sql, params, row=_CountedKey, name="sessions.grouped", database_settings=_WITHOUT_INDEXES)
     if keys or not offset:
         return SessionPage(keys[0].count if keys else 0, [key.session_hash for key in keys])
     sql = _GROUPED_COUNT.format(matching=matching, having=having)
-    count = client.query(sql, params, row=_Count, name="sessions.grouped_count")[0].count
+    count = visible.query(sql, params, row=_Count, name="sessions.grouped_count")[0].count
     return SessionPage(count, [])

@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Any
 from uuid import UUID
 
-from analytics.clickhouse import client
+from analytics.queries import visible
 from analytics.queries.requests import RequestRow
 
 # Up to here a page is read at once, with all columns of what comes before it. Beyond, its ends are looked up first.
@@ -66,7 +66,7 @@ def list_session_requests(
     days the page is on, and only those are read.
     """
     params = {"project": project_id, "session": session_id}
-    days = client.query(_DAYS, params, row=_Day, name="session_requests.days")
+    days = visible.query(_DAYS, params, row=_Day, name="session_requests.days")
     if not days:
         return None
     count = sum(day.requests for day in days)
@@ -79,13 +79,13 @@ def list_session_requests(
 
 def _page(params: dict[str, Any], condition: str = "") -> list[RequestRow]:
     sql = f"SELECT {_COLUMNS} {_ROWS} {condition} {_ORDER}"
-    return client.query(sql, params, row=RequestRow, name="session_requests.page")
+    return visible.query(sql, params, row=RequestRow, name="session_requests.page")
 
 
 def _deep(params: dict[str, Any]) -> list[RequestRow]:
     """The page's keys first, from narrow columns, then all columns from the first of them to the last."""
     sql = f"SELECT r.ts AS ts, r.request_id AS request_id {_ROWS} {_ORDER}"
-    keys = client.query(sql, params, row=_Key, name="session_requests.keys")
+    keys = visible.query(sql, params, row=_Key, name="session_requests.keys")
     if not keys:
         return []
     first, last = keys[0], keys[-1]

@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import partial
 from uuid import UUID
 
-from analytics.clickhouse import client
+from analytics.queries import visible
 from analytics.queries.session_filters import SessionFilter
 from analytics.queries.session_pages import (
     count_sessions,
@@ -19,7 +19,6 @@ from analytics.queries.session_pages import (
     is_of_newest,
     is_of_past,
 )
-from analytics.queries.together import both
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ def list_sessions(
     find = find_newest if is_of_newest(wanted) else find_gone_on if is_of_past(wanted) else None
     if find:
         first = partial(_first, find, project_id, wanted, limit=limit, offset=offset)
-        count, rows = both(partial(count_sessions, project_id, wanted), first)
+        count, rows = visible.both_visible(project_id, partial(count_sessions, project_id, wanted), first)
         if rows or offset >= count:
             return count, rows
     page = find_page(project_id, wanted, limit=limit, offset=offset)
@@ -97,7 +96,7 @@ def _first(
 def get_session(project_id: UUID, session_id: str) -> SessionRow | None:
     this = "s.session_hash = cityHash64({session:String}) AND s.session_id = {session:String}"
     sql = f"SELECT {_SUMMARY}, {_REST} {_OF_PROJECT} AND {this} {_BY_SESSION}"
-    rows = client.query(sql, {"project": project_id, "session": session_id}, row=SessionRow, name="sessions.get")
+    rows = visible.query(sql, {"project": project_id, "session": session_id}, row=SessionRow, name="sessions.get")
     return rows[0] if rows else None
 
 
@@ -107,6 +106,6 @@ def _sums(project_id: UUID, hashes: Sequence[int]) -> list[SessionSummary]:
         return []
     sql = f"SELECT {_SUMMARY} {_OF_PROJECT} AND s.session_hash IN {{hashes:Array(UInt64)}} {_BY_SESSION}"
     params = {"project": project_id, "hashes": hashes}
-    rows = client.query(sql, params, row=SessionSummary, name="sessions.list", database_settings=_INDEX_FIRST)
+    rows = visible.query(sql, params, row=SessionSummary, name="sessions.list", database_settings=_INDEX_FIRST)
     place = {session_hash: number for number, session_hash in enumerate(hashes)}
     return sorted(rows, key=lambda row: (place[row.session_hash], row.session_id))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 from uuid import UUID
 
-from analytics.clickhouse import client
+from analytics.queries import visible
 
 MOST_RECORDS = 500
 
@@ -83,4 +83,4 @@ def session_logs(project_id: UUID, session_id: str) -> list[LogRow]:
 
 def _ask(sql: str, project_id: UUID, session_id: str, row: type[Row], name: str) -> list[Row]:
     params = {"project": project_id, "session": session_id, "most": MOST_RECORDS}
-    return client.query(sql, params, row=row, name=name)
+    return visible.query(sql, params, row=row, name=name)

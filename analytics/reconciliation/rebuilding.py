@@ -29,10 +29,18 @@ def rebuild(rollup: Rollup, project_id: UUID, unit: Unit) -> bool:
 
 
 def rebuild_persons(
-    rollup: Rollup, project_id: UUID, units: Sequence[Unit], *, sessions: Sequence[str], users: Sequence[str]
+    rollup: Rollup,
+    project_id: UUID,
+    units: Sequence[Unit],
+    *,
+    sessions: Sequence[str],
+    users: Sequence[str],
+    known_to_differ: bool = False,
 ) -> bool:
     """The rows of these units that name one of the sessions or users; False when they still differ after some tries."""
     persons = {"sessions": list(sessions), "users": list(users)}
+    if known_to_differ:
+        _replace(rollup, {**scope(project_id, units), **persons}, condition=True)
     return _until_equal(rollup, project_id, units, condition=True, persons=persons)
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from django.http import StreamingHttpResponse
 from rest_framework.request import Request
 
 from analytics.export_lines import export_lines
+from analytics.queries.visible import looked_up
 from analytics.request_parameters import ExportParameters
 from core.openapi import operation
 from core.views import ProjectAPIView
@@ -28,22 +30,23 @@ class RequestsExportView(ProjectAPIView):
         given = ExportParameters(data=request.query_params.dict())
         wanted = given.wanted()
         lines = export_lines(self.project_id, wanted, content=given.validated_data["include_content"])
+        ask = partial(looked_up(self.project_id).run, next, lines, b"")
         worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="export")
         try:
             # The first question is asked before anything is sent, so that its failure is a status.
-            first = worker.submit(next, lines, b"").result()
+            first = worker.submit(ask).result()
         except BaseException:
             _dismiss(worker)
             raise
-        response = StreamingHttpResponse(streamed(first, lines, worker), content_type="application/x-ndjson")
+        response = StreamingHttpResponse(streamed(first, ask, worker), content_type="application/x-ndjson")
         response.headers["Content-Disposition"] = 'attachment; filename="requests.ndjson"'
         # A proxy that collects the stream would hold all of it.
         response.headers["X-Accel-Buffering"] = "no"
         return response
 
 
-async def streamed(first: bytes, lines: Iterator[bytes], worker: ThreadPoolExecutor) -> AsyncGenerator[bytes]:
-    """`first` and the rest of `lines`, each asked for when the client has taken the one before.
+async def streamed(first: bytes, ask: Callable[[], bytes], worker: ThreadPoolExecutor) -> AsyncGenerator[bytes]:
+    """`first` and what `ask` returns until that is empty, each asked for when the client has taken the one before.
 
     They are made by `worker`, one thread of its own. A client that leaves ends it.
     """
@@ -51,7 +54,7 @@ async def streamed(first: bytes, lines: Iterator[bytes], worker: ThreadPoolExecu
     try:
         while piece:
             yield piece
-            piece = await loop.run_in_executor(worker, next, lines, b"")
+            piece = await loop.run_in_executor(worker, ask)
     finally:
         _dismiss(worker)
 

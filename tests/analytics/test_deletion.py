@@ -71,13 +71,25 @@ def test_session__deleted__is_shown_nowhere(api: APIClient, stored: list[SpoolEn
 
     assert answer.status_code == 204
     assert answer.content == b""
+    assert Deletion.objects.get().state == DeletionState.PENDING
+    assert_not_shown(api, first_id)
+    finish_due()
+    assert Deletion.objects.get().state == DeletionState.ERASED
+    assert_not_shown(api, first_id)
+    assert len(exported_lines(api)) == 7
+
+
+def assert_not_shown(api: APIClient, first_id: str) -> None:
     assert api.get(path_of(SESSION)).status_code == 404
     assert api.get(f"{path_of(SESSION)}/requests").status_code == 404
     assert api.get(f"/api/llm/requests/{first_id}").status_code == 404
-    assert [row["session_id"] for row in api.get("/api/llm/sessions").json()["results"]] == ["other"]
+    for wanted in ("", "?user_id=ottilie", "?name_pattern=%25t%25", f"?start_date={soon(-9999).date()}"):
+        listed = api.get(f"/api/llm/sessions{wanted}").json()
+        assert [row["session_id"] for row in listed["results"]] == ["other"], wanted
+        assert listed["count"] == 1, wanted
+    assert api.get("/api/llm/sessions?user_id=bruno").json()["results"] == []
     assert found_in_search(api) == 4
     exported = exported_lines(api)
-    assert len(exported) == 7
     assert all(SESSION not in json.dumps(line) and line["request_id"] != first_id for line in exported)
     assert api.delete(path_of(SESSION)).status_code == 404
 
@@ -104,7 +116,7 @@ def test_session__whose_id_ends_like_a_path__is_deleted(
 def test_session__deleted__leaves_no_trace_in_any_table(
     api: APIClient, project: Project, stored: list[SpoolEntry]
 ) -> None:
-    api.delete(path_of(SESSION))
+    erase(api, path_of(SESSION))
 
     ids = {one.record.request_id for one in stored if one.record.session_id == SESSION}
     for table, rows in contents(project).items():
@@ -120,7 +132,7 @@ def test_session__deleted__costs_and_counts_stay_to_the_last_digit(
 ) -> None:
     before = totals(api, project)
 
-    api.delete(path_of(SESSION))
+    erase(api, path_of(SESSION))
 
     assert totals(api, project) == before
     assert before["requests"] == 7
@@ -130,7 +142,7 @@ def test_session__deleted__costs_and_counts_stay_to_the_last_digit(
 def test_users__of_a_deleted_session__keep_their_other_requests(
     api: APIClient, project: Project, stored: list[SpoolEntry]
 ) -> None:
-    api.delete(path_of(SESSION))
+    erase(api, path_of(SESSION))
 
     rows = client.execute(
         "SELECT user_id, sum(requests) FROM users_daily WHERE project_id = {project:UUID} GROUP BY user_id",
@@ -204,7 +216,7 @@ def test_scores_feedback_and_telemetry__of_the_session__go_with_it(
     assert api.post(f"{path_of(SESSION)}/feedback", feedback, format="json").status_code == 201
     insert_spans(project, SESSION, "other")
 
-    assert api.delete(path_of(SESSION)).status_code == 204
+    erase(api, path_of(SESSION))
 
     assert api.get(f"/api/llm/scores/request/{first.request_id}").json()["count"] == 0
     assert api.get(f"/api/llm/scores/request/{other.request_id}").json()["count"] == 1
@@ -243,7 +255,7 @@ def test_session__known_by_feedback_only__can_be_deleted(api: APIClient, project
 def test_records__that_arrive_after_the_deletion__go_too_and_later_requests_stay(
     api: APIClient, project: Project, stored: list[SpoolEntry], spool: Path
 ) -> None:
-    api.delete(path_of(SESSION))
+    erase(api, path_of(SESSION))
     deletion = Deletion.objects.get()
     late = entry(project, 10, user_id="ottilie", session_id=SESSION)
     after = entry(project, -30, user_id="ottilie", session_id=SESSION)
@@ -282,7 +294,7 @@ def test_deletion__broken_off_at_any_step__is_finished_by_the_task(
     insert_spans(project, SESSION, "other")
     with monkeypatch.context() as patched:
         break_off(patched, step, after=when == "after")
-        assert api.delete(path_of(SESSION)).status_code == 503
+        erase(api, path_of(SESSION))
     assert Deletion.objects.get().state == DeletionState.PENDING
 
     finish_due(soon(5))
@@ -296,18 +308,98 @@ def test_deletion__broken_off_at_any_step__is_finished_by_the_task(
     assert reconcile([project.pk], now=soon(26 * 60)).differences == []
 
 
-def test_deletion__broken_off_and_asked_for_again__is_done_then(
+def test_deletion__broken_off__shows_nothing_meanwhile_and_is_not_there_to_be_asked_for_again(
     api: APIClient, project: Project, stored: list[SpoolEntry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = totals(api, project)
     with monkeypatch.context() as patched:
         break_off(patched, "users_daily", after=False)
-        assert api.delete(path_of(SESSION)).status_code == 503
+        erase(api, path_of(SESSION))
 
-    assert api.delete(path_of(SESSION)).status_code == 204
-    assert api.delete(path_of(SESSION)).status_code == 404
+    assert_not_shown(api, stored[0].record.request_id)
+    finish_due(soon(5))
+    assert_not_shown(api, stored[0].record.request_id)
     assert totals(api, project) == before
     assert reconcile([project.pk], now=soon(26 * 60)).differences == []
+
+
+def test_request__broken_off_and_asked_for_again__is_done_then(
+    api: APIClient, project: Project, stored: list[SpoolEntry], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = totals(api, project)
+    path = f"/api/llm/requests/{stored[0].record.request_id}"
+    with monkeypatch.context() as patched:
+        break_off(patched, "users_daily", after=False)
+        assert api.delete(path).status_code == 503
+
+    assert api.delete(path).status_code == 204
+    assert api.delete(path).status_code == 404
+    assert totals(api, project) == before
+    assert reconcile([project.pk], now=soon(26 * 60)).differences == []
+
+
+def test_session__deleted__asks_the_store_no_more_than_reading_it_does(
+    api: APIClient, stored: list[SpoolEntry], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session with one request took 39 statements, a second or two."""
+    asked: list[str] = []
+    query, execute = client.query, client.execute
+
+    def noting_query(sql: str, *arguments: Any, **options: Any) -> Any:
+        asked.append(sql)
+        return query(sql, *arguments, **options)
+
+    def noting_execute(sql: str, *arguments: Any) -> Any:
+        asked.append(sql)
+        return execute(sql, *arguments)
+
+    monkeypatch.setattr(client, "query", noting_query)
+    monkeypatch.setattr(client, "execute", noting_execute)
+    assert api.get(path_of(SESSION)).status_code == 200
+    reading = len(asked)
+
+    assert api.delete(path_of(SESSION)).status_code == 204
+
+    assert 0 < len(asked) - reading <= reading
+    assert all(sql.lstrip().startswith("SELECT") for sql in asked)
+
+
+def test_sessions__deleted_faster_than_they_are_erased__are_erased_before_the_answer(
+    api: APIClient, project: Project, spool: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "_MAX_UNDER_WAY", 2)
+    store(spool, *(entry(project, 3, session_id=f"s{number}") for number in range(4)))
+
+    for number in range(4):
+        assert api.delete(path_of(f"s{number}")).status_code == 204
+
+    states = list(Deletion.objects.order_by("requested_at").values_list("state", flat=True))
+    assert states == [DeletionState.PENDING, DeletionState.PENDING, DeletionState.ERASED, DeletionState.ERASED]
+    assert api.get("/api/llm/sessions").json()["results"] == []
+
+
+def test_session__that_goes_on_while_it_is_deleted__shows_what_is_new(
+    api: APIClient, project: Project, stored: list[SpoolEntry], spool: Path
+) -> None:
+    assert api.delete(path_of(SESSION)).status_code == 204
+    after = entry(project, -30, user_id="ottilie", session_id=SESSION)
+    store(spool, after)
+
+    assert api.get(f"/api/llm/requests/{after.record.request_id}").status_code == 200
+    assert found_in_search(api) == 5
+    finish_due(soon(5))
+    assert api.get(path_of(SESSION)).json()["request_count"] == 1
+
+
+def test_spans_and_logs__of_a_session_that_is_being_deleted__are_not_shown(api: APIClient, project: Project) -> None:
+    insert_spans(project, "gone", "other")
+
+    assert api.delete(path_of("gone")).status_code == 204
+
+    for session, count in (("gone", 0), ("other", 1)):
+        shown = api.get(f"/api/projects/{project.pk}/llm/sessions/{session}/telemetry").json()
+        assert (len(shown["spans"]), len(shown["logs"])) == (count, count), session
+    assert api.delete(path_of("gone")).status_code == 404
 
 
 def test_request_of_a_session__both_deletions_broken_off__counted_once(
@@ -316,8 +408,8 @@ def test_request_of_a_session__both_deletions_broken_off__counted_once(
     before = totals(api, project)
     with monkeypatch.context() as patched:
         break_off(patched, "anonymised", after=True)
-        assert api.delete(path_of(SESSION)).status_code == 503
         assert api.delete(f"/api/llm/requests/{stored[0].record.request_id}").status_code == 503
+        erase(api, path_of(SESSION))
 
     finish_due(soon(5))
 
@@ -330,12 +422,12 @@ def test_deletion__while_another_repair_goes_on__is_done_afterwards(
 ) -> None:
     monkeypatch.setattr(services, "repair_lease", lambda project_id: repair_lease(project_id, wait_seconds=0))
     with repair_lease(project.pk):
-        answer = api.delete(path_of(SESSION))
+        answer = api.delete(f"/api/llm/requests/{stored[0].record.request_id}")
         assert finish_due(soon(1)) == 0
 
     assert answer.status_code == 503
     assert answer.json()["error"]["code"] == "repair_busy"
-    assert finish_due(soon(5)) == 3
+    assert finish_due(soon(5)) == 1
 
 
 def test_many_requests__deleted_in_several_batches__counted_once(
@@ -345,7 +437,7 @@ def test_many_requests__deleted_in_several_batches__counted_once(
     store(spool, *(entry(project, minute, user_id=f"u{minute % 3}", session_id="long") for minute in range(30)))
     before = totals(api, project)
 
-    assert api.delete("/api/llm/sessions/long").status_code == 204
+    erase(api, "/api/llm/sessions/long")
 
     assert Deletion.objects.get().requests == 30
     assert totals(api, project) == before
@@ -375,7 +467,7 @@ def test_deletions__any_of_any_requests__sums_and_users_as_in_plain_arithmetic(
     for kind, wanted in [("s", "b"), ("r", ""), ("s", "é"), ("r", ""), ("r", ""), ("s", "c/d")]:
         request_id = chance.choice(sorted(left))
         path = path_of(wanted) if kind == "s" else f"/api/llm/requests/{request_id}"
-        assert api.delete(path).status_code == 204
+        erase(api, path)
         gone = [key for key, one in left.items() if (one.session_id == wanted if kind == "s" else key == request_id)]
         for key in gone:
             del left[key]
@@ -409,14 +501,14 @@ def test_statements__of_a_deletion__use_less_than_200_mib(
         return execute(sql, params, settings)
 
     monkeypatch.setattr(client, "execute", noting)
-    assert api.delete(path_of(SESSION)).status_code == 204
+    erase(api, path_of(SESSION))
     assert max(limits) < 200 * 1024 * 1024
 
 
 def test_wish__when_nothing_can_arrive_any_more__forgets_the_id_and_stays_as_a_record(
     api: APIClient, project: Project, stored: list[SpoolEntry]
 ) -> None:
-    api.delete(path_of(SESSION))
+    erase(api, path_of(SESSION))
 
     finish_due(soon(8 * 24 * 60))
 
@@ -501,6 +593,12 @@ def entry(project: Project, minutes_ago: float, **values: Any) -> SpoolEntry:
 def soon(minutes: float) -> datetime:
     """From when it is asked for, which in a long run is much later than this module was loaded."""
     return datetime.now(UTC) + timedelta(minutes=minutes)
+
+
+def erase(api: APIClient, path: str) -> None:
+    """Deletes it, and has the background do what it does of it every few seconds."""
+    assert api.delete(path).status_code == 204
+    finish_due()
 
 
 def caller_of(project: Project) -> APIClient:

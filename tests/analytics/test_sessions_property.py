@@ -23,7 +23,7 @@ from analytics.queries.session_requests import list_session_requests
 from analytics.queries.sessions import SessionSummary, get_session, list_sessions
 from tests.factories.analytics import make_record, store
 
-pytestmark = pytest.mark.usefixtures("clickhouse")
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Ranges are answered one way or another by how far back they begin.

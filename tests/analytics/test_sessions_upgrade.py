@@ -19,7 +19,7 @@ from tests.factories.analytics import make_entry, store
 
 __all__ = ["first_release"]
 
-pytestmark = pytest.mark.usefixtures("first_release")
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("first_release")]
 
 _START = 1_780_000_000_000_000
 _DAY = 86_400_000_000

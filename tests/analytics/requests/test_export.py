@@ -6,6 +6,7 @@ import threading
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +165,7 @@ async def test_export__client_leaves__no_further_piece_is_made() -> None:
             yield b"%d\n" % number
 
     worker = ThreadPoolExecutor(max_workers=1)
-    pieces = streamed(b"first\n", lines(), worker)
+    pieces = streamed(b"first\n", partial(next, lines(), b""), worker)
 
     assert await anext(pieces) == b"first\n"
     assert made == []
@@ -189,7 +190,7 @@ async def test_export__connection_closed__the_server_stops_the_stream() -> None:
     class Streaming(ASGIHandler):
         @override
         async def get_response_async(self, request: HttpRequest) -> StreamingHttpResponse:
-            return StreamingHttpResponse(streamed(b"first\n", lines(), worker))
+            return StreamingHttpResponse(streamed(b"first\n", partial(next, lines(), b""), worker))
 
     sent: asyncio.Queue[Any] = asyncio.Queue(maxsize=1)
     messages: asyncio.Queue[Any] = asyncio.Queue()
@@ -215,7 +216,7 @@ async def test_export__client_leaves_in_the_midst_of_a_question__its_thread_ends
         yield b"late\n"
 
     worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="leaving")
-    pieces = streamed(b"first\n", lines(), worker)
+    pieces = streamed(b"first\n", partial(next, lines(), b""), worker)
     await anext(pieces)
     waiting = asyncio.ensure_future(anext(pieces))
     assert await asyncio.to_thread(asked.wait, PATIENCE_SECONDS)

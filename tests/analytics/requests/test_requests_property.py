@@ -17,7 +17,7 @@ from analytics.queries.request_filters import RequestFilter
 from analytics.queries.requests import list_requests
 from tests.factories.analytics import make_record, store
 
-pytestmark = pytest.mark.usefixtures("clickhouse")
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST_DAY = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=40)

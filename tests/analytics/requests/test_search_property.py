@@ -18,7 +18,7 @@ from analytics.shipper.texts import completion_text, prompt_text
 from tests.analytics.requests.conftest import chat
 from tests.factories.analytics import make_entry, store
 
-pytestmark = pytest.mark.usefixtures("clickhouse")
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
 _ALPHABETS = (
     "abcdefgh ABCDEFGH",

@@ -15,6 +15,9 @@ from analytics.queries.search import SearchFilter, search
 from tests.analytics.requests.conftest import chat
 from tests.factories.analytics import make_entry, store
 
+# What is being deleted, the SQL database knows.
+pytestmark = pytest.mark.django_db
+
 _INDEXES_OF_WORDS = """INDEX i_prompt prompt TYPE text(tokenizer = splitByNonAlpha, preprocessor = lower(prompt)),
     INDEX i_completion completion TYPE text(tokenizer = splitByNonAlpha, preprocessor = lower(completion)),"""
 _TEXT_OF_THREES = text_index.folded(r"concat(prompt, '\0', completion)")

@@ -1,0 +1,104 @@
+"""Queries that show requests and sessions, without the sessions whose deletion is still under way.
+
+A deletion is promised in the SQL database and fulfilled within seconds. From the promise on nobody sees the session:
+the store itself is told which rows of each table to leave out. Sums of cost and tokens read all rows, by
+`analytics.clickhouse.client`: a deletion never changes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextvars import Context, ContextVar, copy_context
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import UUID
+
+from analytics import selectors
+from analytics.clickhouse import client
+from analytics.queries.together import both
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    Row = TypeVar("Row", bound=DataclassInstance)
+
+First = TypeVar("First")
+Second = TypeVar("Second")
+
+_NONE: Mapping[str, str] = {}
+
+_known: ContextVar[tuple[UUID, Mapping[str, str]] | None] = ContextVar("hidden_sessions", default=None)
+
+
+def query(
+    sql: str,
+    params: Mapping[str, Any],
+    *,
+    row: type[Row],
+    name: str,
+    database_settings: Mapping[str, Any] | None = None,
+) -> list[Row]:
+    """As `client.query`, for a question that has a parameter `project`."""
+    settings = {**_hidden(params["project"]), **(database_settings or {})}
+    return client.query(sql, params, row=row, name=name, database_settings=settings)
+
+
+def both_visible(project_id: UUID, first: Callable[[], First], second: Callable[[], Second]) -> tuple[First, Second]:
+    """As `both`: one look into the SQL database serves the two, since they may not use it themselves."""
+    context = looked_up(project_id)
+    return both(partial(context.copy().run, first), partial(context.run, second))
+
+
+def looked_up(project_id: UUID) -> Context:
+    """A context to run queries in that leave out what is being deleted now, in threads that have no SQL connection."""
+    context = copy_context()
+    context.run(_known.set, (project_id, _hidden(project_id)))
+    return context
+
+
+def _hidden(project_id: UUID) -> Mapping[str, str]:
+    """Settings of a query. None for nearly every project at nearly every time: they keep the store from short cuts."""
+    known = _known.get()
+    if known and known[0] == project_id:
+        return known[1]
+    under_way = selectors.list_sessions_being_deleted(project_id)
+    return {"additional_table_filters": _filters(under_way)} if under_way else _NONE
+
+
+def _filters(sessions: Mapping[str, datetime]) -> str:
+    """The setting's value: a map of table to condition. Ids stand in it in hexadecimal, so that none ends its text."""
+    hashes = ", ".join(f"cityHash64(unhex('{session_id.encode().hex()}'))" for session_id in sessions)
+    until = ", ".join(f"toInt64({_micros(moment)})" for moment in sessions.values())
+
+    def later(time: str, session: str) -> str:
+        """What a session receives after its deletion was asked for is new, and seen."""
+        return f"toUnixTimestamp64Micro({time}) > transform({session}, [{hashes}], [{until}], toInt64(-1))"
+
+    seen = _seen(later)
+    return "{" + ", ".join(f"'{table}': '{_quoted(condition)}'" for table, condition in seen.items()) + "}"
+
+
+def _seen(later: Callable[[str, str], str]) -> Mapping[str, str]:
+    """By table, what holds for a row that is seen. `later(time, hash)`: the time is after that session's deletion."""
+    request = later("ts", "cityHash64(session_id)")
+    record = f"arrayAll(id -> {later('Timestamp', 'cityHash64(id)')}, SessionIds)"
+    key = later("Timestamp", "cityHash64(SessionId)")
+    return {
+        "requests": request,
+        "payloads": request,
+        "session_days": later("started_at", "session_hash"),
+        "user_sessions": later("toDateTime64(day, 6, 'UTC')", "session_hash"),
+        "otel_traces": record,
+        "otel_logs": record,
+        "otel_session_spans": key,
+        "otel_session_logs": key,
+    }
+
+
+def _quoted(condition: str) -> str:
+    return condition.replace("'", "\\'")
+
+
+def _micros(moment: datetime) -> int:
+    return int(moment.timestamp()) * 1_000_000 + moment.microsecond
