@@ -10,6 +10,9 @@ from uuid import UUID
 
 from analytics.clickhouse import client
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NEVER = datetime(2299, 1, 1, tzinfo=UTC)
+
 
 @dataclass(frozen=True)
 class _Spend:
@@ -32,34 +35,55 @@ FROM (
     SELECT sum(toDecimal128(r.cost_usd, 10)) FROM requests AS r
     WHERE r.project_id = {project:UUID}
         AND r.ts >= {whole:DateTime('UTC')} AND r.ts < {until:DateTime64(6, 'UTC')}
+    UNION ALL
+    SELECT sum(toDecimal128(r.cost_usd, 10)) FROM requests AS r
+    WHERE r.project_id = {project:UUID}
+        AND r.ts > {beyond:DateTime64(6, 'UTC')} AND r.ts < {end:DateTime64(6, 'UTC')}
 )
 """
-# Each session up to its own time, in microseconds.
+# Each session up to its own time and after another, in microseconds.
 _SESSIONS = """
 SELECT session_id, sum(toDecimal128(r.cost_usd, 10)) AS cost_usd
 FROM requests AS r
 WHERE r.project_id = {project:UUID} AND r.session_id IN {sessions:Array(String)}
-    AND toUnixTimestamp64Micro(r.ts) < {until:Array(Int64)}[indexOf({sessions:Array(String)}, r.session_id)]
+    AND (
+        toUnixTimestamp64Micro(r.ts) < {until:Array(Int64)}[indexOf({sessions:Array(String)}, r.session_id)]
+        OR toUnixTimestamp64Micro(r.ts) > {beyond:Array(Int64)}[indexOf({sessions:Array(String)}, r.session_id)]
+    )
 GROUP BY session_id
 """
 
 
-def project_spend(project_id: UUID, start: datetime, until: datetime) -> Decimal:
-    """US dollars of the requests that arrived from `start`, a full hour, up to but without `until`."""
+def project_spend(
+    project_id: UUID, start: datetime, until: datetime, *, beyond: tuple[datetime, datetime] | None = None
+) -> Decimal:
+    """US dollars of the requests that arrived from `start`, a full hour, up to but without `until`.
+
+    And of those between the times of `beyond`, which begins at `until` at the earliest.
+    """
     whole = max(start, until.replace(minute=0, second=0, microsecond=0))
-    params = {"project": project_id, "start": start, "whole": whole, "until": until}
+    after, end = beyond or (until, until)
+    params = {"project": project_id, "start": start, "whole": whole, "until": until, "beyond": after, "end": end}
     return client.query(_PROJECT, params, row=_Spend, name="spend.project")[0].cost_usd
 
 
-def session_spends(project_id: UUID, until: Mapping[str, datetime]) -> Mapping[str, Decimal]:
-    """US dollars by session, of requests that arrived before the time given for it; those without are left out."""
+def session_spends(
+    project_id: UUID, until: Mapping[str, datetime], *, beyond: Mapping[str, datetime] | None = None
+) -> Mapping[str, Decimal]:
+    """US dollars by session, of requests that arrived before the time given for it, or after that of `beyond`; those
+    without are left out."""
     if not until:
         return {}
-    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    after = beyond or dict.fromkeys(until, _NEVER)
     params = {
         "project": project_id,
         "sessions": list(until),
-        "until": [(time - epoch) // timedelta(microseconds=1) for time in until.values()],
+        "until": [_micros(time) for time in until.values()],
+        "beyond": [_micros(after[session_id]) for session_id in until],
     }
     rows = client.query(_SESSIONS, params, row=_SessionSpend, name="spend.sessions")
     return {row.session_id: row.cost_usd for row in rows}
+
+
+def _micros(time: datetime) -> int:
+    return (time - _EPOCH) // timedelta(microseconds=1)

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from time import time_ns
-from typing import Any
+from typing import Any, NamedTuple
 
 import redis
 
@@ -35,6 +35,17 @@ _NO_WAIT_SECONDS = 10.0
 _RESERVATION = "reservation:"
 
 OnDoubt = Callable[[Scope, int], None]
+
+
+class Doubt(NamedTuple):
+    """What is in doubt about a scope: its requests that arrived before `since_us`, in microseconds.
+
+    None when the log is not to be asked: another worker is at it, or nothing `is_unsure`. `last_us`: when the latest of
+    the requests arrived that are counted after it."""
+
+    since_us: int | None
+    last_us: int
+    is_unsure: bool
 
 
 class Limiter:
@@ -165,14 +176,13 @@ class Limiter:
         else:
             batch.settle(held, tokens, cost)
 
-    async def since(self, scope: Scope) -> tuple[int | None, bool]:
-        """Up to which time, in microseconds, the request log is to be asked about a scope, None when it is not (another
-        worker is at it, or nothing is in doubt); and whether it is in doubt. Raises RedisAwayError."""
+    async def since(self, scope: Scope) -> Doubt:
+        """What is in doubt about a scope. Raises RedisAwayError."""
         arguments = [time_ns() // 1000, _ASK_ALONE_MS]
-        since, standing = await self._redis.run(scripts.SINCE, [scope.spend, scope.held], arguments)
+        since, standing, last = await self._redis.run(scripts.SINCE, [scope.spend, scope.held], arguments)
         self.learn(scope, self._known.of(scope), standing, tell=False)
         _, _, unsure, _ = standing
-        return (int(since) if since else None), bool(unsure)
+        return Doubt(int(since) if since else None, int(last), bool(unsure))
 
     async def raise_to(self, scope: Scope, since_us: int, spent: int, *, final: bool) -> bool:
         """Tells Redis what the request log holds of requests before `since_us`. False when it is too early or too late

@@ -2,6 +2,9 @@
 
 A scope is asked about at once, and again until everything that arrived before its `since` has certainly reached the
 log. What the log says can only raise the figure, so that asking too early does no harm (scripts/spend.lua).
+
+A host's clock may be set back: what the log holds of a time that is still to come, and later than anything that is
+counted, arrived before too.
 """
 
 from __future__ import annotations
@@ -10,7 +13,8 @@ import asyncio
 import logging
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from time import time
+from time import monotonic, time_ns
+from typing import NamedTuple
 from uuid import UUID
 
 from redis import RedisError
@@ -32,14 +36,26 @@ _RETRY_SECONDS = 2.0
 _MOST_SESSIONS = 500
 
 
+class Times(NamedTuple):
+    """The log is asked about what arrived before the first and after the second, in microseconds."""
+
+    until_us: int
+    beyond_us: int
+
+
 class Seeder:
-    """One a worker; of several workers one at a time asks about a scope."""
+    """One a worker; of several workers one at a time asks about a scope.
+
+    Its own times are monotonic: a clock that is set back or forth neither delays a look nor makes one the last.
+    """
 
     def __init__(self, settle_seconds: float) -> None:
         """`settle_seconds`: how long after its arrival a request is in the log at the latest."""
         self._settle = settle_seconds
         self._due: dict[Scope, float] = {}
         self._since: dict[Scope, int] = {}
+        # When this worker first heard of that doubt.
+        self._heard: dict[Scope, float] = {}
         self._news = asyncio.Event()
         self._failing = False
 
@@ -47,6 +63,7 @@ class Seeder:
         """Cheap: called for every answer of Redis that says so."""
         if self._since.get(scope) != since_us:
             self._since[scope] = since_us
+            self._heard[scope] = monotonic()
             self._due[scope] = 0.0
             self._news.set()
 
@@ -54,50 +71,51 @@ class Seeder:
         """For as long as the worker lives."""
         while True:
             await self._wait()
-            now = time()
+            now = monotonic()
             due = [scope for scope, at in self._due.items() if at <= now]
             asked = await self._ask(limiter, due)
-            asked_at = time()
+            asked_at = monotonic()
             try:
                 found = await asyncio.to_thread(_spends, asked)
             except _STORE_ERRORS as error:
                 self._note_failure(type(error).__name__)
                 limiter.log_is_away()
-                self._due.update(dict.fromkeys(asked, time() + _RETRY_SECONDS))
+                self._due.update(dict.fromkeys(asked, monotonic() + _RETRY_SECONDS))
                 continue
             self._failing = False
-            for scope, since_us in asked.items():
+            for scope, (since_us, _) in asked.items():
                 await self._raise(limiter, scope, since_us, found.get(scope, 0), asked_at)
 
     async def _wait(self) -> None:
         soonest = min(self._due.values(), default=None)
         self._news.clear()
         try:
-            async with asyncio.timeout(None if soonest is None else max(soonest - time(), 0.0)):
+            async with asyncio.timeout(None if soonest is None else max(soonest - monotonic(), 0.0)):
                 await self._news.wait()
         except TimeoutError:
             return
 
-    async def _ask(self, limiter: Limiter, scopes: Iterable[Scope]) -> dict[Scope, int]:
-        """Of each scope the time up to which the log is to be asked, in microseconds."""
-        asked: dict[Scope, int] = {}
+    async def _ask(self, limiter: Limiter, scopes: Iterable[Scope]) -> dict[Scope, Times]:
+        asked: dict[Scope, Times] = {}
         for scope in list(scopes)[:_MOST_SESSIONS]:
             try:
-                since_us, unsure = await limiter.since(scope)
+                doubt = await limiter.since(scope)
             except (RedisAwayError, RedisError):
-                self._due[scope] = time() + _RETRY_SECONDS
+                self._due[scope] = monotonic() + _RETRY_SECONDS
                 continue
-            if since_us is not None:
-                asked[scope] = since_us
-            elif unsure:
-                self._due[scope] = time() + _RETRY_SECONDS
+            if doubt.since_us is not None:
+                if self._since.get(scope) != doubt.since_us:
+                    self._since[scope], self._heard[scope] = doubt.since_us, monotonic()
+                asked[scope] = Times(doubt.since_us, max(doubt.since_us, doubt.last_us, time_ns() // 1000))
+            elif doubt.is_unsure:
+                self._due[scope] = monotonic() + _RETRY_SECONDS
             else:
                 self._forget(scope)
         return asked
 
     async def _raise(self, limiter: Limiter, scope: Scope, since_us: int, spent: int, asked_at: float) -> None:
         # When the log was asked: what came in while it answered is not in the sum.
-        age = asked_at - since_us / 1_000_000
+        age = asked_at - self._heard[scope]
         final = age >= self._settle
         try:
             done = await limiter.raise_to(scope, since_us, spent, final=final)
@@ -107,13 +125,13 @@ class Seeder:
             self._forget(scope)
         elif done:
             looks = [look for look in (*_LOOKS, self._settle) if look > age]
-            self._due[scope] = since_us / 1_000_000 + min(looks, default=self._settle)
+            self._due[scope] = self._heard[scope] + min(looks, default=self._settle)
         else:
-            self._due[scope] = time() + _RETRY_SECONDS
+            self._due[scope] = monotonic() + _RETRY_SECONDS
 
     def _forget(self, scope: Scope) -> None:
-        self._due.pop(scope, None)
-        self._since.pop(scope, None)
+        for known in (self._due, self._since, self._heard):
+            known.pop(scope, None)
 
     def _note_failure(self, reason: str) -> None:
         if not self._failing:
@@ -121,20 +139,21 @@ class Seeder:
         self._failing = True
 
 
-def _spends(asked: Mapping[Scope, int]) -> dict[Scope, int]:
+def _spends(asked: Mapping[Scope, Times]) -> dict[Scope, int]:
     """Units of cost by scope."""
     found: dict[Scope, int] = {}
     sessions: dict[str, dict[str, Scope]] = {}
-    for scope, since_us in asked.items():
+    for scope, times in asked.items():
         if scope.month:
             start, end = month_limits(scope.month)
-            until = min(max(start, _time(since_us)), end)
-            found[scope] = to_units(project_spend(UUID(scope.project), start, until))
+            until, beyond = (min(max(start, _time(time)), end) for time in times)
+            found[scope] = to_units(project_spend(UUID(scope.project), start, until, beyond=(beyond, end)))
         else:
             sessions.setdefault(scope.project, {})[scope.session_id] = scope
     for project, scopes in sessions.items():
-        limits = {session_id: _time(asked[scope]) for session_id, scope in scopes.items()}
-        for session_id, cost in session_spends(UUID(project), limits).items():
+        limits = {session_id: _time(asked[scope].until_us) for session_id, scope in scopes.items()}
+        later = {session_id: _time(asked[scope].beyond_us) for session_id, scope in scopes.items()}
+        for session_id, cost in session_spends(UUID(project), limits, beyond=later).items():
             found[scopes[session_id]] = to_units(cost)
     return found
 

@@ -20,12 +20,13 @@ end
 local function text_of(number) return string.format('%.0f', number) end
 
 -- From here on what is counted belongs after `now`: the log has the last word about what came before. `lost`: when the
--- latest of the requests arrived that are not counted here; a worker's clock may be ahead.
+-- latest of the requests arrived that are not counted here; a worker's clock may be ahead, or have been. Each doubt has a
+-- `since` of its own, so that what the log said about an earlier one does not end it.
 local function doubt(spend, now, lost)
     local found = redis.call('HMGET', spend, 'after', 'since', 'last')
     local after = whole(found[1])
     local since = math.max(
-        tonumber(now), tonumber(lost or '0') + 1, tonumber(whole(found[2])), tonumber(whole(found[3])) + 1
+        tonumber(now), tonumber(lost or '0') + 1, tonumber(whole(found[2])) + 1, tonumber(whole(found[3])) + 1
     )
     if after ~= '0' then
         redis.call('HINCRBY', spend, 'base', after)

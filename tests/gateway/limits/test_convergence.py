@@ -18,7 +18,7 @@ from gateway.limits import seeding
 from gateway.limits.claims import Claim, Held
 from gateway.limits.keys import Scope, month_of
 from gateway.limits.limiter import Limiter
-from gateway.limits.seeding import Seeder
+from gateway.limits.seeding import Seeder, Times
 from gateway.snapshot.settings import LimitSettings
 from tests.gateway.limits.conftest import OwnRedis
 from tests.patience import PATIENCE_SECONDS
@@ -45,11 +45,15 @@ class Log:
         """Whether what is recorded now can be read before nobody asks about its arrival any more."""
         return time() + LOG_SECONDS < arrived_us / 1_000_000 + SETTLE_SECONDS
 
-    def spends(self, asked: Mapping[Scope, int]) -> dict[Scope, int]:
+    def spends(self, asked: Mapping[Scope, Times]) -> dict[Scope, int]:
         now = time()
         return {
-            scope: sum(cost for at, arrived, cost in self.records if at <= now and arrived < since)
-            for scope, since in asked.items()
+            scope: sum(
+                cost
+                for at, arrived, cost in self.records
+                if at <= now and (arrived < times.until_us or arrived > times.beyond_us)
+            )
+            for scope, times in asked.items()
         }
 
     @property

@@ -164,7 +164,7 @@ async def test_redis_that_refused_a_settlement__is_doubted_once_it_accepts_again
     async with worker(own_redis, monthly_budget_usd=Decimal(10)) as one:
         first = (await one.ask(cost=1)).held
         assert first is not None
-        since, _ = await one.limiter.since(one.month)
+        since, *_ = await one.limiter.since(one.month)
         assert since is not None
         one.limiter.settle(first, 0, 1)
         assert await one.limiter.raise_to(one.month, since, 0, final=True)
@@ -185,7 +185,7 @@ async def test_redis_that_refused_a_settlement__is_doubted_once_it_accepts_again
 async def test_redis_restored_from_an_older_copy__is_doubted(fragile_redis: OwnRedis) -> None:
     async with worker(fragile_redis, monthly_budget_usd=Decimal(10)) as one:
         held = (await one.ask(cost=1)).held
-        since, _ = await one.limiter.since(one.month)
+        since, *_ = await one.limiter.since(one.month)
         one.limiter.settle(held, 0, 1)
         assert await one.limiter.raise_to(one.month, since, 0, final=True)
         kept: Any = fragile_redis.client.dump(one.month.spend)
@@ -387,7 +387,7 @@ async def test_redis_back__what_happened_meanwhile__is_asked_of_the_log(fragile_
 
 
 async def _raised(one: Worker, amount: int) -> bool:
-    since, _ = await one.limiter.since(one.month)
+    since, *_ = await one.limiter.since(one.month)
     return since is not None and await one.limiter.raise_to(one.month, since, amount, final=True)
 
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
+from pathlib import Path
 from time import time_ns
 from uuid import uuid4
 
@@ -17,9 +18,10 @@ from gateway.limits import seeding
 from gateway.limits.claims import Claim
 from gateway.limits.keys import Scope, month_limits, month_of
 from gateway.limits.limiter import Limiter
-from gateway.limits.seeding import Seeder
+from gateway.limits.seeding import Seeder, Times
 from gateway.limits.units import to_units
 from gateway.snapshot.settings import LimitSettings
+from tests.factories.analytics import make_entry, store
 from tests.gateway.limits.conftest import OwnRedis
 from tests.patience import PATIENCE_SECONDS
 
@@ -37,7 +39,7 @@ class Log:
     is_broken: bool = False
     asked: list[Scope] = field(default_factory=list)
 
-    def spends(self, asked: dict[Scope, int]) -> dict[Scope, int]:
+    def spends(self, asked: dict[Scope, Times]) -> dict[Scope, int]:
         self.asked += asked
         if self.is_broken:
             raise AnalyticsUnavailableError("it is away")
@@ -161,3 +163,27 @@ async def test_request__cancelled_while_it_waits__leaves_the_others_their_answer
         assert {admission.refused_by for admission in found[1:] if not isinstance(admission, BaseException)} == {
             "month"
         }
+
+
+@pytest.mark.usefixtures("clickhouse")
+@pytest.mark.parametrize(
+    ("limits", "refused_by"),
+    [
+        (LimitSettings(monthly_budget_usd=BUDGET, hard_stop=True), "month"),
+        (LimitSettings(session_budget_usd=BUDGET), "session"),
+    ],
+)
+async def test_clock_set_back_and_redis_lost__what_was_spent_is_of_a_time_to_come_and_counts(
+    own_redis: OwnRedis, tmp_path: Path, limits: LimitSettings, refused_by: str
+) -> None:
+    """A history of accidents found that the log was asked only about what came before, by a clock set back."""
+    project, now = str(uuid4()), time_ns() // 1000
+    _, month_end = month_limits(month_of(now))
+    ahead = min(now + 600_000_000, int(month_end.timestamp()) * 1_000_000 - 1)
+    spent = make_entry(project_id=project, session_id="s", ts=ahead, cost_usd=str(BUDGET))
+    await asyncio.to_thread(store, tmp_path, spent)
+
+    async with worker(own_redis) as one:
+        admission = await one.admit(limits, Claim(f"r-{uuid4()}", project, "s", now, 0, COST))
+
+    assert admission.refused_by == refused_by
