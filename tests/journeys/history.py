@@ -26,6 +26,7 @@ import requests
 from clickhouse_driver import Client
 
 from analytics.spool.counters import read_losses
+from tests.clock import Clock
 from tests.journeys.rows import Rows, read_rows
 from tests.live.service import ROLES, LiveService
 from tests.live.waiting import wait_for
@@ -34,6 +35,8 @@ from tests.small_disk import SmallDisk, small_disk
 
 logger = logging.getLogger("tests.history")
 
+# Clocks are found off by a second as often as by an hour.
+MAX_OFFSET_EXPONENT = 3.6
 _CLIENTS = 6
 _DISK_BYTES = 1 << 30
 _ENVIRONMENT = {
@@ -48,12 +51,24 @@ _ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Accident:
-    """`kind` is kill, stop (SIGTERM), hang (SIGSTOP, SIGCONT) or full. It lasts `seconds`, `calm` seconds follow."""
+    """`kind` is kill, stop (SIGTERM), hang (SIGSTOP, SIGCONT), full or jump. It lasts `seconds`, `calm` seconds follow.
+
+    A jump sets the host's clock `offset` seconds off the true time, where it stays until the next one.
+    """
 
     kind: str
     role: str
     seconds: float
     calm: float
+    offset: float
+
+
+@dataclass(frozen=True)
+class Host:
+    """What accidents happen to, beside the processes."""
+
+    disk: SmallDisk
+    clock: Clock
 
 
 def accidents(seed: int, seconds: float) -> Iterator[Accident]:
@@ -61,12 +76,14 @@ def accidents(seed: int, seconds: float) -> Iterator[Accident]:
     chance = random.Random(seed)
     left = seconds
     while left > 0:
-        kind = chance.choice(("kill", "kill", "stop", "hang", "full"))
+        kind = chance.choice(("kill", "kill", "stop", "hang", "full", "jump"))
         role = {
             "hang": chance.choice(("engine", "redis", "web-1", "shipper")),
             "full": "disk",
+            "jump": "clock",
         }.get(kind, chance.choice(ROLES))
-        drawn = Accident(kind, role, chance.uniform(1, 4), chance.uniform(0.5, 3))
+        offset = chance.choice((-1, 1)) * 10 ** chance.uniform(0, MAX_OFFSET_EXPONENT)
+        drawn = Accident(kind, role, chance.uniform(1, 4), chance.uniform(0.5, 3), offset)
         left -= (drawn.seconds if kind in ("hang", "full") else 0) + drawn.calm
         yield drawn
 
@@ -134,11 +151,13 @@ def crowd(service: LiveService, seed: int) -> Iterator[Crowd]:
             thread.join(2 * START_SECONDS)
 
 
-def happen(accident: Accident, service: LiveService, disk: SmallDisk, pause: threading.Event) -> None:
-    if accident.kind == "full":
-        disk.fill()
+def happen(accident: Accident, service: LiveService, host: Host, pause: threading.Event) -> None:
+    if accident.kind == "jump":
+        host.clock.set(accident.offset)
+    elif accident.kind == "full":
+        host.disk.fill()
         pause.wait(accident.seconds)
-        disk.free()
+        host.disk.free()
     else:
         _strike(accident, service, pause)
     pause.wait(accident.calm)
@@ -208,14 +227,15 @@ def read_ledger(service: LiveService, crowd: Crowd, spool: Path) -> Ledger | Non
 
 def play(seed: int, seconds: float, disk: SmallDisk) -> Ledger:
     """Runs the history; returns the ledger once it agrees. Raises AssertionError with the seed when it never does."""
-    service = LiveService(disk.path, _ENVIRONMENT)
+    host = Host(disk, Clock(disk.path.with_name(f"{disk.path.name}.clock")))
+    service = LiveService(disk.path, {**_ENVIRONMENT, **host.clock.environment})
     try:
         _limit(service)
         with crowd(service, seed) as people:
             wait_for(lambda: len(people.answered) > 20, seconds=START_SECONDS, what="the first answers")
             for accident in accidents(seed, seconds):
                 logger.info("accident %s", accident)
-                happen(accident, service, disk, people.stop)
+                happen(accident, service, host, people.stop)
             before = len(people.answered)
             wait_for(lambda: len(people.answered) > before + 50, seconds=START_SECONDS, what="answers after it all")
         ledger = _agreed(service, people, disk.path / "spool", seed)
