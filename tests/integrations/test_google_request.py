@@ -371,9 +371,11 @@ class TestMedia:
         if not needed:
             assert self.part(url, vertex=True) == {"fileData": {"fileUri": url, "mimeType": "image/png"}}
 
-    def test_part__in_googles_own_words__as_it_is(self) -> None:
+    @pytest.mark.parametrize("typed", [{}, {"type": "fileData"}])
+    def test_part__in_googles_own_words__as_it_is(self, typed: dict[str, str]) -> None:
+        """The wire format wants a type of every part: it is the name of what the part holds."""
         native = {"fileData": {"fileUri": "https://youtu.be/1"}, "videoMetadata": {"startOffset": "5s"}}
-        message = {"role": "user", "content": [{"type": "text", "text": "Watch."}, native]}
+        message = {"role": "user", "content": [{"type": "text", "text": "Watch."}, {**typed, **native}]}
         assert parts_of(message) == [("user", [{"text": "Watch."}, native])]
         assert not GEMINI.needs(chat_request(FLASH, messages=[message]), credentials("google")).media
 

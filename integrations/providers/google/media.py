@@ -72,7 +72,8 @@ _MISNAMED = {"image/jpg": "image/jpeg"}
 
 
 def is_native(part: Mapping[str, Any]) -> bool:
-    return "type" not in part and not _NATIVE.isdisjoint(part)
+    """Its `type`, which the wire format wants of every part, is the name of what it holds."""
+    return part.get("type") in (None, *part) and not _NATIVE.isdisjoint(part)
 
 
 def to_fetch(attachments: Iterable[Attachment], *, vertex: bool) -> tuple[str, ...]:
@@ -90,7 +91,7 @@ def to_fetch(attachments: Iterable[Attachment], *, vertex: bool) -> tuple[str, .
 def media_part(attachment: Attachment, fetched: Mapping[str, Media], *, vertex: bool) -> dict[str, Any]:
     """A part with the file. Raises UnsupportedParameterError when its bytes are missing or no data URL."""
     if isinstance(attachment, Native):
-        return dict(attachment.part)
+        return {name: value for name, value in attachment.part.items() if name != "type"}
     if attachment.is_inline:
         return _inline(*_from_data_url(attachment.url))
     by_address = _by_address(attachment, vertex=vertex)
