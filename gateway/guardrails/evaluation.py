@@ -3,15 +3,23 @@
 A line of such a file has `id`, `text`, `label` (1: should be detected) and `kind`. Lines with personal data name it in
 `entities` (`type`, `start`, `end` in characters) or, as test vectors of one recogniser, in `entity_type` and
 `expected_matches`.
+
+Texts are in two parts, by a hash of what they say: rules are written with one at hand, and judged by the other, whose
+texts nobody who writes rules looks at.
 """
 
 from __future__ import annotations
 
+import hashlib
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from enum import StrEnum
+from statistics import NormalDist
 
 import msgspec
 
+from gateway.guardrails.detectors.characters import encoded
 from gateway.guardrails.detectors.injection import injection_score
 from gateway.guardrails.detectors.pii import PiiEntity, PiiKind, find_pii
 
@@ -32,6 +40,13 @@ _TYPES = {
     "IP_ADDRESS": PiiKind.IP,
     "CRYPTO": PiiKind.CRYPTO,
 }
+
+
+class Part(StrEnum):
+    """What a text is for. `JUDGING` is never read by who writes rules."""
+
+    WRITING = "writing"
+    JUDGING = "judging"
 
 
 class Entity(msgspec.Struct, frozen=True):
@@ -56,6 +71,12 @@ class Line(msgspec.Struct, frozen=True):
     @property
     def is_untrusted(self) -> bool:
         return self.kind.endswith(_UNTRUSTED_SUFFIX)
+
+    @property
+    def part(self) -> Part:
+        """By the text alone, so that the same text is never in both, whatever set it came in."""
+        is_odd = hashlib.sha256(encoded(self.text.strip())).digest()[-1] % 2
+        return Part.JUDGING if is_odd else Part.WRITING
 
 
 @dataclass
@@ -92,7 +113,8 @@ class EntityTally:
 class Evaluation:
     injections: dict[tuple[str, int], KindTally] = field(default_factory=dict)
     entities: dict[PiiKind, EntityTally] = field(default_factory=dict)
-    mistaken: list[str] = field(default_factory=list)  # ids of lines that were judged otherwise than labelled
+    # Ids of lines that were judged otherwise than labelled; none of the part that nobody looks at.
+    mistaken: list[str] = field(default_factory=list)
 
     @property
     def injection_recall(self) -> KindTally:
@@ -111,7 +133,7 @@ def evaluate(lines: Iterable[Line]) -> Evaluation:
     evaluation = Evaluation()
     for line in lines:
         right = _judge_personal(line, evaluation) if line.is_personal else _judge_injection(line, evaluation)
-        if not right:
+        if not right and line.part is Part.WRITING:
             evaluation.mistaken.append(line.id)
     return evaluation
 
@@ -155,6 +177,17 @@ def _judge_vector(line: Line, found: list[PiiEntity], evaluation: Evaluation) ->
     tally.missed += max(0, line.expected_matches - count)
     tally.wrong += max(0, count - line.expected_matches)
     return count == line.expected_matches
+
+
+def limits_of_confidence(successes: int, trials: int, *, confidence: float = 0.95) -> tuple[float, float]:
+    """Between which a rate lies, of which a sample had so many successes: Wilson's score interval (Wilson 1927)."""
+    if not trials:
+        return 0.0, 1.0
+    z = NormalDist().inv_cdf(0.5 + confidence / 2)
+    rate, whole = successes / trials, 1 + z * z / trials
+    middle = (rate + z * z / (2 * trials)) / whole
+    half = z / whole * math.sqrt(rate * (1 - rate) / trials + z * z / (4 * trials * trials))
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _overlap(found: PiiEntity, labelled: Entity) -> bool:

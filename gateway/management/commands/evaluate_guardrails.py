@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from gateway.guardrails.detectors.injection import injection_score
 from gateway.guardrails.detectors.pii import find_pii
-from gateway.guardrails.evaluation import Evaluation, KindTally, Line, evaluate
+from gateway.guardrails.evaluation import Evaluation, KindTally, Line, Part, evaluate, limits_of_confidence
 
 _decode = msgspec.json.Decoder(Line).decode
 
@@ -25,12 +25,23 @@ class Command(BaseCommand):
     @override
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("files", nargs="+", type=Path, metavar="FILE.jsonl")
-        parser.add_argument("--mistaken", action="store_true", help="also list the ids of lines that were misjudged")
+        parser.add_argument(
+            "--part",
+            type=Part,
+            choices=list(Part),
+            help="only the texts that rules are written with, or only those they are judged by",
+        )
+        parser.add_argument(
+            "--mistaken",
+            action="store_true",
+            help="also list the ids of lines that were misjudged, of those that rules are written with",
+        )
         parser.add_argument("--time", action="store_true", help="also measure the CPU time of the detectors")
 
     @override
     def handle(self, *args: Any, **options: Any) -> None:
-        lines = [line for file in options["files"] for line in _read(file)]
+        part = options["part"]
+        lines = [line for file in options["files"] for line in _read(file) if part in (None, line.part)]
         evaluation = evaluate(lines)
         for row in (*_injection_rows(evaluation), *_entity_rows(evaluation)):
             self.stdout.write(row)
@@ -60,13 +71,14 @@ def _read(file: Path) -> list[Line]:
 def _injection_rows(evaluation: Evaluation) -> Iterable[str]:
     if not evaluation.injections:
         return
-    yield "| Prompt injection | texts | detected | recall | false positives |"
-    yield "|---|---|---|---|---|"
+    yield "| Prompt injection | texts | detected | recall | false positives | 95 % limits |"
+    yield "|---|---|---|---|---|---|"
     kinds = [(kind, tally) for (kind, _), tally in sorted(evaluation.injections.items(), key=_detected_first)]
     totals = [("all label 1", evaluation.injection_recall), ("all label 0", evaluation.injection_false_positives)]
     for kind, tally in (*kinds, *totals):
         recall, wrong = (f"{tally.rate:.1%}", "") if tally.label else ("", f"{tally.rate:.1%}")
-        yield f"| {kind} | {tally.texts} | {tally.detected} | {recall} | {wrong} |"
+        limits = _limits(tally.detected, tally.texts)
+        yield f"| {kind} | {tally.texts} | {tally.detected} | {recall} | {wrong} | {limits} |"
 
 
 def _detected_first(item: tuple[tuple[str, int], KindTally]) -> tuple[int, str]:
@@ -77,11 +89,17 @@ def _detected_first(item: tuple[tuple[str, int], KindTally]) -> tuple[int, str]:
 def _entity_rows(evaluation: Evaluation) -> Iterable[str]:
     if not evaluation.entities:
         return
-    yield "\n| Personal data | entities | found | found wrongly | precision | recall |"
-    yield "|---|---|---|---|---|---|"
+    yield "\n| Personal data | entities | found | found wrongly | precision | recall | 95 % limits of recall |"
+    yield "|---|---|---|---|---|---|---|"
     for kind, tally in sorted(evaluation.entities.items()):
-        counts = f"{tally.found + tally.missed} | {tally.found} | {tally.wrong}"
-        yield f"| {kind.value} | {counts} | {tally.precision:.1%} | {tally.recall:.1%} |"
+        entities = tally.found + tally.missed
+        counts, limits = f"{entities} | {tally.found} | {tally.wrong}", _limits(tally.found, entities)
+        yield f"| {kind.value} | {counts} | {tally.precision:.1%} | {tally.recall:.1%} | {limits} |"
+
+
+def _limits(successes: int, trials: int) -> str:
+    low, high = limits_of_confidence(successes, trials)
+    return f"{low:.1%} to {high:.1%}"
 
 
 def _time_rows(lines: list[Line]) -> Iterable[str]:

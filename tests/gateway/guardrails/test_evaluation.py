@@ -12,7 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from gateway.guardrails.detectors.pii import PiiKind
-from gateway.guardrails.evaluation import Evaluation, Line, evaluate
+from gateway.guardrails.evaluation import Evaluation, Line, Part, evaluate, limits_of_confidence
 from tests.recordings import shared_file
 
 MEASURED = (PiiKind.EMAIL, PiiKind.PHONE, PiiKind.CARD, PiiKind.IBAN, PiiKind.US_SSN, PiiKind.IP)
@@ -61,7 +61,40 @@ def test_evaluate__labelled_texts__are_counted_by_kind_and_entity() -> None:
     assert (email.found, email.missed, email.wrong) == (1, 0, 0)
     assert (phone.found, phone.missed, phone.precision, phone.recall) == (0, 1, 1.0, 0.0)
     assert (ip.found, ip.missed, ip.wrong) == (2, 0, 1)
-    assert set(evaluation.mistaken) == {"What a lov", "Forget all", "call 12 ma", "from 203.0"}
+    assert set(evaluation.mistaken) == {
+        name
+        for name, part in ((row["id"], msgspec.convert(row, Line).part) for row in LINES)
+        if part is Part.WRITING and name in {"What a lov", "Forget all", "call 12 ma", "from 203.0"}
+    }
+
+
+def test_part__any_text__is_always_the_same_and_blanks_around_it_do_not_count() -> None:
+    texts = [f"Text number {number}." for number in range(400)]
+    parts = [Line(text=text, label=1, kind="any").part for text in texts]
+    assert 150 < parts.count(Part.JUDGING) < 250
+    assert [Line(text=f" {text}\n", label=0, kind="other").part for text in texts] == parts
+
+
+def test_limits_of_confidence__known_counts__are_wilsons() -> None:
+    assert limits_of_confidence(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)  # Newcombe 1998, method 3
+    assert limits_of_confidence(0, 20) == pytest.approx((0, 0.1611), abs=5e-5)
+    assert limits_of_confidence(29, 29) == pytest.approx((0.8830, 1), abs=5e-5)
+    assert limits_of_confidence(0, 0) == (0, 1)
+
+
+def test_command__part__leaves_the_other_out_and_names_no_line_to_judge_by(tmp_path: Path) -> None:
+    file = tmp_path / "labelled.jsonl"
+    file.write_text("\n".join(json.dumps(line(f"Number {n} is odd.", 1, "missed")) for n in range(100)))
+    texts = {}
+    for part in Part:
+        written = io.StringIO()
+        call_command("evaluate_guardrails", str(file), "--part", part.value, "--mistaken", stdout=written)
+        texts[part] = written.getvalue()
+
+    counts = {part: int(text.split("| missed | ")[1].split(" ")[0]) for part, text in texts.items()}
+    assert sum(counts.values()) == 100 and min(counts.values()) > 20
+    assert "misjudged: none" in texts[Part.JUDGING]
+    assert "misjudged: Number" in texts[Part.WRITING]
 
 
 def test_command__file__prints_the_tables(tmp_path: Path) -> None:
@@ -72,10 +105,10 @@ def test_command__file__prints_the_tables(tmp_path: Path) -> None:
     call_command("evaluate_guardrails", str(file), "--time", "--mistaken", stdout=written)
 
     text = written.getvalue()
-    assert "| override | 2 | 1 | 50.0% |  |" in text
-    assert "| all label 0 | 2 | 1 |  | 50.0% |" in text
-    assert "| email | 1 | 1 | 0 | 100.0% | 100.0% |" in text
-    assert "µs per KB" in text and "misjudged: What a lov" in text
+    assert "| override | 2 | 1 | 50.0% |  | 9.5% to 90.5% |" in text
+    assert "| all label 0 | 2 | 1 |  | 50.0% | 9.5% to 90.5% |" in text
+    assert "| email | 1 | 1 | 0 | 100.0% | 100.0% | 20.7% to 100.0% |" in text
+    assert "µs per KB" in text and "misjudged: " in text
 
 
 @pytest.mark.parametrize("content", [None, "not json\n", '{"text": 1}\n'])
