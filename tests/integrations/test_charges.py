@@ -11,6 +11,7 @@ import pytest
 from integrations.pricing.cost import BY_PROVIDER, MIXED, Cost, Price, known_cost
 from integrations.providers.base import Usage
 from integrations.providers.charges import searches, served_tier, stated_cost
+from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.usage import read_usage
 from integrations.registry import adapter_for
 from tests.integrations.exchanges import chat_request, chunk, completion, sse
@@ -151,6 +152,19 @@ def test_anthropic__charges__read_whole_and_streamed(speed: str | None, tier: st
     stream.feed("".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events).encode())
     stream.closing()
     assert stream.usage == expected
+
+
+def test_anthropic__broken_character_in_a_block_of_its_own__unusable() -> None:
+    adapter = adapter_for("anthropic")
+    block = b'{"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}, "x": "\xff"}'
+    with pytest.raises(ProviderError) as caught:
+        adapter.parse_response(chat_request("c"), b'{"type": "message", "content": [%b]}' % block)
+    assert caught.value.kind is FailureKind.UNUSABLE
+    stream = adapter.stream(chat_request("c", stream=True))
+    with pytest.raises(ProviderError) as caught:
+        stream.feed(b'data: {"type": "content_block_start", "index": 0, "content_block": %b}\n\n' % block)
+        stream.closing()
+    assert caught.value.kind is FailureKind.UNUSABLE
 
 
 def test_bedrock__charges__read() -> None:

@@ -31,6 +31,8 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
     """Raises ProviderError: the error that the body carries, UNUSABLE when it is no answer."""
     try:
         message = _decode(body)
+        if not body.isascii():
+            body.decode()  # msgspec looks at the fields it wants only, and own blocks are read whole
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise unusable("the answer is not a message", provider=provider) from error
     if message.error is not None or message.type == "error":

@@ -135,6 +135,8 @@ class AnthropicStream:
         """Appends what the event gives. Raises ProviderError."""
         try:
             event = _decode(sent.data)
+            if not sent.data.isascii():
+                sent.data.decode()  # msgspec looks at the fields it wants only, and own blocks are read whole
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             if sent.event == "error":
                 text = sent.data[:2000].decode("utf-8", "replace")
