@@ -27,7 +27,8 @@ class FailureKind(StrEnum):
     RATE_LIMITED = "rate_limited"  # 429: retry after `retry_after`, or fail over
     UNAVAILABLE = "unavailable"  # 408, 5xx, 529, connection failures: retry, then fail over
     TIMEOUT = "timeout"  # no answer in time: retry, then fail over
-    UNUSABLE = "unusable"  # 2xx whose body or stream cannot be read: fail over, else 500 provider_error
+    # 2xx whose body or stream cannot be read, or is no answer: fail over (the latter after a retry), else 500.
+    UNUSABLE = "unusable"
 
 
 RETRYABLE = frozenset({FailureKind.RATE_LIMITED, FailureKind.UNAVAILABLE, FailureKind.TIMEOUT})
@@ -43,6 +44,7 @@ class ProviderError(Exception):
     `status` is the provider's HTTP status, or None when there was no answer. `retry_after` is in seconds.
     `usage` is what the failed attempt has consumed, when the provider said so before it failed: it will be billed.
     `details` is the vendor's own error object, as far as it has one, without secrets and of bounded size.
+    `is_botched`: the model came to no answer, and may come to one when it is asked again.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class ProviderError(Exception):
         retry_after: float | None = None,
         usage: Usage | None = None,
         details: Mapping[str, Any] | None = None,
+        is_botched: bool = False,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -64,10 +67,11 @@ class ProviderError(Exception):
         self.retry_after = retry_after
         self.usage = usage
         self.details = details
+        self.is_botched = is_botched
 
     @property
     def retryable(self) -> bool:
-        return self.kind in RETRYABLE
+        return self.is_botched or self.kind in RETRYABLE
 
 
 class UnsupportedParameterError(ProviderError):

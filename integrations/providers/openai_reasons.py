@@ -89,4 +89,4 @@ def failure_of(reason: object, provider: str, *, said: bool) -> ProviderError | 
 
 
 def _failure(message: str, kind: FailureKind, provider: str) -> ProviderError:
-    return ProviderError(message, kind=kind, provider=provider, status=200)
+    return ProviderError(message, kind=kind, provider=provider, status=200, is_botched=True)

@@ -61,7 +61,28 @@ def test_botched_call__another_place_serves__its_answer(gateway: Gateway, server
     assert (response.headers["x-svc-provider"], response.headers["x-svc-fallback-used"]) == ("google_vertex", "true")
     assert "Fine." in response.text
     record = gateway.record(response)
-    assert [attempt.provider for attempt in record.attempts] == ["google", "google_vertex"]
+    assert [attempt.provider for attempt in record.attempts] == ["google", "google", "google_vertex"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_botched_call__of_the_only_place__is_asked_again(gateway: Gateway, server: DialectServer, stream: bool) -> None:
+    """The model comes to another answer, as a rule."""
+    script = server.play("google", BOTCHED, tells(FAKES["google"], Story(text="Fine.", pieces=1)))
+    response = gateway.post({**ASK, "model": "google/gemini-2.5-flash", "stream": stream})
+    assert response.status_code == 200, response.text
+    assert (response.headers["x-svc-provider"], response.headers["x-svc-retry-count"]) == ("google", "1")
+    assert "Fine." in response.text
+    assert len(script.received) == 2
+    assert [attempt.error for attempt in gateway.record(response).attempts] == ["unusable", ""]
+
+
+def test_botched_call__retries_switched_off__one_call(service: GatewayService, server: DialectServer) -> None:
+    gateway = service.new_project(
+        routing={"retry_enabled": False}, integrations=[integration_of(FAKES["google"], server.base_url("google"))]
+    )
+    script = server.play("google", BOTCHED)
+    assert_error(gateway.post(ASK), 500, "provider_error")
+    assert len(script.received) == 1
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -164,9 +164,7 @@ def check_usable(stop_reason: str, *, said_anything: bool, usage: Usage | None) 
         problem = f"the answer is empty and ended for an unknown reason ({stop_reason or 'none told'})"
     else:
         return
-    error = unusable(problem)
-    error.usage = usage
-    raise error
+    raise ProviderError(problem, kind=FailureKind.UNUSABLE, provider=PROVIDER, status=200, usage=usage, is_botched=True)
 
 
 def unusable(message: str) -> ProviderError:

@@ -53,7 +53,8 @@ def failed(
     if kind is None:
         return None
     kind = reason_in(None, text, None, provider=provider) or kind
-    return ProviderError(scrub(text), kind=kind, provider=provider, status=200, usage=usage)
+    is_botched = kind is FailureKind.UNUSABLE
+    return ProviderError(scrub(text), kind=kind, provider=provider, status=200, usage=usage, is_botched=is_botched)
 
 
 def usage_of(usage: Any) -> Usage | None:

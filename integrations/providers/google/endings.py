@@ -69,6 +69,7 @@ def unusable_end(choice: Choice, *, provider: str, usage: Usage | None) -> Provi
         provider=provider,
         status=200,
         usage=usage,
+        is_botched=True,
     )
 
 
