@@ -12,7 +12,7 @@ from gateway.guardrails.detectors.topics import find_topics
 from gateway.guardrails.remembered import Remembered
 from gateway.guardrails.settings import GuardrailSettings
 from gateway.guardrails.spoken import Speaker, Spoken, spoken_in, spoken_in_variables
-from gateway.guardrails.tools import tools_of
+from gateway.guardrails.tools import same_tool, tools_of
 from gateway.guardrails.verdicts import Guardrail
 
 # More would take more memory than the text itself.
@@ -72,10 +72,10 @@ class BlockedTools:
     """Tools by name, in any case: those that are offered, forced, and called in the conversation."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
-        self._names = {name.strip().casefold(): name for name in names}
+        self._names = {same_tool(name): name for name in names}
 
     def look_at(self, request: Request) -> Iterable[Finding]:
-        for name in sorted({tool.strip().casefold() for tool in request.tools} & self._names.keys()):
+        for name in sorted({same_tool(tool) for tool in request.tools} & self._names.keys()):
             told = f"The tool {self._names[name]!r} is blocked in this project"
             yield Finding(Guardrail.BLOCKED_TOOL, told, self._names[name])
 

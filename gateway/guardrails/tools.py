@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gateway.guardrails.detectors.characters import plain
+
 
 def tools_of(fields: Mapping[str, Any]) -> Iterator[str]:
     """Offered, forced by `tool_choice`, and called in the conversation, `functions` of old included."""
@@ -19,6 +21,11 @@ def tools_of(fields: Mapping[str, Any]) -> Iterator[str]:
             yield from _names(call)
         if message["role"] in ("tool", "function"):
             yield from _names(message)
+
+
+def same_tool(name: str) -> str:
+    """What names of one tool have in common: any case, any disguise of its letters."""
+    return plain(name).strip().casefold()
 
 
 def _list(value: Any) -> list[Any]:

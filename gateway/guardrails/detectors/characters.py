@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Iterator
 
+from gateway.guardrails.detectors.invisible import without_invisible
+
 Span = tuple[int, int]
 
 
@@ -15,10 +17,7 @@ def encoded(text: str) -> bytes:
 
 def plain(text: str) -> str:
     """Letters in disguise (mathematical, full-width) as what they look like, and without characters nobody sees."""
-    if text.isascii():
-        return text
-    text = unicodedata.normalize("NFKC", text)
-    return "".join(character for character in text if unicodedata.category(character) != "Cf")
+    return without_invisible(text if text.isascii() else unicodedata.normalize("NFKC", text))
 
 
 def character_spans(data: bytes, spans: Iterable[Span]) -> list[Span]:

@@ -9,6 +9,7 @@ import re2
 from gateway.guardrails.detectors.characters import encoded, plain
 from gateway.guardrails.detectors.foreign import foreign_requests
 from gateway.guardrails.detectors.injection_rules import RULES, THRESHOLD, Rule
+from gateway.guardrails.detectors.invisible import hides_text, is_disguised, readings
 from gateway.guardrails.detectors.matching import PatternSet, options
 
 
@@ -26,7 +27,8 @@ class Scored(NamedTuple):
 _CLEAN = Scored(0.0, ())
 _FOREIGN = "foreign_request"
 _FOREIGN_WEIGHT = 0.5
-
+_HIDDEN = "hidden_text"
+_HIDDEN_WEIGHT = 0.6
 
 _HIMSELF = re2.compile(
     r"(?i)(?:n['\x{2019}]?t|\b(?:not|never|i|we|they|he|she|people|who|why|how to|when to"
@@ -44,7 +46,16 @@ _GUARDED = {rule: re2.compile(rule.pattern, options()) for rule in RULES if rule
 
 def injection_score(text: str, *, untrusted: bool) -> Scored:
     """`untrusted`: the text stands in a document or in a tool's result, where nobody should be giving orders."""
-    text = plain(text)
+    scored = _scored(plain(text), untrusted=untrusted)
+    if not is_disguised(text, encoded(text)):
+        return scored
+    scores = [scored, *(_scored(plain(reading.text), untrusted=untrusted) for reading in readings(text))]
+    if hides_text(text):
+        scores.append(Scored(_HIDDEN_WEIGHT, (_HIDDEN,)))
+    return max(scores, key=lambda one: one.score)
+
+
+def _scored(text: str, *, untrusted: bool) -> Scored:
     data = encoded(text)
     matching = [_TRUSTED[index] for index in _TRUSTED_SET.matching(data)]
     if untrusted:

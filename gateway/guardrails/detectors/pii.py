@@ -22,6 +22,7 @@ from gateway.guardrails.detectors.accounts import (
 )
 from gateway.guardrails.detectors.characters import Span, character_spans, encoded
 from gateway.guardrails.detectors.internet import EMAIL_PATTERNS, IP_PATTERNS, find_emails, find_ips
+from gateway.guardrails.detectors.invisible import is_disguised, readings
 from gateway.guardrails.detectors.matching import PatternSet
 from gateway.guardrails.detectors.phones import PHONE_PATTERNS, find_phones
 from gateway.guardrails.detectors.social_security import ITIN_PATTERNS, SSN_PATTERNS, find_itins, find_ssns
@@ -63,7 +64,11 @@ _OWNERS = [index for index, (_, _, patterns) in enumerate(_FINDERS) for _ in pat
 
 # Digits and signs of other scripts and styles, one character each, so that offsets stay.
 _PLAIN = {
-    **{base + digit: str(digit) for base in (0xFF10, 0x0660, 0x06F0, 0x0966) for digit in range(10)},
+    **{
+        base + digit: str(digit)
+        for base in (0xFF10, 0x0660, 0x06F0, 0x0966, *range(0x1D7CE, 0x1D800, 10))
+        for digit in range(10)
+    },
     **dict.fromkeys((0x00A0, 0x2007, 0x2009, 0x202F), " "),
     **dict.fromkeys(range(0x2010, 0x2016), "-"),
     0x2212: "-",
@@ -79,10 +84,20 @@ _AT_ONCE = 16_384
 
 
 def find_pii(text: str) -> list[PiiEntity]:
-    """What the text holds, in order, never overlapping."""
+    """What the text holds, in order, never overlapping; also between and in characters that nobody sees."""
     data = encoded(text)
     if not text.isascii() and _DISGUISED.search(data):
         data = encoded(_undisguised(text))
+    found = _find(data)
+    if not is_disguised(text, data):
+        return found
+    for reading in readings(text):
+        entities = _find(encoded(_undisguised(reading.text)))
+        found += [PiiEntity(entity.kind, *reading.place(entity.start, entity.end)) for entity in entities]
+    return _united(found)
+
+
+def _find(data: bytes) -> list[PiiEntity]:
     taken: list[tuple[int, int, PiiKind]] = []
     for index in sorted({_OWNERS[pattern] for pattern in _PATTERNS.matching(data)}):
         kind, finder, _ = _FINDERS[index]
@@ -91,6 +106,22 @@ def find_pii(text: str) -> list[PiiEntity]:
             taken = _merged(taken, found) if taken else found
     spans = character_spans(data, [(start, end) for start, end, _ in taken])
     return [PiiEntity(kind, start, end) for (start, end), (_, _, kind) in zip(spans, taken, strict=True)]
+
+
+def _united(found: list[PiiEntity]) -> list[PiiEntity]:
+    """In order; where several overlap, all that they cover, as what the longest of them is."""
+    united: list[PiiEntity] = []
+    longest = 0
+    for entity in sorted(found, key=lambda one: (one.start, one.start - one.end)):
+        length = entity.end - entity.start
+        if not united or entity.start >= united[-1].end:
+            united.append(entity)
+            longest = length
+            continue
+        kind = entity.kind if length > longest else united[-1].kind
+        longest = max(longest, length)
+        united[-1] = PiiEntity(kind, united[-1].start, max(united[-1].end, entity.end))
+    return united
 
 
 def _undisguised(text: str) -> str:

@@ -7,6 +7,7 @@ from functools import lru_cache
 import re2
 
 from gateway.guardrails.detectors.characters import encoded, plain
+from gateway.guardrails.detectors.invisible import is_disguised, readings
 from gateway.guardrails.detectors.matching import PatternSet
 
 _BORDER_BEFORE, _BORDER_AFTER = r"(?:^|[^\pL\pN_])", r"(?:$|[^\pL\pN_])"
@@ -19,10 +20,18 @@ def find_topics(text: str, topics: tuple[str, ...]) -> list[str]:
     """Those of `topics` that the text names, as whole words, in any case and spacing, in the order of the list."""
     if not topics:
         return []
-    data = encoded(plain(text).casefold())
+    found = _named(plain(text), topics)
+    if is_disguised(text, encoded(text)):
+        for reading in readings(text):
+            found |= _named(plain(reading.text), topics)
+    return [topic for topic in topics if topic in found]
+
+
+def _named(text: str, topics: tuple[str, ...]) -> set[str]:
+    data = encoded(text.casefold())
     # Borders are classes of many thousand letters: only a phrase that occurs is looked for with them.
-    named = (topics[index] for index in _phrases(topics).matching(data))
-    return [topic for topic in named if _whole(topic).search(data)]
+    phrases = (topics[index] for index in _phrases(topics).matching(data))
+    return {topic for topic in phrases if _whole(topic).search(data)}
 
 
 @lru_cache(maxsize=_REMEMBERED_LISTS)

@@ -9,6 +9,7 @@ from gateway.guardrails.output.json_window import JsonWindow
 from gateway.guardrails.output.masks import Masks
 from gateway.guardrails.output.window import Notes, TextWindow
 from gateway.guardrails.settings import GuardrailSettings
+from gateway.guardrails.tools import same_tool
 from gateway.guardrails.verdicts import Guardrail
 
 Path = tuple[str | int | None, ...]
@@ -48,7 +49,7 @@ class OutputChecks:
         self.masks = Masks(personal_data=settings.mask_output_pii, links=settings.block_exfiltration_urls, texts=texts)
         self._masks_of_calls = Masks(personal_data=settings.mask_output_pii, links=False, texts=texts)
         self.topics = settings.blocked_output_topics
-        self._tools = {name.strip().casefold(): name for name in settings.blocked_tools}
+        self._tools = {same_tool(name): name for name in settings.blocked_tools}
         self._json_content = json_content
         self._notes = Notes()
         self._called: dict[str, None] = {}
@@ -77,8 +78,8 @@ class OutputChecks:
         for call in (*(calls if isinstance(calls, list) else ()), {"function": message.get("function_call")}):
             for tool in (call.get("function"), call.get("custom")) if isinstance(call, dict) else ():
                 name = tool.get("name") if isinstance(tool, dict) else None
-                if isinstance(name, str) and name.strip().casefold() in self._tools:
-                    self._called[self._tools[name.strip().casefold()]] = None
+                if isinstance(name, str) and same_tool(name) in self._tools:
+                    self._called[self._tools[same_tool(name)]] = None
 
     def blocking(self) -> list[Found]:
         """What no answer may go on with, so far."""

@@ -8,17 +8,21 @@ from functools import cached_property
 from typing import NamedTuple
 
 from gateway.guardrails.detectors.exfiltration import Conversation, find_exfiltration
+from gateway.guardrails.detectors.invisible import INVISIBLE
 from gateway.guardrails.detectors.pii import find_pii
 from gateway.guardrails.verdicts import Guardrail
 
 # No word of a link: with a blank in it Markdown makes neither an image nor a link of the rest.
 LINK_REMOVED = "[LINK REMOVED]"
 
-# Without one of these a text holds no personal data.
-_PERSONAL = r"[\d@\uff20]|[:\uff1a]{2}"
+# Without one of these a text holds no personal data: digits and signs, plain and as tag characters, two colons, and
+# what spells letters in variation selectors.
+_PERSONAL = (
+    r"[\d@\uff20\U000e0030-\U000e0040]|[:\uff1a][" + INVISIBLE + r"]*[:\uff1a]|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4}"
+)
 _LINK = r"//"
 # What a piece of personal data may go on after, with nothing but words between. Full-width signs count as plain ones.
-_OPENING = re.compile(r"[\d@+\uff20\uff0b]|[:\uff1a]{2}")
+_OPENING = re.compile(_PERSONAL + r"|[+\uff0b]")
 # Letters after a backslash that stand for a break or a tab, in JSON within the text.
 _ESCAPED = frozenset("nrtbf")
 

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from gateway.guardrails.detectors.characters import plain
+from gateway.guardrails.detectors.invisible import reading_with
 from gateway.guardrails.detectors.topics import find_topics
 
 # A word is looked at when it has ended, or has this many letters: some scripts put nothing between words.
@@ -48,9 +49,15 @@ class TopicGate:
         tail, phrases = self._tail, self._phrases
         for start in range(max(0, end - phrases.longest - _STRETCH), end):
             first = tail[start] if tail[start].isascii() else plain(tail[start])
-            if first.casefold()[:1] in phrases.firsts and _normal(tail[start:end]) in phrases.beginnings:
+            if first.casefold()[:1] in phrases.firsts and self._may_become_a_phrase(tail[start:end]):
                 return start
         return end
+
+    def _may_become_a_phrase(self, text: str) -> bool:
+        beginnings = self._phrases.beginnings
+        return _normal(text) in beginnings or (
+            not text.isascii() and _normal(reading_with(text, " ").text) in beginnings
+        )
 
     def _trim(self) -> None:
         start = self._checked - _LOOK_BACK_FACTOR * self._phrases.longest - _LOOK_BACK

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 
+from gateway.guardrails.detectors.invisible import INVISIBLE
 from gateway.guardrails.output.masks import Mask, Masks
 from gateway.guardrails.output.topics import TopicGate
 from gateway.guardrails.verdicts import Guardrail
@@ -22,7 +23,9 @@ _CONTEXT, _CONTEXT_OF_LINKS = 192, 2048
 _KEPT = _CONTEXT_OF_LINKS + _CALM
 _TRIM_AT = 4 * _KEPT
 
-_BLANK = re.compile(r"\s")
+# Behind characters that nobody sees a blank is no border: any number of them may stand in the middle of something.
+AFTER_SEEN = f"(?<![{INVISIBLE}])"
+_BLANK = re.compile(AFTER_SEEN + r"\s")
 
 
 class Notes:

@@ -42,6 +42,8 @@ HOSTILE = {
     "nulls": "\x00",
     "combining": "e\u0301\u200b",
     "astral": "\U0001d400 ",
+    "overrides": "a\u202eb1\u202c",
+    "hidden": "4\U000e0034\ufe01\ufe02\ufe03\ufe04\ufe05",
 }
 MANY = 2_000
 DETECTORS: dict[str, Callable[[str], object]] = {

@@ -17,6 +17,9 @@ ENTITIES = [
     "ada@example.org", "4242 4242 4242 4242", "+49 30 901820 22", "DE89 3704 0044 0532 0130 00", "536-22-1234",
     "GB29 NWBK 6016 1331 9268 19", "10.1.2.3", "fe80::1ff:fe23:4567:890a", "(415) 555-0132", "ssn is 536221234",
     "phone: 5550100 or 5550101 or 5550102", "415-555-0132 office", "1BoatSLRHtKNngkdXEeobR76b53LETtpyT",
+    "a\u200bda@exam\u00adple.org", "4242\u2060 42\u200b42\ufeff4242 4242", "10.\u200b1.2.3",
+    "fe80:\u200b:1ff\u200b:fe23",
+    "".join(chr(0xE0000 + ord(character)) for character in "ada@example.org"),
 ]  # fmt: skip
 WORDS = [
     "the",
@@ -36,6 +39,8 @@ WORDS = [
     "déjà",
     "😀",
     "abcd",
+    "\u200b",
+    "❤\ufe0f",
 ]
 pieces = st.lists(
     st.one_of(
@@ -101,6 +106,12 @@ def test_what_is_no_json_passes(text: str, places: list[int]) -> None:
     if not find_pii(text):
         assert through(make(JsonWindow), "\\" + text, places).startswith("\\"[: len(text)])
         assert through(make(JsonWindow), text, places) == through(make(JsonWindow), text, [])
+
+
+def test_any_number_of_unseen_characters_is_masked_with_what_they_stand_in() -> None:
+    card = ("4242" + "\u200b" * 90 + " ") * 3 + "4242"
+    text = f"It is {card} as you see"
+    assert through(make(TextWindow), text, list(range(0, len(text), 5))) == "It is [CARD] as you see"
 
 
 def test_plain_words_wait_for_nothing() -> None:

@@ -1,0 +1,127 @@
+"""Characters that nobody sees: inside of words and numbers, between them, or with a text of their own.
+
+A text with such characters can be read in more than one way, and is looked at in each: without them; with a blank in
+their place, as a zero-width space is where a line may break; as a bidirectional override shows it; and what is spelled
+in tag characters or variation selectors ("ASCII smuggling": Rehberger 2024; Butler 2025), which models read as letters.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import re2
+
+# Default_Ignorable_Code_Point of Unicode 16 (DerivedCoreProperties.txt), format characters (Cf) beside it, control
+# characters that break no line, and the empty Braille pattern.
+_RANGES = (
+    (0x00, 0x08), (0x0E, 0x1B), (0x7F, 0x84), (0x86, 0x9F), (0xAD, 0xAD), (0x034F, 0x034F), (0x0600, 0x0605),
+    (0x061C, 0x061C), (0x06DD, 0x06DD), (0x070F, 0x070F), (0x0890, 0x0891), (0x08E2, 0x08E2), (0x115F, 0x1160),
+    (0x17B4, 0x17B5), (0x180B, 0x180F), (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x2800, 0x2800),
+    (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFFB), (0x110BD, 0x110BD),
+    (0x110CD, 0x110CD), (0x13430, 0x13438), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
+)  # fmt: skip
+# What stands between the brackets of a class, for RE2 and the standard library alike.
+INVISIBLE = "".join(re.escape(chr(first)) + "-" + re.escape(chr(last)) for first, last in _RANGES)
+
+_RUN = re.compile(f"[{INVISIBLE}]+")
+# Beside an emoji, or at a text's ends, they are harmless and usual.
+_BESIDE = r"[ -~\pL\pN]"
+_WITHIN = re2.compile(
+    f"{_BESIDE}[{INVISIBLE}]+{_BESIDE}|[\U000e0020-\U000e007e]|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{{4}}|\u202e"
+)
+_CONTROLS = bytes((*range(0x09), *range(0x0E, 0x1C), 0x7F))
+_WITHOUT_CONTROLS = dict.fromkeys(_CONTROLS)
+
+_OVERRIDDEN = re.compile("\u202e([^\u202a-\u202e\u2066-\u2069\n]*)")
+# Flags of England, Scotland and others end with a cancel tag.
+_TAGS = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{1,8}\U000e007f|([\U000e0020-\U000e007e])")
+_TAG_RUN = re.compile("[\U000e0020-\U000e007e]{6,}")
+_TAG_BASE = 0xE0000
+_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
+# Nobody hides so much by chance.
+_MIN_HIDDEN = 8
+
+
+class Reading(NamedTuple):
+    """`positions`: where each character stands in the text that was read."""
+
+    text: str
+    positions: array[int]
+
+    def place(self, start: int, end: int) -> tuple[int, int]:
+        """Of a part of the reading, in the text that was read: what encloses all of its characters."""
+        places = self.positions[start:end]
+        return min(places), max(places) + 1
+
+
+def without_invisible(text: str) -> str:
+    if text.isascii():
+        return text.translate(_WITHOUT_CONTROLS)
+    return _RUN.sub("", text)
+
+
+def is_disguised(text: str, data: bytes) -> bool:
+    """Whether characters that nobody sees stand where they change how the text is read. `data`: its UTF-8."""
+    if len(data) == len(text) == len(data.translate(None, _CONTROLS)):
+        return False
+    return _WITHIN.search(data) is not None
+
+
+def readings(text: str) -> Iterator[Reading]:
+    """Of a text that is disguised: all but the text as it stands."""
+    yield reading_with(text, "")
+    yield reading_with(text, " ")
+    if "\u202e" in text:
+        yield _as_shown(text)
+    for match in _TAG_RUN.finditer(text):
+        yield Reading("".join(chr(ord(tag) - _TAG_BASE) for tag in match[0]), array("I", range(*match.span())))
+    for match in _SELECTORS.finditer(text):
+        # A letter for each byte: what is looked for is ASCII, and so it keeps its place.
+        yield Reading(bytes(map(_selected, match[0])).decode("latin-1"), array("I", range(*match.span())))
+
+
+def hides_text(text: str) -> bool:
+    """Whether somebody wrote letters that only a machine reads."""
+    if text.isascii():
+        return False
+    if sum(match[1] is not None for match in _TAGS.finditer(text)) >= _MIN_HIDDEN:
+        return True
+    return any(len(match[0]) >= _MIN_HIDDEN for match in _SELECTORS.finditer(text))
+
+
+def reading_with(text: str, instead: str) -> Reading:
+    """With `instead` for each run of characters that nobody sees: nothing, or one character."""
+    pieces: list[str] = []
+    positions = array("I")
+    at = 0
+    for match in _RUN.finditer(text):
+        pieces.append(text[at : match.start()])
+        positions.extend(range(at, match.start()))
+        if instead:
+            pieces.append(instead)
+            positions.append(match.start())
+        at = match.end()
+    positions.extend(range(at, len(text)))
+    return Reading("".join([*pieces, text[at:]]), positions)
+
+
+def _as_shown(text: str) -> Reading:
+    """From right to left where the text says so, then without what nobody sees."""
+    positions = array("I")
+    at = 0
+    for match in _OVERRIDDEN.finditer(text):
+        positions.extend(range(at, match.start()))
+        positions.extend(range(match.end() - 1, match.start(1) - 1, -1))
+        at = match.end()
+    positions.extend(range(at, len(text)))
+    shown = "".join(map(text.__getitem__, positions))
+    reading = reading_with(shown, "")
+    return Reading(reading.text, array("I", (positions[place] for place in reading.positions)))
+
+
+def _selected(selector: str) -> int:
+    code = ord(selector)
+    return code - 0xFE00 if code <= 0xFE0F else code - 0xE0100 + 16
