@@ -10,13 +10,15 @@ from stdnum.exceptions import ValidationError
 
 from gateway.guardrails.detectors.characters import Span, apart
 
-_DIGITS = re2.compile(r"[0-9](?:[ -]?[0-9])*[ -]?[0-9]{4}")
+_DIGITS = re2.compile(r"[0-9](?:[ .-]?[0-9])*[ .-]?[0-9]{4}")
 # UATP's numbers begin as many other numbers do: only where somebody speaks of a card, or answers with nothing else.
 _AIR_TRAVEL = tuple(
     re2.compile(pattern) for pattern in (r"^\s*(1[0-9]{14})\s*$", r"(?i)\bcards?\b[^0-9\n]{0,40}\b(1[0-9]{14})\b")
 )
 _GROUP = re2.compile(r"[0-9]+")
 _MIN_CARD, _MAX_GROUPS = 12, 5
+# Numbers with a point in them are many other things: with points, groups stand as they are printed on cards.
+_PRINTED = frozenset(((4, 4, 4, 4), (4, 4, 4, 4, 3), (4, 6, 5), (4, 6, 4)))
 
 # Issuers by the first digits of their numbers, and the lengths they give out (ISO/IEC 7812; the ranges the networks
 # publish): first, last, lengths.
@@ -57,7 +59,10 @@ _BECH32M = 0x2BC830A3
 _CRYPTO = re2.compile(r"\b(?:[13][1-9A-HJ-NP-Za-km-z]{25,34}|(?i:bc1)(?i:[02-9ac-hj-np-z]{11,71})|0x[0-9a-fA-F]{40})\b")
 
 
-CARD_PATTERNS: tuple[str, ...] = (r"[0-9](?:[ -]?[0-9]){11}",)
+CARD_PATTERNS: tuple[str, ...] = (
+    r"[0-9](?:[ -]?[0-9]){11}",
+    r"[0-9]{4}\.(?:[0-9]{4}\.[0-9]{4}\.[0-9]{4}|[0-9]{6}\.[0-9]{4})",
+)
 IBAN_PATTERNS: tuple[str, ...] = (_IBAN.pattern,)
 CRYPTO_PATTERNS: tuple[str, ...] = (_CRYPTO.pattern,)
 
@@ -90,17 +95,23 @@ def _cards_among(data: bytes, groups: list[Span]) -> Iterator[Span]:
     while first < len(groups):
         for last in range(min(first + _MAX_GROUPS, len(groups)) - 1, first - 1, -1):
             span = groups[first][0], groups[last][1]
-            if span[1] - span[0] >= _MIN_CARD and _is_card(data[span[0] : span[1]]):
+            if span[1] - span[0] >= _MIN_CARD and not _is_fraction(data, span) and _is_card(data[span[0] : span[1]]):
                 yield span
                 first = last
                 break
         first += 1
 
 
+def _is_fraction(data: bytes, span: Span) -> bool:
+    """`0.4242424242424242`"""
+    before = data[max(0, span[0] - 3) : span[0]]
+    return before.endswith(b"0.") and not before[:-2].isdigit()
+
+
 def _is_card(candidate: bytes) -> bool:
     if not _is_grouped(candidate):
         return False  # quicker to see than who issues it
-    digits = candidate.translate(None, b" -").decode()
+    digits = candidate.translate(None, b" .-").decode()
     return _is_issued(digits) and luhn.is_valid(digits)
 
 
@@ -110,7 +121,9 @@ def _is_issued(digits: str) -> bool:
 
 def _is_grouped(candidate: bytes) -> bool:
     """One run, or groups as they stand on a card; a row of small numbers is no card."""
-    groups = candidate.replace(b"-", b" ").split(b" ")
+    groups = _GROUP.findall(candidate)
+    if b"." in candidate:
+        return tuple(map(len, groups)) in _PRINTED
     return all(len(group) >= 4 for group in groups[:-1])
 
 

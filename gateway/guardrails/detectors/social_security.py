@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 import re2
 from stdnum.us import ssn
@@ -17,12 +18,25 @@ _NAMED = re2.compile(r"(?i)\b(?:ssn|ss#|social security(?: number| no\.?| #)?)[^
 _ANSWER = re2.compile(r"^\s*[0-9]{3}-?[0-9]{2}-?[0-9]{4}(?:[\s,;]+[0-9]{3}-?[0-9]{2}-?[0-9]{4})*\s*$")
 _NUMBER = re2.compile(r"[0-9]{3}-?[0-9]{2}-?[0-9]{4}")
 
+# What a taxpayer number is called where it is given without separators; before it, or behind it.
+_TAXPAYER = (
+    r"(?:i?tins?\b|(?:individual |personal )?tax(?:payer)?(?:['\x{2019}]?s)? ?(?:id(?:entification|entifier)?s?)\b"
+    r"|identificaci[oó]n (?:personal |individual |fiscal )?(?:del? )?contribuyente)"
+)
+_BARE_ITIN = r"(9[0-9]{2}-?[0-9]{2}-?[0-9]{4})"
+_NAMED_ITIN = (
+    re2.compile(rf"(?i)\b{_TAXPAYER}[^0-9\n]{{0,32}}\b{_BARE_ITIN}\b"),
+    re2.compile(
+        rf"(?i)\b{_BARE_ITIN}[ ,(]{{1,3}}(?:(?:is|was|as|es|my|his|her|their|the|an?|mi|su|el) ){{0,3}}{_TAXPAYER}"
+    ),
+)
+
 # The middle digits that are given out: https://www.irs.gov/irm/part3/irm_03-021-263r (python-stdnum stops at 70).
 _ITIN_GROUPS = frozenset((*range(50, 66), *range(70, 89), *range(90, 93), *range(94, 100)))
 
 
 SSN_PATTERNS: tuple[str, ...] = (_WRITTEN.pattern, _NAMED.pattern, _ANSWER.pattern)
-ITIN_PATTERNS: tuple[str, ...] = (_WRITTEN.pattern,)
+ITIN_PATTERNS: tuple[str, ...] = (_WRITTEN.pattern, _ANSWER.pattern, *(pattern.pattern for pattern in _NAMED_ITIN))
 
 
 def find_ssns(data: bytes) -> Iterator[Span]:
@@ -36,10 +50,19 @@ def find_ssns(data: bytes) -> Iterator[Span]:
 
 
 def find_itins(data: bytes) -> Iterator[Span]:
-    for span in _found(data):
-        number = _dashed(data, span)
-        if number.startswith("9") and int(number[4:6]) in _ITIN_GROUPS:
-            yield span
+    spans = {span for span in _found(data) if _is_itin(data, span)}
+    if b"I" in data or b"i" in data:
+        for match in chain.from_iterable(pattern.finditer(data) for pattern in _NAMED_ITIN):
+            if data[max(0, match.start(1) - 1) : match.start(1)] != b"-" and _is_itin(data, match.span(1)):
+                spans.add(match.span(1))
+    if _ANSWER.search(data):
+        spans |= {match.span() for match in _NUMBER.finditer(data) if _is_itin(data, match.span())}
+    yield from sorted(spans)
+
+
+def _is_itin(data: bytes, span: Span) -> bool:
+    number = _dashed(data, span)
+    return number.startswith("9") and int(number[4:6]) in _ITIN_GROUPS
 
 
 def _found(data: bytes) -> Iterator[Span]:
