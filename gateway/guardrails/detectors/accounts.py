@@ -95,7 +95,7 @@ def _cards_among(data: bytes, groups: list[Span]) -> Iterator[Span]:
     while first < len(groups):
         for last in range(min(first + _MAX_GROUPS, len(groups)) - 1, first - 1, -1):
             span = groups[first][0], groups[last][1]
-            if span[1] - span[0] >= _MIN_CARD and not _is_fraction(data, span) and _is_card(data[span[0] : span[1]]):
+            if span[1] - span[0] >= _MIN_CARD and _is_card(data[span[0] : span[1]]) and not _is_fraction(data, span):
                 yield span
                 first = last
                 break
@@ -121,7 +121,7 @@ def _is_issued(digits: str) -> bool:
 
 def _is_grouped(candidate: bytes) -> bool:
     """One run, or groups as they stand on a card; a row of small numbers is no card."""
-    groups = _GROUP.findall(candidate)
+    groups = candidate.replace(b"-", b" ").replace(b".", b" ").split(b" ")
     if b"." in candidate:
         return tuple(map(len, groups)) in _PRINTED
     return all(len(group) >= 4 for group in groups[:-1])

@@ -36,7 +36,12 @@ _ITIN_GROUPS = frozenset((*range(50, 66), *range(70, 89), *range(90, 93), *range
 
 
 SSN_PATTERNS: tuple[str, ...] = (_WRITTEN.pattern, _NAMED.pattern, _ANSWER.pattern)
-ITIN_PATTERNS: tuple[str, ...] = (_WRITTEN.pattern, _ANSWER.pattern, *(pattern.pattern for pattern in _NAMED_ITIN))
+# All begin with a 9: where none does, nobody looks.
+ITIN_PATTERNS: tuple[str, ...] = (
+    r"\b9[0-9]{2}[ .-][0-9]{2}[ .-][0-9]{4}\b",
+    r"^[0-9\s,;-]*\b9[0-9]{2}-?[0-9]{2}-?[0-9]{4}\b[0-9\s,;-]*$",
+    *(pattern.pattern for pattern in _NAMED_ITIN),
+)
 
 
 def find_ssns(data: bytes) -> Iterator[Span]:
