@@ -7,16 +7,15 @@ markdown images", embracethered.com, 2023). Plain links pass; so does every addr
 
 from __future__ import annotations
 
-import base64
-import binascii
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
-from urllib.parse import unquote, unquote_plus, urlsplit
 
 import re2
 
+from gateway.guardrails.detectors.carried import Carried, carried_by, decoded
 from gateway.guardrails.detectors.characters import Span, character_spans, encoded
 from gateway.guardrails.detectors.pii import find_pii
 
@@ -47,16 +46,21 @@ class Conversation:
         return "\n".join(_letters(text) for text in self._texts)
 
     def holds(self, text: str, *, at_least: int) -> bool:
-        """Whether its letters and digits were said, in this order; never for fewer than `at_least` of them."""
+        """Whether its letters and digits were said, in this order or backwards; never for fewer than `at_least`."""
         letters = _letters(text)
-        return len(letters) >= at_least and letters in self._letters
+        return len(letters) >= at_least and (letters in self._letters or letters[::-1] in self._letters)
 
     def holds_some(self, text: str, *, at_least: int) -> bool:
         """Whether any stretch of `at_least` letters and digits was said."""
-        letters = _letters(text)
-        step = max(1, at_least // 2)
+        return len(text) >= at_least and self._holds_stretch(_letters(text), at_least)
+
+    def holds_some_backwards(self, text: str, *, at_least: int) -> bool:
+        return len(text) >= at_least and self._holds_stretch(_letters(text)[::-1], at_least)
+
+    def _holds_stretch(self, letters: str, length: int) -> bool:
+        step = max(1, length // 2)
         return any(
-            letters[index : index + at_least] in self._letters for index in range(0, len(letters) - at_least + 1, step)
+            letters[index : index + length] in self._letters for index in range(0, len(letters) - length + 1, step)
         )
 
     def holds_url(self, url: str) -> bool:
@@ -75,13 +79,21 @@ _PATTERNS = (
     (UrlForm.IMAGE, re2.compile(r"(?im)^\s{0,3}\[[^\]]+\]:\s*<?" + _URL)),
     (UrlForm.LINK, re2.compile(r"(?i)" + r"((?:https?)://[^\s\"'<>()\[\]{}|\\^`]+)")),
 )
-_ENCODED = re2.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
 _MAX_URLS, _MAX_URL_CHARACTERS = 200, 16_384
 # Letters and digits. An address that loads by itself has no business with a few words of the conversation; a link may
-# name what was asked for, as a search does.
-_SAID_IN_IMAGE, _SAID_IN_LINK, _SAID_ENCODED = 12, 40, 6
+# name what was asked for, as a search does. Nobody spells it backwards or encodes it without a reason.
+_SAID_IN_IMAGE, _SAID_IN_LINK, _SAID_BACKWARDS, _SAID_ENCODED = 12, 40, 12, 4
+# Put together, parts of an address are words of a subject, which images share with what is spoken of.
+_SAID_TOGETHER = 16
+# What is all of a value: words, or what looks like a password or a number that somebody keeps.
+_SAID_WORDS, _SAID_SECRET = 8, 6
 _OPAQUE_TEXT = 16
 _PROSE_WORDS, _PROSE_CHARACTERS = 5, 30
+_SECRET = re.compile(r"(?=.*[^\W\d_])(?=.*\d).*|\d+", re.DOTALL)
+_NO_LETTERS = re.compile(r"[\W_]+")
+_EXTENSION = re.compile(r"\.[A-Za-z]{2,5}$")
+# `iphone-15`
+_NUMBERED_WORD = re.compile(r"[^\W\d_]+[-_ ]?\d{1,4}|\d+")
 
 
 def find_exfiltration(text: str, conversation: Conversation) -> list[ExfiltrationUrl]:
@@ -108,64 +120,42 @@ def _carries(url: str, form: UrlForm, conversation: Conversation) -> bool:
     url = url[:_MAX_URL_CHARACTERS].rstrip(".,;:!?")
     if conversation.holds_url(url):
         return False
-    for value in _values(url):
-        if _encodes_text(value, conversation) or _names_personal_data(value, conversation):
-            return True
-        if form is UrlForm.IMAGE and (_is_prose(value) or conversation.holds_some(value, at_least=_SAID_IN_IMAGE)):
-            return True
-        if form is UrlForm.LINK and conversation.holds_some(value, at_least=_SAID_IN_LINK):
-            return True
-    return False
+    carried = carried_by(url)
+    text = "\n".join((*carried.values, *carried.segments, *carried.wholes))
+    if _encodes_text(text, conversation) or _names_personal_data(text, conversation):
+        return True
+    if any(conversation.holds_some_backwards(whole, at_least=_SAID_BACKWARDS) for whole in carried.wholes):
+        return True
+    if form is UrlForm.LINK:
+        return any(conversation.holds_some(whole, at_least=_SAID_IN_LINK) for whole in carried.wholes)
+    return _image_carries(carried, conversation)
 
 
-def _values(url: str) -> Iterator[str]:
-    """What of the address somebody chose: values of the query, segments of the path, the fragment, long host labels."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        yield url
-        return
-    for piece in parts.query.replace(";", "&").split("&"):
-        name, separator, value = piece.partition("=")
-        yield unquote_plus(value if separator else name)
-    yield from (unquote(segment) for segment in parts.path.split("/") if len(segment) >= _SAID_IN_IMAGE)
-    yield unquote_plus(parts.fragment)
-    yield from (label for label in (parts.hostname or "").split(".")[:-2] if len(label) >= _OPAQUE_TEXT)
+def _image_carries(carried: Carried, conversation: Conversation) -> bool:
+    for value in (*carried.values, *carried.segments):
+        if _is_prose(value) or conversation.holds_some(value, at_least=_SAID_IN_IMAGE):
+            return True
+    if any(conversation.holds_some(whole, at_least=_SAID_TOGETHER) for whole in carried.wholes):
+        return True
+    names = (_EXTENSION.sub("", segment) for segment in carried.segments)
+    secrets = (name for name in names if _SECRET.fullmatch(name) and not _NUMBERED_WORD.fullmatch(name))
+    return any(_is_said_whole(value, conversation) for value in (*carried.values, *secrets))
+
+
+def _is_said_whole(value: str, conversation: Conversation) -> bool:
+    """A word alone may be an option of the server's; several, or letters with digits, are not."""
+    if _SECRET.fullmatch(value):
+        return conversation.holds(value, at_least=_SAID_SECRET)
+    return len(value.split()) > 1 and conversation.holds(value, at_least=_SAID_WORDS)
 
 
 def _encodes_text(value: str, conversation: Conversation) -> bool:
-    """Base64 or hexadecimal of something readable: long enough, or said before."""
-    for match in _ENCODED.finditer(encoded(value)):
-        for text in _decoded(match.group()):
-            if len(text) >= _OPAQUE_TEXT or conversation.holds(text, at_least=_SAID_ENCODED):
-                return True
-    return False
+    """Something readable: long enough, or said before."""
+    return any(len(text) >= _OPAQUE_TEXT or conversation.holds(text, at_least=_SAID_ENCODED) for text in decoded(value))
 
 
-def _decoded(candidate: bytes) -> Iterator[str]:
-    bare = candidate.rstrip(b"=").translate(bytes.maketrans(b"-_", b"+/"))
-    if len(bare) % 4 != 1:
-        yield from _readable(base64.b64decode(bare + b"=" * (-len(bare) % 4)))
-    try:
-        yield from _readable(binascii.unhexlify(candidate))
-    except ValueError:
-        return
-
-
-def _readable(data: bytes) -> Iterator[str]:
-    """Random bytes are hardly ever printable text from end to end."""
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        return
-    if text.isprintable() or text.replace("\n", " ").replace("\r", " ").replace("\t", " ").isprintable():
-        yield text
-
-
-def _names_personal_data(value: str, conversation: Conversation) -> bool:
-    if not any(character.isdigit() or character == "@" for character in value):
-        return False
-    return any(conversation.holds(value[entity.start : entity.end], at_least=6) for entity in find_pii(value))
+def _names_personal_data(text: str, conversation: Conversation) -> bool:
+    return any(conversation.holds(text[entity.start : entity.end], at_least=6) for entity in find_pii(text))
 
 
 def _is_prose(value: str) -> bool:
@@ -173,4 +163,4 @@ def _is_prose(value: str) -> bool:
 
 
 def _letters(text: str) -> str:
-    return "".join(character for character in text.casefold() if character.isalnum())
+    return _NO_LETTERS.sub("", text.casefold())

