@@ -28,7 +28,10 @@ _BUDGETS = (
     "rate_limit_tpm",
 )
 # What of an integration is neither a credential nor the tail of one.
-_INTEGRATION = ("provider", "enabled", "usable", "last_test", "created_at", "updated_at", *OPTIONS)
+_INTEGRATION = (
+    "provider", "enabled", "usable", "last_test", "created_at", "updated_at", "default_parameters", "forced_parameters",
+    "extra_headers", "forward_headers", *OPTIONS,
+)  # fmt: skip
 
 
 def _get_project(context: ToolContext, arguments: NoArguments) -> dict[str, Any]:
@@ -106,8 +109,8 @@ TOOLS: tuple[Tool, ...] = (
         scope=SCOPE,
         title="Provider integrations",
         description=(
-            "The providers the project has set up: whether each is enabled and usable, region and other options, and"
-            " what its last test found. Never a credential."
+            "The providers the project has set up: whether each is enabled and usable, region and other options,"
+            " parameters and headers it adds, and what its last test found. Never a credential or a header's value."
         ),
         arguments=PageArguments,
         run=_list_integrations,

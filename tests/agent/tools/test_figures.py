@@ -109,7 +109,8 @@ def _rollout(world: World) -> None:
 def _models(world: World) -> None:
     expected = models_list({"openai"})["data"]
     found, enabled = world.ask("list_models", limit=100, enabled_only=False), world.ask("list_models", limit=100)
-    assert found["results"] == expected
+    assert found["results"] == expected[:100]
+    assert found["count"] == len(expected)
     assert enabled["results"] == [item for item in expected if item["enabled"]] != []
 
 
