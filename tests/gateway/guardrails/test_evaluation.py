@@ -133,6 +133,14 @@ def test_prompt_injections__labelled_texts_of_others__found_without_accusing_the
     assert evaluation.injection_false_positives.rate <= 0.02
 
 
+def test_prompt_injections__texts_to_judge_by__found_as_well_as_before() -> None:
+    rows = shared_lines("prompt_injection.jsonl")
+    judging = [line for line in (msgspec.convert(row, Line) for row in rows) if line.part is Part.JUDGING]
+    evaluation = evaluate(judging)
+    assert not rows or evaluation.injection_recall.rate >= 0.88
+    assert evaluation.injection_false_positives.detected == 0
+
+
 def test_personal_data__labelled_texts_of_others__found_exactly() -> None:
     rows = shared_lines("pii.jsonl")
     evaluation = counted(rows)
