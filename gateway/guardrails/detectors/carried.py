@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import binascii
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +18,7 @@ _MIN_PIECE, _MIN_BACKWARDS = 6, 12
 _MAX_PERCENT, _MAX_ENCODINGS = 4, 2
 _NUMBER = re.compile(r"(\d+)")
 _UNPRINTABLE = bytes((*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F))
+_FROM_URL = bytes.maketrans(b"-_", b"+/")
 _HEXADECIMAL = b"0123456789abcdefABCDEF"
 _LONG_LABEL = 16
 
@@ -89,8 +89,7 @@ def _decoded(candidate: bytes, encodings: int) -> Iterator[str]:
     # `-` and `_` are signs of base64 in addresses, and separators of everything else.
     pieces = {candidate, *(piece for piece in candidate.replace(b"_", b"-").split(b"-") if len(piece) >= _MIN_PIECE)}
     for piece in pieces:
-        backwards = _from_base64(piece[::-1]) if len(piece) >= _MIN_BACKWARDS else ()
-        for text in (*_from_base64(piece), *backwards, *_from_hexadecimal(piece)):
+        for text in _texts(piece):
             plain = _unquoted(text, unquote)
             yield plain
             if encodings > 1:
@@ -98,16 +97,22 @@ def _decoded(candidate: bytes, encodings: int) -> Iterator[str]:
                     yield from _decoded(match.group(), encodings - 1)
 
 
+def _texts(piece: bytes) -> Iterator[str]:
+    is_hexadecimal = len(piece) % 2 == 0 and not piece.strip(_HEXADECIMAL)
+    if is_hexadecimal:
+        yield from _readable(binascii.unhexlify(piece))
+    if len(piece) < _MIN_BACKWARDS:
+        yield from _from_base64(piece)
+    elif not is_hexadecimal:  # so many digits are no accident
+        yield from _from_base64(piece)
+        yield from _from_base64(piece[::-1])
+
+
 def _from_base64(candidate: bytes) -> Iterator[str]:
-    bare = candidate.strip(b"=").translate(bytes.maketrans(b"-_", b"+/"))
-    if len(bare) % 4 != 1:
-        yield from _readable(base64.b64decode(bare + b"=" * (-len(bare) % 4)))
-
-
-def _from_hexadecimal(candidate: bytes) -> Iterator[str]:
-    if candidate.strip(_HEXADECIMAL) or len(candidate) % 2:
-        return
-    yield from _readable(binascii.unhexlify(candidate))
+    bare = candidate.strip(b"=").translate(_FROM_URL)
+    # Six letters of base64 are all small once in 220 times; those of words in a path nearly always are.
+    if len(bare) % 4 != 1 and not (bare.isalpha() and bare.islower()):
+        yield from _readable(binascii.a2b_base64(bare + b"=" * (-len(bare) % 4)))
 
 
 def _readable(data: bytes) -> Iterator[str]:

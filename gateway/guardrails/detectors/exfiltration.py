@@ -121,7 +121,7 @@ def _carries(url: str, form: UrlForm, conversation: Conversation) -> bool:
     if conversation.holds_url(url):
         return False
     carried = carried_by(url)
-    text = "\n".join((*carried.values, *carried.segments, *carried.wholes))
+    text = "\n".join(dict.fromkeys((*carried.values, *carried.segments, *carried.wholes)))
     if _encodes_text(text, conversation) or _names_personal_data(text, conversation):
         return True
     if any(conversation.holds_some_backwards(whole, at_least=_SAID_BACKWARDS) for whole in carried.wholes):
