@@ -49,11 +49,15 @@ class LegacyFunctions:
         return self.adapter.traits
 
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
-        return self.adapter.needs(self._with_tools(request), credentials)
+        if self._may_concern(request):
+            request = with_tools(request, provider=self.provider)
+        return self.adapter.needs(request, credentials)
 
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
         """Raises UnsupportedParameterError."""
-        translated = self._with_tools(request)
+        if not self._may_concern(request):
+            return self.adapter.build_request(request, credentials)
+        translated = with_tools(request, provider=self.provider)
         upstream = self.adapter.build_request(translated, credentials)
         if translated is request or _PARALLEL in request.fields:
             return upstream
@@ -62,22 +66,25 @@ class LegacyFunctions:
         return msgspec.structs.replace(upstream, warnings=told)
 
     def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
-        translated = self._with_tools(request)
+        if not self._may_concern(request):
+            return self.adapter.parse_response(request, body)
+        translated = with_tools(request, provider=self.provider)
         answer = self.adapter.parse_response(translated, body)
         return _with_function_call(answer) if _wants_functions(request, translated) else answer
 
     def stream(self, request: ChatRequest) -> StreamTranslator:
-        translated = self._with_tools(request)
+        if not self._may_concern(request):
+            return self.adapter.stream(request)
+        translated = with_tools(request, provider=self.provider)
         stream = self.adapter.stream(translated)
         return FunctionStream(stream) if _wants_functions(request, translated) else stream
 
     def classify_failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
         return self.adapter.classify_failure(status, headers, body)
 
-    def _with_tools(self, request: ChatRequest) -> ChatRequest:
-        if _MARK not in request.body or (self._passes_direct and not request.is_fallback):
-            return request
-        return with_tools(request, provider=self.provider)
+    def _may_concern(self, request: ChatRequest) -> bool:
+        """Wrong only by saying yes. The bytes are looked through last."""
+        return (request.is_fallback or not self._passes_direct) and _MARK in request.body
 
 
 def with_tools(request: ChatRequest, *, provider: str) -> ChatRequest:

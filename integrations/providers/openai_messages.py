@@ -285,7 +285,7 @@ def _take_media(message: Fields) -> list[Any]:
     content = message.get("content")
     if not isinstance(content, list):
         return []
-    media = [part for part in content if isinstance(part, Mapping) and part.get("type") in _MEDIA_KINDS]
+    media = [part for part in content if isinstance(part, Mapping) and str(part.get("type")) in _MEDIA_KINDS]
     if not media:
         return []
     call = str(message.get("tool_call_id") or "")

@@ -27,6 +27,7 @@ from integrations.providers.openai_shapes import (
 from integrations.providers.surrogates import lenient
 from integrations.providers.usage import completed_usage, read_usage
 
+_told = msgspec.to_builtins  # without what is not there
 _decode_conforming = msgspec.json.Decoder(Completion).decode
 _decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 
@@ -64,11 +65,14 @@ def _have_ids(calls: list[ToolCall]) -> bool:
 
 
 def _usage(counts: UsageCounts, service_tier: object) -> Usage:
-    prompt, completion, _, *details = msgspec.structs.astuple(counts)
-    if not any(details) and not service_tier and min(prompt, completion) >= 0:
+    prompt, completion = counts.prompt_tokens, counts.completion_tokens
+    if (
+        not service_tier
+        and counts == UsageCounts(prompt, completion, counts.total_tokens)
+        and prompt >= 0 <= completion
+    ):
         return Usage(prompt, completion)
-    told = {name: value for name, value in msgspec.structs.asdict(counts).items() if value is not None}
-    return read_usage(told, service_tier)
+    return read_usage(_told(counts), service_tier)
 
 
 def _complete(request: ChatRequest, body: bytes, provider: str) -> ParsedResponse:

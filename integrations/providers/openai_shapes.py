@@ -119,7 +119,7 @@ class Choice(msgspec.Struct):
     error: Any = None
 
 
-class UsageCounts(msgspec.Struct):
+class UsageCounts(msgspec.Struct, omit_defaults=True):
     prompt_tokens: int
     completion_tokens: int
     total_tokens: int

@@ -192,6 +192,17 @@ def test_system__between_a_call_and_its_result__behind_the_result(model: str) ->
         assert made[2]["content"][1] == {"type": "text", "text": MARKED("X")}
 
 
+def test_system__beside_a_turn_that_says_nothing__still_before_an_answer_or_last() -> None:
+    instruction, silent = {"role": "system", "content": "X"}, {"role": "assistant", "content": None}
+    made = body_of(ADAPTIVE, messages=[USER, instruction, silent, {"role": "user", "content": "More"}])["messages"]
+    assert [message["role"] for message in made] == ["user", "system"]
+    assert [block["text"] for block in made[0]["content"]] == [USER["content"], "More"]
+    assert made[1]["content"] == "X"
+    answer, blank = {"role": "assistant", "content": "a"}, {"role": "user", "content": " "}
+    made = body_of(ADAPTIVE, messages=[USER, answer, blank, instruction, answer, USER])["messages"]
+    assert made[2] == {"role": "user", "content": MARKED("X")}
+
+
 def test_system__alone__is_what_the_user_says() -> None:
     made = upstream(messages=[{"role": "system", "content": "Write a haiku."}])
     assert json.loads(made.body)["messages"] == [{"role": "user", "content": "Write a haiku."}]

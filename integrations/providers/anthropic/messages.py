@@ -26,7 +26,7 @@ from integrations.providers.conversation import (
     read_conversation,
     with_distinct_ids,
 )
-from integrations.providers.instructions import as_user, behind_user
+from integrations.providers.instructions import as_user, behind_user, marked
 from integrations.providers.parameters import Mapped
 
 # https://docs.anthropic.com/en/api/messages: ids of tool calls. Other vendors' may hold dots and colons.
@@ -69,13 +69,7 @@ def read_messages(request: ChatRequest, rules: Rules, mapped: Mapped) -> Message
     placed = behind_user(read) if rules.instructions_in_place else as_user(read)
     conversation = with_distinct_ids(placed, _id)  # "`tool_use` ids must be unique"
     _name_what_is_left_out(mapped, conversation)
-    said: list[tuple[str, list[Json]]] = []
-    for turn in conversation.turns:
-        blocks = _blocks(turn, request.media)
-        if said and said[-1][0] == turn.role:  # what stood between them said nothing
-            said[-1][1].extend(blocks)
-        elif blocks:
-            said.append((turn.role, blocks))
+    said = _said(conversation, request.media)
     files = any(uses_files(block) for _, blocks in said for block in blocks)
     messages: list[Json] = [{"role": role, "content": _short(blocks)} for role, blocks in said]
     _strip_prefill(messages)
@@ -84,6 +78,38 @@ def read_messages(request: ChatRequest, rules: Rules, mapped: Mapped) -> Message
         # The vendor wants a message; OpenAI's models answer to instructions alone.
         return Messages("", [{"role": "user", "content": _short(system)}], system_as_user=True)
     return Messages(_short(system), messages, files)
+
+
+def _said(conversation: Conversation, media: Mapping[str, Media]) -> list[tuple[str, list[Json]]]:
+    """Roles with blocks. A turn of which nothing is left does not part those around it; an instruction that it leaves
+    between two turns of the user's stands behind the second, one behind an answer is the user's."""
+    said: list[tuple[str, list[Json]]] = []
+    waiting: list[Json] = []
+    for turn in conversation.turns:
+        blocks = _blocks(turn, media)
+        if turn.role == "system":
+            waiting += blocks
+            continue
+        if blocks and turn.role == "assistant":
+            _instruct(said, waiting)
+            waiting = []
+        _say(said, turn.role, blocks)
+    _instruct(said, waiting)
+    return said
+
+
+def _say(said: list[tuple[str, list[Json]]], role: str, blocks: list[Json]) -> None:
+    if said and said[-1][0] == role:
+        said[-1][1].extend(blocks)
+    elif blocks:
+        said.append((role, blocks))
+
+
+def _instruct(said: list[tuple[str, list[Json]]], instructions: list[Json]) -> None:
+    if said and said[-1][0] == "user":
+        _say(said, "system", instructions)
+    else:
+        _say(said, "user", [{**block, "text": marked(block["text"])} for block in instructions])
 
 
 def _name_what_is_left_out(mapped: Mapped, conversation: Conversation) -> None:
