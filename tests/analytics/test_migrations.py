@@ -32,7 +32,7 @@ def first_release(empty_store: None, monkeypatch: pytest.MonkeyPatch) -> None:
             migrator, "load_migrations", lambda: [one for one in everything() if one.number <= _FIRST_RELEASE]
         )
         migrator.migrate()
-    monkeypatch.setattr(client, "insert", _insert_what_fits)
+    monkeypatch.setattr(client, "insert", insert_what_fits)
 
 
 def test_migrate__store_of_the_first_release__keeps_every_row_and_figure(first_release: None, spool: Path) -> None:
@@ -196,7 +196,7 @@ WHERE database = currentDatabase() AND engine_full LIKE '% TTL drop_date%'
 _MUTATIONS = "SELECT count() FROM system.mutations WHERE database = currentDatabase()"
 
 
-def _insert_what_fits(table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, token: str) -> None:
+def insert_what_fits(table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, token: str) -> None:
     """As the shipper of a release that has no more columns than its store."""
     sql = "SELECT name FROM system.columns WHERE database = currentDatabase() AND table = {table:String}"
     there = {name for (name,) in client.execute(sql, {"table": table})}

@@ -49,7 +49,7 @@ def sent(provider: str, *messages: Mapping[str, Any], model: str = "m-1", **more
 
 def test_result__with_a_part_of_no_kind__goes_as_it_is() -> None:
     odd = {"role": "tool", "tool_call_id": "c", "content": [{"type": ["image_url"]}, {"type": "image_url"}]}
-    assert {"type": ["image_url"]} in sent("groq", user("hi"), odd)[1]["content"]
+    assert {"type": ["image_url"]} in sent("groq", {"role": "user", "content": "hi"}, odd)[1]["content"]
 
 
 def fetched(provider: str, *messages: Mapping[str, Any]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from analytics.clickhouse import client, migrator, text_index
 from analytics.queries import search as searching
 from analytics.queries.search import SearchFilter, search
 from tests.analytics.requests.conftest import chat
+from tests.analytics.test_migrations import insert_what_fits
 from tests.factories.analytics import make_entry, store
 
 # What is being deleted, the SQL database knows.
@@ -66,6 +67,7 @@ def test_migrate__store_with_former_indexes__finds_what_it_held_by_those_of_toda
         former = {**dict.fromkeys(text_index.migration_values(True), ""), "text_indexes": clauses}
         patch.setattr(text_index, "migration_values", lambda supported: former)
         migrator.migrate()
+    monkeypatch.setattr(client, "insert", insert_what_fits)
     _fill(tmp_path, project)
     assert _indexes() & text_index.FORMER_NAMES
 
