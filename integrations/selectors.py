@@ -14,6 +14,7 @@ from core.crypto import UndecryptableError
 from integrations.credentials import credentials_of
 from integrations.models import ModelPrice, ProviderIntegration
 from integrations.pricing.cost import Price
+from integrations.pricing.terms import NO_TERMS
 from integrations.providers.base import Credentials
 
 SANDBOX = "sandbox"
@@ -83,7 +84,7 @@ def _prices(prices: QuerySet[ModelPrice]) -> dict[tuple[str, str], Price]:
         "source",
     )
     return {
-        (provider, model): Price(input_cost, output_cost, cache_read, cache_write, terms, source)
+        (provider, model): Price(input_cost, output_cost, cache_read, cache_write, terms or NO_TERMS, source)
         for provider, model, input_cost, output_cost, cache_read, cache_write, terms, source in rows.iterator(
             chunk_size=2000
         )

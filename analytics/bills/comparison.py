@@ -1,4 +1,4 @@
-"""What a provider charged beside what the log says that its requests cost, by day and model."""
+"""Compares the costs that a provider states in its export with those of the request log, by day and model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Difference:
 
     @property
     def excess(self) -> Decimal:
-        """What the provider charged beyond what is recorded."""
+        """The provider's cost less the recorded one, in US dollars; negative where more is recorded."""
         return self.charged - self.recorded
 
 

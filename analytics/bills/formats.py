@@ -1,4 +1,4 @@
-"""What providers charged, as their own exports say: OpenAI's and Anthropic's cost reports, JSON or CSV.
+"""Reads the cost reports that OpenAI and Anthropic export, JSON or CSV.
 
 | Export | Read of it |
 |---|---|
@@ -107,7 +107,7 @@ def _rows(text: str) -> Iterator[Charge]:
 
 
 def _day(value: object) -> date:
-    """Of Unix seconds, or of a date or time in ISO 8601."""
+    """Returns the UTC day of a value: Unix seconds, or a date or time in ISO 8601."""
     if isinstance(value, str) and not value.isdigit():
         return datetime.fromisoformat(value).astimezone(UTC).date() if "T" in value else date.fromisoformat(value[:10])
     if isinstance(value, (int, str)):

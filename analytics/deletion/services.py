@@ -176,7 +176,7 @@ def _finish(deletion: Deletion, batch: DeletionBatch, *, is_first_try: bool = Fa
 
 
 def _delete_beside(subject: Subject) -> None:
-    """What belongs to the subject and is no request, but for scores and feedback, which went with the wish."""
+    """Deletes the subject's spans and logs. Its scores and feedback were deleted when the deletion was asked for."""
     for table, keys, where in (
         ("otel_traces", "otel_session_spans", subject.spans),
         ("otel_logs", "otel_session_logs", subject.logs),

@@ -1,4 +1,4 @@
-"""What did a provider's models cost, day by day?"""
+"""The recorded costs of a provider's models, by UTC day."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ GROUP BY day, model ORDER BY day, model
 
 
 def list_day_costs(project_id: UUID, provider: str, first: date, last: date) -> Sequence[DayCost]:
-    """Of requests that the provider answered, both days included. Days are UTC."""
+    """Returns the costs of the requests that the provider answered, both days (UTC) included."""
     values = {"project": project_id, "provider": provider, "first": first, "last": last}
     return client.query(_SQL, values, row=DayCost, name="costs.days")

@@ -88,7 +88,7 @@ def _charges(file: Path) -> list[Charge]:
 
 
 def _costs(projects: Sequence[UUID], provider: str, charges: Sequence[Charge]) -> list[DayCost]:
-    """Of the days from the first charge to the last."""
+    """Returns the recorded costs of the days from the first charge to the last."""
     first, last = min(charge.day for charge in charges), max(charge.day for charge in charges)
     try:
         return [cost for project in projects for cost in list_day_costs(project, provider, first, last)]
