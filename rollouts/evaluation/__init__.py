@@ -5,16 +5,16 @@ statuses and `figures` for what people are shown. `to_json` and `from_json` stor
 any decision from them.
 """
 
-from rollouts.evaluation.advance import advance, replay
-from rollouts.evaluation.assess import Assessment, MetricStatus, Status, assess
-from rollouts.evaluation.comparison import Figures, figures
-from rollouts.evaluation.counts import ArmCounts, ClusterSums, MinuteCounts
-from rollouts.evaluation.explanation import explain
+from rollouts.evaluation.formula_1.advance import advance, replay
+from rollouts.evaluation.formula_1.assess import Assessment, MetricStatus, Status, assess
+from rollouts.evaluation.formula_1.comparison import Figures, figures
+from rollouts.evaluation.formula_1.counts import ArmCounts, ClusterSums, MinuteCounts
+from rollouts.evaluation.formula_1.explanation import explain
+from rollouts.evaluation.formula_1.policy import Action, Metric, Policy
+from rollouts.evaluation.formula_1.state import FORMULA, State, initial_state
+from rollouts.evaluation.formula_1.verdict import Decision, Reason, Verdict, decide
 from rollouts.evaluation.grid import bin_of, bin_sql
 from rollouts.evaluation.json_form import from_json, to_json
-from rollouts.evaluation.policy import Action, Metric, Policy
-from rollouts.evaluation.state import FORMULA, State, initial_state
-from rollouts.evaluation.verdict import Decision, Reason, Verdict, decide
 
 __all__ = [
     "FORMULA",

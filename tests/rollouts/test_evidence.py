@@ -20,9 +20,9 @@ from rollouts.evaluation.evidence import (
     rare_factor,
     tilt_factors,
 )
+from rollouts.evaluation.formula_1.sample_ratio import SampleRatio
 from rollouts.evaluation.grid import BINS_PER_MARGIN
 from rollouts.evaluation.reference import Reference, reference_from
-from rollouts.evaluation.sample_ratio import SampleRatio
 
 MOST = 12
 EXACT = 1e-9

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from rollouts.evaluation.formula_1.policy import Metric
 from rollouts.evaluation.grid import Histogram
-from rollouts.evaluation.policy import Metric
 
 
 @dataclass(frozen=True, slots=True)

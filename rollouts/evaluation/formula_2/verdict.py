@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from rollouts.evaluation.assess import Assessment, Status, assess
-from rollouts.evaluation.explanation import explain, odds
-from rollouts.evaluation.policy import CONTROLLED_WEIGHT, Action
-from rollouts.evaluation.state import State
+from rollouts.evaluation.formula_2.assess import Assessment, Status, assess
+from rollouts.evaluation.formula_2.explanation import explain, odds
+from rollouts.evaluation.formula_2.policy import CONTROLLED_WEIGHT, Action
+from rollouts.evaluation.formula_2.state import State
 from rollouts.states import Stage
 
 OVERDUE_MINUTES = 24 * 60

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
 
-from rollouts.evaluation.counts import ArmCounts, ClusterSums, MinuteCounts
 from rollouts.evaluation.evidence import (
     LOWER_ODDS,
     ODDS,
@@ -17,11 +16,12 @@ from rollouts.evaluation.evidence import (
     rare_factor,
     tilt_factors,
 )
+from rollouts.evaluation.formula_1.counts import ArmCounts, ClusterSums, MinuteCounts
+from rollouts.evaluation.formula_1.policy import LATENCY_MARGIN, Metric
+from rollouts.evaluation.formula_1.state import ArmTotals, Learning, MetricState, State, Strata
 from rollouts.evaluation.grid import BINS_PER_MARGIN, Histogram, WeightedHistogram, value_of
 from rollouts.evaluation.margin import margin_odds
-from rollouts.evaluation.policy import LATENCY_MARGIN, Metric
 from rollouts.evaluation.reference import Reference, reference_from
-from rollouts.evaluation.state import ArmTotals, Learning, MetricState, State, Strata
 
 
 def advance(state: State, counts: MinuteCounts) -> State:

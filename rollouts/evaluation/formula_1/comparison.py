@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from rollouts.evaluation.formula_1.policy import Metric
+from rollouts.evaluation.formula_1.state import MetricState, State, Strata
 from rollouts.evaluation.grid import WeightedHistogram, quantile
-from rollouts.evaluation.policy import Metric
-from rollouts.evaluation.state import MetricState, State, Strata
 
 MISSES = 0.05
 """The chance that an interval ever leaves the truth out."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from rollouts.evaluation.evidence import log_mean
+from rollouts.evaluation.formula_2.policy import Metric, Policy
+from rollouts.evaluation.formula_2.sample_ratio import SampleRatio
 from rollouts.evaluation.grid import Histogram, WeightedHistogram
-from rollouts.evaluation.policy import Metric, Policy
 from rollouts.evaluation.reference import Reference, reference_from
-from rollouts.evaluation.sample_ratio import SampleRatio
 
 FORMULA = 1
 """Version of the formulas. Raised when the same minutes would give another state."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from rollouts.evaluation.assess import Status, assess
-from rollouts.evaluation.comparison import figures
-from rollouts.evaluation.policy import FAIL_AT, PASS_AT, Action, Metric
-from rollouts.evaluation.state import State
+from rollouts.evaluation.formula_2.assess import Status, assess
+from rollouts.evaluation.formula_2.comparison import figures
+from rollouts.evaluation.formula_2.policy import FAIL_AT, PASS_AT, Action, Metric
+from rollouts.evaluation.formula_2.state import State
 
 
 def explain(state: State, metric: Metric) -> str:

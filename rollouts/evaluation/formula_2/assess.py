@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from rollouts.evaluation.grid import quantile
-from rollouts.evaluation.policy import (
+from rollouts.evaluation.formula_2.policy import (
     COST_SIZE,
     ERROR_COUNT_SIZE,
     ERROR_RATE_SIZE,
@@ -20,7 +19,8 @@ from rollouts.evaluation.policy import (
     Action,
     Metric,
 )
-from rollouts.evaluation.state import ArmTotals, State
+from rollouts.evaluation.formula_2.state import ArmTotals, State
+from rollouts.evaluation.grid import quantile
 
 
 class Status(StrEnum):

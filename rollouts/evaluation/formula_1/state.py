@@ -1,0 +1,117 @@
+"""What an evaluation remembers between two minutes: a few numbers per metric, and enough to show the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from rollouts.evaluation.evidence import log_mean
+from rollouts.evaluation.formula_1.policy import Metric, Policy
+from rollouts.evaluation.formula_1.sample_ratio import SampleRatio
+from rollouts.evaluation.grid import Histogram, WeightedHistogram
+from rollouts.evaluation.reference import Reference, reference_from
+
+FORMULA = 1
+"""Version of the formulas. Raised when the same minutes would give another state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strata:
+    """Sums over minutes, each minute weighted by n_T n_B / (n_T + n_B), so that both arms are seen under the same load.
+
+    `noise` is Σ weight² / n of the arm: times the variance of a value, it is the variance of the arm's sum.
+    """
+
+    weight: float = 0.0
+    target: float = 0.0
+    baseline: float = 0.0
+    target_squared: float = 0.0
+    baseline_squared: float = 0.0
+    target_noise: float = 0.0
+    baseline_noise: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class MetricState:
+    """`worse` and `safe` are logarithms of e-values: that the target is worse, that it is better than the margin.
+
+    `peak` is the highest evidence of `worse` so far; `design` the factor by which clustered requests count for less.
+    """
+
+    worse: tuple[float, ...]
+    safe: tuple[float, ...]
+    peak: float = 0.0
+    design: float = 1.0
+    strata: Strata = field(default_factory=Strata)
+
+    @property
+    def evidence(self) -> float:
+        """ln E that the target is worse."""
+        return log_mean(self.worse, self.design)
+
+    @property
+    def safety(self) -> float:
+        """ln S that the target keeps within its margin."""
+        return log_mean(self.safe, self.design)
+
+
+@dataclass(frozen=True, slots=True)
+class ArmTotals:
+    """Plain sums over all minutes, weighted by nothing: what the request log says of the arm."""
+
+    requests: int = 0
+    errors: int = 0
+    answered: int = 0
+    latency_ms: int = 0
+    priced: int = 0
+    cost_usd: Decimal = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """A reference that still lacks values: they are collected from whole minutes, which are not judged."""
+
+    values: Histogram = field(default_factory=dict)
+    reference: Reference | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """All that is known after the minutes so far. Advanced by `advance.advance`, judged by `assess.assess`.
+
+    `stage_requests` counts the target arm's requests in the current stage. The `_weights` are latencies by bin,
+    weighted as `Strata` are.
+    """
+
+    policy: Policy
+    metrics: Mapping[Metric, MetricState]
+    latency: Learning
+    cost: Learning
+    formula: int = FORMULA
+    minutes: int = 0
+    last_minute: int = 0
+    stage: int = 0
+    stage_requests: int = 0
+    sample_ratio: SampleRatio = field(default_factory=SampleRatio)
+    target: ArmTotals = field(default_factory=ArmTotals)
+    baseline: ArmTotals = field(default_factory=ArmTotals)
+    target_weights: WeightedHistogram = field(default_factory=dict)
+    baseline_weights: WeightedHistogram = field(default_factory=dict)
+
+
+def initial_state(policy: Policy, *, latency: Histogram, cost: Histogram) -> State:
+    """The state at the start. `latency` and `cost` are the config's last 24 hours by bin, as in `ArmCounts`; they may
+    be empty."""
+    return State(
+        policy=policy,
+        metrics={
+            # Safety of errors: at the margin's odds and by rarity; of slow requests: at five odds and by rarity.
+            Metric.ERROR_RATE: MetricState(worse=(0.0,) * 5, safe=(0.0,) * 2),
+            Metric.LATENCY_P95: MetricState(worse=(0.0,) * 5, safe=(0.0,) * 6),
+            Metric.LATENCY_AVERAGE: MetricState(worse=(0.0,) * 4, safe=(0.0,) * 4),
+            Metric.COST: MetricState(worse=(0.0,) * 4, safe=(0.0,) * 4),
+        },
+        latency=Learning(latency, reference_from(latency)),
+        cost=Learning(cost, reference_from(cost)),
+    )
