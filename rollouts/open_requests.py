@@ -1,0 +1,150 @@
+"""Requests of running rollouts that are open without a first output: a target that never answers leaves no row in the
+request log for minutes, and must not look as if nobody had asked it.
+
+The web workers of all hosts write (`gateway.open_requests`), the evaluation reads.
+
+In Redis, for each rollout: a set of the workers that have something to tell, and one key a worker with its list. Both
+expire by themselves, so that what a dead worker told does not stay. The braces keep a rollout's keys on one node of a
+cluster; the number is the version of the format, as workers of different releases run side by side during an upgrade.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from uuid import UUID
+
+import msgspec
+import redis
+from django.conf import settings
+
+logger = logging.getLogger("rollouts")
+
+INTERVAL_SECONDS = 5.0
+"""How often a worker tells what is open."""
+OPEN_SECONDS = 5.0
+"""A request that has been open for less is not told: most are answered by then."""
+EXPIRY_SECONDS = 3 * INTERVAL_SECONDS
+"""How long what a worker told is kept when it does not tell it again."""
+MOST_TOLD = 1000
+"""Of one rollout, the oldest first, whatever their arm."""
+
+_FORMAT = 1
+# The set has to outlive the lists in it.
+_WORKERS_EXPIRY_SECONDS = 4 * EXPIRY_SECONDS
+_ANSWER_SECONDS = 1.0
+# A Redis that hangs costs the evaluation its patience once in so many seconds, not once for each rollout.
+_REST_SECONDS = 30.0
+
+
+class OpenRequest(msgspec.Struct, frozen=True, array_like=True):
+    """One allocated request without a first output. `arrived_us` is Unix time in microseconds by its worker's clock,
+    as `ts` of its row will be; the other fields are those of its row (`rollout_stage`, `variant`, `alloc_unit`).
+
+    Forced requests and those allocated by a substitute of their unit are in no arm, and never among them.
+    """
+
+    request_id: str
+    rollout_id: str
+    stage: int
+    variant: str
+    alloc_unit: int
+    arrived_us: int
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(list[OpenRequest])
+
+
+def key(rollout_id: str, worker: str) -> str:
+    """Of what one worker tells about one rollout."""
+    return f"{{rollout:{rollout_id}}}:open:{_FORMAT}:{worker}"
+
+
+def workers_key(rollout_id: str) -> str:
+    """Of the set of workers that tell something about a rollout."""
+    return f"{{rollout:{rollout_id}}}:open:{_FORMAT}"
+
+
+def encode(requests: Iterable[OpenRequest]) -> bytes:
+    """The oldest MOST_TOLD of them."""
+    return _encoder.encode(_oldest(requests))
+
+
+def decode(told: bytes) -> list[OpenRequest]:
+    """Raises msgspec.DecodeError."""
+    return _decoder.decode(told)
+
+
+class OpenRequestReader:
+    """Asks Redis. While it is away nothing is open as far as anybody knows; the log says so once."""
+
+    def __init__(self, redis_url: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._url = redis_url
+        self._clock = clock
+        self._rests_until = 0.0
+        self._away = False
+
+    def read(self, rollout_id: str) -> list[OpenRequest]:
+        if self._away and self._clock() < self._rests_until:
+            return []
+        try:
+            found = self._ask(rollout_id)
+        except (redis.RedisError, OSError) as error:
+            self._note_away(error)
+            return []
+        if self._away:
+            self._away = False
+            logger.warning("redis.back")
+        return _oldest(request for told in found for request in _readable(told))
+
+    def _ask(self, rollout_id: str) -> Sequence[bytes]:
+        with redis.Redis.from_url(
+            self._url, socket_timeout=_ANSWER_SECONDS, socket_connect_timeout=_ANSWER_SECONDS, retry=None
+        ) as client:
+            names = workers_key(rollout_id)
+            workers = sorted(client.smembers(names))
+            if not workers:
+                return []
+            told = client.mget([key(rollout_id, worker.decode()) for worker in workers])
+            gone = [worker for worker, list_ in zip(workers, told, strict=True) if list_ is None]
+            if gone:
+                # One that tells something again puts itself back.
+                client.srem(names, *gone)
+            return [list_ for list_ in told if list_ is not None]
+
+    def _note_away(self, error: Exception) -> None:
+        self._rests_until = self._clock() + _REST_SECONDS
+        if not self._away:
+            self._away = True
+            logger.warning("redis.away error=%s", type(error).__name__)
+
+
+_readers: dict[str, OpenRequestReader] = {}
+
+
+def open_requests(rollout_id: UUID | str) -> list[OpenRequest]:
+    """The oldest MOST_TOLD requests of a rollout that are open without a first output for OPEN_SECONDS or longer, by
+    arrival. Never raises for a Redis that is away: then there are none, and they count when they end.
+
+    It is what the workers knew a while ago. A request is listed INTERVAL_SECONDS after it has become old enough at the
+    latest, and may be listed although it has its first output or has ended: up to INTERVAL_SECONDS ago at a worker
+    that lives, EXPIRY_SECONDS ago at one that died or lost Redis. So its row may be in the request log already, or come
+    while this is looked at: compare the ids.
+    """
+    url: str = settings.REDIS_URL
+    reader = _readers.setdefault(url, OpenRequestReader(url))
+    return reader.read(str(rollout_id))
+
+
+def _readable(told: bytes) -> list[OpenRequest]:
+    try:
+        return decode(told)
+    except msgspec.DecodeError as error:
+        logger.warning("open_requests.unreadable error=%s", error)
+        return []
+
+
+def _oldest(requests: Iterable[OpenRequest]) -> list[OpenRequest]:
+    return sorted(requests, key=lambda request: (request.arrived_us, request.request_id))[:MOST_TOLD]

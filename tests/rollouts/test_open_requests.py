@@ -1,0 +1,111 @@
+"""What web workers tell of open requests, as the evaluation reads it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+import redis
+from django.conf import settings
+
+from rollouts.open_requests import (
+    MOST_TOLD,
+    OpenRequest,
+    OpenRequestReader,
+    decode,
+    encode,
+    key,
+    open_requests,
+    workers_key,
+)
+
+NOBODY = "redis://127.0.0.1:1"
+
+
+@pytest.fixture
+def store() -> Iterator[redis.Redis]:
+    with redis.Redis.from_url(settings.REDIS_URL) as client:
+        yield client
+
+
+def made(rollout_id: str, number: int, *, variant: str = "target") -> OpenRequest:
+    # The largest unit that there is.
+    return OpenRequest(f"request-{number}", rollout_id, 2, variant, 2**64 - 1, 1_700_000_000_000_000 + number)
+
+
+def tell(store: redis.Redis, rollout_id: str, worker: str, *requests: OpenRequest) -> None:
+    store.sadd(workers_key(rollout_id), worker)
+    store.set(key(rollout_id, worker), encode(requests), ex=60)
+
+
+def test_encode__more_than_are_told__keeps_the_oldest_of_both_arms() -> None:
+    requests = [made("r", number, variant=("target", "baseline")[number % 2]) for number in range(MOST_TOLD + 5)]
+
+    assert decode(encode(reversed(requests))) == requests[:MOST_TOLD]
+
+
+def test_open_requests__of_several_workers__oldest_first_and_none_of_another_rollout(store: redis.Redis) -> None:
+    rollout, other = str(uuid4()), str(uuid4())
+    tell(store, rollout, "1-a", made(rollout, 3), made(rollout, 1))
+    tell(store, rollout, "2-b", made(rollout, 2))
+    tell(store, other, "1-a", made(other, 0))
+
+    assert open_requests(rollout) == [made(rollout, number) for number in (1, 2, 3)]
+
+
+def test_open_requests__of_a_worker_whose_list_expired__are_gone_and_it_is_forgotten(store: redis.Redis) -> None:
+    rollout = str(uuid4())
+    tell(store, rollout, "1-dead", made(rollout, 1))
+    tell(store, rollout, "2-b", made(rollout, 2))
+    store.delete(key(rollout, "1-dead"))
+
+    assert open_requests(rollout) == [made(rollout, 2)]
+    assert store.smembers(workers_key(rollout)) == {b"2-b"}
+
+
+def test_open_requests__nobody_told_anything__are_none() -> None:
+    assert open_requests(uuid4()) == []
+
+
+@pytest.mark.parametrize("told", [b"", b"\xff", b'[["json"]]', b"\x91\x91\xa1a"])
+def test_open_requests__one_worker_unreadable__the_others_are_read(
+    store: redis.Redis, caplog: pytest.LogCaptureFixture, told: bytes
+) -> None:
+    rollout = str(uuid4())
+    tell(store, rollout, "1-a", made(rollout, 1))
+    tell(store, rollout, "2-b")
+    store.set(key(rollout, "2-b"), told)
+
+    assert open_requests(rollout) == [made(rollout, 1)]
+    assert "open_requests.unreadable" in caplog.text
+
+
+def test_reader__redis_away__nothing_is_open_one_line_says_so_and_it_rests(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING, "rollouts")
+    now = 100.0
+    reader = OpenRequestReader(NOBODY, clock=lambda: now)
+
+    assert reader.read("r") == reader.read("r") == []
+    now += 3600
+    assert reader.read("r") == []
+
+    assert [record.message for record in caplog.records] == ["redis.away error=ConnectionError"]
+
+
+def test_reader__redis_back__is_read_again(
+    store: redis.Redis, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rollout, now = str(uuid4()), 100.0
+    tell(store, rollout, "1-a", made(rollout, 1))
+    reader = OpenRequestReader(settings.REDIS_URL, clock=lambda: now)
+    with monkeypatch.context() as patch:
+        patch.setattr(reader, "_url", NOBODY)
+        assert reader.read(rollout) == []
+
+    # It rests for a while first.
+    assert reader.read(rollout) == []
+    now += 60
+    assert reader.read(rollout) == [made(rollout, 1)]
+    assert [record.message for record in caplog.records] == ["redis.away error=ConnectionError", "redis.back"]
