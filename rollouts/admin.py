@@ -23,7 +23,7 @@ from rollouts import services
 from rollouts.figures import figures_before_any
 from rollouts.models import REASON_CHARACTERS, Rollout, RolloutMinute, RolloutStage
 from rollouts.plots import plots
-from rollouts.selectors import current_stage
+from rollouts.selectors import current_stage, earlier_rollbacks
 from rollouts.serializers import stage_status
 from rollouts.states import ALLOWED, Status, Transition
 
@@ -154,6 +154,7 @@ class RolloutAdmin(RightsAdmin):
             "title": f"Rollout {row.name}",
             "row": row,
             "stage": current_stage(row),
+            "earlier": earlier_rollbacks(row),
             "stages": [(stage, stage_status(row, stage)) for stage in stages],
             "done": _done(row, stages),
             "evaluation": evaluation,

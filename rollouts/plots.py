@@ -14,6 +14,7 @@ BUCKETS = 80
 
 _WIDTH, _HEIGHT = 640, 150
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 8, 8, 22
+_SHARE_STEP = 0.1
 _COLOURS = {"baseline": "#6b7280", "target": "#d97706"}
 
 
@@ -22,6 +23,8 @@ class _Sums:
     """One arm in one bucket."""
 
     requests: int = 0
+    unanswered: int | None = None
+    judged: int = 0
     errors: int = 0
     answered: int = 0
     latency_ms: int = 0
@@ -31,6 +34,9 @@ class _Sums:
     def plus(self, counts: Mapping[str, Any]) -> _Sums:
         return _Sums(
             self.requests + counts["requests"],
+            # The first formula did not count them, and what it called requests are those whose errors are judged.
+            (self.unanswered or 0) + counts["unanswered"] if "unanswered" in counts else self.unanswered,
+            self.judged + counts.get("judged", counts["requests"]),
             self.errors + counts["errors"],
             self.answered + sum(counts["latency"].values()),
             self.latency_ms + counts["latency_ms"],
@@ -47,18 +53,36 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
+    """`near_all`: a share that is nearly all, of which the axis shows only the part that varies."""
+
     title: str
     value: Callable[[_Sums, int], float | None]
     label: Callable[[float], str]
+    near_all: bool = False
+
+    def axis(self, values: Sequence[float]) -> tuple[float, float]:
+        """Its ends, the lower one first."""
+        if self.near_all:
+            return max(0.0, min(math.floor(min(values, default=1.0) / _SHARE_STEP) * _SHARE_STEP, 1 - _SHARE_STEP)), 1.0
+        return 0.0, max(values, default=0.0) or 1.0
 
 
 def _ratio(total: float, count: int) -> float | None:
     return total / count if count else None
 
 
+def _answered_share(sums: _Sums) -> float | None:
+    return None if sums.unanswered is None else _ratio(sums.requests - sums.unanswered, sums.requests)
+
+
+def _percent(value: float) -> str:
+    return f"{value * 100:.3g} %"
+
+
 _FIGURES = (
     _Figure("Requests per minute", lambda sums, minutes: sums.requests / minutes, lambda value: f"{value:.3g}"),
-    _Figure("Error rate", lambda sums, _: _ratio(sums.errors, sums.requests), lambda value: f"{value * 100:.3g} %"),
+    _Figure("Answered requests", lambda sums, _: _answered_share(sums), _percent, near_all=True),
+    _Figure("Error rate", lambda sums, _: _ratio(sums.errors, sums.judged), _percent),
     _Figure("Average latency", lambda sums, _: _ratio(sums.latency_ms, sums.answered), lambda value: f"{value:.4g} ms"),
     _Figure(
         "Cost per request", lambda sums, _: _ratio(float(sums.cost_usd), sums.priced), lambda value: f"${value:.3g}"
@@ -67,7 +91,8 @@ _FIGURES = (
 
 
 def plots(minutes: Iterable[Mapping[str, Any]]) -> list[Plot]:
-    """One for each figure, from stored `MinuteCounts` in order; none without any. A dotted line begins a stage."""
+    """One for each figure that the minutes know, from stored `MinuteCounts` in order; none without any. A dotted line
+    begins a stage."""
     rows = list(minutes)
     if not rows:
         return []
@@ -80,21 +105,22 @@ def plots(minutes: Iterable[Mapping[str, Any]]) -> list[Plot]:
             buckets[bucket] = buckets.get(bucket, _Sums()).plus(row[arm])
     starts = [(new["minute"] - first) / width for old, new in pairwise(rows) if old["stage"] != new["stage"]]
     count = (last - first) // width + 1
-    return [Plot(figure.title, _svg(figure, arms, starts, count, width)) for figure in _FIGURES]
+    known = [figure for figure in _FIGURES if not figure.near_all or any("unanswered" in row["target"] for row in rows)]
+    return [Plot(figure.title, _svg(figure, arms, starts, count, width)) for figure in known]
 
 
 def _svg(
     figure: _Figure, arms: Mapping[str, Mapping[int, _Sums]], starts: Sequence[float], count: int, minutes: int
 ) -> str:
     lines = {arm: _points(figure, sums, minutes) for arm, sums in arms.items()}
-    highest = max((value for points in lines.values() for _, value in points), default=0.0) or 1.0
+    lowest, highest = figure.axis([value for points in lines.values() for _, value in points])
     parts = [
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" role="img"'
         f' aria-label="{figure.title} of target and baseline" xmlns="http://www.w3.org/2000/svg">',
         f"<title>{figure.title}</title>",
-        *_axes(figure.label(highest), count * minutes),
+        *_axes(figure.label(lowest) if lowest else "0", figure.label(highest), count * minutes),
         *(_stage_line(_x(start, count)) for start in starts),
-        *(_line(arm, points, count, highest) for arm, points in lines.items()),
+        *(_line(arm, points, count, (lowest, highest)) for arm, points in lines.items()),
         "</svg>",
     ]
     return "".join(parts)
@@ -105,13 +131,13 @@ def _points(figure: _Figure, sums: Mapping[int, _Sums], minutes: int) -> list[tu
     return [(bucket, value) for bucket, value in values if value is not None]
 
 
-def _axes(highest: str, minutes: int) -> list[str]:
+def _axes(lowest: str, highest: str, minutes: int) -> list[str]:
     bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
     text = 'font-size="11" fill="currentColor"'
     return [
         f'<path d="M{_LEFT} {_TOP}V{bottom}H{right}" fill="none" stroke="currentColor" stroke-opacity="0.4"/>',
         f'<text x="{_LEFT - 6}" y="{_TOP + 10}" text-anchor="end" {text}>{highest}</text>',
-        f'<text x="{_LEFT - 6}" y="{bottom}" text-anchor="end" {text}>0</text>',
+        f'<text x="{_LEFT - 6}" y="{bottom}" text-anchor="end" {text}>{lowest}</text>',
         f'<text x="{right}" y="{_HEIGHT - 6}" text-anchor="end" {text}>{minutes} min</text>',
     ]
 
@@ -123,8 +149,9 @@ def _stage_line(x: float) -> str:
     )
 
 
-def _line(arm: str, points: Sequence[tuple[int, float]], count: int, highest: float) -> str:
-    places = [(_x(bucket + 0.5, count), _y(value / highest)) for bucket, value in points]
+def _line(arm: str, points: Sequence[tuple[int, float]], count: int, axis: tuple[float, float]) -> str:
+    lowest, highest = axis
+    places = [(_x(bucket + 0.5, count), _y((value - lowest) / (highest - lowest))) for bucket, value in points]
     colour = _COLOURS[arm]
     if len(places) == 1:
         [(x, y)] = places

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from itertools import starmap
 from uuid import UUID
 
-from django.db.models import F, QuerySet
+from django.db.models import F, Prefetch, QuerySet, prefetch_related_objects
 
 from rollouts.allocation import AllocationType
 from rollouts.errors import RolloutNotFoundError
@@ -32,6 +34,24 @@ class RolloutRecord:
     stage: int
     baseline_version_id: UUID
     target_version_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRollback:
+    """A rollout to the same version that was rolled back, at `ended_at`, after it had served requests."""
+
+    rollout_id: UUID
+    ended_at: datetime
+
+
+# One that never ran was called off, which says nothing of its target.
+_ROLLED_BACK = Prefetch(
+    "config__rollouts",
+    queryset=Rollout.objects.filter(
+        status=Status.ROLLED_BACK.value, started_at__isnull=False, ended_at__isnull=False
+    ).only("id", "config_id", "target_version_id", "ended_at"),
+    to_attr="rolled_back",
+)
 
 
 def running_rollouts(project_id: UUID) -> Mapping[UUID, RolloutRecord]:
@@ -77,7 +97,7 @@ def list_rollouts(project_id: UUID) -> QuerySet[Rollout]:
     )
     # What the evaluation remembers is large, and nobody is shown it.
     rollouts = rollouts.defer("evaluation__initial", "evaluation__state")
-    return rollouts.prefetch_related("stages").order_by("-created_at", "-id")
+    return rollouts.prefetch_related("stages", _ROLLED_BACK).order_by("-created_at", "-id")
 
 
 def get_rollout(project_id: UUID, rollout_id: UUID) -> Rollout:
@@ -91,3 +111,12 @@ def get_rollout(project_id: UUID, rollout_id: UUID) -> Rollout:
 def current_stage(rollout: Rollout) -> RolloutStage | None:
     """None before the start."""
     return next((stage for stage in rollout.stages.all() if stage.number == rollout.current_stage), None)
+
+
+def earlier_rollbacks(rollout: Rollout) -> list[EarlierRollback]:
+    """Of the rollout's target before the rollout was made, the latest first. No query for rows of `list_rollouts`."""
+    prefetch_related_objects([rollout], _ROLLED_BACK)
+    rows: list[Rollout] = rollout.config.rolled_back  # type: ignore[attr-defined]
+    same = [row for row in rows if row.target_version_id == rollout.target_version_id]
+    before = [(row.pk, row.ended_at) for row in same if row.ended_at and row.ended_at <= rollout.created_at]
+    return sorted(starmap(EarlierRollback, before), key=lambda one: one.ended_at, reverse=True)

@@ -25,7 +25,7 @@ from rollouts.models import (
     StageStatus,
 )
 from rollouts.policies import COST_ALLOWANCE, MOST_COST_ALLOWANCE, policy_of
-from rollouts.selectors import current_stage
+from rollouts.selectors import current_stage, earlier_rollbacks
 from rollouts.services import NewRollout
 from rollouts.states import StageError, Status, stages_from
 
@@ -65,7 +65,11 @@ class TransitionSerializer(serializers.ModelSerializer[RolloutTransition]):
 
 
 class RolloutSerializer(serializers.ModelSerializer[Rollout]):
-    """`current_stage` and `current_weight` are null before the start; `evaluation` is null before the first verdict."""
+    """`current_stage` and `current_weight` are null before the start; `evaluation` is null before the first verdict.
+
+    `earlier_rollbacks` are the rollouts to the same target that were rolled back before this one was made: each of them
+    had its own chance of a false verdict, and this one has it again.
+    """
 
     config_name = serializers.CharField(source="config.name", read_only=True)
     baseline_version_number = serializers.IntegerField(source="baseline_version.number", read_only=True)
@@ -75,6 +79,7 @@ class RolloutSerializer(serializers.ModelSerializer[Rollout]):
     current_weight = serializers.SerializerMethodField()
     stages = serializers.SerializerMethodField()
     evaluation = serializers.SerializerMethodField()
+    earlier_rollbacks = serializers.SerializerMethodField()
 
     class Meta:
         model = Rollout
@@ -96,6 +101,7 @@ class RolloutSerializer(serializers.ModelSerializer[Rollout]):
             "current_weight",
             "stages",
             "evaluation",
+            "earlier_rollbacks",
             "created_by",
             "created_at",
             "started_at",
@@ -125,6 +131,14 @@ class RolloutSerializer(serializers.ModelSerializer[Rollout]):
             return None
         short = {name: found.verdict.get(name) for name in ("status", "decision", "reason", "explanation", "overdue")}
         return {**short, "decided_at": found.decided_at}
+
+    def get_earlier_rollbacks(self, rollout: Rollout) -> dict[str, Any]:
+        found = earlier_rollbacks(rollout)
+        return {
+            "count": len(found),
+            "latest_at": found[0].ended_at if found else None,
+            "rollout_ids": [one.rollout_id for one in found],
+        }
 
 
 class RolloutDetailSerializer(RolloutSerializer):

@@ -26,6 +26,12 @@ class RolloutEvaluation(TypedDict):
     decided_at: datetime
 
 
+class EarlierRollbacks(TypedDict):
+    count: int
+    latest_at: datetime | None
+    rollout_ids: list[UUID]
+
+
 class RolloutEntry(TypedDict):
     id: UUID
     project_id: UUID
@@ -44,6 +50,7 @@ class RolloutEntry(TypedDict):
     current_weight: int | None
     stages: list[RolloutStageEntry]
     evaluation: RolloutEvaluation | None
+    earlier_rollbacks: EarlierRollbacks
     created_by: str
     created_at: datetime
     started_at: datetime | None

@@ -85,6 +85,15 @@ def test_page__not_evaluated__says_so(admin: Client, started: bool) -> None:
     assert "not yet" in page
 
 
+def test_page__version_rolled_back_before__links_to_it(admin: Client) -> None:
+    first = make_rollout(started=True)
+    roll_back_rollout(project_id=first.project_id, rollout_id=first.pk, actor="test")
+    assert "Rolled back before" not in admin.get(page_of(first)).content.decode()
+    page = admin.get(page_of(make_rollout(first.config))).content.decode()
+    assert "Rolled back before" in page
+    assert page_of(first) in page
+
+
 def test_page__ended__no_buttons(admin: Client) -> None:
     rollout = make_rollout(started=True)
     roll_back_rollout(project_id=rollout.project_id, rollout_id=rollout.pk, actor="test")
@@ -193,3 +202,18 @@ def test_plots__thousands_of_minutes__few_points() -> None:
     assert "100 ms" in latency.svg
     assert 'points=""' in cost.svg
     assert plots([]) == []
+
+
+def test_plots__answers_counted__their_share_on_an_axis_that_shows_it() -> None:
+    arm = {"latency": {}, "latency_ms": 0, "cost": {}, "cost_usd": "0", "requests": 50, "judged": 40, "errors": 4}
+    rows = [
+        {"minute": 7, "stage": 1, "target": {**arm, "unanswered": 6}, "baseline": {**arm, "unanswered": 1}},
+        {"minute": 8, "stage": 1, "target": {**arm, "unanswered": 6}, "baseline": {**arm, "unanswered": 1}},
+    ]
+    found = {plot.title: plot.svg for plot in plots(rows)}
+    answered = found["Answered requests"]
+    assert ">80 %</text>" in answered
+    assert ">100 %</text>" in answered
+    baseline, target = ([float(y) for y in re.findall(r",(\S+?)[ \"]", line)] for line in answered.split("points=")[1:])
+    assert max(baseline) < min(target)
+    assert "10 %" in found["Error rate"]

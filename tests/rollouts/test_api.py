@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from tests.factories.prompts import make_config
+from tests.factories.prompts import make_config, make_version
 from tests.rollouts.conftest import PATH, Api, new_api
 
 pytestmark = pytest.mark.django_db
@@ -68,6 +68,7 @@ def test_create__everything_given__201_and_every_field(api: Api) -> None:
             for number, weight, minutes in ((1, 10, 0), (2, 100, 60))
         ],
         "evaluation": None,
+        "earlier_rollbacks": {"count": 0, "latest_at": None, "rollout_ids": []},
         "started_at": None,
         "stage_started_at": None,
         "ended_at": None,
@@ -195,6 +196,34 @@ def test_complete__first_stage__rest_skipped_and_target_active(api: Api) -> None
     assert active_version(api) == 2
 
 
+def test_earlier_rollbacks__same_version_again__told_with_time_and_id(api: Api) -> None:
+    called_off = api.created()["id"]
+    api.move(called_off, "rollback")
+    rolled_back = []
+    for _ in range(2):
+        rolled_back.append(api.created()["id"])
+        api.move(rolled_back[-1], "start")
+        api.move(rolled_back[-1], "rollback")
+
+    again = api.created()
+
+    assert again["earlier_rollbacks"] == {
+        "count": 2,
+        "latest_at": api.get(rolled_back[1])["ended_at"],
+        "rollout_ids": [rolled_back[1], rolled_back[0]],
+    }
+    listed = {row["id"]: row["earlier_rollbacks"]["count"] for row in api.client.get(PATH).json()["results"]}
+    assert listed == {again["id"]: 2, rolled_back[1]: 1, rolled_back[0]: 0, called_off: 0}
+
+
+def test_earlier_rollbacks__another_version__none(api: Api) -> None:
+    first = api.created()["id"]
+    api.move(first, "start")
+    api.move(first, "rollback")
+    third = make_version(api.config)
+    assert api.created(target_version_id=str(third.pk))["earlier_rollbacks"]["count"] == 0
+
+
 MOVES = ("start", "pause", "promote", "rollback", "complete")
 REACHED = {
     "pending": (),
@@ -289,7 +318,7 @@ def test_list__filters_and_pages__newest_first(api: Api, django_assert_num_queri
     assert listed(mode="auto") == [second["id"]]
     assert listed(limit=1, offset=1) == [second["id"]]
     api.client.get(PATH)
-    with django_assert_num_queries(4):  # key, count, rows, stages
+    with django_assert_num_queries(5):  # key, count, rows, stages, earlier rollbacks
         body = api.client.get(PATH).json()
     assert body["count"] == 3
     assert "transitions" not in body["results"][0]
