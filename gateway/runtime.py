@@ -18,6 +18,7 @@ from core.last_use import flush_last_uses
 from gateway.cache.store import ResponseCache
 from gateway.limits.limiter import Limiter
 from gateway.limits.seeding import Seeder
+from gateway.open_requests import OpenRequests
 from gateway.pipeline.patience import Patience
 from gateway.readiness import Readiness
 from gateway.snapshot.announcements import follow, refresh_regularly
@@ -42,6 +43,7 @@ class Runtime:
     tokens: AccessTokens
     spool: SpoolWriter
     inflight: InflightTable
+    open_requests: OpenRequests
     limiter: Limiter
     cache: ResponseCache
     patience: Patience
@@ -60,6 +62,7 @@ class Runtime:
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
+        await self.open_requests.close()
         await self.health.close()
         await self.limiter.close()
         await self.cache.close()
@@ -119,6 +122,7 @@ def _start() -> Runtime:
         tokens=AccessTokens(allow_private=settings.ALLOW_PRIVATE_UPSTREAMS),
         spool=spool,
         inflight=InflightTable(settings.SPOOL_DIR),
+        open_requests=OpenRequests(settings.REDIS_URL),
         limiter=Limiter(
             settings.REDIS_URL,
             workers=settings.WEB_WORKERS,
@@ -140,6 +144,7 @@ def _start() -> Runtime:
         asyncio.create_task(refresh_regularly(runtime.snapshots), name="gateway.refresh"),
         asyncio.create_task(runtime.health.follow(), name="gateway.health"),
         asyncio.create_task(seeder.run(runtime.limiter), name="gateway.seeding"),
+        asyncio.create_task(runtime.open_requests.run(), name="gateway.open_requests"),
         asyncio.create_task(_flush_last_uses_regularly(), name="gateway.last_use"),
     ):
         runtime.watch_over(task)

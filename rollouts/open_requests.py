@@ -32,7 +32,7 @@ MOST_TOLD = 1000
 
 _FORMAT = 1
 # The set has to outlive the lists in it.
-_WORKERS_EXPIRY_SECONDS = 4 * EXPIRY_SECONDS
+WORKERS_EXPIRY_SECONDS = 4 * EXPIRY_SECONDS
 _ANSWER_SECONDS = 1.0
 # A Redis that hangs costs the evaluation its patience once in so many seconds, not once for each rollout.
 _REST_SECONDS = 30.0

@@ -23,17 +23,35 @@ logger = logging.getLogger("analytics.spool")
 # State, stream, retention in days, ts, api key id, request id, project id, model, user id, session id; longer texts are
 # cut. A table of an earlier version has a retention of 0.
 _SLOT = struct.Struct("<B?H4xqQ36s36s96s256s256s")
+# What a rollout gave a request lies in a slot of its own: state, whether the unit was a substitute, stage, the slot of
+# the request, allocation unit, version, request id, prompt config id, rollout id, variant, the prompt's name. A
+# shipper of an earlier version takes such a slot for a free one, and records the request without it.
+_ALLOCATION = struct.Struct("<B?HIQI36s36s36s16s400s")
 _MOST_DAYS = 2**16 - 1
 _SLOTS_AT_FIRST = 256
 _FREE = 0
 _IN_USE = 1
+_ALLOCATED = 2
 # What `mmap` takes for memory without a file.
 _NO_FILE = -1
 
 
+class InflightAllocation(NamedTuple):
+    """What a running rollout gave a request: the fields that `RequestRecord` has of it."""
+
+    prompt_config_id: str
+    prompt_name: str
+    prompt_version: int
+    rollout_id: str
+    rollout_stage: int
+    variant: str
+    alloc_unit: int
+    alloc_fallback: bool
+
+
 class InflightRequest(NamedTuple):
     """What is known of a request before it has an outcome. `ts` is Unix time in microseconds; `retention_days` 0 means
-    that nobody said."""
+    that nobody said; `allocation` None that no rollout chose its prompt."""
 
     request_id: str
     project_id: str
@@ -44,6 +62,7 @@ class InflightRequest(NamedTuple):
     session_id: str
     user_id: str
     retention_days: int = 0
+    allocation: InflightAllocation | None = None
 
 
 class InflightTable:
@@ -66,10 +85,12 @@ class InflightTable:
             self._fd = _NO_FILE
         self._map = mmap.mmap(self._fd, self._slots * _SLOT.size)
         self._free = list(range(self._slots - 1, -1, -1))
+        # By the slot of a request, the slot that says what a rollout gave it.
+        self._allocations: dict[int, int] = {}
 
     def __len__(self) -> int:
         """Requests in flight now."""
-        return self._slots - len(self._free)
+        return self._slots - len(self._free) - len(self._allocations)
 
     def begin(
         self,
@@ -84,9 +105,7 @@ class InflightTable:
         retention_days: int = 0,
     ) -> int:
         """Note an admitted request; the number returned goes to `end`."""
-        if not self._free:
-            self._grow()
-        slot = self._free.pop()
+        slot = self._take()
         start = slot * _SLOT.size
         _SLOT.pack_into(
             self._map,
@@ -106,9 +125,35 @@ class InflightTable:
         self._map[start] = _IN_USE
         return slot
 
+    def allocate(self, slot: int, request_id: str, allocation: InflightAllocation) -> None:
+        """Note, once, what a rollout gave the request in `slot`."""
+        own = self._take()
+        start = own * _SLOT.size
+        _ALLOCATION.pack_into(
+            self._map,
+            start,
+            _FREE,
+            allocation.alloc_fallback,
+            allocation.rollout_stage,
+            slot,
+            allocation.alloc_unit,
+            allocation.prompt_version,
+            request_id.encode(),
+            allocation.prompt_config_id.encode(),
+            allocation.rollout_id.encode(),
+            allocation.variant.encode(),
+            allocation.prompt_name.encode("utf-8", "replace"),
+        )
+        self._map[start] = _ALLOCATED
+        self._allocations[slot] = own
+
     def end(self, slot: int) -> None:
         """The request's record is in the spool."""
         self._map[slot * _SLOT.size] = _FREE
+        if slot in self._allocations:
+            own = self._allocations.pop(slot)
+            self._map[own * _SLOT.size] = _FREE
+            self._free.append(own)
         self._free.append(slot)
 
     def close(self) -> None:
@@ -118,6 +163,12 @@ class InflightTable:
         self._map.close()
         if self._fd != _NO_FILE:
             os.close(self._fd)
+
+    def _take(self) -> int:
+        """A free slot, which is the caller's from now on."""
+        if not self._free:
+            self._grow()
+        return self._free.pop()
 
     def _grow(self) -> None:
         size = 2 * self._slots * _SLOT.size
@@ -169,10 +220,26 @@ def _reserve(fd: int, size: int) -> None:
 
 def read_table(content: bytes) -> Iterator[InflightRequest]:
     """Requests in the slots that are in use."""
-    whole = len(content) - len(content) % _SLOT.size
-    for state, stream, days, ts, key, *texts in _SLOT.iter_unpack(memoryview(content)[:whole]):
+    slots = memoryview(content)[: len(content) - len(content) % _SLOT.size]
+    allocations = dict(_allocations(slots))
+    for slot, (state, stream, days, ts, key, *texts) in enumerate(_SLOT.iter_unpack(slots)):
         if state == _IN_USE:
-            request_id, project_id, model, user_id, session_id = (
-                text.rstrip(b"\0").decode("utf-8", "ignore") for text in texts
+            request_id, project_id, model, user_id, session_id = map(_text, texts)
+            allocation = allocations.get((slot, request_id))
+            yield InflightRequest(request_id, project_id, ts, key, model, stream, session_id, user_id, days, allocation)
+
+
+def _allocations(slots: memoryview) -> Iterator[tuple[tuple[int, str], InflightAllocation]]:
+    """By slot and id of the request: one that ended right before the worker died may have left its own behind."""
+    for start in range(0, len(slots), _SLOT.size):
+        if slots[start] == _ALLOCATED:
+            _, fallback, stage, slot, unit, version, *texts = _ALLOCATION.unpack_from(slots, start)
+            request_id, config_id, rollout_id, variant, name = map(_text, texts)
+            yield (
+                (slot, request_id),
+                InflightAllocation(config_id, name, version, rollout_id, stage, variant, unit, fallback),
             )
-            yield InflightRequest(request_id, project_id, ts, key, model, stream, session_id, user_id, days)
+
+
+def _text(field: bytes) -> str:
+    return field.rstrip(b"\0").decode("utf-8", "ignore")

@@ -10,6 +10,8 @@ import logging
 import os
 from pathlib import Path
 
+import msgspec
+
 from analytics.contracts import DEFAULT_RETENTION_DAYS, Outcome, RequestRecord, SpoolEntry
 from analytics.spool import frames, names
 from analytics.spool.inflight import InflightRequest, read_table
@@ -75,7 +77,7 @@ def _write(path: Path, requests: list[InflightRequest]) -> None:
 
 
 def _interrupted(request: InflightRequest) -> RequestRecord:
-    return RequestRecord(
+    record = RequestRecord(
         request_id=request.request_id,
         project_id=request.project_id,
         ts=request.ts,
@@ -91,6 +93,8 @@ def _interrupted(request: InflightRequest) -> RequestRecord:
         stream=request.stream,
         retention_days=request.retention_days or DEFAULT_RETENTION_DAYS,
     )
+    # Without it the deaths that a version causes would be missing in its rollout's comparison.
+    return record if request.allocation is None else msgspec.structs.replace(record, **request.allocation._asdict())
 
 
 def _worker(path: Path) -> str:

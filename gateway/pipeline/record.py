@@ -37,6 +37,8 @@ def record(runtime: Runtime, account: Account) -> None:
     runtime.spool.append(entry)
     if account.slot is not None:
         runtime.inflight.end(account.slot)
+    if account.prompt.rollout_id:
+        runtime.open_requests.end(account)
     if account.held is not None:
         # After the record: what is counted and not recorded would never be found out, the other way round it is.
         settle(runtime.limiter, account.held, entry.record)

@@ -24,6 +24,7 @@ from gateway.pipeline.prompt import with_prompt
 from gateway.pipeline.record import record
 from gateway.pipeline.respond import answer_error, answer_stream, answer_whole
 from gateway.pipeline.select import select
+from gateway.pipeline.under_way import note_allocation
 from gateway.pipeline.unreadable import note_unreadable
 from gateway.pipeline.watch import ClientWatch
 from gateway.reply import Reply, Send
@@ -94,6 +95,8 @@ async def _answer(runtime: Runtime, account: Account, receive: Receive, reply: R
     )
     context = RequestContext(account.snapshot, account.headers, account.body, request, LazyFields(account.body))
     context = with_prompt(context, account)
+    if account.prompt.rollout_id:
+        note_allocation(runtime, account, account.slot)
     if context.snapshot.settings.guardrails.is_on:
         context = await guard_input(context, account)
     if context.snapshot.unreadable:

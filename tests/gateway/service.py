@@ -183,6 +183,14 @@ class GatewayService:
             )
         self._children.append(child)
 
+    def kill_worker(self, number: int) -> None:
+        """kill -9, and another in its place."""
+        self._children[number].kill()
+        self._children[number].wait()
+        self.start_worker(self.ports[number])
+        self._children[number] = self._children.pop()
+        self.wait_until_serving(self.ports[number])
+
     @contextmanager
     def held(self) -> Iterator[None]:
         """The workers stand still, wherever they are, and go on afterwards."""

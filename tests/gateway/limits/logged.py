@@ -60,14 +60,6 @@ class LoggedService(GatewayService):
         stack.callback(shipper.wait, PATIENCE_SECONDS)
         stack.callback(shipper.terminate)
 
-    def kill_worker(self, number: int) -> None:
-        """kill -9, and another in its place."""
-        self._children[number].kill()
-        self._children[number].wait()
-        self.start_worker(self.ports[number])
-        self._children[number] = self._children.pop()
-        self.wait_until_serving(self.ports[number])
-
     def empty_redis(self) -> None:
         """kill -9, and an empty one at the same address."""
         self.redis.stop(signal.SIGKILL)

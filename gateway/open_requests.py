@@ -1,0 +1,124 @@
+"""Which requests of running rollouts this worker has open, told in Redis beside the requests for the evaluation.
+
+A worker that has nothing to tell does not speak to Redis. While Redis is away nobody waits for it: such requests count
+when they end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+import redis
+import redis.asyncio
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from analytics.spool.names import worker_token
+from gateway.pipeline.context import Account
+from rollouts.open_requests import (
+    EXPIRY_SECONDS,
+    INTERVAL_SECONDS,
+    OPEN_SECONDS,
+    WORKERS_EXPIRY_SECONDS,
+    OpenRequest,
+    encode,
+    key,
+    workers_key,
+)
+
+logger = logging.getLogger("gateway.open_requests")
+
+_ANSWER_SECONDS = 1.0
+
+
+class OpenRequests:
+    """One a worker. Belongs to one event loop."""
+
+    def __init__(self, redis_url: str) -> None:
+        # Connects when there is something to tell for the first time. One more try, at once, for a connection that was
+        # closed while nobody used it. The time-out is set around each use, as in `integrations.health.store`.
+        self._redis = redis.asyncio.Redis.from_url(
+            redis_url,
+            socket_timeout=None,
+            socket_connect_timeout=_ANSWER_SECONDS,
+            retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
+        )
+        self._open: dict[str, Account] = {}
+        # Rollouts of which Redis may hold a list of this worker.
+        self._told: set[str] = set()
+        self._away = False
+
+    def begin(self, account: Account) -> None:
+        """A rollout chose the request's prompt. Forced requests and substituted units are in no arm."""
+        if account.prompt.unit and not account.prompt.fallback:
+            self._open[account.request_id] = account
+
+    def end(self, account: Account) -> None:
+        """Its record is in the spool, from which it is counted."""
+        self._open.pop(account.request_id, None)
+
+    async def run(self) -> None:
+        """Ends only when cancelled."""
+        while True:
+            await asyncio.sleep(INTERVAL_SECONDS)
+            await self.tell()
+
+    async def tell(self) -> None:
+        """Never raises for a Redis that is away."""
+        lists = self._waiting(time.perf_counter() - OPEN_SECONDS)
+        withdrawn = self._told - lists.keys()
+        if not lists and not withdrawn:
+            return
+        # It may have arrived even if no answer does.
+        self._told |= lists.keys()
+        try:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                await self._write(lists, withdrawn)
+        except (redis.RedisError, OSError) as error:
+            if not self._away:
+                self._away = True
+                logger.warning("redis.away error=%s", type(error).__name__)
+            return
+        self._told -= withdrawn
+        if self._away:
+            self._away = False
+            logger.warning("redis.back")
+
+    async def close(self) -> None:
+        """Requests are over: what was told last is withdrawn, if that can be done quickly."""
+        if not self._away:
+            await self.tell()
+        await self._redis.aclose()
+
+    def _waiting(self, since: float) -> dict[str, list[OpenRequest]]:
+        """By rollout, those that arrived by `since` (`perf_counter`) and have no first output."""
+        found: dict[str, list[OpenRequest]] = {}
+        for account in self._open.values():
+            if account.started <= since and not account.first_output:
+                prompt = account.prompt
+                found.setdefault(prompt.rollout_id, []).append(
+                    OpenRequest(
+                        account.request_id,
+                        prompt.rollout_id,
+                        prompt.stage,
+                        prompt.variant,
+                        prompt.unit,
+                        account.arrived_us,
+                    )
+                )
+        return found
+
+    async def _write(self, lists: dict[str, list[OpenRequest]], withdrawn: set[str]) -> None:
+        worker = worker_token()
+        async with self._redis.pipeline(transaction=False) as batch:
+            for rollout_id, requests in lists.items():
+                workers = workers_key(rollout_id)
+                batch.set(key(rollout_id, worker), encode(requests), px=int(EXPIRY_SECONDS * 1000))
+                batch.sadd(workers, worker)
+                batch.expire(workers, int(WORKERS_EXPIRY_SECONDS))
+            for rollout_id in withdrawn:
+                batch.delete(key(rollout_id, worker))
+                batch.srem(workers_key(rollout_id), worker)
+            await batch.execute()

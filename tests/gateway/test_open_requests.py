@@ -1,0 +1,144 @@
+"""What a worker tells in Redis of the requests of rollouts that it has open, without a service around it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, cast
+from uuid import uuid4
+
+import pytest
+import redis
+import redis.asyncio
+from django.conf import settings
+
+from analytics.spool.names import worker_token
+from gateway.open_requests import OpenRequests
+from gateway.pipeline.context import Account, PromptUse
+from rollouts.open_requests import EXPIRY_SECONDS, WORKERS_EXPIRY_SECONDS, OpenRequest, key, open_requests, workers_key
+
+NOBODY = "redis://127.0.0.1:1"
+# In seconds, longer than a request has to be open for.
+LONG = 3600.0
+
+
+@pytest.fixture
+def rollout_id() -> str:
+    return str(uuid4())
+
+
+@pytest.fixture
+def store() -> Iterator[redis.Redis]:
+    with redis.Redis.from_url(settings.REDIS_URL) as client:
+        yield client
+
+
+@pytest.fixture
+async def teller() -> AsyncIterator[OpenRequests]:
+    found = OpenRequests(settings.REDIS_URL)
+    yield found
+    await found.close()
+
+
+def account_of(rollout_id: str, number: int, *, age: float = LONG, unit: int = 5, fallback: bool = False) -> Account:
+    prompt = PromptUse(str(uuid4()), "support", 2, rollout_id, 3, "target", unit, fallback)
+    nothing = cast(Any, None)
+    started = time.perf_counter() - age
+    return Account(f"request-{number}", number, started, nothing, nothing, nothing, prompt=prompt)
+
+
+def told(rollout_id: str, *numbers: int) -> list[OpenRequest]:
+    return [OpenRequest(f"request-{number}", rollout_id, 3, "target", 5, number) for number in numbers]
+
+
+async def test_tell__open_for_long_without_output__is_told_and_nothing_else(
+    teller: OpenRequests, rollout_id: str
+) -> None:
+    streaming = account_of(rollout_id, 4)
+    for account in (
+        account_of(rollout_id, 2),
+        account_of(rollout_id, 1),
+        account_of(rollout_id, 3, age=0.0),
+        streaming,
+        account_of(rollout_id, 5, unit=0),
+        account_of(rollout_id, 6, fallback=True),
+        account_of(str(uuid4()), 7),
+    ):
+        teller.begin(account)
+    streaming.first_output = time.perf_counter()
+
+    await teller.tell()
+
+    assert open_requests(rollout_id) == told(rollout_id, 1, 2)
+
+
+async def test_tell__ended_ones__are_told_no_more_and_the_last_takes_its_keys_along(
+    teller: OpenRequests, rollout_id: str, store: redis.Redis
+) -> None:
+    accounts = [account_of(rollout_id, number) for number in (1, 2)]
+    for account in accounts:
+        teller.begin(account)
+    await teller.tell()
+    teller.end(accounts[0])
+    await teller.tell()
+    assert open_requests(rollout_id) == told(rollout_id, 2)
+
+    teller.end(accounts[1])
+    await teller.tell()
+
+    assert open_requests(rollout_id) == []
+    assert store.keys(f"*{rollout_id}*") == []
+
+
+async def test_tell__worker_that_says_no_more__its_keys_expire(
+    teller: OpenRequests, rollout_id: str, store: redis.Redis
+) -> None:
+    teller.begin(account_of(rollout_id, 1))
+    await teller.tell()
+
+    assert store.smembers(workers_key(rollout_id)) == {worker_token().encode()}
+    assert 0 < store.pttl(key(rollout_id, worker_token())) <= EXPIRY_SECONDS * 1000
+    assert 0 < store.ttl(workers_key(rollout_id)) <= WORKERS_EXPIRY_SECONDS
+
+
+async def test_close__what_was_told__is_withdrawn(rollout_id: str, store: redis.Redis) -> None:
+    teller, account = OpenRequests(settings.REDIS_URL), account_of(rollout_id, 1)
+    teller.begin(account)
+    await teller.tell()
+    teller.end(account)
+
+    await teller.close()
+
+    assert store.keys(f"*{rollout_id}*") == []
+
+
+async def test_tell__redis_away__one_line_says_so_and_none_while_nothing_is_to_be_told(
+    rollout_id: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "gateway.open_requests")
+    teller = OpenRequests(NOBODY)
+    await teller.tell()
+    assert caplog.records == []
+
+    teller.begin(account_of(rollout_id, 1))
+    for _ in range(3):
+        await teller.tell()
+    await teller.close()
+
+    assert [record.message for record in caplog.records] == ["redis.away error=ConnectionError"]
+
+
+async def test_tell__redis_back__what_is_open_then_is_told(
+    teller: OpenRequests, rollout_id: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.WARNING, "gateway.open_requests")
+    teller.begin(account_of(rollout_id, 1))
+    with monkeypatch.context() as patch:
+        patch.setattr(teller, "_redis", redis.asyncio.Redis.from_url(NOBODY))
+        await teller.tell()
+
+    await teller.tell()
+
+    assert open_requests(rollout_id) == told(rollout_id, 1)
+    assert [record.message for record in caplog.records] == ["redis.away error=ConnectionError", "redis.back"]

@@ -1,0 +1,166 @@
+"""Requests of a running rollout that have not ended: what the evaluation sees of them, and what is left of those that
+their worker died with."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import httpx2
+import pytest
+
+from analytics.contracts import Outcome
+from analytics.spool import names
+from analytics.spool.inflight import InflightRequest, read_table
+from analytics.spool.interrupted import record_interrupted
+from rollouts.allocation import AllocationType, variant_of
+from rollouts.open_requests import OpenRequest, OpenRequestReader
+from tests.fakes import scripted as play
+from tests.fakes.scripted import ScriptedServer, Step
+from tests.fakes.upstream import Connection, Received
+from tests.gateway.conftest import PATIENT, Scripted
+from tests.gateway.managed import Prompt, Rollout, make_prompt
+from tests.gateway.service import Gateway, GatewayService
+from tests.gateway.wire import body, read_stream
+from tests.patience import PATIENCE_SECONDS
+
+
+def by_wish(released: threading.Event) -> Step:
+    """As the request's `user` says, until it is released: `silent` without a byte, `begun` after a word of a stream."""
+    begun = play.stream(play.ROLE, play.chunk({"content": "Once"}), released, play.FINISH, play.DONE)
+
+    async def step(request: Received, connection: Connection) -> None:
+        wish = json.loads(request.body).get("user")
+        if wish == "begun":
+            await begun(request, connection)
+            return
+        if wish == "silent":
+            await asyncio.to_thread(released.wait, 2 * PATIENCE_SECONDS)
+        await play.answer()(request, connection)
+
+    return step
+
+
+def roll_out(gateway: Gateway, weight: int) -> tuple[Prompt, Rollout]:
+    """A running rollout of `support` to its second version, at every worker."""
+    prompt = make_prompt(gateway, "Old.", "New.")
+    rollout = prompt.roll_out(prompt.version_ids[1], weight)
+    for port in gateway.service.ports:
+        got = gateway.service.until(
+            lambda at=port: ask(gateway, "", port=at).headers.get("x-svc-variant"),  # type: ignore[misc]
+            lambda variant: variant is not None,
+        )
+        assert got is not None
+    return prompt, rollout
+
+
+def ask(gateway: Gateway, wish: str, *, port: int, stream: bool = False, **fields: str) -> httpx2.Response:
+    headers = {f"x-svc-{name.replace('_', '-')}": value for name, value in fields.items()}
+    sent = body(prompt_config="support", user=wish, stream=stream)
+    return gateway.post(sent, headers=headers, port=port)
+
+
+def under_way(service: GatewayService) -> list[InflightRequest]:
+    """What the tables of the workers hold."""
+    tables = names.list_files(service.var / "spool", names.INFLIGHT)
+    return [request for table in tables for request in read_table(table.read_bytes())]
+
+
+@pytest.fixture
+def released() -> Iterator[threading.Event]:
+    found = threading.Event()
+    yield found
+    found.set()
+
+
+def test_open_requests__silent_ones_of_every_worker__are_seen_until_they_end(
+    scripted: Scripted, released: threading.Event
+) -> None:
+    # given requests of a rollout, and such as are of no arm, that all wait for their provider
+    gateway, _ = scripted(by_wish(released))
+    service, reader = gateway.service, OpenRequestReader(gateway.service.environment["REDIS_URL"])
+    _, rollout = roll_out(gateway, 50)
+
+    def open_now() -> list[OpenRequest]:
+        return reader.read(rollout.id)
+
+    with ThreadPoolExecutor(10) as clients:
+        first, second = service.ports
+        begun = clients.submit(ask, gateway, "begun", port=first, stream=True)
+        forced = clients.submit(ask, gateway, "silent", port=second, force_variant="target")
+        plain = clients.submit(gateway.post, body(user="silent"), port=first)
+        service.until(lambda: len(of(gateway, under_way(service))), lambda count: count == 3)
+        silent = [
+            clients.submit(ask, gateway, "silent", port=port, stream=stream)
+            for port in (first, second)
+            for stream in (True, False)
+        ]
+
+        # when they have been open for long
+        seen = service.until(open_now, lambda found: len(found) == len(silent))
+        # Whoever listed the later ones would have listed the earlier ones.
+        listed_under_way = {request.request_id for request in of(gateway, under_way(service))}
+        released.set()
+        answers = [one.result() for one in silent]
+        others = [one.result() for one in (begun, forced, plain)]
+
+    # then those of the comparison without output were seen, as their rows say them
+    records = [gateway.record(answer) for answer in answers]
+    assert seen == sorted(
+        (
+            OpenRequest(one.request_id, rollout.id, one.rollout_stage, one.variant, one.alloc_unit, one.ts)
+            for one in records
+        ),
+        key=lambda request: request.arrived_us,
+    )
+    for one in seen:
+        honest = variant_of(rollout.id, AllocationType.RANDOM, 50, user_id="", session_id="", request_id=one.request_id)
+        assert (one.stage, one.variant, one.alloc_unit) == (1, honest.variant, honest.unit)
+    assert {answer.headers["x-request-id"] for answer in others} <= listed_under_way
+    assert read_stream(others[0].content).text == "Once"
+    # and not any more when they have ended.
+    assert service.until(open_now, lambda found: not found) == []
+
+
+def of(gateway: Gateway, requests: list[InflightRequest]) -> list[InflightRequest]:
+    return [request for request in requests if request.project_id == gateway.project_id]
+
+
+@pytest.fixture
+def own_service() -> Iterator[GatewayService]:
+    with GatewayService(workers=1, settings=PATIENT) as running:
+        yield running
+
+
+def test_worker_killed__with_requests_of_a_rollout__they_are_recorded_with_what_they_were_given(
+    own_service: GatewayService, upstream: ScriptedServer, released: threading.Event
+) -> None:
+    # given a request of a rollout and one without, whose provider is silent
+    upstream.play("killed-under-way", by_wish(released))
+    gateway = own_service.new_project(base_urls={"openai": upstream.base_url("killed-under-way")})
+    prompt, rollout = roll_out(gateway, 100)
+    (port,) = own_service.ports
+    with ThreadPoolExecutor(2) as clients:
+        lost = [
+            clients.submit(ask, gateway, "silent", port=port),
+            clients.submit(gateway.post, body(user="silent"), port=port),
+        ]
+        waiting = own_service.until(partial(under_way, own_service), lambda found: len(found) == 2)
+
+        # when the worker is killed
+        own_service.kill_worker(0)
+        assert all(isinstance(one.exception(), httpx2.TransportError) for one in lost)
+
+    # then the shipper records both, and of the one what its rollout's comparison needs
+    assert record_interrupted(own_service.var / "spool") == 2
+    records = {one.request_id: gateway.record(one.request_id) for one in waiting}
+    assert {record.outcome for record in records.values()} == {Outcome.INTERRUPTED}
+    (given,) = [record for record in records.values() if record.rollout_id]
+    honest = variant_of(rollout.id, AllocationType.RANDOM, 100, user_id="", session_id="", request_id=given.request_id)
+    assert (given.rollout_id, given.rollout_stage, given.variant) == (rollout.id, 1, "target")
+    assert (given.alloc_unit, given.alloc_fallback) == (honest.unit, False)
+    assert (given.prompt_config_id, given.prompt_version, given.prompt_name) == (prompt.config_id, 2, "support")
