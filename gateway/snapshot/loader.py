@@ -10,7 +10,7 @@ from core.keys import find_key, project_keys
 from gateway.selectors import project_settings
 from gateway.snapshot.project import PriceTable, ProjectSnapshot
 from gateway.snapshot.prompts import managed_prompts
-from integrations.selectors import disabled_providers, price_overrides, price_table, read_credentials
+from integrations.selectors import disabled_providers, price_mark, price_overrides, price_table, read_credentials
 
 
 def load_project(project_id: UUID, prices: PriceTable, serial: int) -> ProjectSnapshot:
@@ -35,6 +35,12 @@ def load_project(project_id: UUID, prices: PriceTable, serial: int) -> ProjectSn
 def load_prices() -> PriceTable:
     close_old_connections()
     return price_table()
+
+
+def prices_mark() -> tuple[object, ...]:
+    """As long as it stays the same, so do the prices."""
+    close_old_connections()
+    return price_mark()
 
 
 def project_of_key(key_hash: str) -> UUID | None:

@@ -50,6 +50,7 @@ class SnapshotStore:
         self._serials = count(1)
         self._prices: PriceTable | None = None
         self._prices_serial = 0
+        self._prices_mark: tuple[object, ...] | None = None
         self._changes_heard = 0
         self._database_away = False
         self._key_lookups = asyncio.Semaphore(_KEY_LOOKUPS)
@@ -107,10 +108,21 @@ class SnapshotStore:
         for project_id in [p for p in self._by_project if self._used.get(p, limit) < limit]:
             self._forget(project_id)
         self._unknown.clear()
-        await self.refresh_prices()
+        await self._keep_on_failure(self._reload_all)
 
     async def _reload_prices(self) -> None:
         await self._read_prices()
+        await self._reload_projects()
+
+    async def _reload_all(self) -> None:
+        """Prices are thousands of rows, which change once a day: they are read again only when they have."""
+        mark = await _in_thread(loader.prices_mark)
+        if mark != self._prices_mark:
+            await self._read_prices()
+            self._prices_mark = mark
+        await self._reload_projects()
+
+    async def _reload_projects(self) -> None:
         for project_id in [*self._by_project, *(self._reading.keys() - self._by_project.keys())]:
             await self._reload_project(project_id)
 

@@ -28,6 +28,8 @@ class Database:
     def __init__(self) -> None:
         self.keys: dict[str, KeyRecord] = {"hash": KEY}
         self.prices: PriceTable = {}
+        self.price_reads = 0
+        self.mark = 1
         self.has_read = threading.Event()
         self.resume = threading.Event()
         self.resume.set()
@@ -40,8 +42,12 @@ class Database:
 
     def load_prices(self) -> PriceTable:
         found = self.prices
+        self.price_reads += 1
         self._linger("load_prices")
         return found
+
+    def prices_mark(self) -> tuple[object, ...]:
+        return (self.mark,)
 
     def project_of_key(self, key_hash: str) -> UUID | None:
         found = PROJECT if key_hash in self.keys else None
@@ -65,6 +71,7 @@ def database(monkeypatch: pytest.MonkeyPatch) -> Database:
     monkeypatch.setattr(loader, "load_project", made.load_project)
     monkeypatch.setattr(loader, "project_of_key", made.project_of_key)
     monkeypatch.setattr(loader, "load_prices", made.load_prices)
+    monkeypatch.setattr(loader, "prices_mark", made.prices_mark)
     return made
 
 
@@ -118,6 +125,35 @@ async def test_prices__changed_while_they_are_read_for_the_first_time__are_the_n
     database.resume.set()
     await asyncio.gather(first, announced)
 
+    assert (await store.project(PROJECT)).prices == database.prices
+
+
+async def test_prices__re_read_regularly__only_after_a_change_and_projects_in_any_case(database: Database) -> None:
+    store = SnapshotStore()
+    await store.resolve("hash")
+    await store.refresh_all()
+    reads, before = database.price_reads, await store.project(PROJECT)
+
+    await store.refresh_all()
+    assert database.price_reads == reads
+    assert (await store.project(PROJECT)).serial > before.serial
+
+    database.prices, database.mark = {("openai", "gpt-new"): FREE}, 2
+    await store.refresh_all()
+    assert (await store.project(PROJECT)).prices == database.prices
+
+
+async def test_prices__changed_while_they_are_re_read__are_read_again_the_next_time(database: Database) -> None:
+    store = SnapshotStore()
+    await store.resolve("hash")
+    database.pause("load_prices")
+    refreshing = asyncio.ensure_future(store.refresh_all())
+    assert await asyncio.to_thread(database.has_read.wait, PATIENCE_SECONDS)
+    database.prices, database.mark = {("openai", "gpt-new"): FREE}, 2
+    database.resume.set()
+    await refreshing
+
+    await store.refresh_all()
     assert (await store.project(PROJECT)).prices == database.prices
 
 

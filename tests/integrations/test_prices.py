@@ -1,17 +1,19 @@
 from __future__ import annotations
 
+from datetime import timedelta
 from decimal import Decimal
 from io import StringIO
 from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.utils import timezone
 
 from integrations.errors import PriceNotFoundError, TooManyPricesError
 from integrations.models import ModelPrice, PricePeriod
 from integrations.price_services import remove_price, set_price
 from integrations.pricing.cost import Price
-from integrations.selectors import price_overrides, price_table
+from integrations.selectors import price_mark, price_overrides, price_table
 from integrations.services import load_shipped_prices
 from tests.factories.core import make_project
 
@@ -135,3 +137,33 @@ def test_project__deleted__its_prices_go_too() -> None:
 def test_price_table__unknown_input_or_output__left_out() -> None:
     ModelPrice.objects.create(provider="openai", model="half", input_cost_per_1m=Decimal(1))
     assert price_table() == {}
+
+
+def test_price_mark__after_each_change_for_all__is_another_one() -> None:
+    marks = [price_mark()]
+    set_price(project_id=None, costs=COSTS, **NAME)
+    marks.append(price_mark())
+    set_price(project_id=None, costs=OTHER, **NAME)
+    marks.append(price_mark())
+    load_shipped_prices()
+    marks.append(price_mark())
+    remove_price(project_id=None, **NAME)
+    marks.append(price_mark())
+    assert len(set(marks)) == len(marks)
+
+
+def test_price_mark__changed_by_a_clock_that_was_set_back__is_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_price(project_id=None, costs=OTHER, **{**NAME, "model": "gpt-4o-mini"})
+    set_price(project_id=None, costs=COSTS, **NAME)
+    before, earlier = price_mark(), timezone.now() - timedelta(days=1)
+    monkeypatch.setattr(timezone, "now", lambda: earlier)
+    set_price(project_id=None, costs=COSTS, **{**NAME, "model": "gpt-4o-mini"})
+    assert price_mark() != before
+
+
+def test_price_mark__nothing_changed_for_all__stays() -> None:
+    load_shipped_prices()
+    before = price_mark()
+    load_shipped_prices()
+    set_price(project_id=make_project().pk, costs=COSTS, **NAME)
+    assert price_mark() == before
