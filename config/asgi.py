@@ -17,8 +17,9 @@ from agent.routing import http_urlpatterns as agent_urlpatterns  # noqa: E402
 from agent.running import with_last_words  # noqa: E402
 from config.monitor.pages import metrics  # noqa: E402
 from core.arrival import with_arrival  # noqa: E402
+from gateway.consumers import chat_completions  # noqa: E402
 from gateway.lifespan import lifespan  # noqa: E402
-from gateway.routing import http_urlpatterns, route  # noqa: E402
+from gateway.routing import COMPLETIONS, http_urlpatterns, route  # noqa: E402
 
 
 async def no_websocket(scope: Any, receive: Any, send: Any) -> None:
@@ -27,7 +28,7 @@ async def no_websocket(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "websocket.close"})
 
 
-application = ProtocolTypeRouter(
+_router = ProtocolTypeRouter(
     {
         "websocket": no_websocket,
         "http": URLRouter(
@@ -41,3 +42,11 @@ application = ProtocolTypeRouter(
         "lifespan": with_last_words(lifespan),
     }
 )
+
+
+async def application(scope: Any, receive: Any, send: Any) -> None:
+    """Completions pass the router by: it takes as long for each as the gateway takes to decode and validate one."""
+    if scope["type"] == "http" and scope["path"] in COMPLETIONS and not scope.get("root_path"):
+        await chat_completions(scope, receive, send)
+    else:
+        await _router(scope, receive, send)

@@ -16,6 +16,9 @@ def route(pattern: str, application: Any) -> URLPattern:
     return cast(URLPattern, re_path(pattern, application))
 
 
+# As clients write it, for whoever knows the way without asking the patterns.
+COMPLETIONS = frozenset({"/api/gateway/v1/chat/completions", "/api/gateway/v1/chat/completions/"})
+
 http_urlpatterns = [
     route(r"^api/gateway/v1/chat/completions/?$", chat_completions),
     route(r"^api/gateway/v1/models/?$", models),

@@ -1,10 +1,14 @@
-"""The application under a server that is not ours."""
+"""The application as servers call it, also those that are not ours."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from config import asgi
 from config.asgi import application
+from gateway.routing import COMPLETIONS
 
 
 async def test_websocket__under_any_server__is_refused_without_a_traceback() -> None:
@@ -19,3 +23,31 @@ async def test_websocket__under_any_server__is_refused_without_a_traceback() -> 
     await application({"type": "websocket", "path": "/", "headers": []}, receive, send)
 
     assert sent == [{"type": "websocket.close"}]
+
+
+@pytest.mark.parametrize("root_path", ["", "/behind"])
+@pytest.mark.parametrize("path", sorted(COMPLETIONS))
+async def test_completions__with_and_without_the_router__go_to_the_gateway(path: str, root_path: str) -> None:
+    scope = {"type": "http", "method": "GET", "path": root_path + path, "root_path": root_path, "headers": []}
+
+    assert [await status_of(app, scope) for app in (application, asgi._router)] == [405, 405]
+
+
+async def test_other_paths__of_the_gateway__are_told_by_the_router() -> None:
+    scope = {"type": "http", "method": "POST", "path": "/api/gateway/v1/chat/completions/x", "headers": []}
+
+    assert await status_of(application, scope) == 404
+
+
+async def status_of(application: Any, scope: dict[str, Any]) -> int:
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    await application(scope, receive, send)
+    status: int = sent[0]["status"]
+    return status
