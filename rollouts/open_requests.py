@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from uuid import UUID
 
 import msgspec
@@ -110,8 +111,9 @@ class OpenRequestReader:
             told = client.mget([key(rollout_id, worker.decode()) for worker in workers])
             gone = [worker for worker, list_ in zip(workers, told, strict=True) if list_ is None]
             if gone:
-                # One that tells something again puts itself back.
-                client.srem(names, *gone)
+                # One that tells something again puts itself back. Redis may take no writes; what it says holds anyway.
+                with suppress(redis.ResponseError):
+                    client.srem(names, *gone)
             return [list_ for list_ in told if list_ is not None]
 
     def _note_away(self, error: Exception) -> None:

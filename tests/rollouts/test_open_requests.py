@@ -65,6 +65,19 @@ def test_open_requests__of_a_worker_whose_list_expired__are_gone_and_it_is_forgo
     assert store.smembers(workers_key(rollout)) == {b"2-b"}
 
 
+def test_open_requests__redis_takes_no_writes__are_read(store: redis.Redis, caplog: pytest.LogCaptureFixture) -> None:
+    rollout = str(uuid4())
+    tell(store, rollout, "1-dead", made(rollout, 1))
+    tell(store, rollout, "2-b", made(rollout, 2))
+    store.delete(key(rollout, "1-dead"))
+    store.config_set("min-replicas-to-write", 1)
+    try:
+        assert open_requests(rollout) == [made(rollout, 2)]
+    finally:
+        store.config_set("min-replicas-to-write", 0)
+    assert caplog.records == []
+
+
 def test_open_requests__nobody_told_anything__are_none() -> None:
     assert open_requests(uuid4()) == []
 
