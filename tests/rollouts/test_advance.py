@@ -23,8 +23,8 @@ from rollouts.evaluation import (
     replay,
     to_json,
 )
+from rollouts.evaluation.clusters import design_effect
 from rollouts.evaluation.evidence import odds_factors
-from rollouts.evaluation.formula_1.advance import design_effect
 from rollouts.evaluation.margin import margin_odds, margin_rate
 from tests.rollouts.minutes import after_minutes, arm, start
 

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from rollouts.evaluation import Metric, figures
-from rollouts.evaluation.formula_1.comparison import half_width
+from rollouts.evaluation.intervals import half_width
 from tests.rollouts.minutes import after_minutes, arm, start
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
 
+from rollouts.evaluation.clusters import ClusterSums, design_effect
 from rollouts.evaluation.evidence import (
     LOWER_ODDS,
     ODDS,
@@ -16,12 +17,14 @@ from rollouts.evaluation.evidence import (
     rare_factor,
     tilt_factors,
 )
-from rollouts.evaluation.formula_1.counts import ArmCounts, ClusterSums, MinuteCounts
+from rollouts.evaluation.formula_1.counts import ArmCounts, MinuteCounts
 from rollouts.evaluation.formula_1.policy import LATENCY_MARGIN, Metric
-from rollouts.evaluation.formula_1.state import ArmTotals, Learning, MetricState, State, Strata
-from rollouts.evaluation.grid import BINS_PER_MARGIN, Histogram, WeightedHistogram, value_of
+from rollouts.evaluation.formula_1.state import ArmTotals, MetricState, State
+from rollouts.evaluation.grid import BINS_PER_MARGIN, Histogram
+from rollouts.evaluation.learning import learned
 from rollouts.evaluation.margin import margin_odds
-from rollouts.evaluation.reference import Reference, reference_from
+from rollouts.evaluation.reference import Reference
+from rollouts.evaluation.strata import with_events, with_values, with_weights
 
 
 def advance(state: State, counts: MinuteCounts) -> State:
@@ -34,8 +37,8 @@ def advance(state: State, counts: MinuteCounts) -> State:
     return replace(
         state,
         metrics=_metrics(state, counts),
-        latency=_learned(state.latency, counts.target.latency, counts.baseline.latency),
-        cost=_learned(state.cost, counts.target.cost, counts.baseline.cost),
+        latency=learned(state.latency, counts.target.latency, counts.baseline.latency),
+        cost=learned(state.cost, counts.target.cost, counts.baseline.cost),
         minutes=state.minutes + 1,
         last_minute=counts.minute,
         stage=counts.stage,
@@ -45,8 +48,8 @@ def advance(state: State, counts: MinuteCounts) -> State:
         ),
         target=_totals(state.target, counts.target),
         baseline=_totals(state.baseline, counts.baseline),
-        target_weights=_weighted(state.target_weights, counts.target.latency, counts.baseline.latency),
-        baseline_weights=_weighted(state.baseline_weights, counts.baseline.latency, counts.target.latency),
+        target_weights=with_weights(state.target_weights, counts.target.latency, counts.baseline.latency),
+        baseline_weights=with_weights(state.baseline_weights, counts.baseline.latency, counts.target.latency),
     )
 
 
@@ -81,24 +84,15 @@ def _settled(metric: MetricState, clusters: ClusterSums | None) -> MetricState:
     return replace(settled, peak=max(settled.peak, settled.evidence))
 
 
-def design_effect(sums: ClusterSums) -> float:
-    """By how much a unit's requests count for less than independent ones would, at least 1.
-
-    The variance of the units' sums around what their number of requests lets expect, by what it would be.
-    """
-    if not sums.requests:
-        return 1.0
-    mean = sums.total / sums.requests
-    variance = sums.values_squared / sums.requests - mean**2
-    if variance <= 0:
-        return 1.0
-    spread = sums.total_squared - 2 * mean * sums.cross + mean**2 * sums.requests_squared
-    return max(1.0, spread / (variance * sums.requests))
-
-
 def _errors(state: State, target: ArmCounts, baseline: ArmCounts) -> MetricState:
     metric = state.metrics[Metric.ERROR_RATE]
-    strata = _binary_strata(metric.strata, target.errors, target.requests, baseline.errors, baseline.requests)
+    strata = with_events(
+        metric.strata,
+        events=target.errors,
+        drawn=target.requests,
+        others_events=baseline.errors,
+        others=baseline.requests,
+    )
     if not target.requests:
         return metric
     # A rate above the margin is at least one percentage point.
@@ -145,7 +139,7 @@ def _slow(metric: MetricState, target: Histogram, baseline: Histogram, reference
             metric.safe,
             (*odds_factors(events=eased, drawn=drawn, all_events=eased + theirs, total=total, odds=LOWER_ODDS), rare),
         ),
-        strata=_binary_strata(metric.strata, slow, drawn, theirs, others),
+        strata=with_events(metric.strata, events=slow, drawn=drawn, others_events=theirs, others=others),
     )
 
 
@@ -163,7 +157,7 @@ def _means(
 ) -> MetricState:
     if not target or not baseline:
         return metric
-    strata = _mean_strata(metric.strata, target, baseline)
+    strata = with_values(metric.strata, target, baseline)
     if reference is None:
         return replace(metric, strata=strata)
     return replace(
@@ -172,63 +166,6 @@ def _means(
         safe=added(metric.safe, tilt_factors(target, baseline, reference, divisor=margin, upwards=False)),
         strata=strata,
     )
-
-
-def _binary_strata(strata: Strata, events: int, drawn: int, others_events: int, others: int) -> Strata:
-    return _strata(strata, drawn, events, events, others, others_events, others_events)
-
-
-def _mean_strata(strata: Strata, target: Histogram, baseline: Histogram) -> Strata:
-    return _strata(strata, *_moments(target), *_moments(baseline))
-
-
-def _moments(histogram: Histogram) -> tuple[int, float, float]:
-    """Number, sum and sum of squares."""
-    number, total, squares = 0, 0.0, 0.0
-    for bin_number in sorted(histogram):
-        count, value = histogram[bin_number], value_of(bin_number)
-        number += count
-        total += count * value
-        squares += count * value * value
-    return number, total, squares
-
-
-def _strata(
-    before: Strata, drawn: int, total: float, squares: float, others: int, others_total: float, others_squares: float
-) -> Strata:
-    if not drawn or not others:
-        return before
-    own_share, other_share = others / (drawn + others), drawn / (drawn + others)
-    weight = drawn * own_share
-    return Strata(
-        weight=before.weight + weight,
-        target=before.target + own_share * total,
-        baseline=before.baseline + other_share * others_total,
-        target_squared=before.target_squared + own_share * squares,
-        baseline_squared=before.baseline_squared + other_share * others_squares,
-        target_noise=before.target_noise + weight * own_share,
-        baseline_noise=before.baseline_noise + weight * other_share,
-    )
-
-
-def _weighted(before: WeightedHistogram, own: Histogram, other: Histogram) -> WeightedHistogram:
-    drawn, others = sum(own.values()), sum(other.values())
-    if not drawn or not others:
-        return before
-    share, after = others / (drawn + others), dict(before)
-    for number, count in own.items():
-        after[number] = after.get(number, 0.0) + share * count
-    return after
-
-
-def _learned(learning: Learning, target: Histogram, baseline: Histogram) -> Learning:
-    if learning.reference is not None or not (target or baseline):
-        return learning
-    values = dict(learning.values)
-    for histogram in (target, baseline):
-        for number, count in histogram.items():
-            values[number] = values.get(number, 0) + count
-    return Learning(values, reference_from(values))
 
 
 def _totals(before: ArmTotals, counts: ArmCounts) -> ArmTotals:

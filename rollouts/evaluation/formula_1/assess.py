@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
 from rollouts.evaluation.formula_1.policy import (
     COST_SIZE,
@@ -16,17 +15,11 @@ from rollouts.evaluation.formula_1.policy import (
     LATENCY_P95_SIZE,
     LEAST_TARGET_REQUESTS,
     PASS_AT,
-    Action,
     Metric,
 )
 from rollouts.evaluation.formula_1.state import ArmTotals, State
 from rollouts.evaluation.grid import quantile
-
-
-class Status(StrEnum):
-    PASSING = "passing"
-    FAILING = "failing"
-    INCONCLUSIVE = "inconclusive"
+from rollouts.evaluation.terms import Action, Status
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from rollouts.evaluation.clusters import ClusterSums
 from rollouts.evaluation.formula_1.policy import Metric
 from rollouts.evaluation.grid import Histogram
 
@@ -30,23 +31,6 @@ class ArmCounts:
     latency_ms: int = 0
     cost: Histogram = field(default_factory=dict)
     cost_usd: Decimal = Decimal(0)
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterSums:
-    """How one metric clusters by unit (u) in the baseline arm, from the rollout's start to the end of this minute.
-
-    With n_u requests of a unit and x_u the sum of their values: Σn_u, Σn_u², Σx_u, Σx_u², Σx_u n_u, and the sum of the
-    squared values of single requests. A value is 1 or 0 for an error or a slow request, else latency or cost, cut at
-    the reference's `cap`.
-    """
-
-    requests: float = 0.0
-    requests_squared: float = 0.0
-    total: float = 0.0
-    total_squared: float = 0.0
-    cross: float = 0.0
-    values_squared: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
-from rollouts.evaluation.formula_1.assess import Status, assess
+from rollouts.evaluation.formula_1.assess import assess
 from rollouts.evaluation.formula_1.comparison import figures
-from rollouts.evaluation.formula_1.policy import FAIL_AT, PASS_AT, Action, Metric
+from rollouts.evaluation.formula_1.policy import FAIL_AT, PASS_AT, Metric
 from rollouts.evaluation.formula_1.state import State
+from rollouts.evaluation.terms import Action, Status
+from rollouts.evaluation.words import odds
 
 
 def explain(state: State, metric: Metric) -> str:
@@ -34,7 +34,6 @@ _NAMES = {
     Metric.LATENCY_AVERAGE: "average latency",
     Metric.COST: "cost per request",
 }
-_MOST_SHOWN = math.log(1e9)
 
 
 def _shown(metric: Metric, value: float | None) -> str:
@@ -43,7 +42,3 @@ def _shown(metric: Metric, value: float | None) -> str:
     if metric is Metric.ERROR_RATE:
         return f"{value * 100:.2f} %"
     return f"${value:.6f}" if metric is Metric.COST else f"{value:.0f} ms"
-
-
-def odds(evidence: float) -> str:
-    return "over 1e9" if evidence > _MOST_SHOWN else f"{math.exp(evidence):.3g}"

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
+from rollouts.evaluation.terms import Action
+
 LEAST_TARGET_REQUESTS = 20
 """Before so many requests of the target arm only the error rate may fail a rollout, and nothing passes it."""
 
@@ -20,14 +22,6 @@ class Metric(StrEnum):
     LATENCY_P95 = "latency_p95"
     LATENCY_AVERAGE = "latency_average"
     COST = "cost_per_request"
-
-
-class Action(StrEnum):
-    """What an automatic rollout does when the metric fails. An ignored metric is shown and decides nothing."""
-
-    ROLL_BACK = "roll_back"
-    HOLD = "hold"
-    IGNORE = "ignore"
 
 
 ALPHA: Mapping[Metric, float] = MappingProxyType(

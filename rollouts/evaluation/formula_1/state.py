@@ -3,33 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from rollouts.evaluation.evidence import log_mean
 from rollouts.evaluation.formula_1.policy import Metric, Policy
 from rollouts.evaluation.formula_1.sample_ratio import SampleRatio
 from rollouts.evaluation.grid import Histogram, WeightedHistogram
-from rollouts.evaluation.reference import Reference, reference_from
+from rollouts.evaluation.learning import Learning
+from rollouts.evaluation.reference import reference_from
+from rollouts.evaluation.strata import Strata
 
 FORMULA = 1
 """Version of the formulas. Raised when the same minutes would give another state."""
-
-
-@dataclass(frozen=True, slots=True)
-class Strata:
-    """Sums over minutes, each minute weighted by n_T n_B / (n_T + n_B), so that both arms are seen under the same load.
-
-    `noise` is Σ weight² / n of the arm: times the variance of a value, it is the variance of the arm's sum.
-    """
-
-    weight: float = 0.0
-    target: float = 0.0
-    baseline: float = 0.0
-    target_squared: float = 0.0
-    baseline_squared: float = 0.0
-    target_noise: float = 0.0
-    baseline_noise: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +52,6 @@ class ArmTotals:
     latency_ms: int = 0
     priced: int = 0
     cost_usd: Decimal = Decimal(0)
-
-
-@dataclass(frozen=True, slots=True)
-class Learning:
-    """A reference that still lacks values: they are collected from whole minutes, which are not judged."""
-
-    values: Histogram = field(default_factory=dict)
-    reference: Reference | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +93,8 @@ def initial_state(policy: Policy, *, latency: Histogram, cost: Histogram) -> Sta
         latency=Learning(latency, reference_from(latency)),
         cost=Learning(cost, reference_from(cost)),
     )
+
+
+def at_stage(state: State, stage: int) -> State:
+    """The state at a stage of which it may not have seen a minute yet: what the target served before does not count."""
+    return state if state.stage == stage else replace(state, stage=stage, stage_requests=0)

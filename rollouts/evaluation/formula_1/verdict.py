@@ -7,33 +7,17 @@ waits a person may promote.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
-from rollouts.evaluation.formula_1.assess import Assessment, Status, assess
-from rollouts.evaluation.formula_1.explanation import explain, odds
-from rollouts.evaluation.formula_1.policy import CONTROLLED_WEIGHT, Action
+from rollouts.evaluation.formula_1.assess import Assessment, assess
+from rollouts.evaluation.formula_1.explanation import explain
+from rollouts.evaluation.formula_1.policy import CONTROLLED_WEIGHT
 from rollouts.evaluation.formula_1.state import State
+from rollouts.evaluation.terms import Action, Decision, Reason, Status
+from rollouts.evaluation.words import odds
 from rollouts.states import Stage
 
 OVERDUE_MINUTES = 24 * 60
 """So long after both minima were met people are told that a rollout still waits."""
-
-
-class Decision(StrEnum):
-    PROMOTE = "promote"
-    ROLL_BACK = "roll_back"
-    WAIT = "wait"
-
-
-class Reason(StrEnum):
-    METRIC_FAILING = "metric_failing"
-    MINIMUM_DURATION = "minimum_duration"
-    MINIMUM_REQUESTS = "minimum_requests"
-    SAMPLE_RATIO = "sample_ratio"
-    INCONCLUSIVE = "inconclusive"
-    NO_FAILURE = "no_failure"
-    PASSING = "passing"
-    NO_CONTROL = "no_control"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,5 +95,4 @@ def _explanation(
             return "Promote: no baseline is left to compare with, and nothing failed before."
         case Reason.PASSING:
             return "Promote: every metric passes."
-        case Reason.NO_FAILURE:
-            return f"Promote: no metric fails, which is enough below {CONTROLLED_WEIGHT} %."
+    return f"Promote: no metric fails, which is enough below {CONTROLLED_WEIGHT} %."

@@ -1,13 +1,16 @@
 """The second formula: every request that was allocated counts, whatever became of it."""
 
+from rollouts.evaluation.clusters import ClusterSums
 from rollouts.evaluation.formula_2.advance import advance, replay
-from rollouts.evaluation.formula_2.assess import Assessment, MetricStatus, Status, assess
-from rollouts.evaluation.formula_2.comparison import Figures, figures
-from rollouts.evaluation.formula_2.counts import ArmCounts, ClusterSums, MinuteCounts
+from rollouts.evaluation.formula_2.assess import Assessment, MetricStatus, assess
+from rollouts.evaluation.formula_2.comparison import figures
+from rollouts.evaluation.formula_2.counts import ArmCounts, MinuteCounts, UserCounts
 from rollouts.evaluation.formula_2.explanation import explain
-from rollouts.evaluation.formula_2.policy import Action, Metric, Policy
-from rollouts.evaluation.formula_2.state import FORMULA, State, initial_state
-from rollouts.evaluation.formula_2.verdict import Decision, Reason, Verdict, decide
+from rollouts.evaluation.formula_2.policy import Metric, Policy
+from rollouts.evaluation.formula_2.state import FORMULA, State, at_stage, initial_state
+from rollouts.evaluation.formula_2.verdict import Verdict, decide, decided
+from rollouts.evaluation.intervals import Figures
+from rollouts.evaluation.terms import Action, Decision, Reason, Status
 
 __all__ = [
     "FORMULA",
@@ -24,10 +27,13 @@ __all__ = [
     "Reason",
     "State",
     "Status",
+    "UserCounts",
     "Verdict",
     "advance",
     "assess",
+    "at_stage",
     "decide",
+    "decided",
     "explain",
     "figures",
     "initial_state",

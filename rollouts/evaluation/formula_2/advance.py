@@ -2,51 +2,57 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
 
-from rollouts.evaluation.evidence import (
-    LOWER_ODDS,
-    ODDS,
-    RARE_ERRORS,
-    RARELY_SLOW,
-    added,
-    odds_factors,
-    rare_factor,
-    tilt_factors,
-)
-from rollouts.evaluation.formula_2.counts import ArmCounts, ClusterSums, MinuteCounts
-from rollouts.evaluation.formula_2.policy import LATENCY_MARGIN, Metric
-from rollouts.evaluation.formula_2.state import ArmTotals, Learning, MetricState, State, Strata
-from rollouts.evaluation.grid import BINS_PER_MARGIN, Histogram, WeightedHistogram, value_of
-from rollouts.evaluation.margin import margin_odds
-from rollouts.evaluation.reference import Reference, reference_from
+from rollouts.evaluation.clusters import ClusterSums, design_effect
+from rollouts.evaluation.evidence import added
+from rollouts.evaluation.formula_2.blocks import EMPTY, Block, kept
+from rollouts.evaluation.formula_2.counts import ArmCounts, MinuteCounts, UserCounts
+from rollouts.evaluation.formula_2.factors import judged
+from rollouts.evaluation.formula_2.mixture import beginnings, begun, evidence
+from rollouts.evaluation.formula_2.policy import Metric
+from rollouts.evaluation.formula_2.state import ArmTotals, MetricState, Served, State, UserState
+from rollouts.evaluation.formula_2.users import NOBODY, UserBlock, user_factors
+from rollouts.evaluation.learning import learned
+from rollouts.evaluation.strata import with_weights
 
 
 def advance(state: State, counts: MinuteCounts) -> State:
-    """The state after one more minute. Raises ValueError for one that is not after those already counted."""
-    if (counts.minute, counts.stage) <= (state.last_minute, state.stage):
+    """The state after one more minute of one stage. Late counts of an earlier stage follow in the minute in which they
+    were recorded.
+
+    Raises ValueError for counts that are not after those already counted, or of a stage that there is not.
+    """
+    if (counts.minute, counts.stage) <= (state.last_minute, state.last_stage):
         raise ValueError(
-            f"minute {counts.minute} of stage {counts.stage} does not follow {state.last_minute} of {state.stage}"
+            f"minute {counts.minute} of stage {counts.stage} does not follow {state.last_minute} of {state.last_stage}"
         )
-    same_stage = counts.stage == state.stage
+    if not 1 <= counts.stage <= len(state.weights):
+        raise ValueError(f"there is no stage {counts.stage}: the rollout has {len(state.weights)}")
+    if counts.stage > state.stage:
+        state = _entered(state, counts.stage)
+    if counts.clusters:
+        state = _clustered(state, counts.clusters)
+    if counts.stage < state.stage:
+        # What is late is a block of its own: if the arms do not differ, they are late alike.
+        state = _judged(state, Block(counts.target, counts.baseline), state.baseline)
+    else:
+        state = _current(state, counts)
+    if state.sticky:
+        state = _with_users(state, counts)
     return replace(
         state,
-        metrics=_metrics(state, counts),
-        latency=_learned(state.latency, counts.target.latency, counts.baseline.latency),
-        cost=_learned(state.cost, counts.target.cost, counts.baseline.cost),
         minutes=state.minutes + 1,
         last_minute=counts.minute,
-        stage=counts.stage,
-        stage_requests=counts.target.requests + (state.stage_requests if same_stage else 0),
+        last_stage=counts.stage,
         sample_ratio=state.sample_ratio.advance(
             stage=counts.stage, weight=counts.weight, target=counts.target.units, baseline=counts.baseline.units
         ),
         target=_totals(state.target, counts.target),
         baseline=_totals(state.baseline, counts.baseline),
-        target_weights=_weighted(state.target_weights, counts.target.latency, counts.baseline.latency),
-        baseline_weights=_weighted(state.baseline_weights, counts.baseline.latency, counts.target.latency),
     )
 
 
@@ -55,188 +61,124 @@ def replay(state: State, minutes: Iterable[MinuteCounts]) -> State:
     return reduce(advance, minutes, state)
 
 
-def _metrics(state: State, counts: MinuteCounts) -> Mapping[Metric, MetricState]:
-    target, baseline, latency, cost = counts.target, counts.baseline, state.latency.reference, state.cost.reference
-    after = {
-        Metric.ERROR_RATE: _errors(state, target, baseline),
-        Metric.LATENCY_P95: _slow(state.metrics[Metric.LATENCY_P95], target.latency, baseline.latency, latency),
-        Metric.LATENCY_AVERAGE: _means(
-            state.metrics[Metric.LATENCY_AVERAGE], target.latency, baseline.latency, latency, 1.0, LATENCY_MARGIN
-        ),
-        Metric.COST: _means(
-            state.metrics[Metric.COST],
-            target.cost,
-            baseline.cost,
-            cost,
-            1 + state.policy.cost_allowance,
-            state.policy.cost_margin,
-        ),
-    }
-    return {metric: _settled(one, counts.clusters.get(metric)) for metric, one in after.items()}
-
-
-def _settled(metric: MetricState, clusters: ClusterSums | None) -> MetricState:
-    design = metric.design if clusters is None else design_effect(clusters)
-    settled = replace(metric, design=design)
-    return replace(settled, peak=max(settled.peak, settled.evidence))
-
-
-def design_effect(sums: ClusterSums) -> float:
-    """By how much a unit's requests count for less than independent ones would, at least 1.
-
-    The variance of the units' sums around what their number of requests lets expect, by what it would be.
-    """
-    if not sums.requests:
-        return 1.0
-    mean = sums.total / sums.requests
-    variance = sums.values_squared / sums.requests - mean**2
-    if variance <= 0:
-        return 1.0
-    spread = sums.total_squared - 2 * mean * sums.cross + mean**2 * sums.requests_squared
-    return max(1.0, spread / (variance * sums.requests))
-
-
-def _errors(state: State, target: ArmCounts, baseline: ArmCounts) -> MetricState:
-    metric = state.metrics[Metric.ERROR_RATE]
-    strata = _binary_strata(metric.strata, target.errors, target.requests, baseline.errors, baseline.requests)
-    if not target.requests:
-        return metric
-    # A rate above the margin is at least one percentage point.
-    rare = rare_factor(events=target.errors, requests=target.requests, rates=RARE_ERRORS)
-    if not baseline.requests:
-        # Without a baseline beside it the target can only be held against the absolute rate.
-        return replace(metric, safe=added(metric.safe, (0.0, rare)))
-    minute = {
-        "events": target.errors,
-        "drawn": target.requests,
-        "all_events": target.errors + baseline.errors,
-        "total": target.requests + baseline.requests,
-    }
-    # From the minutes before only: a margin that knew this minute would not be fair.
-    margin = margin_odds(errors=state.baseline.errors, requests=state.baseline.requests)
-    safe = 0.0 if margin is None else -odds_factors(**minute, odds=(margin,))[0]
+def _entered(state: State, stage: int) -> State:
+    """At a later stage: what waited of the one before is closed, and the processes of this one begin."""
+    state = _users_judged(_closed(state, state.block), state.new_users)
+    weight = math.fsum(beginnings(state.weights)[max(state.stage, 1) : stage])
     return replace(
-        metric,
-        worse=added(metric.worse, odds_factors(**minute, odds=ODDS)),
-        safe=added(metric.safe, (safe, rare)),
-        strata=strata,
+        state,
+        stage=stage,
+        stage_target=Served(),
+        stage_baseline=Served(),
+        new_users=NOBODY,
+        metrics={metric: _begun(one, weight) for metric, one in state.metrics.items()},
     )
 
 
-def _slow(metric: MetricState, target: Histogram, baseline: Histogram, reference: Reference | None) -> MetricState:
-    drawn, others = sum(target.values()), sum(baseline.values())
-    if reference is None or not drawn or not others:
-        return metric
-    slow, theirs = _above(target, reference.slow_bin), _above(baseline, reference.slow_bin)
-    # A target at the margin, divided by the margin, is as often slow as the baseline.
-    eased = _above(target, reference.slow_bin + BINS_PER_MARGIN)
-    # Where latencies hardly vary nothing is slower than the 95th percentile, and odds have nothing to compare. A target
-    # at the margin has one request in twenty at 1.25 times that percentile or above.
-    rare = rare_factor(
-        events=_above(target, reference.slow_bin + BINS_PER_MARGIN - 1), requests=drawn, rates=RARELY_SLOW
+def _begun(metric: MetricState, weight: float) -> MetricState:
+    users = metric.users and replace(metric.users, worse=begun(metric.users.worse, weight))
+    return replace(metric, worse=begun(metric.worse, weight), users=users)
+
+
+def _clustered(state: State, clusters: Mapping[Metric, ClusterSums]) -> State:
+    """What is learned of clustering weighs the blocks that begin after this minute."""
+    metrics = dict(state.metrics)
+    for metric, sums in clusters.items():
+        metrics[metric] = replace(metrics[metric], next_design=design_effect(sums))
+    return replace(state, metrics=metrics)
+
+
+def _current(state: State, counts: MinuteCounts) -> State:
+    block = state.block.joined(counts)
+    state = replace(
+        state,
+        stage_target=_served(state.stage_target, counts.target),
+        stage_baseline=_served(state.stage_baseline, counts.baseline),
     )
-    total = drawn + others
+    return _closed(state, block) if block.full else replace(state, block=kept(block))
+
+
+def _closed(state: State, block: Block) -> State:
+    """After the block of the current stage, which is empty again. The totals are not yet those of this minute."""
+    if block.empty:
+        return state
+    state = _judged(state, block, _without(state.baseline, state.block.baseline))
+    metrics = state.metrics
+    if state.sticky:
+        metrics = {metric: replace(one, design=one.next_design) for metric, one in metrics.items()}
+    return replace(state, block=EMPTY, metrics=metrics)
+
+
+def _judged(state: State, block: Block, before: ArmTotals) -> State:
+    target, baseline = block.target, block.baseline
     return replace(
-        metric,
-        worse=added(
-            metric.worse, odds_factors(events=slow, drawn=drawn, all_events=slow + theirs, total=total, odds=ODDS)
-        ),
-        safe=added(
-            metric.safe,
-            (*odds_factors(events=eased, drawn=drawn, all_events=eased + theirs, total=total, odds=LOWER_ODDS), rare),
-        ),
-        strata=_binary_strata(metric.strata, slow, drawn, theirs, others),
+        state,
+        metrics=judged(state, target, baseline, before, state.waiting),
+        latency=learned(state.latency, target.latency, baseline.latency),
+        cost=learned(state.cost, target.cost, baseline.cost),
+        target_weights=with_weights(state.target_weights, target.latency, baseline.latency),
+        baseline_weights=with_weights(state.baseline_weights, baseline.latency, target.latency),
     )
 
 
-def _above(histogram: Histogram, bound: int) -> int:
-    return sum(count for number, count in histogram.items() if number > bound)
+def _with_users(state: State, counts: MinuteCounts) -> State:
+    more = counts.target.users, counts.baseline.users
+    if more == (UserCounts(), UserCounts()):
+        return state
+    if counts.stage < state.stage:
+        return _users_judged(state, UserBlock(*more))
+    block = state.new_users.joined(*more)
+    if block.full:
+        return replace(_users_judged(state, block), new_users=NOBODY)
+    return replace(state, new_users=block)
 
 
-def _means(
-    metric: MetricState,
-    target: Histogram,
-    baseline: Histogram,
-    reference: Reference | None,
-    allowance: float,
-    margin: float,
-) -> MetricState:
-    if not target or not baseline:
-        return metric
-    strata = _mean_strata(metric.strata, target, baseline)
-    if reference is None:
-        return replace(metric, strata=strata)
+def _users_judged(state: State, block: UserBlock) -> State:
+    metrics = dict(state.metrics)
+    for metric, one in metrics.items():
+        reference = state.cost.reference if metric is Metric.COST else state.latency.reference
+        allowance = 1 + state.policy.cost_allowance if metric is Metric.COST else 1.0
+        factors = user_factors(block, metric, reference=reference, allowance=allowance)
+        if factors is None or one.users is None:
+            continue
+        worse = added(one.users.worse, factors)
+        found = evidence(worse, state.waiting)
+        metrics[metric] = replace(one, users=UserState(worse, found, max(one.users.peak, found)))
+    return replace(state, metrics=metrics)
+
+
+def _without(totals: ArmTotals, block: ArmCounts) -> ArmTotals:
+    """The totals before an open block: a margin that knew the requests it is applied to would not be fair."""
+    if not block.requests and not block.judged:
+        return totals
     return replace(
-        metric,
-        worse=added(metric.worse, tilt_factors(target, baseline, reference, divisor=allowance, upwards=True)),
-        safe=added(metric.safe, tilt_factors(target, baseline, reference, divisor=margin, upwards=False)),
-        strata=strata,
+        totals,
+        requests=totals.requests - block.requests,
+        unanswered=totals.unanswered - block.unanswered,
+        judged=totals.judged - block.judged,
+        errors=totals.errors - block.errors,
     )
 
 
-def _binary_strata(strata: Strata, events: int, drawn: int, others_events: int, others: int) -> Strata:
-    return _strata(strata, drawn, events, events, others, others_events, others_events)
-
-
-def _mean_strata(strata: Strata, target: Histogram, baseline: Histogram) -> Strata:
-    return _strata(strata, *_moments(target), *_moments(baseline))
-
-
-def _moments(histogram: Histogram) -> tuple[int, float, float]:
-    """Number, sum and sum of squares."""
-    number, total, squares = 0, 0.0, 0.0
-    for bin_number in sorted(histogram):
-        count, value = histogram[bin_number], value_of(bin_number)
-        number += count
-        total += count * value
-        squares += count * value * value
-    return number, total, squares
-
-
-def _strata(
-    before: Strata, drawn: int, total: float, squares: float, others: int, others_total: float, others_squares: float
-) -> Strata:
-    if not drawn or not others:
-        return before
-    own_share, other_share = others / (drawn + others), drawn / (drawn + others)
-    weight = drawn * own_share
-    return Strata(
-        weight=before.weight + weight,
-        target=before.target + own_share * total,
-        baseline=before.baseline + other_share * others_total,
-        target_squared=before.target_squared + own_share * squares,
-        baseline_squared=before.baseline_squared + other_share * others_squares,
-        target_noise=before.target_noise + weight * own_share,
-        baseline_noise=before.baseline_noise + weight * other_share,
-    )
-
-
-def _weighted(before: WeightedHistogram, own: Histogram, other: Histogram) -> WeightedHistogram:
-    drawn, others = sum(own.values()), sum(other.values())
-    if not drawn or not others:
-        return before
-    share, after = others / (drawn + others), dict(before)
-    for number, count in own.items():
-        after[number] = after.get(number, 0.0) + share * count
-    return after
-
-
-def _learned(learning: Learning, target: Histogram, baseline: Histogram) -> Learning:
-    if learning.reference is not None or not (target or baseline):
-        return learning
-    values = dict(learning.values)
-    for histogram in (target, baseline):
-        for number, count in histogram.items():
-            values[number] = values.get(number, 0) + count
-    return Learning(values, reference_from(values))
+def _served(before: Served, counts: ArmCounts) -> Served:
+    return Served(before.requests + counts.requests, before.unanswered + counts.unanswered)
 
 
 def _totals(before: ArmTotals, counts: ArmCounts) -> ArmTotals:
     return ArmTotals(
         requests=before.requests + counts.requests,
+        unanswered=before.unanswered + counts.unanswered,
+        judged=before.judged + counts.judged,
         errors=before.errors + counts.errors,
         answered=before.answered + sum(counts.latency.values()),
         latency_ms=before.latency_ms + counts.latency_ms,
         priced=before.priced + sum(counts.cost.values()),
         cost_usd=before.cost_usd + counts.cost_usd,
+        reasons=_reasons(before.reasons, counts.reasons),
     )
+
+
+def _reasons(before: Mapping[str, int], more: Mapping[str, int]) -> Mapping[str, int]:
+    if not more:
+        return before
+    return {reason: before.get(reason, 0) + more.get(reason, 0) for reason in sorted({*before, *more})}

@@ -5,34 +5,36 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
+from rollouts.evaluation.formula_2.comparison import events_of
 from rollouts.evaluation.formula_2.policy import (
     COST_SIZE,
-    ERROR_COUNT_SIZE,
-    ERROR_RATE_SIZE,
     FAIL_AT,
     LATENCY_AVERAGE_SIZE,
     LATENCY_P95_SIZE,
     LEAST_TARGET_REQUESTS,
     PASS_AT,
-    Action,
+    RATE_COUNT_SIZE,
+    RATE_SIZE,
+    RATES,
     Metric,
 )
-from rollouts.evaluation.formula_2.state import ArmTotals, State
+from rollouts.evaluation.formula_2.state import ArmTotals, MetricState, State
 from rollouts.evaluation.grid import quantile
+from rollouts.evaluation.terms import Action, Status
 
-
-class Status(StrEnum):
-    PASSING = "passing"
-    FAILING = "failing"
-    INCONCLUSIVE = "inconclusive"
+LITTLE_CLUSTERING = 2.0
+"""While requests of one user count for less than so many times less, they are believed without their users."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricStatus:
     """`evidence` is ln E, `safety` ln S, `p_value` the anytime-valid one. A metric that is not `judged` decides
-    nothing: it is ignored, or neither arm has any value of it (no prices, only free models, only cache hits)."""
+    nothing: it is ignored, or neither arm has any value of it (no prices, only free models).
+
+    `user_evidence` is ln E of the users, of sticky allocation only. `users_undecided`: by its requests the metric would
+    fail, but few users make most of them, and users counted once each do not show it.
+    """
 
     metric: Metric
     status: Status
@@ -40,6 +42,8 @@ class MetricStatus:
     evidence: float
     safety: float
     p_value: float
+    user_evidence: float | None = None
+    users_undecided: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,11 @@ class Assessment:
             for one in self.metrics.values()
             if one.judged and one.status is Status.FAILING and state.policy.action(one.metric) is action
         ]
+
+    @property
+    def undecided_by_users(self) -> list[Metric]:
+        """The metrics that would fail if their users agreed."""
+        return [one.metric for one in self.metrics.values() if one.judged and one.users_undecided]
 
 
 def assess(state: State) -> Assessment:
@@ -83,28 +92,35 @@ def _overall(state: State, metrics: Mapping[Metric, MetricStatus]) -> Status:
 
 def _metric(state: State, metric: Metric) -> MetricStatus:
     one = state.metrics[metric]
+    enough = state.target.requests >= LEAST_TARGET_REQUESTS
+    worse = (enough or metric in RATES) and one.evidence >= FAIL_AT[metric] and _is_sizeable(state, metric)
+    agreed = _users_agree(one, FAIL_AT[metric])
+    if worse:
+        status = Status.FAILING if agreed else Status.INCONCLUSIVE
+    else:
+        status = Status.PASSING if enough and one.safety >= PASS_AT else Status.INCONCLUSIVE
     return MetricStatus(
         metric=metric,
-        status=_status(state, metric),
+        status=status,
         judged=_is_judged(state, metric),
         evidence=one.evidence,
         safety=one.safety,
         p_value=min(1.0, math.exp(-one.peak)),
+        user_evidence=one.users.evidence if one.users else None,
+        users_undecided=worse and not agreed,
     )
 
 
-def _status(state: State, metric: Metric) -> Status:
-    one = state.metrics[metric]
-    enough = state.target.requests >= LEAST_TARGET_REQUESTS
-    if (enough or metric is Metric.ERROR_RATE) and one.evidence >= FAIL_AT[metric] and _is_sizeable(state, metric):
-        return Status.FAILING
-    return Status.PASSING if enough and one.safety >= PASS_AT else Status.INCONCLUSIVE
+def _users_agree(one: MetricState, fail_at: float) -> bool:
+    if one.users is None or one.users.peak >= fail_at:
+        return True
+    return one.next_design is not None and one.next_design < LITTLE_CLUSTERING
 
 
 def _is_judged(state: State, metric: Metric) -> bool:
     if state.policy.action(metric) is Action.IGNORE:
         return False
-    return metric is Metric.ERROR_RATE or any(_has_values(arm, metric) for arm in (state.target, state.baseline))
+    return metric in RATES or any(_has_values(arm, metric) for arm in (state.target, state.baseline))
 
 
 def _has_values(arm: ArmTotals, metric: Metric) -> bool:
@@ -114,10 +130,10 @@ def _has_values(arm: ArmTotals, metric: Metric) -> bool:
 def _is_sizeable(state: State, metric: Metric) -> bool:
     """Is the difference large enough to matter? Certainty alone would fail a target for a millisecond."""
     strata = state.metrics[metric].strata
-    if metric is Metric.ERROR_RATE:
-        plus, times = ERROR_RATE_SIZE
+    if metric in RATES:
+        plus, times = RATE_SIZE
         return (
-            state.target.errors >= ERROR_COUNT_SIZE
+            events_of(state.target, metric)[0] >= RATE_COUNT_SIZE
             and strata.target - strata.baseline >= plus * strata.weight
             and strata.target >= times * strata.baseline
         )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from rollouts.evaluation.clusters import ClusterSums
 from rollouts.evaluation.formula_2.policy import Metric
 from rollouts.evaluation.grid import Histogram
 
@@ -53,26 +54,12 @@ class ArmCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterSums:
-    """Over the users u of an arm or of both so far, n_u the requests of one and x_u the sum of their values: Σn_u,
-    Σn_u², Σx_u, Σx_u², Σx_u n_u, and the sum of the squared values of single requests. A value is 1 or 0 for an error,
-    an unanswered or a slow request, else latency or cost, cut at the reference's `cap`.
-    """
-
-    requests: float = 0.0
-    requests_squared: float = 0.0
-    total: float = 0.0
-    total_squared: float = 0.0
-    cross: float = 0.0
-    values_squared: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class MinuteCounts:
     """What was recorded in one closed minute of the requests of one stage. `minute` is Unix time divided by 60; stages
     count from 1.
 
-    `clusters` is for sticky allocation only, where requests of a user depend on each other.
+    `clusters` is for sticky allocation only, where requests of a user depend on each other: the sums from the start to
+    the end of this minute, or of an earlier one, never of a later one. They weigh the minutes after this one.
     """
 
     minute: int

@@ -2,48 +2,68 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
 
-from rollouts.evaluation.formula_2.assess import Status, assess
+from rollouts.evaluation.formula_2.assess import Assessment, MetricStatus, assess
 from rollouts.evaluation.formula_2.comparison import figures
-from rollouts.evaluation.formula_2.policy import FAIL_AT, PASS_AT, Action, Metric
+from rollouts.evaluation.formula_2.policy import FAIL_AT, PASS_AT, RATES, Metric
 from rollouts.evaluation.formula_2.state import State
+from rollouts.evaluation.terms import Action, Status
+from rollouts.evaluation.words import odds
 
 
-def explain(state: State, metric: Metric) -> str:
-    """One metric's standing in a sentence."""
-    one, shown = assess(state).metrics[metric], figures(state, metric)
+def explain(state: State, metric: Metric, assessment: Assessment | None = None) -> str:
+    """One metric's standing in a sentence, or two. `assessment` is that of the state, where it is at hand."""
+    one, shown = (assessment or assess(state)).metrics[metric], figures(state, metric)
     name = _NAMES[metric]
     if not one.judged:
         ignored = state.policy.action(metric) is Action.IGNORE
         return f"The {name} is {'ignored by this rollout' if ignored else 'not judged: it has no values'}."
     compared = f"The {name} of the target is {_shown(metric, shown.target)} against {_shown(metric, shown.baseline)}"
+    return f"{compared}: {_standing(one)}{_why(state, one)}"
+
+
+def named_reasons(reasons: Mapping[str, int]) -> str:
+    """Reasons for missing answers, the most frequent first: `model_not_found 12, client_left 3`."""
+    ordered = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{reason} {count}" for reason, count in ordered if count)
+
+
+def _standing(one: MetricStatus) -> str:
+    fail_at = FAIL_AT[one.metric]
+    if one.users_undecided:
+        return (
+            f"worse by its requests, with evidence {odds(one.evidence)} where {odds(fail_at)} decides, but a few users"
+            f" make most of the difference: counted once each, they give {odds(one.user_evidence or 0.0)}."
+        )
     if one.status is Status.FAILING:
-        return f"{compared}: worse, with evidence {odds(one.evidence)} where {odds(FAIL_AT[metric])} decides."
+        return f"worse, with evidence {odds(one.evidence)} where {odds(fail_at)} decides."
     if one.status is Status.PASSING:
-        return f"{compared}: harmless, with evidence {odds(one.safety)} where {odds(PASS_AT)} decides."
+        return f"harmless, with evidence {odds(one.safety)} where {odds(PASS_AT)} decides."
     return (
-        f"{compared}: undecided, with evidence {odds(one.evidence)} of {odds(FAIL_AT[metric])} that it is worse and"
+        f"undecided, with evidence {odds(one.evidence)} of {odds(fail_at)} that it is worse and"
         f" {odds(one.safety)} of {odds(PASS_AT)} that it is harmless."
     )
 
 
+def _why(state: State, one: MetricStatus) -> str:
+    if one.metric is not Metric.UNANSWERED or one.status is not Status.FAILING or not state.target.reasons:
+        return ""
+    return f" The target's reasons: {named_reasons(state.target.reasons)}."
+
+
 _NAMES = {
+    Metric.UNANSWERED: "rate of unanswered requests",
     Metric.ERROR_RATE: "error rate",
     Metric.LATENCY_P95: "95th percentile of latency",
     Metric.LATENCY_AVERAGE: "average latency",
     Metric.COST: "cost per request",
 }
-_MOST_SHOWN = math.log(1e9)
 
 
 def _shown(metric: Metric, value: float | None) -> str:
     if value is None:
         return "unknown"
-    if metric is Metric.ERROR_RATE:
+    if metric in RATES:
         return f"{value * 100:.2f} %"
     return f"${value:.6f}" if metric is Metric.COST else f"{value:.0f} ms"
-
-
-def odds(evidence: float) -> str:
-    return "over 1e9" if evidence > _MOST_SHOWN else f"{math.exp(evidence):.3g}"

@@ -8,34 +8,35 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
+from rollouts.evaluation.terms import Action
+
 LEAST_TARGET_REQUESTS = 20
-"""Before so many requests of the target arm only the error rate may fail a rollout, and nothing passes it."""
+"""Before so many requests of the target arm only errors and missing answers may fail a rollout, and nothing passes."""
 
 CONTROLLED_WEIGHT = 50
 """From this weight on, in percent, a rollout advances only when it passes."""
 
 
 class Metric(StrEnum):
+    """`unanswered`: the share of the allocated requests whose users got no proper answer, for whatever reason."""
+
+    UNANSWERED = "unanswered"
     ERROR_RATE = "error_rate"
     LATENCY_P95 = "latency_p95"
     LATENCY_AVERAGE = "latency_average"
     COST = "cost_per_request"
 
 
-class Action(StrEnum):
-    """What an automatic rollout does when the metric fails. An ignored metric is shown and decides nothing."""
-
-    ROLL_BACK = "roll_back"
-    HOLD = "hold"
-    IGNORE = "ignore"
-
+RATES = (Metric.UNANSWERED, Metric.ERROR_RATE)
+"""The metrics that count requests, and therefore need no reference."""
 
 ALPHA: Mapping[Metric, float] = MappingProxyType(
     {
+        Metric.UNANSWERED: 0.005,
         Metric.ERROR_RATE: 0.025,
         Metric.LATENCY_P95: 0.010,
-        Metric.LATENCY_AVERAGE: 0.0075,
-        Metric.COST: 0.0075,
+        Metric.LATENCY_AVERAGE: 0.005,
+        Metric.COST: 0.005,
     }
 )
 """The chance that a harmless target ever fails a metric, over the whole rollout and any number of looks: 5 % in all."""
@@ -48,18 +49,21 @@ PASS_AT = -math.log(0.05)
 
 LATENCY_MARGIN = 1.25
 """A target less than so many times slower is harmless."""
+COST_MARGIN = 1.25
+"""A target less than so many times dearer than allowed is harmless."""
 LATENCY_P95_SIZE = 1.2
 LATENCY_AVERAGE_SIZE = 1.1
 COST_SIZE = 1.1
-ERROR_RATE_SIZE = (0.005, 1.25)
+RATE_SIZE = (0.005, 1.25)
 """So much more, and so many times as much: both, before a difference is worth acting on."""
-ERROR_COUNT_SIZE = 3
+RATE_COUNT_SIZE = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
     """A rollout's own choices, fixed at its start. `cost_allowance` 0.25: a quarter dearer is no fault at all."""
 
+    unanswered: Action = Action.ROLL_BACK
     error_rate: Action = Action.ROLL_BACK
     latency_p95: Action = Action.ROLL_BACK
     latency_average: Action = Action.HOLD
@@ -72,5 +76,6 @@ class Policy:
 
     @property
     def cost_margin(self) -> float:
-        """What a passing target costs less than, as a factor: at least 1.25, or nothing could be shown to pass."""
-        return max(1.25, 1 + self.cost_allowance)
+        """What a passing target costs less than, as a factor: above what fails, so that a target at its allowance can
+        pass."""
+        return COST_MARGIN * (1 + self.cost_allowance)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-_CONCENTRATION = 1000.0
+from rollouts.evaluation.evidence import log_mean
+
+_CONCENTRATIONS = (3.0, 30.0, 300.0, 3000.0)
+"""How closely a wrong share lies around the weight: few records find a gross loss, many a small one."""
 ALARM_AT = math.log(1000.0)
 
 
@@ -21,7 +24,8 @@ class SampleRatio:
 
     @property
     def evidence(self) -> float:
-        """ln R, R the Bayes factor of a share drawn from around the weight against exactly the weight; mean 1."""
+        """ln R, R the product over the stages of the mean Bayes factor of shares drawn from around the weight against
+        exactly the weight; its mean is 1."""
         return self.before + self._of_stage()
 
     @property
@@ -29,17 +33,23 @@ class SampleRatio:
         return self.evidence >= ALARM_AT
 
     def advance(self, *, stage: int, weight: int, target: int, baseline: int) -> SampleRatio:
+        """Units of the current stage or of the next one; those of an earlier one are late and few, and left out."""
+        if stage < self.stage or not (target or baseline):
+            return self
         if (stage, weight) != (self.stage, self.weight):
             return SampleRatio(self.evidence, stage, weight, target, baseline)
         return replace(self, target=self.target + target, baseline=self.baseline + baseline)
 
     def _of_stage(self) -> float:
         share = self.weight / 100
-        if not 0 < share < 1:
+        if not 0 < share < 1 or not (self.target or self.baseline):
             return 0.0
-        a, b = _CONCENTRATION * share, _CONCENTRATION * (1 - share)
         expected = self.target * math.log(share) + self.baseline * math.log(1 - share)
-        return _log_beta(a + self.target, b + self.baseline) - _log_beta(a, b) - expected
+        return log_mean([self._factor(concentration, share) for concentration in _CONCENTRATIONS]) - expected
+
+    def _factor(self, concentration: float, share: float) -> float:
+        a, b = concentration * share, concentration * (1 - share)
+        return _log_beta(a + self.target, b + self.baseline) - _log_beta(a, b)
 
 
 def _log_beta(a: float, b: float) -> float:

@@ -2,58 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from rollouts.evaluation.evidence import log_mean
+from rollouts.evaluation.evidence import ODDS, TILTS, log_mean
+from rollouts.evaluation.formula_2.blocks import EMPTY, Block
+from rollouts.evaluation.formula_2.mixture import beginnings
 from rollouts.evaluation.formula_2.policy import Metric, Policy
 from rollouts.evaluation.formula_2.sample_ratio import SampleRatio
+from rollouts.evaluation.formula_2.users import NOBODY, TILTS_OF, UserBlock
 from rollouts.evaluation.grid import Histogram, WeightedHistogram
-from rollouts.evaluation.reference import Reference, reference_from
+from rollouts.evaluation.learning import Learning
+from rollouts.evaluation.reference import reference_from
+from rollouts.evaluation.strata import Strata
 
-FORMULA = 1
-"""Version of the formulas. Raised when the same minutes would give another state."""
+FORMULA = 2
+"""Version of the formulas. Another one when the same minutes would give another state."""
 
 
 @dataclass(frozen=True, slots=True)
-class Strata:
-    """Sums over minutes, each minute weighted by n_T n_B / (n_T + n_B), so that both arms are seen under the same load.
+class UserState:
+    """Whether the users who are new to the target fare worse, each counted once. The names mean what they do of a
+    metric."""
 
-    `noise` is Σ weight² / n of the arm: times the variance of a value, it is the variance of the arm's sum.
-    """
-
-    weight: float = 0.0
-    target: float = 0.0
-    baseline: float = 0.0
-    target_squared: float = 0.0
-    baseline_squared: float = 0.0
-    target_noise: float = 0.0
-    baseline_noise: float = 0.0
+    worse: tuple[float, ...]
+    evidence: float = 0.0
+    peak: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class MetricState:
-    """`worse` and `safe` are logarithms of e-values: that the target is worse, that it is better than the margin.
+    """`worse` and `safe` are logarithms of e-values by tilt: that the target is worse, summed over the processes that
+    have begun (see `mixture`), and that it is better than the margin. `evidence` is ln E, `peak` the highest so far.
 
-    `peak` is the highest evidence of `worse` so far; `design` the factor by which clustered requests count for less.
+    Of sticky allocation only: every block counts for `design` times less, as known before the block (None: not known,
+    so nothing is judged); `next_design` is what the blocks after it go by.
     """
 
     worse: tuple[float, ...]
     safe: tuple[float, ...]
+    evidence: float = 0.0
     peak: float = 0.0
-    design: float = 1.0
+    design: float | None = 1.0
+    next_design: float | None = 1.0
     strata: Strata = field(default_factory=Strata)
-
-    @property
-    def evidence(self) -> float:
-        """ln E that the target is worse."""
-        return log_mean(self.worse, self.design)
+    users: UserState | None = None
 
     @property
     def safety(self) -> float:
         """ln S that the target keeps within its margin."""
-        return log_mean(self.safe, self.design)
+        return log_mean(self.safe)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,57 +61,119 @@ class ArmTotals:
     """Plain sums over all minutes, weighted by nothing: what the request log says of the arm."""
 
     requests: int = 0
+    unanswered: int = 0
+    judged: int = 0
     errors: int = 0
     answered: int = 0
     latency_ms: int = 0
     priced: int = 0
     cost_usd: Decimal = Decimal(0)
+    reasons: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Learning:
-    """A reference that still lacks values: they are collected from whole minutes, which are not judged."""
+class Served:
+    """Requests of one arm in the current stage, and those of them without a proper answer."""
 
-    values: Histogram = field(default_factory=dict)
-    reference: Reference | None = None
+    requests: int = 0
+    unanswered: int = 0
+
+    @property
+    def answered(self) -> int:
+        return self.requests - self.unanswered
+
+    @property
+    def unanswered_share(self) -> float:
+        return self.unanswered / self.requests if self.requests else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class State:
     """All that is known after the minutes so far. Advanced by `advance.advance`, judged by `assess.assess`.
 
-    `stage_requests` counts the target arm's requests in the current stage. The `_weights` are latencies by bin,
-    weighted as `Strata` are.
+    `weights` are the stages' weights in percent. `stage` is the latest stage that was seen; `last_stage` that of the
+    last counts, which may be late ones of an earlier stage. The `_weights` are latencies by bin, weighted as `Strata`
+    are.
     """
 
     policy: Policy
+    weights: tuple[int, ...]
+    sticky: bool
     metrics: Mapping[Metric, MetricState]
     latency: Learning
     cost: Learning
     formula: int = FORMULA
     minutes: int = 0
     last_minute: int = 0
+    last_stage: int = 0
     stage: int = 0
-    stage_requests: int = 0
+    stage_target: Served = field(default_factory=Served)
+    stage_baseline: Served = field(default_factory=Served)
+    block: Block = EMPTY
+    new_users: UserBlock = NOBODY
     sample_ratio: SampleRatio = field(default_factory=SampleRatio)
     target: ArmTotals = field(default_factory=ArmTotals)
     baseline: ArmTotals = field(default_factory=ArmTotals)
     target_weights: WeightedHistogram = field(default_factory=dict)
     baseline_weights: WeightedHistogram = field(default_factory=dict)
 
+    @property
+    def stage_requests(self) -> int:
+        """The target's requests of the current stage, answered or not."""
+        return self.stage_target.requests
 
-def initial_state(policy: Policy, *, latency: Histogram, cost: Histogram) -> State:
+    @property
+    def waiting(self) -> float:
+        """The weight of the processes that have not begun."""
+        return math.fsum(beginnings(self.weights)[max(self.stage, 1) :])
+
+
+def initial_state(
+    policy: Policy, *, latency: Histogram, cost: Histogram, weights: Sequence[int], sticky: bool
+) -> State:
     """The state at the start. `latency` and `cost` are the config's last 24 hours by bin, as in `ArmCounts`; they may
-    be empty."""
+    be empty. `weights` are those of the stages in percent, in order; `sticky` when users or sessions keep their arm.
+
+    Raises ValueError without any stage.
+    """
+    if not weights:
+        raise ValueError("weights: a rollout has at least one stage")
+    first = math.log(beginnings(tuple(weights))[0])
+
+    design = None if sticky else 1.0
+
+    def begin(metric: Metric, tilts: int, safe: int) -> MetricState:
+        return MetricState(
+            worse=(first,) * tilts,
+            safe=(0.0,) * safe,
+            design=design,
+            next_design=design,
+            users=UserState((first,) * TILTS_OF[metric]) if sticky else None,
+        )
+
     return State(
         policy=policy,
+        weights=tuple(weights),
+        sticky=sticky,
         metrics={
-            # Safety of errors: at the margin's odds and by rarity; of slow requests: at five odds and by rarity.
-            Metric.ERROR_RATE: MetricState(worse=(0.0,) * 5, safe=(0.0,) * 2),
-            Metric.LATENCY_P95: MetricState(worse=(0.0,) * 5, safe=(0.0,) * 6),
-            Metric.LATENCY_AVERAGE: MetricState(worse=(0.0,) * 4, safe=(0.0,) * 4),
-            Metric.COST: MetricState(worse=(0.0,) * 4, safe=(0.0,) * 4),
+            # Safety of rates: at the margin's odds and by rarity; of slow requests: at five odds and by rarity.
+            metric: begin(metric, tilts, safe)
+            for metric, tilts, safe in (
+                (Metric.UNANSWERED, len(ODDS), 2),
+                (Metric.ERROR_RATE, len(ODDS), 2),
+                (Metric.LATENCY_P95, len(ODDS), len(ODDS) + 1),
+                (Metric.LATENCY_AVERAGE, len(TILTS), len(TILTS)),
+                (Metric.COST, len(TILTS), len(TILTS)),
+            )
         },
         latency=Learning(latency, reference_from(latency)),
         cost=Learning(cost, reference_from(cost)),
     )
+
+
+def at_stage(state: State, stage: int) -> State:
+    """The state at a stage of which it may not have seen a minute yet: what was served before does not count."""
+    if state.stage == stage:
+        return state
+    # Which processes have begun is not touched: evidence is read from it, and none of this stage is there.
+    return replace(state, stage_target=Served(), stage_baseline=Served())

@@ -7,33 +7,20 @@ waits a person may promote.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
-from rollouts.evaluation.formula_2.assess import Assessment, Status, assess
-from rollouts.evaluation.formula_2.explanation import explain, odds
-from rollouts.evaluation.formula_2.policy import CONTROLLED_WEIGHT, Action
+from rollouts.evaluation.formula_2.assess import Assessment, assess
+from rollouts.evaluation.formula_2.explanation import explain, named_reasons
+from rollouts.evaluation.formula_2.policy import CONTROLLED_WEIGHT, Metric
 from rollouts.evaluation.formula_2.state import State
+from rollouts.evaluation.terms import Action, Decision, Reason, Status
+from rollouts.evaluation.words import odds
 from rollouts.states import Stage
 
 OVERDUE_MINUTES = 24 * 60
 """So long after both minima were met people are told that a rollout still waits."""
 
-
-class Decision(StrEnum):
-    PROMOTE = "promote"
-    ROLL_BACK = "roll_back"
-    WAIT = "wait"
-
-
-class Reason(StrEnum):
-    METRIC_FAILING = "metric_failing"
-    MINIMUM_DURATION = "minimum_duration"
-    MINIMUM_REQUESTS = "minimum_requests"
-    SAMPLE_RATIO = "sample_ratio"
-    INCONCLUSIVE = "inconclusive"
-    NO_FAILURE = "no_failure"
-    PASSING = "passing"
-    NO_CONTROL = "no_control"
+_LEAST_COMPARED = (20, 30)
+"""Requests of the target and of the baseline in the stage, before missing answers alone roll back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +35,13 @@ class Verdict:
 
 
 def decide(state: State, stage: Stage, *, elapsed_minutes: float) -> Verdict:
-    """The verdict at `stage`, which has been running, pauses left out, for so many minutes.
+    """The verdict at `stage`, which has been running, pauses left out, for so many minutes. `state` is that of
+    `state.at_stage` where no minute of the stage was seen yet.
 
     Promoting from the last stage completes the rollout.
     """
     assessment = assess(state)
-    decision, reason = _decision(state, assessment, stage, elapsed_minutes)
+    decision, reason = decided(state, assessment, stage, elapsed_minutes=elapsed_minutes)
     waits_on_evidence = decision is Decision.WAIT and reason is not Reason.MINIMUM_DURATION
     return Verdict(
         decision=decision,
@@ -64,18 +52,49 @@ def decide(state: State, stage: Stage, *, elapsed_minutes: float) -> Verdict:
     )
 
 
-def _decision(state: State, assessment: Assessment, stage: Stage, elapsed_minutes: float) -> tuple[Decision, Reason]:
+def decided(state: State, assessment: Assessment, stage: Stage, *, elapsed_minutes: float) -> tuple[Decision, Reason]:
+    """The decision alone, for whoever needs many and no words."""
     if assessment.failing(Action.ROLL_BACK, state):
         return Decision.ROLL_BACK, Reason.METRIC_FAILING
-    if elapsed_minutes < stage.min_duration_minutes:
-        return Decision.WAIT, Reason.MINIMUM_DURATION
-    if state.stage_requests < stage.min_requests:
-        return Decision.WAIT, Reason.MINIMUM_REQUESTS
+    unmet = _minima(state, stage, elapsed_minutes)
+    if unmet is not None:
+        return unmet
+    if assessment.undecided_by_users:
+        return Decision.WAIT, Reason.USERS_UNDECIDED
     if assessment.sample_ratio_alarm:
         return Decision.WAIT, Reason.SAMPLE_RATIO
     if stage.weight >= 100:
         # Nobody is left to compare with: what was to be shown was shown at the stages before.
         return Decision.PROMOTE, Reason.NO_CONTROL
+    return _by_status(assessment, stage)
+
+
+def _minima(state: State, stage: Stage, elapsed_minutes: float) -> tuple[Decision, Reason] | None:
+    """What follows while a minimum is not met; None once both are. Only answered requests count towards theirs."""
+    served, enough = state.stage_target, state.stage_target.answered >= stage.min_requests
+    if not enough and served.requests >= stage.min_requests and 2 * served.unanswered > served.requests:
+        return _mostly_unanswered(state), Reason.MINIMUM_UNANSWERED
+    if elapsed_minutes < stage.min_duration_minutes:
+        return Decision.WAIT, Reason.MINIMUM_DURATION
+    return None if enough else (Decision.WAIT, Reason.MINIMUM_REQUESTS)
+
+
+def _mostly_unanswered(state: State) -> Decision:
+    """The target leaves most requests without an answer: is that its own fault, beyond doubt?"""
+    target, baseline = state.stage_target, state.stage_baseline
+    least, least_baseline = _LEAST_COMPARED
+    its_own = (
+        target.requests >= least
+        and baseline.requests >= least_baseline
+        and 2 * baseline.unanswered_share <= target.unanswered_share
+    )
+    # Of sticky allocation it may be a few users who never get an answer from any version.
+    if its_own and not state.sticky and state.policy.unanswered is Action.ROLL_BACK:
+        return Decision.ROLL_BACK
+    return Decision.WAIT
+
+
+def _by_status(assessment: Assessment, stage: Stage) -> tuple[Decision, Reason]:
     if assessment.status is Status.FAILING:
         return Decision.WAIT, Reason.METRIC_FAILING
     if assessment.status is Status.PASSING:
@@ -89,27 +108,53 @@ def _explanation(
     state: State, assessment: Assessment, stage: Stage, decision: Decision, reason: Reason, elapsed_minutes: float
 ) -> str:
     match reason:
-        case Reason.METRIC_FAILING:
-            action = Action.ROLL_BACK if decision is Decision.ROLL_BACK else Action.HOLD
-            opening = "Roll back." if decision is Decision.ROLL_BACK else "Hold at this weight."
-            return " ".join([opening, *(explain(state, metric) for metric in assessment.failing(action, state))])
         case Reason.MINIMUM_DURATION:
             return f"Wait: {elapsed_minutes:.0f} of {stage.min_duration_minutes} minutes of this stage have passed."
         case Reason.MINIMUM_REQUESTS:
-            return f"Wait: the target served {state.stage_requests} of {stage.min_requests} requests of this stage."
-        case Reason.SAMPLE_RATIO:
-            return (
-                f"Hold at this weight: the target's share of traffic cannot be {state.sample_ratio.weight} %"
-                f" (evidence {odds(state.sample_ratio.evidence)}), so records are lost or misattributed."
-            )
-        case Reason.INCONCLUSIVE:
-            open_metrics = [
-                one.metric for one in assessment.metrics.values() if one.judged and one.status is Status.INCONCLUSIVE
-            ]
-            return " ".join(["Hold at this weight.", *(explain(state, metric) for metric in open_metrics)])
+            return _minimum_requests(state, stage)
         case Reason.NO_CONTROL:
             return "Promote: no baseline is left to compare with, and nothing failed before."
         case Reason.PASSING:
             return "Promote: every metric passes."
         case Reason.NO_FAILURE:
             return f"Promote: no metric fails, which is enough below {CONTROLLED_WEIGHT} %."
+        case _:
+            opening = "Roll back." if decision is Decision.ROLL_BACK else "Hold at this weight."
+            return f"{opening} {_grounds(state, assessment, decision, reason)}"
+
+
+def _grounds(state: State, assessment: Assessment, decision: Decision, reason: Reason) -> str:
+    """Why it does not go on."""
+    if reason is Reason.MINIMUM_UNANSWERED:
+        return _unanswered(state)
+    if reason is Reason.SAMPLE_RATIO:
+        return (
+            f"The target's share of traffic cannot be {state.sample_ratio.weight} %"
+            f" (evidence {odds(state.sample_ratio.evidence)}), so records are lost or misattributed."
+        )
+    return " ".join(explain(state, metric, assessment) for metric in _named(state, assessment, decision, reason))
+
+
+def _named(state: State, assessment: Assessment, decision: Decision, reason: Reason) -> list[Metric]:
+    """The metrics that the decision rests on."""
+    if reason is Reason.METRIC_FAILING:
+        return assessment.failing(Action.ROLL_BACK if decision is Decision.ROLL_BACK else Action.HOLD, state)
+    if reason is Reason.USERS_UNDECIDED:
+        return assessment.undecided_by_users
+    return [one.metric for one in assessment.metrics.values() if one.judged and one.status is Status.INCONCLUSIVE]
+
+
+def _unanswered(state: State) -> str:
+    target, baseline = state.stage_target, state.stage_baseline
+    text = (
+        f"Of the target's {target.requests} requests of this stage {target.unanswered} went without an answer, of the"
+        f" baseline's {baseline.requests} {baseline.unanswered}."
+    )
+    reasons = named_reasons(state.target.reasons)
+    return f"{text} The target's reasons so far: {reasons}." if reasons else text
+
+
+def _minimum_requests(state: State, stage: Stage) -> str:
+    served = state.stage_target
+    besides = f"; {served.unanswered} more went without an answer" if served.unanswered else ""
+    return f"Wait: the target answered {served.answered} of {stage.min_requests} requests of this stage{besides}."

@@ -1,0 +1,37 @@
+"""How much the requests of one user resemble each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSums:
+    """How one metric clusters by unit u, from the rollout's start to the end of a minute.
+
+    With n_u requests of a unit and x_u the sum of their values: Σn_u, Σn_u², Σx_u, Σx_u², Σx_u n_u, and the sum of the
+    squared values of single requests. A value is 1 or 0 for an event, else latency or cost, cut at the reference's
+    `cap`.
+    """
+
+    requests: float = 0.0
+    requests_squared: float = 0.0
+    total: float = 0.0
+    total_squared: float = 0.0
+    cross: float = 0.0
+    values_squared: float = 0.0
+
+
+def design_effect(sums: ClusterSums) -> float:
+    """By how much a unit's requests count for less than independent ones would, at least 1.
+
+    The variance of the units' sums around what their number of requests lets expect, by what it would be.
+    """
+    if not sums.requests:
+        return 1.0
+    mean = sums.total / sums.requests
+    variance = sums.values_squared / sums.requests - mean**2
+    if variance <= 0:
+        return 1.0
+    spread = sums.total_squared - 2 * mean * sums.cross + mean**2 * sums.requests_squared
+    return max(1.0, spread / (variance * sums.requests))

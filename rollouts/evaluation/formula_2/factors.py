@@ -1,0 +1,150 @@
+"""What one block says of every metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from rollouts.evaluation.evidence import (
+    LOWER_ODDS,
+    ODDS,
+    RARE_ERRORS,
+    RARELY_SLOW,
+    odds_factors,
+    rare_factor,
+    tilt_factors,
+)
+from rollouts.evaluation.formula_2.counts import ArmCounts
+from rollouts.evaluation.formula_2.mixture import evidence
+from rollouts.evaluation.formula_2.policy import LATENCY_MARGIN, Metric
+from rollouts.evaluation.formula_2.state import ArmTotals, MetricState, State
+from rollouts.evaluation.grid import BINS_PER_MARGIN, Histogram
+from rollouts.evaluation.margin import margin_odds
+from rollouts.evaluation.reference import Reference
+from rollouts.evaluation.strata import with_events, with_values
+
+
+def judged(
+    state: State, target: ArmCounts, baseline: ArmCounts, before: ArmTotals, waiting: float
+) -> Mapping[Metric, MetricState]:
+    """The metrics after a block of so much of both arms. `before` is the baseline before the block, `waiting` the
+    weight of the processes that have not begun."""
+    metrics, latency, cost = state.metrics, state.latency.reference, state.cost.reference
+    allowed = 1 + state.policy.cost_allowance
+    return {
+        Metric.UNANSWERED: _rate(
+            metrics[Metric.UNANSWERED],
+            (target.unanswered, target.requests),
+            (baseline.unanswered, baseline.requests),
+            margin_odds(errors=before.unanswered, requests=before.requests),
+            waiting,
+        ),
+        Metric.ERROR_RATE: _rate(
+            metrics[Metric.ERROR_RATE],
+            (target.errors, target.judged),
+            (baseline.errors, baseline.judged),
+            margin_odds(errors=before.errors, requests=before.judged),
+            waiting,
+        ),
+        Metric.LATENCY_P95: _slow(metrics[Metric.LATENCY_P95], target.latency, baseline.latency, latency, waiting),
+        Metric.LATENCY_AVERAGE: _means(
+            metrics[Metric.LATENCY_AVERAGE],
+            (target.latency, baseline.latency),
+            latency,
+            (1.0, LATENCY_MARGIN),
+            waiting,
+        ),
+        Metric.COST: _means(
+            metrics[Metric.COST], (target.cost, baseline.cost), cost, (allowed, state.policy.cost_margin), waiting
+        ),
+    }
+
+
+def _weighed(metric: MetricState, worse: tuple[float, ...], safe: tuple[float, ...], waiting: float) -> MetricState:
+    """With the factors of a block besides, each to the power 1/D, which keeps its mean at most 1."""
+    design = metric.design
+    if design is None:
+        return metric
+    summed = tuple([log + factor / design for log, factor in zip(metric.worse, worse, strict=True)])
+    found = evidence(summed, waiting)
+    return replace(
+        metric,
+        worse=summed,
+        safe=tuple([log + factor / design for log, factor in zip(metric.safe, safe, strict=True)]),
+        evidence=found,
+        peak=max(metric.peak, found),
+    )
+
+
+def _rate(
+    metric: MetricState,
+    target: tuple[int, int],
+    baseline: tuple[int, int],
+    margin: float | None,
+    waiting: float,
+) -> MetricState:
+    """`target` and `baseline` are the events and the requests of an arm."""
+    (events, drawn), (others_events, others) = target, baseline
+    if not drawn:
+        return metric
+    # A rate above the margin is at least one percentage point.
+    rare = rare_factor(events=events, requests=drawn, rates=RARE_ERRORS)
+    if not others:
+        # Without a baseline beside it the target can only be held against the absolute rate.
+        return _weighed(metric, (0.0,) * len(ODDS), (0.0, rare), waiting)
+    all_events, total = events + others_events, drawn + others
+    safe = 0.0
+    if margin is not None:
+        safe = -odds_factors(events=events, drawn=drawn, all_events=all_events, total=total, odds=(margin,))[0]
+    worse = odds_factors(events=events, drawn=drawn, all_events=all_events, total=total, odds=ODDS)
+    strata = with_events(metric.strata, events=events, drawn=drawn, others_events=others_events, others=others)
+    return _weighed(replace(metric, strata=strata), worse, (safe, rare), waiting)
+
+
+def _slow(
+    metric: MetricState, target: Histogram, baseline: Histogram, reference: Reference | None, waiting: float
+) -> MetricState:
+    drawn, others = sum(target.values()), sum(baseline.values())
+    if reference is None or not drawn or not others:
+        return metric
+    slow, theirs = _above(target, reference.slow_bin), _above(baseline, reference.slow_bin)
+    # A target at the margin, divided by the margin, is as often slow as the baseline.
+    eased = _above(target, reference.slow_bin + BINS_PER_MARGIN)
+    # Where latencies hardly vary nothing is slower than the 95th percentile, and odds have nothing to compare. A target
+    # at the margin has one request in twenty at 1.25 times that percentile or above.
+    rare = rare_factor(
+        events=_above(target, reference.slow_bin + BINS_PER_MARGIN - 1), requests=drawn, rates=RARELY_SLOW
+    )
+    total = drawn + others
+    worse = odds_factors(events=slow, drawn=drawn, all_events=slow + theirs, total=total, odds=ODDS)
+    safe = odds_factors(events=eased, drawn=drawn, all_events=eased + theirs, total=total, odds=LOWER_ODDS)
+    strata = with_events(metric.strata, events=slow, drawn=drawn, others_events=theirs, others=others)
+    return _weighed(replace(metric, strata=strata), worse, (*safe, rare), waiting)
+
+
+def _above(histogram: Histogram, bound: int) -> int:
+    return sum([count for number, count in histogram.items() if number > bound])
+
+
+def _means(
+    metric: MetricState,
+    arms: tuple[Histogram, Histogram],
+    reference: Reference | None,
+    divisors: tuple[float, float],
+    waiting: float,
+) -> MetricState:
+    """`arms` are the target's and the baseline's values, `divisors` what the target's are divided by to be found worse,
+    and to be found safe."""
+    target, baseline = arms
+    if not target or not baseline:
+        return metric
+    metric = replace(metric, strata=with_values(metric.strata, target, baseline))
+    if reference is None:
+        return metric
+    allowance, margin = divisors
+    return _weighed(
+        metric,
+        tilt_factors(target, baseline, reference, divisor=allowance, upwards=True),
+        tilt_factors(target, baseline, reference, divisor=margin, upwards=False),
+        waiting,
+    )

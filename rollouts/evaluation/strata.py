@@ -1,0 +1,73 @@
+"""Both arms under the same load: sums over minutes or blocks, each weighted by what it says of the difference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rollouts.evaluation.grid import Histogram, WeightedHistogram, value_of
+
+
+@dataclass(frozen=True, slots=True)
+class Strata:
+    """Sums over minutes, each minute weighted by n_T n_B / (n_T + n_B), so that both arms are seen under the same load.
+
+    `noise` is Σ weight² / n of the arm: times the variance of a value, it is the variance of the arm's sum.
+    """
+
+    weight: float = 0.0
+    target: float = 0.0
+    baseline: float = 0.0
+    target_squared: float = 0.0
+    baseline_squared: float = 0.0
+    target_noise: float = 0.0
+    baseline_noise: float = 0.0
+
+
+def with_events(strata: Strata, *, events: int, drawn: int, others_events: int, others: int) -> Strata:
+    """Besides, `events` of `drawn` requests of the target and `others_events` of `others` of the baseline."""
+    return _with(strata, drawn, events, events, others, others_events, others_events)
+
+
+def with_values(strata: Strata, target: Histogram, baseline: Histogram) -> Strata:
+    """Besides, these values of both arms."""
+    return _with(strata, *_moments(target), *_moments(baseline))
+
+
+def with_weights(before: WeightedHistogram, own: Histogram, other: Histogram) -> WeightedHistogram:
+    """Besides, the values of one arm, weighted as strata are."""
+    drawn, others = sum(own.values()), sum(other.values())
+    if not drawn or not others:
+        return before
+    share, after = others / (drawn + others), dict(before)
+    for number, count in own.items():
+        after[number] = after.get(number, 0.0) + share * count
+    return after
+
+
+def _moments(histogram: Histogram) -> tuple[int, float, float]:
+    """Number, sum and sum of squares."""
+    number, total, squares = 0, 0.0, 0.0
+    for bin_number in sorted(histogram):
+        count, value = histogram[bin_number], value_of(bin_number)
+        number += count
+        total += count * value
+        squares += count * value * value
+    return number, total, squares
+
+
+def _with(
+    before: Strata, drawn: int, total: float, squares: float, others: int, others_total: float, others_squares: float
+) -> Strata:
+    if not drawn or not others:
+        return before
+    own_share, other_share = others / (drawn + others), drawn / (drawn + others)
+    weight = drawn * own_share
+    return Strata(
+        weight=before.weight + weight,
+        target=before.target + own_share * total,
+        baseline=before.baseline + other_share * others_total,
+        target_squared=before.target_squared + own_share * squares,
+        baseline_squared=before.baseline_squared + other_share * others_squares,
+        target_noise=before.target_noise + weight * own_share,
+        baseline_noise=before.baseline_noise + weight * other_share,
+    )

@@ -1,0 +1,40 @@
+"""What both formulas decide, and for what reasons."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Action(StrEnum):
+    """What an automatic rollout does when the metric fails. An ignored metric is shown and decides nothing."""
+
+    ROLL_BACK = "roll_back"
+    HOLD = "hold"
+    IGNORE = "ignore"
+
+
+class Status(StrEnum):
+    PASSING = "passing"
+    FAILING = "failing"
+    INCONCLUSIVE = "inconclusive"
+
+
+class Decision(StrEnum):
+    PROMOTE = "promote"
+    ROLL_BACK = "roll_back"
+    WAIT = "wait"
+
+
+class Reason(StrEnum):
+    """The first formula knows neither `minimum_unanswered` nor `users_undecided`."""
+
+    METRIC_FAILING = "metric_failing"
+    MINIMUM_UNANSWERED = "minimum_unanswered"
+    MINIMUM_DURATION = "minimum_duration"
+    MINIMUM_REQUESTS = "minimum_requests"
+    USERS_UNDECIDED = "users_undecided"
+    SAMPLE_RATIO = "sample_ratio"
+    INCONCLUSIVE = "inconclusive"
+    NO_FAILURE = "no_failure"
+    PASSING = "passing"
+    NO_CONTROL = "no_control"
