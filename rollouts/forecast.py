@@ -1,0 +1,112 @@
+"""How long will the present stage take, if requests go on coming as they did today?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from rollouts.evaluation.formula_1.policy import CONTROLLED_WEIGHT
+from rollouts.models import Rollout, RolloutMinute, RolloutStage, RolloutTransition
+from rollouts.selectors import current_stage
+from rollouts.states import Status
+
+TODAY = timedelta(days=1)
+"""How far back the traffic is looked at: a whole day, so that nights count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What the arms together were asked in so many minutes, of the last day, in which the rollout ran."""
+
+    requests: int
+    minutes: float
+
+    @property
+    def per_minute(self) -> float | None:
+        """None while less than a minute is known."""
+        return self.requests / self.minutes if self.minutes >= 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class StageForecast:
+    """`minutes` until both minima of the stage are met, 0 when they are; None where nobody can tell: the rollout does
+    not run, or no request came today. `evidence_decides`: from then on it waits for what the evidence says."""
+
+    per_minute: float | None
+    minutes: float | None
+    evidence_decides: bool
+
+    @property
+    def sentence(self) -> str:
+        if self.per_minute is None or self.minutes is None:
+            return "How long this stage takes cannot be told: no requests of today are known."
+        traffic = f"At today's {self.per_minute:.3g} requests a minute"
+        then = " Then it waits until the evidence is enough to pass." if self.evidence_decides else ""
+        if self.minutes == 0:
+            return f"{traffic} both minima of this stage are met.{then}"
+        return f"{traffic} both minima of this stage are met in about {in_words(self.minutes)}.{then}"
+
+
+def traffic_today(rollout: Rollout) -> Traffic:
+    """Of the judged minutes. An evaluation that lags behind is not taken for a lack of requests."""
+    through = rollout.evaluation.through
+    if through is None:
+        return Traffic(0, 0.0)
+    since = through - TODAY
+    counts = RolloutMinute.objects.filter(rollout=rollout, minute__gte=since).values_list(
+        "counts__target__requests", "counts__baseline__requests"
+    )
+    requests = sum(int(target) + int(baseline) for target, baseline in counts)
+    return Traffic(requests, _minutes_running(rollout.transitions.all(), since, through))
+
+
+def stage_forecast(
+    rollout: Rollout, figures: Mapping[str, Any], traffic: Traffic, *, elapsed_minutes: float
+) -> StageForecast | None:
+    """Of the present stage, which has been running for so long. None for a rollout that is not running."""
+    stage = current_stage(rollout)
+    if stage is None or rollout.status != Status.RUNNING:
+        return None
+    return StageForecast(
+        traffic.per_minute,
+        _minutes_left(stage, figures, traffic, elapsed_minutes),
+        evidence_decides=CONTROLLED_WEIGHT <= stage.weight < 100 and figures["status"] != "passing",
+    )
+
+
+def _minutes_left(
+    stage: RolloutStage, figures: Mapping[str, Any], traffic: Traffic, elapsed_minutes: float
+) -> float | None:
+    """The verdict's counts are of the stage it was reached at."""
+    served = figures["stage_requests"] if figures.get("stage") == stage.number else 0
+    missing = max(0, stage.min_requests - served)
+    own = (traffic.per_minute or 0.0) * stage.weight / 100
+    if traffic.per_minute is None or (missing and not own):
+        return None
+    return max(0.0, stage.min_duration_minutes - elapsed_minutes, missing / own if missing else 0.0)
+
+
+def _minutes_running(transitions: Iterable[RolloutTransition], since: datetime, until: datetime) -> float:
+    total, began = timedelta(), None
+    for move in transitions:
+        runs = move.to_status == Status.RUNNING
+        if runs and began is None:
+            began = move.created_at
+        elif not runs and began is not None:
+            total += max(timedelta(), min(move.created_at, until) - max(began, since))
+            began = None
+    if began is not None:
+        total += max(timedelta(), until - max(began, since))
+    return total.total_seconds() / 60
+
+
+def in_words(minutes: float) -> str:
+    """A duration as people say it: whole minutes, then hours, then days."""
+    for unit, size, until in (("minute", 1, 90), ("hour", 60, 48 * 60)):
+        if minutes < until:
+            number = max(1, math.ceil(minutes / size))
+            return f"{number} {unit}{'' if number == 1 else 's'}"
+    return f"{math.ceil(minutes / (24 * 60))} days"

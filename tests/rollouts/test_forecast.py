@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from rollouts.evaluation import ArmCounts, MinuteCounts, to_json
+from rollouts.forecast import StageForecast, Traffic, in_words, stage_forecast, traffic_today
+from rollouts.models import Rollout, RolloutMinute, RolloutTransition
+from rollouts.states import Stage
+from tests.factories.rollouts import make_rollout
+
+NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
+
+
+def running(weight: int = 10, *, minutes: int = 60, requests: int = 100) -> Rollout:
+    return make_rollout(started=True, stages=[Stage(weight, minutes, requests), Stage(100, 0, 0)])
+
+
+def moved(rollout: Rollout, *, started_hours_ago: float, paused_hours_ago: float | None = None) -> Rollout:
+    """The rollout as if it had started then and, if so, been paused for an hour, looked at until now."""
+    RolloutTransition.objects.filter(rollout=rollout, action="start").update(
+        created_at=NOW - timedelta(hours=started_hours_ago)
+    )
+    if paused_hours_ago is not None:
+        for action, status, hours in (
+            ("pause", "paused", paused_hours_ago),
+            ("start", "running", paused_hours_ago - 1),
+        ):
+            row = RolloutTransition.objects.create(rollout=rollout, action=action, to_status=status, actor="test")
+            RolloutTransition.objects.filter(pk=row.pk).update(created_at=NOW - timedelta(hours=hours))
+    rollout.evaluation.through = NOW
+    rollout.evaluation.save()
+    return rollout
+
+
+def minute(rollout: Rollout, hours_ago: float, target: int, baseline: int) -> None:
+    at = NOW - timedelta(hours=hours_ago)
+    counts = MinuteCounts(int(at.timestamp()) // 60, 1, 10, ArmCounts(requests=target), ArmCounts(requests=baseline))
+    RolloutMinute.objects.create(rollout=rollout, minute=at, stage=1, counts=to_json(counts))
+
+
+def verdict(**values: Any) -> dict[str, Any]:
+    return {"status": "inconclusive", "stage": 1, "stage_requests": 0, **values}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("started", "paused", "minutes"), [(4.0, None, 240.0), (4.0, 2.0, 180.0), (30.0, None, 1440.0)]
+)
+def test_traffic__a_days_minutes__over_the_time_that_it_ran(
+    started: float, paused: float | None, minutes: float
+) -> None:
+    rollout = moved(running(), started_hours_ago=started, paused_hours_ago=paused)
+    minute(rollout, 25.0, 1000, 1000)
+    minute(rollout, 3.5, 10, 90)
+    minute(rollout, 0.5, 12, 88)
+    assert traffic_today(rollout) == Traffic(200, minutes)
+
+
+@pytest.mark.django_db
+def test_traffic__never_evaluated__nothing_is_known() -> None:
+    assert traffic_today(running()).per_minute is None
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("elapsed", "served", "minutes"), [(0.0, 0, 100.0), (30.0, 80, 30.0), (30.0, 60, 40.0), (90.0, 120, 0.0)]
+)
+def test_forecast__both_minima__the_later_one(elapsed: float, served: int, minutes: float) -> None:
+    found = stage_forecast(running(), verdict(stage_requests=served), Traffic(100, 10.0), elapsed_minutes=elapsed)
+    assert found == StageForecast(10.0, minutes, evidence_decides=False)
+
+
+@pytest.mark.django_db
+def test_forecast__verdict_of_the_stage_before__nothing_counts_yet() -> None:
+    found = stage_forecast(running(), verdict(stage=0, stage_requests=99), Traffic(100, 10.0), elapsed_minutes=0)
+    assert found is not None
+    assert found.minutes == 100.0
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("weight", "status", "decides"),
+    [(49, "inconclusive", False), (50, "inconclusive", True), (50, "passing", False), (100, "inconclusive", False)],
+)
+def test_forecast__from_half_on__evidence_decides(weight: int, status: str, decides: bool) -> None:
+    rollout = make_rollout(started=True, stages=[Stage(weight, 0, 0)])
+    found = stage_forecast(rollout, verdict(status=status), Traffic(600, 10.0), elapsed_minutes=0)
+    assert found is not None
+    assert (found.evidence_decides, "until the evidence" in found.sentence) == (decides, decides)
+
+
+@pytest.mark.django_db
+def test_forecast__not_running__none() -> None:
+    assert stage_forecast(make_rollout(), verdict(), Traffic(600, 10.0), elapsed_minutes=0) is None
+
+
+@pytest.mark.parametrize(
+    ("forecast", "sentence"),
+    [
+        (StageForecast(None, None, True), "How long this stage takes cannot be told: no requests of today are known."),
+        (StageForecast(0.0, None, False), "How long this stage takes cannot be told: no requests of today are known."),
+        (
+            StageForecast(61.24, 133.0, False),
+            "At today's 61.2 requests a minute both minima of this stage are met in about 3 hours.",
+        ),
+        (StageForecast(10.0, 0.0, False), "At today's 10 requests a minute both minima of this stage are met."),
+    ],
+)
+def test_sentence__each_case__says_what_is_known(forecast: StageForecast, sentence: str) -> None:
+    assert forecast.sentence == sentence
+
+
+@pytest.mark.parametrize(
+    ("minutes", "words"),
+    [(0.2, "1 minute"), (30.1, "31 minutes"), (90, "2 hours"), (60 * 47.5, "48 hours"), (60 * 49, "3 days")],
+)
+def test_in_words__durations__rounded_up(minutes: float, words: str) -> None:
+    assert in_words(minutes) == words
