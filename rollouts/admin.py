@@ -20,12 +20,14 @@ from typing_extensions import override
 from core.errors import ApplicationError
 from core.rights.admin import RightsAdmin
 from rollouts import services
-from rollouts.figures import figures_before_any
+from rollouts.comparisons import judged_metrics
+from rollouts.metrics import latest_figures, open_by_arm, present_forecast
 from rollouts.models import REASON_CHARACTERS, Rollout, RolloutMinute, RolloutStage
 from rollouts.plots import plots
 from rollouts.selectors import current_stage, earlier_rollbacks
 from rollouts.serializers import stage_status
 from rollouts.states import ALLOWED, Status, Transition
+from rollouts.tables import count_rows, metric_rows
 
 _SERVICES: dict[Transition, Callable[..., Rollout]] = {
     Transition.START: services.start_rollout,
@@ -149,7 +151,7 @@ class RolloutAdmin(RightsAdmin):
         evaluation, stages = row.evaluation, list(row.stages.all())
         counts = RolloutMinute.objects.filter(rollout=row).order_by("minute", "stage").values_list("counts", flat=True)
         moves = [item for item in Transition if Status(row.status) in ALLOWED[item]]
-        figures = evaluation.verdict if evaluation.decided_at else figures_before_any(row)
+        figures = latest_figures(row)
         return {
             "title": f"Rollout {row.name}",
             "row": row,
@@ -159,7 +161,10 @@ class RolloutAdmin(RightsAdmin):
             "done": _done(row, stages),
             "evaluation": evaluation,
             "figures": figures,
-            "metrics": [(name.replace("_", " "), metric) for name, metric in figures["metrics"].items()],
+            "metrics": metric_rows(judged_metrics(figures)),
+            "counts": count_rows(figures["counts"]),
+            "open_requests": open_by_arm(row),
+            "forecast": present_forecast(row, figures),
             # Made by rollouts.plots, of numbers and fixed labels.
             "plots": [(plot.title, mark_safe(plot.svg)) for plot in plots(counts.iterator())],  # noqa: S308
             "transitions": row.transitions.order_by("-id"),

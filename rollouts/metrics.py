@@ -11,30 +11,59 @@ from django.utils import timezone
 
 from analytics.queries.variants import BASELINE, TARGET, ArmTotals, arm_totals
 from rollouts.figures import figures_before_any
+from rollouts.forecast import StageForecast, stage_forecast, traffic_today
+from rollouts.judging import elapsed_minutes
 from rollouts.models import Rollout
+from rollouts.open_requests import open_requests
+from rollouts.states import Status
+
+# What was asked before a pause may still be open.
+_SERVING = frozenset({Status.RUNNING.value, Status.PAUSED.value})
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """`figures` are those of the latest verdict (see rollouts.figures), reached at `decided_at`; the totals are of now
-    and of every stage."""
+    and of every stage. `open_requests`, by arm, have no first output yet; `forecast` is of the present stage, None
+    while it is not running."""
 
     target: ArmTotals
     baseline: ArmTotals
     figures: Mapping[str, Any]
     decided_at: datetime | None
+    open_requests: Mapping[str, int]
+    forecast: StageForecast | None
 
 
 def compare(rollout: Rollout) -> Comparison:
     """Raises AnalyticsUnavailableError and AnalyticsLimitError."""
     totals = _totals(rollout)
     evaluation = rollout.evaluation
+    figures = latest_figures(rollout)
     return Comparison(
         target=totals[TARGET],
         baseline=totals[BASELINE],
-        figures=evaluation.verdict if evaluation.decided_at else figures_before_any(rollout),
+        figures=figures,
         decided_at=evaluation.decided_at,
+        open_requests=open_by_arm(rollout),
+        forecast=present_forecast(rollout, figures),
     )
+
+
+def latest_figures(rollout: Rollout) -> Mapping[str, Any]:
+    verdict: dict[str, Any] = rollout.evaluation.verdict
+    return verdict if rollout.evaluation.decided_at else figures_before_any(rollout)
+
+
+def open_by_arm(rollout: Rollout) -> Mapping[str, int]:
+    """Requests that were allocated a while ago and have no first output, as far as Redis knows; at most 1,000."""
+    found = open_requests(rollout.pk) if rollout.status in _SERVING else []
+    return {arm: sum(one.variant == arm for one in found) for arm in (TARGET, BASELINE)}
+
+
+def present_forecast(rollout: Rollout, figures: Mapping[str, Any]) -> StageForecast | None:
+    elapsed = elapsed_minutes(rollout, timezone.now())
+    return stage_forecast(rollout, figures, traffic_today(rollout), elapsed_minutes=elapsed)
 
 
 def _totals(rollout: Rollout) -> Mapping[str, ArmTotals]:

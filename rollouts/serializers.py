@@ -8,13 +8,10 @@ from typing import Any
 from rest_framework import serializers
 from typing_extensions import override
 
-from analytics.queries.variants import ArmTotals
 from core.fields import NumberField
 from core.serializers import BodySerializer, StrictSerializer
-from prompts.models import PromptVersion
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import Action, Metric, to_json
-from rollouts.metrics import Comparison
 from rollouts.models import (
     NAME_CHARACTERS,
     REASON_CHARACTERS,
@@ -133,12 +130,7 @@ class RolloutSerializer(serializers.ModelSerializer[Rollout]):
         return {**short, "decided_at": found.decided_at}
 
     def get_earlier_rollbacks(self, rollout: Rollout) -> dict[str, Any]:
-        found = earlier_rollbacks(rollout)
-        return {
-            "count": len(found),
-            "latest_at": found[0].ended_at if found else None,
-            "rollout_ids": [one.rollout_id for one in found],
-        }
+        return earlier_rollbacks_shown(rollout)
 
 
 class RolloutDetailSerializer(RolloutSerializer):
@@ -195,47 +187,12 @@ class NewRolloutSerializer(BodySerializer):
         )
 
 
-def comparison(rollout: Rollout, found: Comparison) -> dict[str, Any]:
-    """The metrics of a rollout. Rates are shares, latencies ms, costs US dollars; `metrics` has both arms' figures
-    weighted by minute, so that load and stage do not enter, with 95 % intervals that hold however often one looks."""
-    figures = found.figures
+def earlier_rollbacks_shown(rollout: Rollout) -> dict[str, Any]:
+    found = earlier_rollbacks(rollout)
     return {
-        "rollout_id": rollout.pk,
-        "rollout_status": rollout.status,
-        "mode": rollout.mode,
-        "current_stage": rollout.current_stage or None,
-        "overall_status": figures["status"],
-        "decision": figures["decision"],
-        "reason": figures["reason"],
-        "explanation": figures["explanation"],
-        "target": _arm(rollout.target_version, found.target),
-        "baseline": _arm(rollout.baseline_version, found.baseline),
-        "metrics": figures["metrics"],
-        "sample_ratio": figures["sample_ratio"],
-        "minutes_evaluated": figures["minutes"],
-        "target_requests_evaluated": figures["target_requests"],
-        "stage_requests_evaluated": figures["stage_requests"],
-        "overdue": figures["overdue"],
-        "evaluated_through": figures["through"],
-        "evaluated_at": found.decided_at,
-        "formula": figures["formula"],
-    }
-
-
-def _arm(version: PromptVersion, totals: ArmTotals) -> dict[str, Any]:
-    """`error_rate` leaves out what the service does not answer for: cancelled requests, and clients' own faults."""
-    return {
-        "version_id": version.pk,
-        "version_number": version.number,
-        "request_count": totals.requests,
-        "error_count": totals.errors,
-        "error_rate": totals.errors / totals.counted if totals.counted else 0.0,
-        "average_latency_ms": totals.average_latency_ms,
-        "p95_latency_ms": totals.p95_latency_ms,
-        "total_cost_usd": float(totals.cost_usd),
-        "average_cost_usd": float(totals.priced_cost_usd / totals.priced) if totals.priced else 0.0,
-        "unpriced_request_count": totals.unpriced,
-        "fallback_request_count": totals.substituted,
+        "count": len(found),
+        "latest_at": found[0].ended_at if found else None,
+        "rollout_ids": [one.rollout_id for one in found],
     }
 
 

@@ -89,6 +89,54 @@ class RolloutArm(TypedDict):
     fallback_request_count: int
 
 
+class RolloutOpenRequests(TypedDict):
+    """Requests of the arm that were allocated a while ago and have no first output."""
+
+    target: int
+    baseline: int
+
+
+class RolloutForecast(TypedDict):
+    """`minutes_to_minima`: until both minima of the present stage are met, if requests go on coming as they did in the
+    last 24 hours. `evidence_decides`: from then on it waits for what the evidence says."""
+
+    requests_per_minute: float | None
+    minutes_to_minima: float | None
+    evidence_decides: bool
+    explanation: str
+
+
+class RolloutInterval(TypedDict):
+    """An end that is not known is null."""
+
+    low: float | None
+    high: float | None
+    confidence: float
+
+
+class RolloutMetric(TypedDict):
+    """`evidence`, that the target is worse, and `safety`, that it is harmless, are natural logarithms, as `fails_at`
+    and `passes_at` are, from which on each of them tells. `decides`: the verdict rests on this metric; one that is not
+    `judged` decides nothing."""
+
+    status: Literal["passing", "failing", "inconclusive"]
+    judged: bool
+    action: Literal["roll_back", "hold", "ignore"]
+    target: float | None
+    baseline: float | None
+    difference: float | None
+    ratio: float | None
+    interval: RolloutInterval
+    p_value: float
+    evidence: float
+    fails_at: float
+    safety: float
+    passes_at: float
+    decides: bool
+    design_effect: float | None
+    explanation: str
+
+
 class RolloutComparison(TypedDict):
     rollout_id: UUID
     rollout_status: str
@@ -100,7 +148,7 @@ class RolloutComparison(TypedDict):
     explanation: str
     target: RolloutArm
     baseline: RolloutArm
-    metrics: Any
+    metrics: dict[str, RolloutMetric]
     sample_ratio: Any
     minutes_evaluated: int
     target_requests_evaluated: int
@@ -108,4 +156,7 @@ class RolloutComparison(TypedDict):
     overdue: bool
     evaluated_through: Any
     evaluated_at: datetime | None
-    formula: Any
+    formula: int
+    open_requests: RolloutOpenRequests
+    forecast: RolloutForecast | None
+    earlier_rollbacks: EarlierRollbacks

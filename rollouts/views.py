@@ -20,6 +20,7 @@ from core.arrival import arrived_at
 from core.openapi import PAGE, operation
 from core.views import ProjectAPIView
 from rollouts import shapes
+from rollouts.comparisons import comparison
 from rollouts.filters import RolloutFilter
 from rollouts.metrics import compare
 from rollouts.models import Rollout
@@ -30,7 +31,6 @@ from rollouts.serializers import (
     PromotionSerializer,
     RolloutDetailSerializer,
     RolloutSerializer,
-    comparison,
 )
 from rollouts.services import create_rollout, promote_rollout, start_rollout
 

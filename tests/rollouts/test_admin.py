@@ -74,6 +74,8 @@ def test_page__evaluated__stages_metrics_plots_and_history(
     assert all(svg.count("<polyline") == 2 and svg.count("stroke-dasharray") == 1 for svg in found)
     for text in ("10 %", "50 %", "100 %", "The error rate of the target is 10.00 %", "start", "test"):
         assert text in page
+    for heading in ("Evidence: worse", "Requests that were judged", "Still open now", "Present stage"):
+        assert heading in page
     buttons = re.findall(r'name="action" value="(\w+)"', page)
     assert buttons == ["pause", "promote", "roll_back", "complete"]
 

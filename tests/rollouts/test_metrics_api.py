@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
+from django.conf import settings
 
 from analytics.contracts import Outcome, SpoolEntry
 from analytics.errors import AnalyticsUnavailableError
 from rollouts import metrics
 from rollouts.allocation import AllocationType, UnitKind, Variant, unit_number, variant_at
 from rollouts.judging import evaluate_rollout
-from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutMinute
+from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutMinute, RolloutTransition
+from rollouts.open_requests import OpenRequest, encode, key, workers_key
 from rollouts.replay import replayed_figures
 from rollouts.states import Stage
 from tests.factories.analytics import make_entry, store
@@ -79,6 +83,9 @@ def test_metrics__pending__zeros_and_inconclusive(api: Api) -> None:
         }
     assert set(body["metrics"]) == {"error_rate", "latency_p95", "latency_average", "cost_per_request"}
     assert {metric["status"] for metric in body["metrics"].values()} == {"inconclusive"}
+    assert not any(metric["decides"] for metric in body["metrics"].values())
+    assert (body["forecast"], body["open_requests"]) == (None, {"target": 0, "baseline": 0})
+    assert body["earlier_rollbacks"]["count"] == 0
 
 
 def test_metrics__before_an_evaluation__totals_of_now(api: Api, spool: Path) -> None:
@@ -118,6 +125,8 @@ def test_failing_target__evaluated_from_records__rolled_back_and_explained(api: 
     assert errors["interval"]["confidence"] == 0.95
     assert errors["difference"] == pytest.approx(body["target"]["error_rate"], abs=0.01)
     assert errors["p_value"] < 0.025
+    assert errors["evidence"] >= errors["fails_at"] == pytest.approx(math.log(40))
+    assert {name for name, metric in body["metrics"].items() if metric["decides"]} == {"error_rate"}
     assert errors["explanation"] in body["explanation"]
     assert body["evaluated_through"] == this_minute().isoformat()
     rollout.refresh_from_db()
@@ -144,6 +153,31 @@ def test_sticky__heavy_users__units_and_clusters_counted(api: Api, spool: Path) 
     body = asked(api, rollout)
     assert body["target"]["fallback_request_count"] + body["baseline"]["fallback_request_count"] == 20
     assert sum(body[arm]["request_count"] for arm in ("target", "baseline")) == 320
+
+
+def test_metrics__running__forecast_and_what_is_open(api: Api, spool: Path) -> None:
+    rollout = running(api, stages=[Stage(50, 60, 500), Stage(100, 0, 0)])
+    RolloutTransition.objects.filter(rollout=rollout, action="start").update(created_at=rollout.started_at)
+    store(spool, *entries(rollout, 300))
+    evaluate_rollout(rollout.pk)
+    told = [
+        OpenRequest(f"r{i}", str(rollout.pk), 1, arm, 7, i) for i, arm in enumerate(["target", "target", "baseline"])
+    ]
+    with redis.Redis.from_url(settings.REDIS_URL) as client:
+        client.set(key(str(rollout.pk), "w1"), encode(told), ex=60)
+        client.sadd(workers_key(str(rollout.pk)), "w1")
+
+    body = asked(api, rollout)
+
+    assert body["open_requests"] == {"target": 2, "baseline": 1}
+    served = body["stage_requests_evaluated"]
+    assert body["forecast"] == {
+        "requests_per_minute": pytest.approx(30.0),
+        "minutes_to_minima": pytest.approx(max(50.0, (500 - served) / 15), abs=2),
+        "evidence_decides": True,
+        "explanation": body["forecast"]["explanation"],
+    }
+    assert "At today's 30 requests a minute both minima" in body["forecast"]["explanation"]
 
 
 def test_usual_values__day_before__known_from_the_first_minute(api: Api, spool: Path) -> None:

@@ -1,0 +1,96 @@
+"""The metrics of a rollout as the API, its admin page and the agent show them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from analytics.queries.variants import BASELINE, TARGET, ArmTotals
+from prompts.models import PromptVersion
+from rollouts.evaluation import Action, Decision, Metric, Reason, Status
+from rollouts.evaluation.formula_1.policy import FAIL_AT, PASS_AT
+from rollouts.forecast import StageForecast
+from rollouts.metrics import Comparison
+from rollouts.models import Rollout
+from rollouts.serializers import earlier_rollbacks_shown
+
+
+def comparison(rollout: Rollout, found: Comparison) -> dict[str, Any]:
+    """Rates are shares, latencies ms, costs US dollars; `metrics` has both arms' figures weighted by minute, so that
+    load and stage do not enter, with 95 % intervals that hold however often one looks."""
+    figures = found.figures
+    return {
+        "rollout_id": rollout.pk,
+        "rollout_status": rollout.status,
+        "mode": rollout.mode,
+        "current_stage": rollout.current_stage or None,
+        "overall_status": figures["status"],
+        "decision": figures["decision"],
+        "reason": figures["reason"],
+        "explanation": figures["explanation"],
+        "target": _arm(rollout.target_version, found.target),
+        "baseline": _arm(rollout.baseline_version, found.baseline),
+        "metrics": judged_metrics(figures),
+        "sample_ratio": figures["sample_ratio"],
+        "minutes_evaluated": figures["minutes"],
+        "target_requests_evaluated": figures["target_requests"],
+        "stage_requests_evaluated": figures["stage_requests"],
+        "overdue": figures["overdue"],
+        "evaluated_through": figures["through"],
+        "evaluated_at": found.decided_at,
+        "formula": figures["formula"],
+        "open_requests": {arm: found.open_requests[arm] for arm in (TARGET, BASELINE)},
+        "forecast": _forecast(found.forecast),
+        "earlier_rollbacks": earlier_rollbacks_shown(rollout),
+    }
+
+
+def judged_metrics(figures: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The metrics of a verdict, each with the logarithms of the evidence from which on it fails and passes, and whether
+    the verdict rests on it."""
+    return {
+        name: {**one, "fails_at": FAIL_AT[Metric(name)], "passes_at": PASS_AT, "decides": _decides(one, figures)}
+        for name, one in figures["metrics"].items()
+    }
+
+
+def _decides(metric: Mapping[str, Any], figures: Mapping[str, Any]) -> bool:
+    """No metric does where minima or the sample ratio decide, or where nothing speaks against the target."""
+    if not metric["judged"]:
+        return False
+    match figures["reason"]:
+        case Reason.METRIC_FAILING:
+            action = Action.ROLL_BACK if figures["decision"] == Decision.ROLL_BACK else Action.HOLD
+            return (metric["status"], metric["action"]) == (Status.FAILING, action)
+        case Reason.INCONCLUSIVE:
+            return bool(metric["status"] == Status.INCONCLUSIVE)
+        case reason:
+            return bool(reason == Reason.PASSING)
+
+
+def _forecast(forecast: StageForecast | None) -> dict[str, Any] | None:
+    if forecast is None:
+        return None
+    return {
+        "requests_per_minute": forecast.per_minute,
+        "minutes_to_minima": forecast.minutes,
+        "evidence_decides": forecast.evidence_decides,
+        "explanation": forecast.sentence,
+    }
+
+
+def _arm(version: PromptVersion, totals: ArmTotals) -> dict[str, Any]:
+    """`error_rate` leaves out what the service does not answer for: cancelled requests, and clients' own faults."""
+    return {
+        "version_id": version.pk,
+        "version_number": version.number,
+        "request_count": totals.requests,
+        "error_count": totals.errors,
+        "error_rate": totals.errors / totals.counted if totals.counted else 0.0,
+        "average_latency_ms": totals.average_latency_ms,
+        "p95_latency_ms": totals.p95_latency_ms,
+        "total_cost_usd": float(totals.cost_usd),
+        "average_cost_usd": float(totals.priced_cost_usd / totals.priced) if totals.priced else 0.0,
+        "unpriced_request_count": totals.unpriced,
+        "fallback_request_count": totals.substituted,
+    }
