@@ -7,8 +7,7 @@ from typing import Any
 
 from analytics.queries.variants import BASELINE, TARGET, ArmTotals
 from prompts.models import PromptVersion
-from rollouts.evaluation import Action, Decision, Metric, Reason, Status
-from rollouts.evaluation.formula_1.policy import FAIL_AT, PASS_AT
+from rollouts.evaluation import Action, Decision, Reason, Status, formula_of
 from rollouts.forecast import StageForecast
 from rollouts.metrics import Comparison
 from rollouts.models import Rollout
@@ -48,8 +47,10 @@ def comparison(rollout: Rollout, found: Comparison) -> dict[str, Any]:
 def judged_metrics(figures: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The metrics of a verdict, each with the logarithms of the evidence from which on it fails and passes, and whether
     the verdict rests on it."""
+    policy = formula_of(figures["formula"]).policy
+    fail_at = {metric.value: evidence for metric, evidence in policy.FAIL_AT.items()}
     return {
-        name: {**one, "fails_at": FAIL_AT[Metric(name)], "passes_at": PASS_AT, "decides": _decides(one, figures)}
+        name: {**one, "fails_at": fail_at[name], "passes_at": policy.PASS_AT, "decides": _decides(one, figures)}
         for name, one in figures["metrics"].items()
     }
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rollouts.evaluation.formula_1.explanation import odds
+from rollouts.evaluation.words import odds
 
 ARMS = ("target", "baseline")
 
