@@ -68,7 +68,7 @@ class Sandbox:
             return behaviour
         key = hashlib.sha256(body).digest()
         if behaviour.half:
-            return BEHAVIOURS["error-500"] if key[0] % 2 else behaviour
+            return BEHAVIOURS[behaviour.half] if key[0] % 2 else behaviour
         if len(self._attempts) >= _REMEMBERED_ATTEMPTS:
             self._attempts.clear()
         self._attempts[key] += 1
