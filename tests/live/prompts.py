@@ -36,35 +36,36 @@ from gateway.models import GatewaySettings
 GatewaySettings.objects.create(project_id="{project_id}", preferred_models=["sandbox/mirror"])
 """
 
+_BOOTSTRAP = """
+import json
+from core.services import bootstrap_project
+made = [bootstrap_project(name=name) for name in {names!r}]
+print(json.dumps([[str(one.project_id), one.api_key] for one in made]))
+"""
 
-class Team:
-    """A project of its own on a live service."""
 
-    def __init__(self, service: LiveService, name: str) -> None:
+class Project:
+    """One of a live service, whose team and clients have this key."""
+
+    def __init__(self, service: LiveService, project_id: str, api_key: str) -> None:
         self.service = service
-        made = json.loads(self.command("bootstrap", "--name", name, "--json"))
-        self.project_id: str = made["project_id"]
-        self.api_key: str = made["api_key"]
-        self.command("shell", "--verbosity", "0", "-c", _PREFER.format(project_id=self.project_id))
+        self.project_id = project_id
+        self.api_key = api_key
 
-    def command(self, *arguments: str, **environment: str) -> str:
-        """What a `manage.py` command beside the service prints."""
-        done = subprocess.run(
-            [sys.executable, "manage.py", *arguments],
-            cwd=ROOT,
-            env={**minimal_environment(self.service.var_dir), **SHORTENED, **environment},
-            capture_output=True,
-            text=True,
-            timeout=START_SECONDS,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+    @property
+    def _headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.api_key}", "X-Project-Id": self.project_id}
+
+    def set(self, **settings: Any) -> None:
+        """The gateway settings; what is left out gets its default."""
+        url = f"{self.service.base_url}/api/llm/settings"
+        response = requests.put(url, headers=self._headers, json=settings, timeout=30)
+        assert response.status_code == 200, response.text
 
     def send(self, method: str, path: str, body: JSON | None = None) -> requests.Response:
         """A call of the management API below `prompts/`."""
-        headers = {"Authorization": f"Bearer {self.api_key}", "X-Project-Id": self.project_id}
         url = f"{self.service.base_url}/api/llm/prompts/{path}"
-        return requests.request(method, url, headers=headers, json=body, timeout=30)
+        return requests.request(method, url, headers=self._headers, json=body, timeout=30)
 
     def call(self, method: str, path: str, body: JSON | None = None) -> JSON:
         """The same; the answer's JSON. Anything but 200 and 201 fails the test."""
@@ -98,10 +99,43 @@ class Team:
         return openai.OpenAI(base_url=base_url, api_key=self.api_key, max_retries=0, http_client=http_client)
 
 
+class Team(Project):
+    """A project of its own, made for a test."""
+
+    def __init__(self, service: LiveService, name: str) -> None:
+        made = json.loads(command(service, "bootstrap", "--name", name, "--json"))
+        super().__init__(service, made["project_id"], made["api_key"])
+        self.command("shell", "--verbosity", "0", "-c", _PREFER.format(project_id=self.project_id))
+
+    def command(self, *arguments: str, **environment: str) -> str:
+        """What a `manage.py` command beside the service prints."""
+        return command(self.service, *arguments, **SHORTENED, **environment)
+
+
+def new_projects(service: LiveService, names: Sequence[str]) -> list[Project]:
+    """Many at once, by one process."""
+    made = command(service, "shell", "--verbosity", "0", "-c", _BOOTSTRAP.format(names=list(names)))
+    return [Project(service, *one) for one in json.loads(made)]
+
+
+def command(service: LiveService, *arguments: str, **environment: str) -> str:
+    """What a `manage.py` command beside the service prints."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        cwd=ROOT,
+        env={**minimal_environment(service.var_dir), **environment},
+        capture_output=True,
+        text=True,
+        timeout=START_SECONDS,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 class Prompt:
     """A prompt config; `version_ids` in the order of their numbers."""
 
-    def __init__(self, team: Team, name: str, config_id: str) -> None:
+    def __init__(self, team: Project, name: str, config_id: str) -> None:
         self.team = team
         self.name = name
         self.config_id = config_id
@@ -135,7 +169,7 @@ class Prompt:
 
 
 class Rollout:
-    def __init__(self, team: Team, id: str) -> None:
+    def __init__(self, team: Project, id: str) -> None:
         self.team = team
         self.id = id
 

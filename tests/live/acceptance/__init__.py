@@ -1,0 +1,1 @@
+"""Automatic rollouts on the whole product: what users of a target can meet, and what becomes of it."""

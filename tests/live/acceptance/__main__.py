@@ -1,0 +1,176 @@
+"""Automatic rollouts of many kinds of targets at once, on a service of its own with the default settings.
+
+    python -m tests.live.acceptance                  # all worlds: some 15 minutes
+    python -m tests.live.acceptance --world 422 --world hangs --rate 2 --minutes 20
+    python -m tests.live.acceptance --postgresql     # beside a database server; SQLite without it
+
+`serve` runs as `make serve` starts it: web workers, shipper, Celery with its beat, Redis, the engine and the sandbox.
+Each world (`worlds.py`) is a project whose clients ask now and then, all through the gateway and with the official
+wire format; its rollout is automatic and has short stages. The exit code is 1 when the target of one was promoted
+although it is worse, when one that is worse was neither rolled back nor held within minutes of its first 20 requests,
+and when a harmless one was not promoted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import base64
+import os
+import secrets
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tests.live.acceptance.clients import new_session, outcomes
+from tests.live.acceptance.course import FIRST_REQUESTS, Course
+from tests.live.acceptance.worlds import WORLDS, World
+from tests.live.prompts import JSON, new_projects
+from tests.live.service import LiveService
+from tests.live.waiting import wait_for
+from tests.services import START_SECONDS, start_postgresql
+
+STAGES: tuple[JSON, ...] = tuple(
+    {"weight": weight, "min_duration_minutes": 1, "min_requests": 0 if weight == 100 else FIRST_REQUESTS}
+    for weight in (25, 40, 100)
+)
+_LOOK_SECONDS = 5.0
+_AT_ONCE = 4
+
+
+async def run(courses: Sequence[Course], given: argparse.Namespace) -> None:
+    """Returns when everything is decided for good, or the time is over."""
+    for course in courses:
+        await asyncio.to_thread(course.prepare)
+    async with new_session() as session:
+        await asyncio.gather(*(course.clients.ask_often(session, given.before, _AT_ONCE) for course in courses))
+        await asyncio.to_thread(_wait_until_recorded, courses)
+        asking = {}
+        for course in courses:
+            await asyncio.to_thread(course.start, STAGES)
+            asking[course.world.name] = asyncio.create_task(course.clients.keep_asking(session, given.rate))
+        try:
+            await _watch(courses, asking, given)
+        finally:
+            for task in asking.values():
+                task.cancel()
+            await asyncio.gather(*asking.values(), return_exceptions=True)
+
+
+def _wait_until_recorded(courses: Sequence[Course]) -> None:
+    """What the baselines usually take and cost is read at the start."""
+    for course in courses:
+        served = sum(one.outcome != "422" for one in course.clients.seen)
+        wait_for(
+            lambda at=course, count=served: at.prompt.usage(0)["request_count"] >= count,  # type: ignore[misc]
+            seconds=START_SECONDS,
+            what=f"{served} requests of {course.world.name} in the log",
+        )
+
+
+async def _watch(courses: Sequence[Course], asking: dict[str, asyncio.Task[None]], given: argparse.Namespace) -> None:
+    began = time.time()
+    while time.time() < began + given.minutes * 60:
+        await asyncio.sleep(_LOOK_SECONDS)
+        for course in courses:
+            await asyncio.to_thread(_look, course, began)
+            if course.finding.has_ended:
+                asking[course.world.name].cancel()
+        if all(_is_settled(course, given) for course in courses):
+            return
+
+
+def _is_settled(course: Course, given: argparse.Namespace) -> bool:
+    """A rollout that holds has some time in which it might be promoted after all."""
+    finding = course.finding
+    return finding.has_ended or (finding.decided == "held" and time.time() > finding.at + given.beyond * 60)
+
+
+def _look(course: Course, began: float) -> None:
+    before = course.finding
+    course.look()
+    after = course.finding
+    if (before.decided, before.stage) != (after.decided, after.stage):
+        _say(f"{(time.time() - began) / 60:5.1f} min  {course.world.name}: {after.decided}, stage {after.stage}")
+
+
+def table(courses: Sequence[Course], within: float) -> str:
+    """In Markdown, and the reasons below it."""
+    lines = [
+        "| Target | Its users got | The baseline's | Verdict | after requests of the target"
+        f" | and minutes from the {FIRST_REQUESTS}th | |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for course in courses:
+        minutes = course.minutes_until_decided()
+        cells = (
+            course.world.name,
+            outcomes(course.target),
+            outcomes(course.baseline),
+            f"{course.finding.decided}, stage {course.finding.stage}",
+            str(course.requests_until_decided()),
+            "-" if minutes is None else f"{minutes:.1f}",
+            course.fault(within) or "right",
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([*lines, "", *(f"- {course.world.name}: {course.finding.reason}" for course in courses)])
+
+
+@contextmanager
+def service(*, postgresql: bool) -> Iterator[LiveService]:
+    """With new stores, ended on exit."""
+    with tempfile.TemporaryDirectory(prefix="acc-", dir="/tmp", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        folder.chmod(0o755)  # the database server may run as another user
+        environment, database = {}, None
+        if postgresql:
+            database, environment["DATABASE_URL"] = start_postgresql(folder / "pg")
+            environment["SECRET_KEY"] = secrets.token_urlsafe(48)
+            environment["ENCRYPTION_KEYS"] = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
+        running = LiveService(folder / "var", environment)
+        try:
+            yield running
+        finally:
+            running.stop()
+            if database is not None:
+                database.stop(signal.SIGINT)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--world", action="append", default=[], help="only those whose names hold this; may be repeated"
+    )
+    parser.add_argument("--rate", type=float, default=1.5, help="requests a second of each world")
+    parser.add_argument("--minutes", type=float, default=20.0, help="at most so long")
+    parser.add_argument("--within", type=float, default=6.0, help="minutes until a verdict is due")
+    parser.add_argument("--beyond", type=float, default=4.0, help="minutes that a rollout on hold is watched for")
+    parser.add_argument("--before", type=int, default=120, help="requests of the baseline before the start")
+    parser.add_argument("--postgresql", action="store_true")
+    given = parser.parse_args()
+    worlds = [world for world in WORLDS if _is_wanted(world, given.world)]
+    with service(postgresql=given.postgresql) as running:
+        projects = new_projects(running, [world.name for world in worlds])
+        courses = [Course(*pair) for pair in zip(worlds, projects, strict=True)]
+        with suppress(KeyboardInterrupt):
+            asyncio.run(run(courses, given))
+        _say(table(courses, given.within))
+    return 1 if any(course.fault(given.within) for course in courses) else 0
+
+
+def _is_wanted(world: World, parts: Sequence[str]) -> bool:
+    return not parts or any(part in world.name for part in parts)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    os.nice(5)
+    sys.exit(main())

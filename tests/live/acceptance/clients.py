@@ -1,0 +1,110 @@
+"""The clients of a world: they send requests as they come to a shop, and leave when their patience is over."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import aiohttp
+
+from tests.live.acceptance.worlds import World
+
+_PATH = "/api/gateway/v1/chat/completions"
+_END = "data: [DONE]\n\n"
+
+
+@dataclass(slots=True)
+class Seen:
+    """One request: when it was sent (Unix time), the arm its answer named, and what became of it.
+
+    `outcome` is the status, `left` for a client that did not wait for the end, `broken` for a stream that ended early,
+    and empty while it is open. `cached`: the answer was given before.
+    """
+
+    sent: float
+    variant: str = ""
+    outcome: str = ""
+    cached: bool = False
+
+
+@dataclass
+class Clients:
+    """Of one project on the service at `base_url`."""
+
+    world: World
+    base_url: str
+    api_key: str
+    seed: int = 0
+    seen: list[Seen] = field(default_factory=list)
+    _open: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._chance = random.Random(f"{self.seed} {self.world.name}")
+
+    async def ask_often(self, session: aiohttp.ClientSession, count: int, at_once: int) -> None:
+        """So many requests, some at a time; returns when the last has ended."""
+        room = asyncio.Semaphore(at_once)
+
+        async def one() -> None:
+            async with room:
+                await self._ask(session)
+
+        await asyncio.gather(*(one() for _ in range(count)))
+
+    async def keep_asking(self, session: aiohttp.ClientSession, per_second: float) -> None:
+        """A request now and then, whether others have ended or not. Until it is cancelled; all clients leave then."""
+        try:
+            while True:
+                self.begin(session)
+                await asyncio.sleep(self._chance.expovariate(per_second))
+        finally:
+            await self.leave()
+
+    def begin(self, session: aiohttp.ClientSession) -> None:
+        """One more client, who asks in the background."""
+        task = asyncio.create_task(self._ask(session))
+        self._open.add(task)
+        task.add_done_callback(self._open.discard)
+
+    async def leave(self) -> None:
+        """All that still wait."""
+        for task in self._open:
+            task.cancel()
+        await asyncio.gather(*self._open, return_exceptions=True)
+
+    async def _ask(self, session: aiohttp.ClientSession) -> None:
+        seen = Seen(time.time())
+        self.seen.append(seen)
+        body = self.world.request(len(self.seen), self._chance)
+        try:
+            async with asyncio.timeout(self.world.patience):
+                await self._answered(session, body, seen)
+        except TimeoutError:
+            seen.outcome = "left"
+        except aiohttp.ClientError:
+            seen.outcome = "broken"
+
+    async def _answered(self, session: aiohttp.ClientSession, body: dict[str, object], seen: Seen) -> None:
+        headers = {"authorization": f"Bearer {self.api_key}"}
+        async with session.post(f"{self.base_url}{_PATH}", json=body, headers=headers) as answer:
+            seen.variant = answer.headers.get("x-svc-variant", "")
+            seen.cached = answer.headers.get("x-svc-cache") == "hit"
+            text = await answer.text()
+        broken = answer.status == 200 and body["stream"] and ('"error":' in text or not text.endswith(_END))
+        seen.outcome = "broken" if broken else str(answer.status)
+
+
+def new_session() -> aiohttp.ClientSession:
+    """For the clients of all worlds: as many connections as they want, and patience of their own."""
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(total=None))
+
+
+def outcomes(seen: Sequence[Seen]) -> str:
+    """Such as `72 x 422, 3 x left`."""
+    counted = Counter(one.outcome or "open" for one in seen if not one.cached)
+    counted.update("cached" for one in seen if one.cached)
+    return ", ".join(f"{count} x {outcome}" for outcome, count in counted.most_common()) or "-"

@@ -1,0 +1,116 @@
+"""The rollout of one world, from its first request to its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from tests.live.acceptance.clients import Clients, Seen
+from tests.live.acceptance.worlds import World
+from tests.live.prompts import JSON, Project, Prompt, Rollout
+
+FIRST_REQUESTS = 20
+"""Of the target, from which on a verdict is due."""
+
+# Why a rollout waits that says nothing against its target.
+_WAITS = frozenset({"not_evaluated", "minimum_duration", "minimum_requests", "inconclusive"})
+_SHOWN_CHARACTERS = 300
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was decided of a rollout: `promoted`, `completed`, `rolled back`, `held` or `waits`; `at` is when it was
+    decided first, in Unix time, `stage` where it is now."""
+
+    decided: str
+    at: float
+    reason: str
+    stage: int
+    has_ended: bool
+
+
+class Course:
+    """One project's rollout."""
+
+    def __init__(self, world: World, project: Project) -> None:
+        self.world = world
+        self.project = project
+        self.clients = Clients(world, project.service.base_url, project.api_key)
+        self.finding = Finding("waits", 0.0, "", 1, has_ended=False)
+        self._before = 0
+
+    def prepare(self) -> None:
+        """Version 1 serves, version 2 is written."""
+        self.project.set(**self.world.settings)
+        self.prompt: Prompt = self.project.prompt(self.world.name, *self.world.versions)
+
+    def start(self, stages: Sequence[JSON]) -> None:
+        self._before = len(self.clients.seen)
+        self.rollout: Rollout = self.prompt.rollout(mode="auto", stages=list(stages))
+
+    @property
+    def seen(self) -> list[Seen]:
+        """Requests since the start."""
+        return self.clients.seen[self._before :]
+
+    @property
+    def target(self) -> list[Seen]:
+        """Requests of the target. One that was never answered names no arm: the baselines of all worlds answer."""
+        silent = ("", "left", "broken")
+        return [one for one in self.seen if one.variant == "target" or (not one.variant and one.outcome in silent)]
+
+    @property
+    def baseline(self) -> list[Seen]:
+        return [one for one in self.seen if one.variant == "baseline"]
+
+    def look(self) -> None:
+        """Asks the API what became of the rollout."""
+        found = _finding(self.rollout.shown())
+        if replace(found, at=0.0, reason="") != replace(self.finding, at=0.0, reason="") or not found.at:
+            self.finding = found
+
+    def requests_until_decided(self) -> int:
+        """Of the target."""
+        return sum(one.sent <= self.finding.at for one in self.target) if self.finding.at else len(self.target)
+
+    def minutes_until_decided(self) -> float | None:
+        """From the first requests of the target that were enough. None when they were not, or nothing was decided."""
+        if len(self.target) < FIRST_REQUESTS or not self.finding.at:
+            return None
+        return (self.finding.at - self.target[FIRST_REQUESTS - 1].sent) / 60
+
+    def fault(self, within_minutes: float) -> str:
+        """What is wrong with it; empty when it is as it should be."""
+        decided, minutes = self.finding.decided, self.minutes_until_decided()
+        if self.world.harmless:
+            return "" if decided in ("promoted", "completed") else "harmless, and not promoted"
+        if decided in ("promoted", "completed"):
+            return f"{decided}, and worse"
+        if decided == "waits":
+            return "neither rolled back nor held"
+        return f"not within {within_minutes:g} min" if minutes and minutes > within_minutes else ""
+
+
+def _finding(shown: JSON) -> Finding:
+    moves = [row for row in shown["transitions"] if row["actor"] == "auto"]
+    stage = shown["current_stage"] or 0
+    if moves:
+        decided = "rolled back"
+        if moves[0]["action"] == "promote":  # whatever was found out later
+            decided = "completed" if shown["status"] == "completed" else "promoted"
+        at, reason = _seconds(moves[0]["created_at"]), _short(moves[-1]["reason"])
+        return Finding(decided, at, reason, stage, shown["ended_at"] is not None)
+    verdict: dict[str, Any] = shown["evaluation"] or {"reason": "not_evaluated", "explanation": ""}
+    held = verdict["reason"] not in _WAITS
+    at = _seconds(verdict["decided_at"]) if held else 0.0
+    return Finding("held" if held else "waits", at, _short(verdict["explanation"]), stage, False)
+
+
+def _seconds(written: str) -> float:
+    return datetime.fromisoformat(written).timestamp()
+
+
+def _short(reason: str) -> str:
+    return reason if len(reason) <= _SHOWN_CHARACTERS else f"{reason[:_SHOWN_CHARACTERS]} ..."

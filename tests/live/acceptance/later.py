@@ -1,0 +1,64 @@
+"""`python -m tests.live.acceptance.later`: evaluates rollouts of the service on VAR_DIR as it will be in some minutes.
+
+`[[project id, rollout id, requests], ...]` on stdin. First it waits until so many requests of each are in the request
+log or told to be open. A process of its own, because the service has another database than the test process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import django
+import time_machine
+
+MINUTES = 5
+"""A minute closes, is judged after the default lag, and what is open has been so for longer than anybody's patience."""
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.base")
+    django.setup()
+    rollouts = [(UUID(project), UUID(rollout), count) for project, rollout, count in json.load(sys.stdin)]
+    for rollout in rollouts:
+        _wait_until_known(*rollout)
+    with time_machine.travel(datetime.now(UTC) + timedelta(minutes=MINUTES), tick=True):
+        for _, rollout_id, _ in rollouts:
+            _evaluate(rollout_id)
+
+
+def _wait_until_known(project_id: UUID, rollout_id: UUID, count: int) -> None:
+    from analytics.queries.variants import arm_totals
+    from rollouts.open_requests import open_requests
+    from tests.live.waiting import wait_for
+
+    now = datetime.now(UTC)
+    since, until = now - timedelta(hours=1), now + timedelta(hours=1)
+
+    def known() -> bool:
+        arms = arm_totals(project_id, rollout_id, since, until)
+        return sum(arm.requests for arm in arms.values()) + len(open_requests(rollout_id)) >= count
+
+    wait_for(known, what=f"{count} requests of rollout {rollout_id}")
+
+
+def _evaluate(rollout_id: UUID) -> None:
+    """Unless beat has ended it. Beat may be looking at it at the same time."""
+    from rollouts.judging import evaluate_rollout
+    from rollouts.models import Rollout
+    from rollouts.states import Status
+    from tests.live.waiting import wait_for
+
+    def evaluated() -> bool:
+        if evaluate_rollout(rollout_id) is not None:
+            return True
+        return not Rollout.objects.filter(pk=rollout_id, status=Status.RUNNING.value).exists()
+
+    wait_for(evaluated, what=f"an evaluation of rollout {rollout_id}")
+
+
+if __name__ == "__main__":
+    main()

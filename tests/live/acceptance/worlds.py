@@ -1,0 +1,118 @@
+"""What can become of the users of a rollout's target, as data: two versions, what clients send, how long they wait."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any
+
+JSON = dict[str, Any]
+
+_WORDS = ("have you got any green tea from the hills that a friend of mine told me about last year " * 8).split()
+# As often as questions come to a shop: few are asked all the time, most of them once.
+_ZIPF = 1.05
+
+
+@dataclass(frozen=True)
+class World:
+    """`baseline` and `target` are what their versions say besides a system prompt; `settings` are the project's.
+
+    Clients send `variables` in turn and leave after `patience` seconds, or never. Of `questions` some come again and
+    again; 0 for ever new ones of `words` words at most. `harmless`: the target is no worse than the baseline.
+    """
+
+    name: str
+    target: Mapping[str, Any]
+    baseline: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    variables: Sequence[Mapping[str, str]] = ({},)
+    patience: float | None = 60.0
+    stream: bool = False
+    words: int = 20
+    questions: int = 0
+    harmless: bool = False
+
+    @property
+    def versions(self) -> tuple[JSON, JSON]:
+        """Bodies that make them."""
+        usual = {"system_prompt": "You sell tea.", "model": "sandbox/echo"}
+        return {**usual, **self.baseline}, {**usual, "system_prompt": "You know all about tea.", **self.target}
+
+    def request(self, number: int, chance: random.Random) -> JSON:
+        return {
+            "model": "auto",
+            "messages": [{"role": "user", "content": self._question(number, chance)}],
+            "prompt_config": self.name,
+            "prompt_variables": dict(self.variables[number % len(self.variables)]),
+            "stream": self.stream,
+        }
+
+    def _question(self, number: int, chance: random.Random) -> str:
+        if self.questions:
+            weights = accumulate(1 / rank**_ZIPF for rank in range(1, self.questions + 1))
+            number = chance.choices(range(self.questions), cum_weights=list(weights))[0]
+        # The same question is always as long.
+        words = random.Random(number).randint(min(5, self.words), self.words)
+        return " ".join([f"{number}:", *_WORDS[:words]])
+
+
+def _wants(name: str) -> JSON:
+    return {
+        "system_prompt": "You sell {{goods}}." if name == "goods" else f"You sell {{{{goods}}}}, {{{{{name}}}}}.",
+        "variables": [
+            {"name": needed, "type": "string", "required": True} for needed in dict.fromkeys(("goods", name))
+        ],
+    }
+
+
+_TEA = {"goods": "tea"}
+_POLITE = {**_TEA, "tone": "politely"}
+_CACHE = {"cache_ttl_seconds": 3600}
+_GUARDED = {"guardrails": {"trust_mode": "enforce", "blocked_output_topics": ["casino"]}}
+_SOON = 4.0
+
+WORLDS: tuple[World, ...] = (
+    World("error-500", {"model": "sandbox/error-500"}),
+    World("404, nobody serves the model", {"model": "no-such-model"}),
+    World("404, its vendor has no such model", {"model": "sandbox/error-404"}),
+    World("422, all clients", _wants("tone"), _wants("goods"), variables=(_TEA,)),
+    World("422, half of the clients", _wants("tone"), _wants("goods"), variables=(_TEA, _POLITE)),
+    World("hangs, clients wait 200 s", {"model": "sandbox/hang"}, patience=200.0),
+    World("hangs, clients wait on", {"model": "sandbox/hang"}, patience=None),
+    World("hangs, clients leave after 4 s", {"model": "sandbox/hang"}, patience=_SOON),
+    World("hangs at half, clients wait 200 s", {"model": "sandbox/hang-half"}, patience=200.0),
+    World("hangs in mid-stream, clients leave", {"model": "sandbox/hang-mid-stream"}, stream=True, patience=_SOON),
+    World("slow stream, clients leave", {"model": "sandbox/slow"}, stream=True, patience=_SOON, words=120),
+    World(
+        "guardrail refuses the answers",
+        {"model": "sandbox/mirror", "system_prompt": "You know the casino."},
+        {"model": "sandbox/mirror"},
+        _GUARDED,
+    ),
+    World("error-500 behind a cold cache", {"model": "sandbox/error-500"}, settings=_CACHE, questions=300),
+    World("error-500, all of the baseline cached", {"model": "sandbox/error-500"}, settings=_CACHE, questions=20),
+    World("another model, fails at half", {"model": "sandbox/half"}),
+    World("another model, slower", {"model": "sandbox/slow"}),
+    World("another model, dearer", {"model": "sandbox/long"}),
+    World("another model, harmless", {"model": "sandbox/another"}, harmless=True),
+    World("harmless", {}, harmless=True),
+    World(
+        "harmless beside a warm cache",
+        {"model": "sandbox/half"},
+        {"model": "sandbox/half"},
+        _CACHE,
+        questions=300,
+        harmless=True,
+    ),
+    World(
+        "harmless, clients leave either",
+        {"model": "sandbox/slow"},
+        {"model": "sandbox/slow"},
+        stream=True,
+        patience=_SOON,
+        words=120,
+        harmless=True,
+    ),
+)
