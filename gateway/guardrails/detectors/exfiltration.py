@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 import re2
 
-from gateway.guardrails.detectors.carried import Carried, carried_by, decoded
+from gateway.guardrails.detectors.carried import Carried, carried_by
 from gateway.guardrails.detectors.characters import Span, character_spans, encoded
+from gateway.guardrails.detectors.encodings import decoded
 from gateway.guardrails.detectors.pii import find_pii
 
 
@@ -35,36 +36,50 @@ class ExfiltrationUrl(NamedTuple):
     end: int
 
 
+# Letters, from which on a conversation is long.
+_BLOCK, _LONG = 6, 4096
+_BLOCKS = re.compile("." * _BLOCK, re.DOTALL)
+
+
 class Conversation:
-    """What was said, prepared on first use for many questions."""
+    """What was said, prepared on first use for many questions. `letters` are what `letters_of` gives."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts: Sequence[str] = tuple(texts)
 
     @cached_property
     def _letters(self) -> str:
-        return "\n".join(_letters(text) for text in self._texts)
+        return "\n".join(map(letters_of, self._texts))
+
+    @cached_property
+    def _blocks(self) -> frozenset[str]:
+        """What was said, cut every six letters: of eleven letters in a row that were said, one of these is a part."""
+        return frozenset(_BLOCKS.findall(self._letters))
+
+    @cached_property
+    def _texts_with_urls(self) -> Sequence[str]:
+        return tuple(text for text in self._texts if "//" in text)
 
     def holds(self, text: str, *, at_least: int) -> bool:
         """Whether its letters and digits were said, in this order or backwards; never for fewer than `at_least`."""
-        letters = _letters(text)
+        letters = letters_of(text)
         return len(letters) >= at_least and (letters in self._letters or letters[::-1] in self._letters)
 
-    def holds_some(self, text: str, *, at_least: int) -> bool:
+    def holds_some(self, letters: str, *, at_least: int) -> bool:
         """Whether any stretch of `at_least` letters and digits was said."""
-        return len(text) >= at_least and self._holds_stretch(_letters(text), at_least)
+        if len(letters) < at_least or (at_least >= 2 * _BLOCK - 1 and self._shares_no_block(letters)):
+            return False
+        starts = range(0, len(letters) - at_least + 1, max(1, at_least // 2))
+        return any(letters[start : start + at_least] in self._letters for start in starts)
 
-    def holds_some_backwards(self, text: str, *, at_least: int) -> bool:
-        return len(text) >= at_least and self._holds_stretch(_letters(text)[::-1], at_least)
-
-    def _holds_stretch(self, letters: str, length: int) -> bool:
-        step = max(1, length // 2)
-        return any(
-            letters[index : index + length] in self._letters for index in range(0, len(letters) - length + 1, step)
-        )
+    def _shares_no_block(self, letters: str) -> bool:
+        """Where much was said, this is quicker to see than to search all of it for every stretch."""
+        if len(self._letters) < _LONG:
+            return False
+        return self._blocks.isdisjoint([letters[start : start + _BLOCK] for start in range(len(letters) - _BLOCK + 1)])
 
     def holds_url(self, url: str) -> bool:
-        return any(url in text for text in self._texts)
+        return any(url in text for text in self._texts_with_urls)
 
 
 _URL = r"((?:https?:)?//[^\s\"'<>()\[\]{}|\\^`]+)"
@@ -91,6 +106,9 @@ _OPAQUE_TEXT = 16
 _PROSE_WORDS, _PROSE_CHARACTERS = 5, 30
 _SECRET = re.compile(r"(?=.*[^\W\d_])(?=.*\d).*|\d+", re.DOTALL)
 _NO_LETTERS = re.compile(r"[\W_]+")
+# The same for ASCII.
+_NEITHER = bytes(byte for byte in range(0x80) if not chr(byte).isalnum())
+_SMALL = bytes(range(0x100)).lower()
 _EXTENSION = re.compile(r"\.[A-Za-z]{2,5}$")
 # `iphone-15`
 _NUMBERED_WORD = re.compile(r"[^\W\d_]+[-_ ]?\d{1,4}|\d+")
@@ -124,19 +142,21 @@ def _carries(url: str, form: UrlForm, conversation: Conversation) -> bool:
     text = "\n".join(dict.fromkeys((*carried.values, *carried.segments, *carried.wholes)))
     if _encodes_text(text, conversation) or _names_personal_data(text, conversation):
         return True
-    if any(conversation.holds_some_backwards(whole, at_least=_SAID_BACKWARDS) for whole in carried.wholes):
+    wholes = [letters_of(whole) for whole in carried.wholes if len(whole) >= _SAID_BACKWARDS]
+    if any(conversation.holds_some(letters[::-1], at_least=_SAID_BACKWARDS) for letters in wholes):
         return True
-    if form is UrlForm.LINK:
-        return any(conversation.holds_some(whole, at_least=_SAID_IN_LINK) for whole in carried.wholes)
-    return _image_carries(carried, conversation)
+    at_least = _SAID_IN_LINK if form is UrlForm.LINK else _SAID_TOGETHER
+    if any(conversation.holds_some(letters, at_least=at_least) for letters in wholes):
+        return True
+    return form is UrlForm.IMAGE and _image_carries(carried, conversation)
 
 
 def _image_carries(carried: Carried, conversation: Conversation) -> bool:
     for value in (*carried.values, *carried.segments):
-        if _is_prose(value) or conversation.holds_some(value, at_least=_SAID_IN_IMAGE):
+        if len(value) >= _SAID_IN_IMAGE and (
+            _is_prose(value) or conversation.holds_some(letters_of(value), at_least=_SAID_IN_IMAGE)
+        ):
             return True
-    if any(conversation.holds_some(whole, at_least=_SAID_TOGETHER) for whole in carried.wholes):
-        return True
     names = (_EXTENSION.sub("", segment) for segment in carried.segments)
     secrets = (name for name in names if _SECRET.fullmatch(name) and not _NUMBERED_WORD.fullmatch(name))
     return any(_is_said_whole(value, conversation) for value in (*carried.values, *secrets))
@@ -162,5 +182,8 @@ def _is_prose(value: str) -> bool:
     return len(value) >= _PROSE_CHARACTERS and len(value.split()) >= _PROSE_WORDS
 
 
-def _letters(text: str) -> str:
+def letters_of(text: str) -> str:
+    """Its letters and digits, in small letters."""
+    if text.isascii():
+        return text.encode().translate(_SMALL, _NEITHER).decode()
     return _NO_LETTERS.sub("", text.casefold())

@@ -98,8 +98,11 @@ def find_pii(text: str) -> list[PiiEntity]:
 
 
 def _find(data: bytes) -> list[PiiEntity]:
+    matching = _PATTERNS.matching(data)
+    if not matching:
+        return []
     taken: list[tuple[int, int, PiiKind]] = []
-    for index in sorted({_OWNERS[pattern] for pattern in _PATTERNS.matching(data)}):
+    for index in sorted({_OWNERS[pattern] for pattern in matching}):
         kind, finder, _ = _FINDERS[index]
         found = [(start, end, kind) for start, end in finder(data)]
         if found:

