@@ -6,17 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from analytics.queries.variants import (
-    BASELINE,
-    TARGET,
-    ArmMinute,
-    UnitLimits,
-    UnitSums,
-    arm_minutes,
-    new_units,
-    unit_sums,
-    usual_values,
-)
+from analytics.queries.variants import BASELINE, TARGET, usual_values
+from analytics.queries.variants.by_arrival import ArmMinute, arm_minutes, new_units, unit_sums
+from analytics.queries.variants.units import UnitLimits, UnitSums
 from rollouts.allocation import AllocationType
 from rollouts.evaluation import ArmCounts, ClusterSums, Metric, MinuteCounts, State, from_json
 from rollouts.evaluation.grid import LOG_RATIO, Histogram

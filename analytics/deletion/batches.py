@@ -30,7 +30,7 @@ logger = logging.getLogger("analytics.deletion")
 
 _REQUESTS_AT_ONCE = 10_000
 
-# In the order of their table (migrations 0019 and 0034), `had_user` apart.
+# In the order of their table (migrations 0019, 0034 and 0035), `had_user` apart.
 _KEPT = (
     "project_id", "ts", "request_id", "outcome", "status_code", "api_key_id", "source", "provider", "model",
     "requested_model", "error_type", "error_code", "finish_reason", "is_stream", "cache_status", "retry_count",
@@ -38,7 +38,7 @@ _KEPT = (
     "reasoning_tokens", "tokens_estimated", "cost_known", "cost_input_usd", "cost_cache_read_usd",
     "cost_cache_write_usd", "cost_output_usd", "cost_usd", "latency_ms", "ttft_ms", "prompt_config_id",
     "prompt_version", "rollout_id", "rollout_stage", "variant", "alloc_unit", "alloc_fallback", "contract_violation",
-    "drop_date", "cost_other_usd", "cost_source",
+    "drop_date", "cost_other_usd", "cost_source", "recorded_at",
 )  # fmt: skip
 
 

@@ -186,6 +186,9 @@ def test_anonymous_account__keeps_what_was_paid_and_nothing_that_tells_whose(
 ) -> None:
     record = stored[0].record
 
+    sql = "SELECT recorded_at FROM requests WHERE request_id = {id:UUID}"
+    [(recorded,)] = client.execute(sql, {"id": record.request_id})
+
     api.delete(f"/api/llm/requests/{record.request_id}")
 
     columns = [name for (name,) in client.execute(_REQUESTS_COLUMNS)]
@@ -198,6 +201,7 @@ def test_anonymous_account__keeps_what_was_paid_and_nothing_that_tells_whose(
     assert kept["prompt_preview"] == kept["completion_preview"] == ""
     assert kept["attributes"] == {}
     assert kept["alloc_unit"] not in (0, 77)
+    assert kept["recorded_at"] == recorded
     assert (kept["model"], kept["provider"], kept["cost_usd"]) == ("gpt-4o-mini", "openai", Decimal(record.cost_usd))
     assert kept["request_id"] != UUID(record.request_id)
     # Its time is in the id, as with any other: what looks for ids by time finds it.

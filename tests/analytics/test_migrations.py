@@ -130,6 +130,43 @@ def test_migrate__broken_off_after_any_statement__goes_on_to_the_same_end(
     assert _differences(project) == []
 
 
+def test_recorded_at__rows_of_before__when_they_ended_and_later_ones_when_they_came(
+    empty_store: None, spool: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, (earlier, _) = uuid.uuid4(), _until("_recorded_at")
+    with monkeypatch.context() as patched:
+        patched.setattr(migrator, "load_migrations", lambda: earlier)
+        migrator.migrate()
+    ts = int((datetime.now(UTC) - timedelta(days=1)).timestamp() * 1e6)
+    entries = [make_entry(project_id=str(project), ts=ts + number, latency_ms=2500) for number in range(2)]
+    store(spool, entries[0])
+    migrator.migrate()
+    store(spool, entries[1])
+
+    ended = "toDateTime64(addMilliseconds(ts, 2500), 3, 'UTC')"
+    sql = f"SELECT recorded_at - ts > 3600, recorded_at = {ended} FROM requests ORDER BY ts"  # noqa: S608 - of this test
+    assert client.execute(sql) == [(0, 1), (1, 0)]
+
+
+def test_recorded_at__batch_sent_again__one_row_with_the_time_of_the_first(
+    clickhouse: None, spool: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its blocks differ by the time in them: the token alone says that they are the same."""
+    project, sent = uuid.uuid4(), []
+
+    def twice(table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, token: str) -> None:
+        for _ in range(2):
+            _insert(table, columns, rows, token=token)
+            sent.append(_recorded_at(project))
+
+    monkeypatch.setattr(client, "insert", twice)
+    store(spool, make_entry(project_id=str(project)))
+    first, again = sent
+    assert len(first) == 1
+    assert again == first
+    assert count_requests(project).consistent
+
+
 def test_shipper__batch_with_rows_of_many_days__is_taken(clickhouse: None, spool: Path) -> None:
     """Their partitions may be more than a block usually may have."""
     project = uuid.uuid4()
@@ -203,6 +240,10 @@ def insert_what_fits(table: str, columns: Sequence[str], rows: Sequence[Sequence
     places = [place for place, name in enumerate(columns) if name in there]
     fitting = [[row[place] for place in places] for row in rows]
     _insert(table, [columns[place] for place in places], fitting, token=token)
+
+
+def _recorded_at(project: uuid.UUID) -> list[tuple[Any, ...]]:
+    return client.execute("SELECT recorded_at FROM requests WHERE project_id = {project:UUID}", {"project": project})
 
 
 def _until(name: str) -> tuple[list[migrator.Migration], list[migrator.Migration]]:

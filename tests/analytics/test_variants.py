@@ -13,15 +13,9 @@ from uuid import UUID, uuid4
 import pytest
 
 from analytics.contracts import Outcome, RequestRecord
-from analytics.queries.variants import (
-    ArmTotals,
-    UnitLimits,
-    arm_minutes,
-    arm_totals,
-    new_units,
-    unit_sums,
-    usual_values,
-)
+from analytics.queries.variants import ArmTotals, arm_totals, usual_values
+from analytics.queries.variants.by_arrival import arm_minutes, new_units, unit_sums
+from analytics.queries.variants.units import UnitLimits
 from rollouts.evaluation.grid import LOG_RATIO, bin_of
 from tests.factories.analytics import make_entry, store
 
@@ -163,8 +157,11 @@ def test_arm_totals__substituted_included__forced_not(records: list[RequestRecor
     for variant in ("target", "baseline"):
         rows = [r for r in records if in_arm(r) and r.variant == variant]
         total, latencies = found[variant], [r.latency_ms for r in rows if answered(r)]
-        assert (total.requests, total.counted) == (len(rows), sum(map(counted, rows)))
-        assert total.errors == sum(counted(r) and error(r) for r in rows)
+        misses = [r for r in rows if r.cache_status != "hit"]
+        assert (total.requests, total.cache_hits) == (len(rows), len(rows) - len(misses))
+        assert total.counted == sum(map(counted, misses))
+        assert total.errors == sum(counted(r) and error(r) for r in misses)
+        assert total.unanswered == sum(total.reasons.values()) > 0
         assert total.substituted == sum(r.alloc_fallback for r in rows) > 0
         assert (total.answered, total.priced) == (len(latencies), sum(map(priced, rows)))
         assert total.average_latency_ms == pytest.approx(sum(latencies) / len(latencies))

@@ -10,7 +10,8 @@ from typing import Any
 from uuid import UUID
 
 from analytics.errors import AnalyticsUnavailableError
-from analytics.queries.variants import ArmMinute, UsualValues
+from analytics.queries.variants import UsualValues
+from analytics.queries.variants.by_arrival import ArmMinute
 from rollouts.evaluation import bin_of
 from rollouts.models import Rollout
 

@@ -1,0 +1,232 @@
+"""The minutes of a rollout by the time at which its requests were recorded: what the second formula judges.
+
+Whatever became of a request, and however late, its row is counted in the minute in which it came into the store, under
+the stage in which the request was allocated. What counts as what, `outcomes` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from analytics.clickhouse import client
+from analytics.queries.variants.outcomes import (
+    ANSWERED,
+    COST,
+    FAILED,
+    HISTOGRAMS,
+    IN_ARM,
+    JUDGED,
+    PATIENCE_MS,
+    PRICED,
+    REASON,
+    REQUEST,
+    UNANSWERED,
+    bin_of,
+)
+from analytics.queries.variants.units import UnitLimits, UnitSums
+
+_CLOCKS_DIFFER_BY = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Of which rollout, and of which rows: those recorded from `start` up to, not including, `end`.
+
+    The rollout's requests came after `began`, when it was started. `patience_ms`: whoever leaves after so long had
+    waited for too long.
+    """
+
+    project_id: UUID
+    rollout_id: UUID
+    began: datetime
+    start: datetime
+    end: datetime
+    patience_ms: float = PATIENCE_MS
+
+    def parameters(self) -> dict[str, Any]:
+        return {
+            "project": self.project_id,
+            "rollout": self.rollout_id,
+            # Rows lie in the order in which requests came, by the clocks of the hosts to which they came.
+            "came_after": self.began - _CLOCKS_DIFFER_BY,
+            "start": self.start,
+            "end": self.end,
+            "patience_ms": self.patience_ms,
+        }
+
+
+@dataclass(frozen=True)
+class RecordedMinute:
+    """One arm of one stage in one minute, which is Unix time divided by 60.
+
+    `allocated` are all of the arm, cache hits and what is left out included. `latency` and `cost` count answered
+    requests by bin, in ms and 10^-10 US dollars, cache hits left out and, of cost, what has no price. `latency_ms` and
+    `cost_usd` are their sums.
+    """
+
+    minute: int
+    stage: int
+    variant: str
+    allocated: int = 0
+    requests: int = 0
+    unanswered: int = 0
+    reasons: Mapping[str, int] = field(default_factory=dict)
+    judged: int = 0
+    errors: int = 0
+    latency: Mapping[int, int] = field(default_factory=dict)
+    latency_ms: int = 0
+    cost: Mapping[int, int] = field(default_factory=dict)
+    cost_usd: Decimal = Decimal(0)
+
+
+@dataclass(frozen=True)
+class RecordedUnits:
+    """Allocation units of which the first row of the rollout was recorded in this minute."""
+
+    minute: int
+    stage: int
+    variant: str
+    units: int
+
+
+@dataclass(frozen=True)
+class ArmSums(UnitSums):
+    variant: str
+
+
+_MINUTE = "intDiv(toUnixTimestamp(r.recorded_at), 60)"
+UP_TO = f"""{IN_ARM} AND NOT r.alloc_fallback
+    AND r.ts >= {{came_after:DateTime64(6, 'UTC')}} AND r.recorded_at < {{end:DateTime64(3, 'UTC')}}"""
+WITHIN = f"{UP_TO} AND r.recorded_at >= {{start:DateTime64(3, 'UTC')}}"
+
+# What was counted while it was still open has been allocated, a request, and unanswered already.
+_NEW = "NOT has({counted:Array(UUID)}, r.request_id)"
+_MINUTES = f"""
+SELECT
+    {_MINUTE} AS minute, r.rollout_stage AS stage, toString(r.variant) AS variant, countIf({_NEW}) AS allocated,
+    countIf({REQUEST} AND {_NEW}) AS requests, countIf({UNANSWERED} AND {_NEW}) AS unanswered,
+    sumMapIf(map({REASON}, toUInt64(1)), {UNANSWERED} AND {_NEW}) AS reasons,
+    countIf({JUDGED}) AS judged, countIf({FAILED}) AS errors, {HISTOGRAMS},
+    sumIf(toUInt64(r.latency_ms), {ANSWERED}) AS latency_ms,
+    sumIf(toDecimal128(r.cost_usd, 10), {PRICED}) AS cost_usd
+FROM requests AS r
+WHERE {WITHIN}
+GROUP BY minute, stage, variant ORDER BY minute, stage, variant
+"""  # noqa: S608 - fragments of this package
+
+_UNITS = f"""
+SELECT minute, stage, variant, count() AS units
+FROM (
+    SELECT
+        intDiv(toUnixTimestamp(min(r.recorded_at)), 60) AS minute, min(r.recorded_at) AS first,
+        argMin(r.rollout_stage, (r.recorded_at, r.ts)) AS stage,
+        argMin(toString(r.variant), (r.recorded_at, r.ts)) AS variant
+    FROM requests AS r
+    WHERE {UP_TO} AND r.alloc_unit IN (SELECT r.alloc_unit FROM requests AS r WHERE {WITHIN})
+    GROUP BY r.alloc_unit
+)
+WHERE first >= {{start:DateTime64(3, 'UTC')}}
+GROUP BY minute, stage, variant ORDER BY minute, stage, variant
+"""  # noqa: S608 - as above
+
+_SUMS = f"""
+SELECT
+    metric, variant, sum(n) AS requests, sum(n * n) AS requests_squared, sum(x) AS total, sum(x * x) AS total_squared,
+    sum(x * n) AS cross, sum(q) AS values_squared
+FROM (
+    SELECT
+        toString(r.variant) AS variant,
+        toFloat64(countIf({REQUEST})) AS n_requests, toFloat64(countIf({UNANSWERED})) AS x_unanswered,
+        toFloat64(countIf({JUDGED})) AS n_judged, toFloat64(countIf({FAILED})) AS x_errors,
+        toFloat64(countIf({ANSWERED})) AS n_answered,
+        toFloat64(countIf({ANSWERED} AND {bin_of("r.latency_ms")} > {{slow_bin:UInt32}})) AS x_slow,
+        sumIf(least(toFloat64(r.latency_ms), {{latency_cap:Float64}}), {ANSWERED}) AS x_latency,
+        sumIf(pow(least(toFloat64(r.latency_ms), {{latency_cap:Float64}}), 2), {ANSWERED}) AS q_latency,
+        toFloat64(countIf({PRICED})) AS n_priced,
+        sumIf(least({COST}, {{cost_cap:Float64}}), {PRICED}) AS x_cost,
+        sumIf(pow(least({COST}, {{cost_cap:Float64}}), 2), {PRICED}) AS q_cost
+    FROM requests AS r
+    WHERE {UP_TO}
+    GROUP BY r.alloc_unit, variant
+)
+ARRAY JOIN
+    ['unanswered', 'errors', 'slow', 'latency', 'cost'] AS metric,
+    [n_requests, n_judged, n_answered, n_answered, n_priced] AS n,
+    [x_unanswered, x_errors, x_slow, x_latency, x_cost] AS x,
+    [x_unanswered, x_errors, x_slow, q_latency, q_cost] AS q
+GROUP BY metric, variant
+"""  # noqa: S608 - as above
+
+_VISIBLE = """
+SELECT now64(3, 'UTC') AS now, max(elapsed) AS longest_seconds
+FROM system.processes
+WHERE current_database = currentDatabase() AND startsWith(query, 'INSERT INTO ingest ')
+"""
+
+_ROWS = """
+SELECT request_id, min(recorded_at) AS recorded_at
+FROM requests
+WHERE project_id = {project:UUID} AND request_id IN {ids:Array(UUID)}
+    AND ts >= {first:DateTime64(6, 'UTC')} AND ts <= {last:DateTime64(6, 'UTC')}
+GROUP BY request_id
+"""
+
+
+@dataclass(frozen=True)
+class _Visible:
+    now: datetime
+    longest_seconds: float
+
+
+@dataclass(frozen=True)
+class _Row:
+    request_id: UUID
+    recorded_at: datetime
+
+
+def recorded_minutes(rows: Recorded, *, counted: Collection[UUID], log_ratio: float) -> list[RecordedMinute]:
+    """Minutes without rows are not there. Bin k ≥ 1 of a histogram is around exp((k - 1) log_ratio) units, bin 0 is
+    nothing. Rows of the requests `counted` while they were open count only for what was not known of them then: how
+    they ended, their latency and cost."""
+    params = {**rows.parameters(), "counted": [str(one) for one in counted], "log_ratio": log_ratio}
+    return client.query(_MINUTES, params, row=RecordedMinute, name="variants.recorded_minutes")
+
+
+def recorded_units(rows: Recorded) -> list[RecordedUnits]:
+    """Units that were not seen before."""
+    return client.query(_UNITS, rows.parameters(), row=RecordedUnits, name="variants.recorded_units")
+
+
+def recorded_sums(rows: Recorded, *, limits: UnitLimits, log_ratio: float) -> Mapping[tuple[str, str], UnitSums]:
+    """From the rollout's beginning, by arm and `unanswered`, `errors`, `slow`, `latency`, `cost`; an arm without
+    requests is not there."""
+    params = {
+        **rows.parameters(),
+        "log_ratio": log_ratio,
+        "slow_bin": limits.slow_bin,
+        "latency_cap": limits.latency_cap_ms,
+        "cost_cap": limits.cost_cap,
+    }
+    found = client.query(_SUMS, params, row=ArmSums, name="variants.recorded_sums")
+    return {(row.variant, row.metric): row for row in found}
+
+
+def visible_until() -> datetime:
+    """Every row with an earlier `recorded_at` can be read, and no row will come with one: a row has the time at which
+    its insert began, and is seen when that has ended."""
+    [seen] = client.query(_VISIBLE, {}, row=_Visible, name="variants.visible")
+    return seen.now - timedelta(seconds=seen.longest_seconds)
+
+
+def recorded_at(project_id: UUID, arrived: Mapping[UUID, datetime]) -> Mapping[UUID, datetime]:
+    """When the rows of these requests were recorded, by id; of those that have one. `arrived` says when each came."""
+    if not arrived:
+        return {}
+    times = {"first": min(arrived.values()), "last": max(arrived.values())}
+    params = {"project": project_id, "ids": [str(one) for one in arrived], **times}
+    return {row.request_id: row.recorded_at for row in client.query(_ROWS, params, row=_Row, name="variants.rows")}

@@ -1,0 +1,106 @@
+"""Both arms over a time, for people, and what a version usually takes and costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from analytics.clickhouse import client
+from analytics.queries.variants.outcomes import (
+    ANSWERED,
+    BASELINE,
+    FAILED,
+    HISTOGRAMS,
+    HIT,
+    IN_ARM,
+    IN_TIME,
+    JUDGED,
+    NOT_OF_THE_VERSION,
+    PATIENCE_MS,
+    PRICED,
+    REASONS,
+    TARGET,
+    UNANSWERED,
+)
+
+
+@dataclass(frozen=True)
+class ArmTotals:
+    """One arm over a time, `substituted` requests included, whose allocation had to fall back on another unit.
+
+    `requests` are all: `cache_hits`, those `left_out` because no version has a part in what became of them, and the
+    others, of which `unanswered` gave their users no proper answer, for the `reasons` (see `outcomes`). `counted` are
+    those of the others whose outcome the service or a provider answers for, `errors` those of them that failed.
+    Latencies are 0 where nothing was answered; `cost_usd` is the sum of what is known, `priced_cost_usd` that of the
+    `priced`: answered, and no cache hits.
+    """
+
+    variant: str
+    requests: int = 0
+    counted: int = 0
+    errors: int = 0
+    substituted: int = 0
+    answered: int = 0
+    average_latency_ms: float = 0.0
+    p95_latency_ms: float = 0.0
+    priced: int = 0
+    unpriced: int = 0
+    cost_usd: Decimal = Decimal(0)
+    priced_cost_usd: Decimal = Decimal(0)
+    cache_hits: int = 0
+    left_out: int = 0
+    unanswered: int = 0
+    reasons: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class UsualValues:
+    """Answered requests by bin of their latency, and by bin of their cost."""
+
+    latency: Mapping[int, int]
+    cost: Mapping[int, int]
+
+
+_TOTALS = f"""
+SELECT
+    toString(r.variant) AS variant, count() AS requests, countIf({JUDGED}) AS counted,
+    countIf({FAILED}) AS errors, countIf(r.alloc_fallback) AS substituted,
+    countIf({ANSWERED}) AS answered,
+    if(answered = 0, 0, sumIf(toUInt64(r.latency_ms), {ANSWERED}) / answered) AS average_latency_ms,
+    if(answered = 0, 0, toFloat64(quantileTDigestIf(0.95)(r.latency_ms, {ANSWERED}))) AS p95_latency_ms,
+    countIf({PRICED}) AS priced, countIf(NOT r.cost_known) AS unpriced,
+    sum(toDecimal128(r.cost_usd, 10)) AS cost_usd,
+    sumIf(toDecimal128(r.cost_usd, 10), {PRICED}) AS priced_cost_usd,
+    countIf({HIT}) AS cache_hits, countIf({NOT_OF_THE_VERSION}) AS left_out, countIf({UNANSWERED}) AS unanswered,
+    {REASONS} AS reasons
+FROM requests AS r
+WHERE {IN_ARM} AND {IN_TIME}
+GROUP BY variant ORDER BY variant
+"""  # noqa: S608 - fragments of this package
+
+_USUAL = f"""
+SELECT {HISTOGRAMS}
+FROM requests AS r
+WHERE r.project_id = {{project:UUID}} AND r.prompt_config_id = {{config:UUID}}
+    AND r.prompt_version = {{version:UInt32}} AND {IN_TIME}
+"""  # noqa: S608 - as above
+
+
+def arm_totals(project_id: UUID, rollout_id: UUID, start: datetime, end: datetime) -> Mapping[str, ArmTotals]:
+    """By arm, of the requests that came in this time; an arm without requests is there with zeros."""
+    params = {"project": project_id, "rollout": rollout_id, "start": start, "end": end, "patience_ms": PATIENCE_MS}
+    rows = client.query(_TOTALS, params, row=ArmTotals, name="variants.totals")
+    return {variant: ArmTotals(variant) for variant in (TARGET, BASELINE)} | {row.variant: row for row in rows}
+
+
+def usual_values(
+    project_id: UUID, config_id: UUID, version: int, start: datetime, end: datetime, *, log_ratio: float
+) -> UsualValues:
+    """What one version of a prompt config usually takes and costs."""
+    params: dict[str, Any] = {"project": project_id, "config": config_id, "version": version}
+    times = {"start": start, "end": end, "log_ratio": log_ratio}
+    return client.query(_USUAL, {**params, **times}, row=UsualValues, name="variants.usual")[0]

@@ -1,0 +1,83 @@
+"""Users of a rollout with sticky allocation, each counted once a stage: what its evaluation compares beside requests.
+
+A user counts for a metric in the minute in which the fifth request of the stage was recorded that has a value of the
+metric, with these five. Those who were in the target already before the stage are not among them: under no difference
+it is chance alone which of the others are in it now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from analytics.clickhouse import client
+from analytics.queries.variants.by_record import UP_TO, WITHIN, Recorded
+from analytics.queries.variants.outcomes import (
+    ANSWERED,
+    COST,
+    FAILED,
+    JUDGED,
+    PRICED,
+    REQUEST,
+    UNANSWERED,
+    bin_of,
+)
+
+FIRST = 5
+"""So many requests of a user count."""
+
+
+@dataclass(frozen=True)
+class UserMinute:
+    """One arm of one stage in one minute. `users` are counted by how many of their first five requests were bad, for
+    `unanswered`, `errors` and `slow`, or by the bin of the mean of these, for `latency` and `cost`."""
+
+    minute: int
+    stage: int
+    variant: str
+    metric: str
+    users: Mapping[int, int]
+
+
+_USERS = f"""
+SELECT
+    intDiv(toUnixTimestamp(fifth_at), 60) AS minute, stage, variant, metric,
+    sumMap(map(if(metric IN ('latency', 'cost'), {bin_of("(total / 5)")}, toUInt32(total)), toUInt64(1))) AS users
+FROM (
+    SELECT metric, stage, variant, max(recorded_at) AS fifth_at, sum(value) AS total
+    FROM (
+        SELECT
+            r.alloc_unit AS unit, r.rollout_stage AS stage, toString(r.variant) AS variant, metric, value,
+            r.recorded_at AS recorded_at, r.ts AS ts, r.request_id AS request_id
+        FROM requests AS r
+        ARRAY JOIN
+            ['unanswered', 'errors', 'slow', 'latency', 'cost'] AS metric,
+            [{REQUEST}, {JUDGED}, {ANSWERED}, {ANSWERED}, {PRICED}] AS has_value,
+            [
+                toFloat64({UNANSWERED}), toFloat64({FAILED}),
+                toFloat64({bin_of("r.latency_ms")} > {{slow_bin:UInt32}}), toFloat64(r.latency_ms), {COST}
+            ] AS value
+        WHERE {UP_TO} AND has_value
+            AND r.alloc_unit % 10000 >= 100 * arrayElement({{weights_before:Array(UInt16)}}, r.rollout_stage)
+            AND (r.alloc_unit, r.rollout_stage) IN (
+                SELECT r.alloc_unit, r.rollout_stage FROM requests AS r WHERE {WITHIN}
+            )
+        ORDER BY recorded_at, ts, request_id
+        LIMIT {FIRST} BY metric, unit, stage, variant
+    )
+    GROUP BY metric, unit, stage, variant
+    HAVING count() = {FIRST} AND fifth_at >= {{start:DateTime64(3, 'UTC')}}
+)
+GROUP BY minute, stage, variant, metric ORDER BY minute, stage, variant, metric
+"""  # noqa: S608 - fragments of this package
+
+
+def user_minutes(rows: Recorded, *, weights_before: Sequence[int], slow_bin: int, log_ratio: float) -> list[UserMinute]:
+    """`weights_before` are those before each stage, the first of which is 0. A request is slow above `slow_bin`."""
+    params = {
+        **rows.parameters(),
+        "weights_before": list(weights_before),
+        "slow_bin": slow_bin,
+        "log_ratio": log_ratio,
+    }
+    return client.query(_USERS, params, row=UserMinute, name="variants.users")
