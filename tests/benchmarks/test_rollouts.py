@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from random import Random
 from xml.etree import ElementTree
 
 import pytest
 
-from benchmarks import rollouts
 from benchmarks.binomial import limits
-from benchmarks.rollout_picture import Curve, Panel, svg
-from benchmarks.rollout_promises import CELLS, ERRORS, PROMISES, Cell, Outcome, Promise
-from benchmarks.rollout_runs import Plan, Run, only, simulate
-from benchmarks.rollout_traffic import World, traffic
-from rollouts.evaluation import Metric
+from benchmarks.rollouts import __main__ as rollouts
+from benchmarks.rollouts.cells import CELLS, ERRORS, Cell
+from benchmarks.rollouts.comparison import power, table
+from benchmarks.rollouts.outcomes import Outcome, Promise
+from benchmarks.rollouts.peers import Z_TEST
+from benchmarks.rollouts.picture import Curve, Panel, svg
+from benchmarks.rollouts.promises import PROMISES
+from benchmarks.rollouts.runs import Plan, Run, only, simulate
+from benchmarks.rollouts.worlds import Weather, World
+from rollouts.evaluation.formula_2 import Metric
 
 # The simulation is nothing but work, which a busy machine does slowly.
 pytestmark = pytest.mark.timeout(900)
@@ -36,6 +39,9 @@ FEW = {
     "margin of errors, 2 %": 20,
     "margin of latency and cost": 5,
     "sticky, 300 users, ICC 0.2": 10,
+    "outages": 10,
+    "cache, errors 4 %": 20,
+    "records lost, all of the target's at 50 %": 10,
 }
 CHECKED = [promise for promise in PROMISES if set(promise.cells) <= set(FEW)]
 
@@ -54,13 +60,13 @@ def test_promise__seeded_runs__is_not_broken(promise: Promise, results: dict[str
 
 def test_z_test__looked_at_each_minute__breaks_what_the_verdict_keeps(results: dict[str, list[Run]]) -> None:
     runs = results["errors, spells"]
-    alarmed = sum(run.z_test_minute is not None for run in runs)
+    alarmed = sum(Z_TEST in run.alarms for run in runs)
 
     assert limits(alarmed, len(runs))[0] > 0.3
 
 
 def test_simulate__same_seed__is_the_same_run() -> None:
-    world, plan = World(values=True, spells=True, target_errors=0.05), Plan(auto=True, minutes=60)
+    world, plan = World(values=True, weather=Weather(spells=True), target_errors=0.05), Plan(auto=True, minutes=60)
 
     assert simulate(world, plan, "one") == simulate(world, plan, "one")
     assert simulate(world, plan, "one") != simulate(world, plan, "two")
@@ -77,20 +83,35 @@ def test_simulate__automatic__rolls_back_a_bad_target_and_completes_a_harmless_o
     assert good.minutes >= 480
 
 
-@pytest.mark.parametrize("world", [World(rate=300, errors=0.1), World(rate=300, users=500, icc=0.1, errors=0.1)])
-def test_traffic__rates__are_those_of_the_world(world: World) -> None:
-    source = traffic(world, Random(5))
-    counts = [source.minute(number, 1, 25) for number in range(1, 1441)]
-    target, baseline = (
-        [(arm.requests, arm.errors) for arm in arms]
-        for arms in ((one.target for one in counts), (one.baseline for one in counts))
-    )
-    requests = sum(n for n, _ in target + baseline)
+def test_simulate__verdict_that_ended_early__lets_the_usual_tests_see_the_whole_plan() -> None:
+    world, plan = World(target_errors=0.5), Plan(until=ERRORS, policy=only(ERRORS), peers=True)
 
-    assert requests == pytest.approx(300 * 1440, rel=0.02)
-    if not world.users:
-        assert sum(n for n, _ in target) == pytest.approx(requests * 0.25, rel=0.02)
-    assert sum(x for _, x in baseline) == pytest.approx(0.1 * sum(n for n, _ in baseline), rel=0.35)
+    run = simulate(world, plan, "bad")
+
+    assert run.minutes < 60
+    # Stage ends are looked at alone, so the group-sequential plan alarms only after the verdict has ended.
+    assert run.minutes < run.alarms["group-sequential"][0]
+
+
+def test_power__alarm_before_the_harm__is_not_caught() -> None:
+    runs = [
+        Run(alarms={"verdict": (9, 120)}, harmed_after=100),
+        Run(alarms={"verdict": (9, 90)}, harmed_after=100),
+        Run(alarms={}, harmed_after=100),
+        Run(alarms={"verdict": (9, 150)}, harmed_after=100),
+    ]
+
+    found = power(runs, "verdict")
+
+    assert (found.caught, found.median) == (0.5, 50)
+
+
+def test_table__cells_that_ran__are_compared(results: dict[str, list[Run]]) -> None:
+    text = "\n".join(table(results))
+
+    assert "| errors, spells |" in text
+    assert "| errors 2 to 6 % |" in text
+    assert "all at once" not in text
 
 
 @pytest.mark.parametrize(
@@ -108,34 +129,40 @@ def test_limits__counts__are_exact(successes: int, trials: int, low: float, high
 
 
 @pytest.mark.parametrize(
-    ("happened", "runs", "at_least", "standing"),
+    ("bound", "happened", "at_least", "standing"),
     [
-        (0, 1000, False, "kept"),
-        (45, 1000, False, "kept, within chance"),
-        (55, 1000, False, "missed, within chance"),
-        (90, 1000, False, "**broken**"),
-        (1000, 1000, True, "kept"),
-        (0, 1000, True, "**broken**"),
+        (0.05, 0, False, "kept"),
+        (0.05, 45, False, "kept, within chance"),
+        (0.05, 55, False, "missed, within chance"),
+        (0.05, 90, False, "**broken**"),
+        (0.05, 1000, True, "kept"),
+        (0.05, 0, True, "**broken**"),
+        (0.0, 0, False, "kept"),
+        (0.0, 1, False, "**broken**"),
     ],
 )
-def test_outcome__counts__say_how_sure_the_promise_is(happened: int, runs: int, at_least: bool, standing: str) -> None:
-    promise = Promise("text", (), 0.05, bool, at_least)
+def test_outcome__counts__say_how_sure_the_promise_is(
+    bound: float, happened: int, at_least: bool, standing: str
+) -> None:
+    promise = Promise("text", (), bound, bool, at_least)
 
-    assert Outcome(promise, happened, runs, "").standing == standing
+    assert Outcome(promise, happened, 1000, "").standing == standing
 
 
 def test_svg__curves__are_drawn_and_texts_escaped() -> None:
     panel = Panel("a < b & c", "x", 100, 1.0, [Curve("one", [1, 50, 300, float("inf")], 4), Curve("none", [], 4)])
     logarithmic = dataclasses.replace(panel, logarithmic=True, line=0.5)
 
-    root = ElementTree.fromstring(svg([panel, logarithmic]))  # noqa: S314 - our own
+    root = ElementTree.fromstring(svg([panel, logarithmic, panel]))  # noqa: S314 - our own
 
     texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert texts.count("a < b & c") == 2
+    assert texts.count("a < b & c") == 3
     assert "none" in texts
+    # Two rows of panels.
+    assert root.get("height") == "900"
 
 
-def test_main__write_docs__puts_table_and_picture_into_the_folder(
+def test_main__write_docs__puts_tables_and_picture_into_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     short = {name: Cell(cell.world, dataclasses.replace(cell.plan, minutes=20), 2) for name, cell in CELLS.items()}
@@ -147,11 +174,31 @@ def test_main__write_docs__puts_table_and_picture_into_the_folder(
     page = (tmp_path / "rollouts.md").read_text()
     assert all(promise.text in page for promise in PROMISES)
     assert page.count("| Promise |") == 1
+    assert page.count("| this verdict |") == 2
     assert "A harmless target fails any" in capsys.readouterr().out
-    ElementTree.fromstring((tmp_path / "rollouts.svg").read_text())  # noqa: S314 - our own
+    picture = (tmp_path / "rollouts.svg").read_text()
+    ElementTree.fromstring(picture)  # noqa: S314 - our own
+    assert "mSPRT" in picture
 
 
-@pytest.mark.parametrize("arguments", [["--scale", "0"], ["--processes", "0"], ["--scale", "x"]])
+def test_main__only__runs_the_cells_of_that_name(capsys: pytest.CaptureFixture[str]) -> None:
+    rollouts.main(["--processes", "1", "--scale", "0.005", "--only", "errors 2 to 100 %"])
+
+    page = capsys.readouterr().out
+    assert "Errors 2 → 100 %: caught within 5" in page
+    assert "Errors 2 → 50 %" not in page
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--scale", "0"],
+        ["--processes", "0"],
+        ["--scale", "x"],
+        ["--only", "no such cell"],
+        ["--only", "harmless", "--write-docs"],
+    ],
+)
 def test_main__wrong_argument__is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         rollouts.main(arguments)
@@ -160,7 +207,10 @@ def test_main__wrong_argument__is_refused(arguments: list[str], capsys: pytest.C
     assert "error:" in capsys.readouterr().err
 
 
-def test_only__policy__leaves_one_metric_to_decide() -> None:
-    policy = only(Metric.COST)
+def test_only__policy__leaves_these_metrics_to_decide() -> None:
+    policy = only(Metric.COST, Metric.LATENCY_P95)
 
-    assert [policy.action(metric).value for metric in Metric] == ["ignore", "ignore", "ignore", "roll_back"]
+    assert {metric for metric in Metric if policy.action(metric).value == "roll_back"} == {
+        Metric.COST,
+        Metric.LATENCY_P95,
+    }

@@ -1,4 +1,4 @@
-"""The simulation as a picture: two panels of curves, written as SVG by hand so that it needs no library."""
+"""The simulation as a picture: panels of curves, written as SVG by hand so that it needs no library."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-_WIDTH, _HEIGHT = 960, 430
+_WIDTH, _ROW = 960, 450
 _PANEL_WIDTH, _PANEL_HEIGHT, _LEFT, _TOP = 370, 250, 60, 60
 _PANEL_STEP = 480
-_COLOURS = ("#1f6f8b", "#c1440e", "#5b8c3a", "#8a4f9e", "#b8860b")
+_COLOURS = ("#1f6f8b", "#c1440e", "#5b8c3a", "#8a4f9e", "#b8860b", "#555555")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,16 @@ class Panel:
 
 
 def svg(panels: Sequence[Panel]) -> str:
-    body = "\n".join(_panel(panel, _LEFT + index * _PANEL_STEP) for index, panel in enumerate(panels))
+    """Two panels in a row."""
+    height = _ROW * ((len(panels) + 1) // 2)
+    body = "\n".join(
+        f'<g transform="translate({index % 2 * _PANEL_STEP} {index // 2 * _ROW})">\n{_panel(panel, _LEFT)}\n</g>'
+        for index, panel in enumerate(panels)
+    )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}"'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}"'
         f' font-family="system-ui, sans-serif" font-size="12" fill="#222">\n'
-        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#fff"/>\n{body}\n</svg>\n'
+        f'<rect width="{_WIDTH}" height="{height}" fill="#fff"/>\n{body}\n</svg>\n'
     )
 
 

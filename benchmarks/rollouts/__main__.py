@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,23 +12,29 @@ from dataclasses import dataclass
 from tqdm import tqdm
 
 from benchmarks import report
-from benchmarks.rollout_picture import Curve, Panel, svg
-from benchmarks.rollout_promises import AVERAGE, CELLS, ERRORS, PROMISES, REMARKS, SLOW, Outcome, Results
-from benchmarks.rollout_runs import Run, simulate
+from benchmarks.rollouts import comparison
+from benchmarks.rollouts.cells import CELLS
+from benchmarks.rollouts.outcomes import Outcome, Results
+from benchmarks.rollouts.panels import panels
+from benchmarks.rollouts.picture import svg
+from benchmarks.rollouts.promises import PROMISES, REMARKS
+from benchmarks.rollouts.runs import Run, simulate
 from benchmarks.targets.base import ROOT
-from rollouts.evaluation import Metric
 
 DOCS = ROOT / "docs"
 _CHUNK = 10
-_QUICK_SCALE = 0.03
+_QUICK_SCALE = 0.002
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
+    """`cells` are the names of those to run."""
+
     scale: float
     processes: int
     seed: int
     write_docs: bool
+    cells: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,7 @@ def run_chunk(chunk: Chunk) -> tuple[str, list[Run]]:
 
 def run_all(options: Options) -> Results:
     chunks = _chunks(options)
-    results: dict[str, list[Run]] = {name: [] for name in CELLS}
+    results: dict[str, list[Run]] = {name: [] for name in options.cells}
     total = sum(chunk.count for chunk in chunks)
     with tqdm(total=total, desc="simulating", unit="rollout") as progress:
         for name, runs in _each(chunks, options.processes):
@@ -61,8 +66,8 @@ def run_all(options: Options) -> Results:
 
 def _chunks(options: Options) -> list[Chunk]:
     chunks = []
-    for name, cell in CELLS.items():
-        runs = max(2, round(cell.runs * options.scale))
+    for name in options.cells:
+        runs = max(2, round(CELLS[name].runs * options.scale))
         chunks += [Chunk(name, first, min(_CHUNK, runs - first), options.seed) for first in range(0, runs, _CHUNK)]
     return chunks
 
@@ -76,16 +81,25 @@ def _each(chunks: Sequence[Chunk], processes: int) -> Iterator[tuple[str, list[R
 
 
 def markdown(results: Results, options: Options) -> str:
+    """The promises whose cells were run, the remarks, and the comparison with the usual tests."""
+    promised = [promise.outcome(results) for promise in PROMISES if _was_run(promise.cells, results)]
     lines = ["| Promise | Bound | Measured | 95 % limits | Runs | | Besides |", "|---" * 7 + "|"]
-    lines += [_row(promise.outcome(results)) for promise in PROMISES]
+    lines += map(_row, promised)
     lines.append("")
     for remark in REMARKS:
-        outcome = remark.outcome(results)
-        lines.append(f"- {remark.text}: {_share(outcome.share)} of {outcome.runs} runs.")
+        if _was_run(remark.cells, results):
+            outcome = remark.outcome(results)
+            detail = f" ({outcome.detail})" if outcome.detail else ""
+            lines.append(f"- {remark.text}: {_share(outcome.share)} of {outcome.runs} runs{detail}.")
+    lines += ["", *comparison.table(results)]
     total = sum(map(len, results.values()))
     settings = f"{total:,} simulated rollouts, seed {options.seed}, scale {options.scale:g}, a look every minute."
     lines += ["", f"{settings} {report.machine()}"]
     return "\n".join(lines)
+
+
+def _was_run(cells: Sequence[str], results: Results) -> bool:
+    return all(results.get(cell) for cell in cells)
 
 
 def _row(outcome: Outcome) -> str:
@@ -93,7 +107,7 @@ def _row(outcome: Outcome) -> str:
     sign = "≥" if promise.at_least else "≤"
     cells = [
         promise.text,
-        f"{sign} {_share(promise.bound)}",
+        f"{sign} {_share(promise.bound)}" if promise.bound else "never",
         _share(outcome.share),
         f"{_share(low)} to {_share(high)}",
         str(outcome.runs),
@@ -107,61 +121,24 @@ def _share(share: float) -> str:
     return f"{share * 100:.2f} %" if share < 0.01 else f"{share * 100:.1f} %"
 
 
-def picture(results: Results) -> str:
-    quiet, spells = results["errors 2.0% at 60/min"], results["errors, spells"]
-    return svg(
-        [
-            Panel(
-                "A harmless target: false alarms of the error rate",
-                "minutes since the start",
-                480,
-                0.4,
-                [
-                    Curve("z-test each minute", [r.z_test_minute for r in quiet if r.z_test_minute], len(quiet)),
-                    Curve("this verdict", [r.failed_minute for r in quiet if r.failed_minute], len(quiet)),
-                    Curve(
-                        "this verdict, failing spells",
-                        [r.failed_minute for r in spells if r.failed_minute],
-                        len(spells),
-                    ),
-                ],
-                line=0.025,
-            ),
-            Panel(
-                "A bad target: caught after so many of its requests",
-                "requests of the target",
-                3000,
-                1.0,
-                [
-                    _caught("errors 2 → 4 %", results["errors 2 to 4 %"], ERRORS),
-                    _caught("errors 2 → 6 %", results["errors 2 to 6 %"], ERRORS),
-                    _caught("errors 2 → 50 %", results["errors 2 to 50 %"], ERRORS),
-                    _caught("latency average +30 %", results["latency +30 %"], AVERAGE),
-                    _caught("latency p95 +50 %", results["p95 +50 %"], SLOW),
-                ],
-                logarithmic=True,
-            ),
-        ]
-    )
-
-
-def _caught(label: str, runs: Sequence[Run], metric: Metric) -> Curve:
-    return Curve(label, [run.failed.get(metric, math.inf) for run in runs], len(runs))
-
-
 def parse(arguments: Sequence[str]) -> Options:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.rollouts", description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="this share of the runs of every cell")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--write-docs", action="store_true", help="put table and picture into docs/")
-    parser.add_argument("--quick", action="store_true", help="a few runs of everything: under a minute")
+    parser.add_argument("--quick", action="store_true", help="two or more runs of everything: under a minute")
+    parser.add_argument("--only", action="append", metavar="NAME", help="only the cells whose names hold this text")
     options = parser.parse_args(arguments)
     if options.scale <= 0 or options.processes < 1:
         parser.error("--scale and --processes have to be above 0")
-    return Options(
-        _QUICK_SCALE if options.quick else options.scale, options.processes, options.seed, options.write_docs
-    )
+    cells = tuple(name for name in CELLS if not options.only or any(text in name for text in options.only))
+    if not cells:
+        parser.error(f"--only: no cell is called so. There are: {'; '.join(CELLS)}")
+    if options.write_docs and len(cells) < len(CELLS):
+        parser.error("--write-docs needs all cells, so it does not go with --only")
+    scale = _QUICK_SCALE if options.quick else options.scale
+    return Options(scale, options.processes, options.seed, options.write_docs, cells)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -171,9 +148,9 @@ def main(arguments: Sequence[str]) -> int:
     text = markdown(results, options)
     print(text)
     if options.write_docs:
-        (DOCS / "rollouts.svg").write_text(picture(results))
+        (DOCS / "rollouts.svg").write_text(svg(panels(results)))
         report.write(DOCS / "rollouts.md", text)
-    return int(any(promise.outcome(results).broken for promise in PROMISES))
+    return int(any(promise.outcome(results).broken for promise in PROMISES if _was_run(promise.cells, results)))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,56 @@
+"""A response cache of each arm: an answer is kept for an hour, and each version has answers of its own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.rollouts.counting import Flags, Integers
+
+_KEPT_MINUTES = 60
+_ZIPF = 1.05
+
+
+class Cache:
+    """Questions of a Zipf distribution, and which of them have an answer in the cache."""
+
+    def __init__(self, questions: int) -> None:
+        shares = 1.0 / np.arange(1, questions + 1) ** _ZIPF
+        self._cumulative = np.cumsum(shares) / shares.sum()
+        self._kept: dict[tuple[bool, int], int] = {}
+        self._first = 0
+        self._open: tuple[list[int], list[bool], list[int], list[bool]] = ([], [], [], [])
+
+    def hits(self, rng: np.random.Generator, first: int, minute: Integers, target: Flags, answered: Flags) -> Flags:
+        """Which of these requests, in order of time and of minutes counted from `first`, are answered from the cache;
+        the others' answers are kept where they are `answered`. Nothing is remembered before `settle`."""
+        asked = np.searchsorted(self._cumulative, rng.random(len(minute)))
+        self._first = first
+        self._open = ((minute + first).tolist(), target.tolist(), asked.tolist(), answered.tolist())
+        return np.array(self._run(dict(self._kept), self._open), dtype=bool)
+
+    def warm(self, rng: np.random.Generator, rate: float, errors: float) -> None:
+        """The baseline's hour before the rollout."""
+        number = rng.poisson(rate * _KEPT_MINUTES)
+        minute = np.sort(rng.integers(0, _KEPT_MINUTES, number))
+        self.hits(rng, 1 - _KEPT_MINUTES, minute, np.zeros(number, dtype=bool), rng.random(number) >= errors)
+        self.settle(_KEPT_MINUTES)
+
+    def settle(self, minutes: int) -> None:
+        """What came in the first so many minutes has happened; the rest has not."""
+        minute, target, asked, answered = self._open
+        number = sum(one < self._first + minutes for one in minute)
+        self._run(self._kept, (minute[:number], target[:number], asked[:number], answered[:number]))
+        self._open = ([], [], [], [])
+
+    @staticmethod
+    def _run(
+        kept: dict[tuple[bool, int], int], requests: tuple[list[int], list[bool], list[int], list[bool]]
+    ) -> list[bool]:
+        hits = []
+        for minute, target, question, answered in zip(*requests, strict=True):
+            key = (target, question)
+            hit = minute - kept.get(key, -_KEPT_MINUTES) < _KEPT_MINUTES
+            if answered and not hit:
+                kept[key] = minute
+            hits.append(hit)
+        return hits

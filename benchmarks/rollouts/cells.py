@@ -1,0 +1,187 @@
+"""The simulated rollouts: which worlds, by which plan, and how many of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from benchmarks.rollouts.runs import Plan, only
+from benchmarks.rollouts.worlds import Fault, Users, Weather, World
+from rollouts.evaluation.formula_2 import Metric
+
+ERRORS, SLOW, AVERAGE, COST = (
+    Metric.ERROR_RATE,
+    Metric.LATENCY_P95,
+    Metric.LATENCY_AVERAGE,
+    Metric.COST,
+)
+
+HARMLESS_RUNS = 2000
+BROKEN_RUNS = 1000
+_HARM_RUNS = 400
+_DAY = 1440
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """So many runs of one world under one plan."""
+
+    world: World
+    plan: Plan
+    runs: int
+
+
+_STORM = Weather(spells=True, outages=True, bursts=True, drift=9)
+_CACHED = 3000
+_AUTO = Plan(auto=True, peers=True)
+_WATCH_ERRORS = Plan(until=ERRORS, policy=only(ERRORS), peers=True)
+RATES, TRAFFIC = (0.005, 0.02, 0.10), (1, 3, 10, 60, 300, 5000)
+STICKY = [(users, icc) for users in (300, 2000) for icc in (0.05, 0.2)]
+BROKEN_USERS = ((300, 0.03), (1000, 0.01), (2000, 0.005), (100, 0.05), (30, 0.10))
+
+
+def _watch(metric: Metric) -> Plan:
+    return Plan(until=metric, policy=only(metric))
+
+
+def _days(rate: float) -> int:
+    """Minutes in which the default plan is through at so many requests a minute, with room."""
+    return 7 * _DAY if rate < 3 else 3 * _DAY if rate < 10 else _DAY
+
+
+def _harmless(world: World, minutes: int = _DAY) -> Cell:
+    return Cell(world, replace(_AUTO, minutes=minutes), HARMLESS_RUNS)
+
+
+def _harmful(world: World, plan: Plan = _WATCH_ERRORS, runs: int = _HARM_RUNS) -> Cell:
+    return Cell(world, plan, runs)
+
+
+def errors_cell(rate: float, traffic: int) -> str:
+    return f"errors {rate:.1%} at {traffic}/min"
+
+
+def sticky_cell(users: int, icc: float) -> str:
+    return f"sticky, {users} users, ICC {icc}"
+
+
+def broken_way(share: str, way: str) -> str:
+    return f"broken {share}: {way}"
+
+
+def broken_cell(users: int, broken: float) -> str:
+    return f"sticky, {users} users, {broken:.1%} always fail"
+
+
+_ERRORS_ONLY = {
+    errors_cell(rate, traffic): Cell(
+        World(errors=rate, rate=traffic), replace(_WATCH_ERRORS, minutes=_days(traffic)), HARMLESS_RUNS
+    )
+    for rate in RATES
+    for traffic in TRAFFIC
+}
+
+RANDOM: Mapping[str, Cell] = {
+    "harmless": _harmless(World(values=True)),
+    "harmless, spells": _harmless(World(values=True, weather=Weather(spells=True))),
+    "harmless, 10/min": _harmless(World(values=True, rate=10)),
+    "errors, spells": Cell(World(weather=Weather(spells=True)), _WATCH_ERRORS, HARMLESS_RUNS),
+    "drift": _harmless(World(weather=Weather(drift=9))),
+    "outages": _harmless(World(weather=Weather(outages=True))),
+    "bursts": _harmless(World(weather=Weather(bursts=True))),
+    "all at once": _harmless(World(values=True, weather=_STORM)),
+    "Pareto latencies": _harmless(World(values=True, rate=30, tail=1.3)),
+    "autocorrelated": _harmless(World(values=True, rate=30, weather=Weather(autocorrelation=0.98))),
+    "retries": _harmless(World(retries=3)),
+    "clients leave": _harmless(World(cancelled=0.10)),
+    "cache, errors 4 %": _harmless(World(errors=0.04, questions=_CACHED)),
+    "cache, errors 2 %": _harmless(World(questions=_CACHED)),
+}
+"""Harmless targets under random allocation."""
+
+STICKY_CELLS: Mapping[str, Cell] = {
+    **{
+        sticky_cell(users, icc): Cell(World(users=Users(users, icc=icc)), _WATCH_ERRORS, HARMLESS_RUNS)
+        for users, icc in STICKY
+    },
+    **{
+        broken_cell(users, broken): _harmless(World(errors=0.01, users=Users(users, broken=broken)))
+        for users, broken in BROKEN_USERS
+    },
+    "sticky, 300 users, 3 % always fail, even activity": _harmless(
+        World(errors=0.01, users=Users(300, broken=0.03, activity=math.inf))
+    ),
+    "sticky, 300 users, ICC 0.5": _harmless(World(users=Users(300, icc=0.5))),
+    "sticky, 100 users, ICC 0.1": _harmless(World(users=Users(100, icc=0.1))),
+    "sticky, 1000 users, ICC 0.1": _harmless(World(users=Users(1000, icc=0.1))),
+    "sticky, 30 users, ICC 0.2, activity 1.05": _harmless(World(users=Users(30, icc=0.2, activity=1.05))),
+    "sticky, 300 users, ICC 0.1, retries": _harmless(World(users=Users(300, icc=0.1), retries=3)),
+    "sticky, 300 users, ICC 0.1, outages": _harmless(World(users=Users(300, icc=0.1), weather=Weather(outages=True))),
+    **{
+        f"sticky, {users} users, own latency and cost": _harmless(
+            World(values=True, users=Users(users, icc=0.05, own=0.7))
+        )
+        for users in (300, 100, 30)
+    },
+    "sticky, 300 users, 3 % always fail, cache": _harmless(
+        World(errors=0.01, questions=_CACHED, users=Users(300, broken=0.03))
+    ),
+}
+"""Harmless targets under sticky allocation."""
+
+_HARM: Mapping[str, Cell] = {
+    "errors 2 to 4 %": _harmful(World(target_errors=0.04)),
+    "errors 2 to 6 %": _harmful(World(target_errors=0.06)),
+    "errors 2 to 6 %, 3/min": _harmful(World(target_errors=0.06, rate=3), replace(_WATCH_ERRORS, minutes=_days(3))),
+    "errors 2 to 6 %, 1/min": _harmful(World(target_errors=0.06, rate=1), replace(_WATCH_ERRORS, minutes=_days(1))),
+    "errors 2 to 6 %, all at once": _harmful(World(target_errors=0.06, weather=_STORM)),
+    "errors 2 to 6 %, sticky": _harmful(World(target_errors=0.06, users=Users(2000, icc=0.05)), _AUTO),
+    "errors 2 to 6 %, sticky, 300 users": _harmful(World(target_errors=0.06, users=Users(300, icc=0.05)), _AUTO),
+    "errors 0 to 1 %": _harmful(World(errors=0.0, target_errors=0.01)),
+    "errors 5 to 20 %": _harmful(World(errors=0.05, target_errors=0.20)),
+    "errors 2 to 50 %": _harmful(World(target_errors=0.5)),
+    "errors 2 to 100 %": _harmful(World(target_errors=1.0)),
+    "errors 2 to 6 % from stage 4": _harmful(World(target_errors=0.06, harm_from=4)),
+    "errors 2 to 6 % from stage 5": _harmful(World(target_errors=0.06, harm_from=5)),
+    "latency +10 %": _harmful(World(values=True, latency_factor=1.1), _watch(AVERAGE)),
+    "latency +30 %": _harmful(World(values=True, latency_factor=1.3), _watch(AVERAGE)),
+    "latency doubled": _harmful(World(values=True, latency_factor=2.0), _watch(AVERAGE)),
+    "p95 +50 %": _harmful(World(values=True, latency_factor=1.5), _watch(SLOW)),
+    "cost +20 %": _harmful(World(values=True, cost_factor=1.2), Plan(auto=True)),
+    "cost +50 %": _harmful(World(values=True, cost_factor=1.5), _watch(COST)),
+    "cost doubled": _harmful(World(values=True, cost_factor=2.0), _watch(COST)),
+}
+
+SHARES = {"by half": 0.5, "wholly": 1.0}
+WAYS: Mapping[str, World] = {
+    "404": World(fault=Fault.NOT_FOUND),
+    "422": World(fault=Fault.MISSING_VARIABLE),
+    "hangs": World(fault=Fault.HANGING),
+    "hangs, open requests not told": World(fault=Fault.HANGING, told=False),
+    "clients leave": World(fault=Fault.LEFT),
+    "output guardrail": World(fault=Fault.GUARDRAIL),
+    "low quality": World(fault=Fault.LOW_QUALITY),
+    "503": World(fault=Fault.FAILED),
+    "404 behind a cold cache": World(fault=Fault.NOT_FOUND, questions=_CACHED),
+    "404, 10/min": World(fault=Fault.NOT_FOUND, rate=10),
+    "404, sticky, 300 users": World(fault=Fault.NOT_FOUND, users=Users(300, icc=0.1)),
+}
+
+BROKEN: Mapping[str, Cell] = {
+    broken_way(name, way): Cell(replace(world, fault_share=share), Plan(auto=True), BROKEN_RUNS)
+    for name, share in SHARES.items()
+    for way, world in WAYS.items()
+}
+
+_OTHERS: Mapping[str, Cell] = {
+    "margin of errors, 2 %": Cell(World(target_errors=0.04), Plan(policy=only(ERRORS)), 1000),
+    "margin of errors, 0.5 %": Cell(World(errors=0.005, target_errors=0.015), Plan(policy=only(ERRORS)), 1000),
+    "margin of latency and cost": Cell(World(values=True, latency_factor=1.25, cost_factor=1.25), Plan(), 500),
+    "sticky, clustering unknown": Cell(World(users=Users(300, icc=0.2, told=False)), _WATCH_ERRORS, 200),
+    "records lost": Cell(World(lost=0.2), Plan(), 300),
+    "records lost, all of the target's at 50 %": Cell(World(lost=1.0, harm_from=5), Plan(), 300),
+    "intervals": Cell(World(values=True), Plan(intervals=True), 300),
+}
+
+CELLS: Mapping[str, Cell] = {**_ERRORS_ONLY, **RANDOM, **STICKY_CELLS, **_HARM, **BROKEN, **_OTHERS}

@@ -1,0 +1,51 @@
+"""From arrays of requests to what an evaluation is told of each minute."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rollouts.evaluation.grid import LOG_RATIO, Histogram
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+def bins_of(values: Floats) -> Integers:
+    """`grid.bin_of` of each of these positive values."""
+    bins: Integers = 1 + np.floor(np.log(np.maximum(values, 1.0)) / LOG_RATIO + 0.5).astype(np.int64)
+    return bins
+
+
+def counts(cells: Integers, number: int) -> list[int]:
+    """How many of these requests lie in each of so many cells."""
+    found: list[int] = np.bincount(cells, minlength=number).tolist()
+    return found
+
+
+def histograms(cells: Integers, bins: Integers, number: int) -> list[Histogram]:
+    """By cell, the bins and how many requests lie in each."""
+    if not len(bins):
+        return [{} for _ in range(number)]
+    least, most = int(bins.min()), int(bins.max())
+    width = most - least + 1
+    dense = np.bincount(cells * width + (bins - least), minlength=number * width)
+    filled = np.flatnonzero(dense)
+    ends = np.searchsorted(filled, np.arange(number + 1) * width).tolist()
+    keys, values = (filled % width + least).tolist(), dense[filled].tolist()
+    return [dict(zip(keys[begin:end], values[begin:end], strict=True)) for begin, end in pairwise(ends)]
+
+
+def sums(cells: Integers, values: Floats, number: int) -> list[int]:
+    """Of each cell, in whole units."""
+    total: list[int] = np.rint(np.bincount(cells, weights=values, minlength=number)).astype(np.int64).tolist()
+    return total
+
+
+def dollars(units: int) -> Decimal:
+    """From 10^-10 US dollars."""
+    return Decimal(units).scaleb(-10)

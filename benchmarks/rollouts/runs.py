@@ -1,0 +1,209 @@
+"""One simulated rollout: minute by minute through the default stages, looked at every minute."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from benchmarks.rollouts.peers import Pooled, first_alarms
+from benchmarks.rollouts.requests import Hanging, Individual
+from benchmarks.rollouts.traffic import Plain, Traffic
+from benchmarks.rollouts.worlds import Fault, World
+from rollouts.evaluation.formula_2 import (
+    Action,
+    Assessment,
+    Decision,
+    Metric,
+    MinuteCounts,
+    Policy,
+    State,
+    Status,
+    advance,
+    assess,
+    decide,
+    figures,
+    initial_state,
+)
+from rollouts.states import DEFAULT_STAGES, Stage
+
+Alarm = tuple[int, int]
+"""The minute, counted from 1, and the target's requests until its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a run goes. `auto`: verdicts promote and roll back; else the stages change by their minima alone.
+
+    It ends after `minutes`, at the end of the stages, or as soon as `until` fails. With `peers` the usual tests see the
+    same traffic, and the run goes on to the end of the plan for them by the minima of the stages.
+    """
+
+    auto: bool = False
+    minutes: int = 1440
+    until: Metric | None = None
+    intervals: bool = False
+    peers: bool = False
+    policy: Policy = field(default_factory=Policy)
+
+
+@dataclass(slots=True)
+class Run:
+    """What became of a run: requests of the target arm, or minutes, until each first happened; absent if never.
+
+    `weight` is the highest that the verdict let the target have; `harmed_after` the target's requests before the harm
+    began in `harmed_minute`; `alarms` are those of the usual tests and, as `verdict`, of errors or of requests without
+    an answer.
+    """
+
+    failed: dict[Metric, int] = field(default_factory=dict)
+    passed: dict[Metric, int] = field(default_factory=dict)
+    all_passed: int | None = None
+    all_passed_minute: int | None = None
+    failed_minute: int | None = None
+    sample_ratio_minute: int | None = None
+    alarms: dict[str, Alarm] = field(default_factory=dict)
+    rolled_back: bool = False
+    completed: bool = False
+    weight: int = 0
+    minutes: int = 0
+    harmed_after: int | None = None
+    harmed_minute: int | None = None
+    missed: set[Metric] = field(default_factory=set)
+
+
+VERDICT = "verdict"
+COMPARED = tuple(metric for metric in Metric if metric.value in ("error_rate", "unanswered"))
+"""The metrics that see what the usual tests see."""
+
+
+def simulate(world: World, plan: Plan, seed: str) -> Run:
+    """The same seed gives the same run, on any machine."""
+    source = traffic(world, seed)
+    walk = _Walk(world, plan, source)
+    while walk.goes_on:
+        walk.step()
+    if plan.peers:
+        walk.go_on_for_peers()
+    return walk.run
+
+
+def traffic(world: World, seed: str) -> Traffic:
+    rng = np.random.default_rng([zlib.crc32(seed.encode()), len(seed), *seed.encode()])
+    if world.is_plain:
+        return Plain(world, rng)
+    return (Hanging if world.fault is Fault.HANGING else Individual)(world, rng)
+
+
+class _Walk:
+    def __init__(self, world: World, plan: Plan, source: Traffic) -> None:
+        self._world, self._plan, self._source = world, plan, source
+        latency, cost = source.reference()
+        self._state = initial_state(plan.policy, latency=latency, cost=cost)
+        self._index, self._started, self._minute = 0, 0, 0
+        self._stage_requests = 0
+        self._pooled: list[tuple[int, int, int, int, int]] = []
+        self.run = Run()
+        self.goes_on = True
+
+    def step(self) -> None:
+        run, plan, stage = self.run, self._plan, DEFAULT_STAGES[self._index]
+        counts = self._next()
+        run.minutes, run.weight = self._minute, stage.weight
+        before = self._state
+        for one in counts:
+            self._state = advance(self._state, one)
+        elapsed = self._minute - self._started
+        if self._state is before and elapsed != stage.min_duration_minutes:
+            # Nothing was recorded and no minimum was met by time alone: the last look still holds.
+            self.goes_on = self._minute < plan.minutes
+            return
+        assessment, decision = self._look(stage, elapsed)
+        self._note(assessment)
+        run.rolled_back = decision is Decision.ROLL_BACK
+        if decision is Decision.PROMOTE:
+            self._promote()
+            run.completed = self._index == len(DEFAULT_STAGES)
+        ended = run.rolled_back or run.completed or plan.until in run.failed
+        self.goes_on = not ended and self._minute < plan.minutes
+
+    def go_on_for_peers(self) -> None:
+        """To the end of the last stage that has a control, by the minima alone."""
+        while self._minute < self._plan.minutes and self._index < len(DEFAULT_STAGES):
+            stage = DEFAULT_STAGES[self._index]
+            if stage.weight >= 100:
+                break
+            self._next()
+            if self._minima_met(stage, self._minute - self._started):
+                self._promote()
+        self.run.alarms.update(first_alarms(Pooled.of(self._pooled)))
+
+    def _next(self) -> list[MinuteCounts]:
+        """What the next minute recorded; nothing where it recorded nothing, as the request log has no such minutes."""
+        self._minute += 1
+        number, weight = self._index + 1, DEFAULT_STAGES[self._index].weight
+        if number == self._world.harm_from and self.run.harmed_after is None:
+            self.run.harmed_after, self.run.harmed_minute = self._state.target.requests, self._minute
+        counts = self._source.minute(self._minute, number, weight)
+        self._stage_requests += sum(one.target.requests for one in counts if one.stage == number)
+        if self._plan.peers and weight < 100:
+            self._pooled.append((number, *_pooled(counts)))
+        return [one for one in counts if one.target.units or one.baseline.units or one.target.requests]
+
+    def _promote(self) -> None:
+        self._index, self._started, self._stage_requests = self._index + 1, self._minute, 0
+
+    def _minima_met(self, stage: Stage, elapsed: int) -> bool:
+        return elapsed >= stage.min_duration_minutes and self._stage_requests >= stage.min_requests
+
+    def _look(self, stage: Stage, elapsed: int) -> tuple[Assessment, Decision]:
+        if self._plan.auto:
+            verdict = decide(self._state, stage, elapsed_minutes=elapsed)
+            return verdict.assessment, verdict.decision
+        met = self._minima_met(stage, elapsed)
+        return assess(self._state), Decision.PROMOTE if met else Decision.WAIT
+
+    def _note(self, assessment: Assessment) -> None:
+        run, requests, minute = self.run, assessment.target_requests, self._minute
+        for metric, one in assessment.metrics.items():
+            if one.judged and one.status is Status.FAILING:
+                run.failed.setdefault(metric, requests)
+                run.failed_minute = run.failed_minute or minute
+                if metric in COMPARED:
+                    run.alarms.setdefault(VERDICT, (minute, requests))
+            elif one.judged and one.status is Status.PASSING:
+                run.passed.setdefault(metric, requests)
+        if run.all_passed is None and assessment.status is Status.PASSING:
+            run.all_passed, run.all_passed_minute = requests, minute
+        if run.sample_ratio_minute is None and assessment.sample_ratio_alarm:
+            run.sample_ratio_minute = minute
+        if self._plan.intervals and requests >= 20:
+            _note_intervals(run, self._state)
+
+
+def _pooled(counts: Iterable[MinuteCounts]) -> tuple[int, int, int, int]:
+    totals = [0, 0, 0, 0]
+    for one in counts:
+        totals[0] += one.target.requests
+        totals[1] += one.target.unanswered
+        totals[2] += one.baseline.requests
+        totals[3] += one.baseline.unanswered
+    return totals[0], totals[1], totals[2], totals[3]
+
+
+def _note_intervals(run: Run, state: State) -> None:
+    """The truth here is no difference at all."""
+    for metric in Metric:
+        shown = figures(state, metric)
+        low, high = shown.low, shown.high
+        if (low is not None and low > 0) or (high is not None and high < 0):
+            run.missed.add(metric)
+
+
+def only(*metrics: Metric) -> Policy:
+    """A policy in which the other metrics decide nothing, so that these can be watched to their end."""
+    return Policy(
+        **{one.value: Action.ROLL_BACK if one in metrics else Action.IGNORE for one in Metric}  # type: ignore[arg-type]
+    )

@@ -1,0 +1,91 @@
+"""Made-up traffic for rollouts: what an evaluation would be told minute by minute, with the truth known."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+from typing_extensions import override
+
+from benchmarks.rollouts.weather import Conditions, Sky, error_rates
+from benchmarks.rollouts.worlds import Fault, World
+from rollouts.evaluation.formula_2 import ArmCounts, MinuteCounts
+from rollouts.evaluation.grid import Histogram
+
+_BLOCK = 60
+
+
+class Traffic(ABC):
+    """The minutes of one rollout, asked for one after the other.
+
+    They are drawn an hour ahead, and anew from the minute on in which the stage changes: so the same seed gives the
+    same minutes as long as the stages change at the same minutes.
+    """
+
+    def __init__(self, world: World, rng: np.random.Generator) -> None:
+        self.world = world
+        self.rng = rng
+        self._sky = Sky(world.weather, rng)
+        self._key = (0, 0)
+        self._conditions = self._sky.minutes(1, 0)
+        self._block = self.first = self._end = 0
+        self._ahead: Sequence[MinuteCounts] = ()
+
+    def minute(self, number: int, stage: int, weight: int) -> list[MinuteCounts]:
+        """What was recorded in this minute, by the stage of allocation."""
+        if number >= self._end:
+            self.settle(number - self.first)
+            self._block, self._end = number, number + _BLOCK
+            self._conditions = self._sky.minutes(number, _BLOCK)
+            self._draw(number, stage, weight)
+        elif (stage, weight) != self._key:
+            self.settle(number - self.first)
+            self._draw(number, stage, weight)
+        return [self._ahead[number - self.first]]
+
+    def _draw(self, number: int, stage: int, weight: int) -> None:
+        self.first, self._key = number, (stage, weight)
+        self._ahead = self.draw(number, stage, weight, self._conditions.after(number - self._block))
+
+    @abstractmethod
+    def draw(self, first: int, stage: int, weight: int, conditions: Conditions) -> Sequence[MinuteCounts]:
+        """The minutes from `first` on, one for each of the conditions; none of them has happened yet."""
+
+    def settle(self, minutes: int) -> None:  # noqa: B027 - most traffic remembers nothing
+        """The first so many of the minutes drawn have happened, and the others will not."""
+
+    def reference(self) -> tuple[Histogram, Histogram]:
+        """Latencies and costs of the day before."""
+        return {}, {}
+
+    def target_rate(self, stage: int) -> float:
+        world = self.world
+        harmed = world.target_errors is not None and stage >= world.harm_from
+        return world.target_errors if harmed and world.target_errors is not None else world.errors
+
+
+class Plain(Traffic):
+    """Independent requests that are fine or fail, any number of them: random allocation."""
+
+    @override
+    def draw(self, first: int, stage: int, weight: int, conditions: Conditions) -> list[MinuteCounts]:
+        world, rng = self.world, self.rng
+        total = rng.poisson(world.rate * conditions.load)
+        drawn = rng.binomial(total, weight / 100)
+        kept = rng.binomial(drawn, 1 - world.lost) if world.lost and stage >= world.harm_from else drawn
+        target = error_rates(self.target_rate(stage), conditions.odds, conditions.failing)
+        baseline = error_rates(world.errors, conditions.odds, conditions.failing)
+        others = total - drawn
+        columns = (kept, rng.binomial(kept, target), others, rng.binomial(others, baseline))
+        return [
+            MinuteCounts(first + index, stage, weight, _arm(requests, errors), _arm(theirs, their_errors))
+            for index, (requests, errors, theirs, their_errors) in enumerate(
+                zip(*(column.tolist() for column in columns), strict=True)
+            )
+        ]
+
+
+def _arm(requests: int, errors: int) -> ArmCounts:
+    reasons = {Fault.FAILED.value: errors} if errors else {}
+    return ArmCounts(requests, errors, requests, errors, requests, reasons=reasons)

@@ -1,0 +1,99 @@
+"""Day and night, drift, spells, outages and bursts: the state of the world minute by minute, for both arms alike."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.rollouts.worlds import Weather
+
+Floats = NDArray[np.float64]
+
+_DAY = 1440
+_SPELL_MINUTES, _MINUTES_BETWEEN = 15, 120
+_BURST_MINUTES, _BURST_FACTOR = 5, 8.0
+_FAILING_RATE, _SLOW_FACTOR = 0.4, 3.0
+_DRIFT_MINUTES = 480
+_LATENCY_SWAY = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Of consecutive minutes: factor of the traffic, factor of the odds of an error, least error rate, and factor of
+    latencies."""
+
+    load: Floats
+    odds: Floats
+    failing: Floats
+    slow: Floats
+
+    def after(self, minutes: int) -> Conditions:
+        return Conditions(self.load[minutes:], self.odds[minutes:], self.failing[minutes:], self.slow[minutes:])
+
+
+class Sky:
+    """The weather of one rollout, asked for in order."""
+
+    def __init__(self, weather: Weather, rng: np.random.Generator) -> None:
+        self._weather = weather
+        self._rng = rng
+        self._phase = rng.random() * _DAY
+        self._until = {"failing": 0, "slow": 0, "outage": 0, "burst": 0}
+        self._sway = rng.standard_normal(2)
+
+    def minutes(self, first: int, count: int) -> Conditions:
+        weather, numbers = self._weather, np.arange(first, first + count)
+        load = 1 + 0.5 * np.sin(2 * math.pi * (numbers + self._phase) / _DAY)
+        odds, failing, slow = np.ones(count), np.zeros(count), np.ones(count)
+        if weather.drift != 1:
+            odds *= weather.drift ** (numbers / _DRIFT_MINUTES - 0.5).clip(-0.5, 0.5)
+        if weather.autocorrelation:
+            sway = self._swayed(count)
+            odds *= np.exp(sway[0])
+            slow *= np.exp(_LATENCY_SWAY * sway[1])
+        if weather.spells:
+            failing[self._spell("failing", first, count)] = _FAILING_RATE
+            slow[self._spell("slow", first, count)] *= _SLOW_FACTOR
+        if weather.outages:
+            failing[self._spell("outage", first, count)] = 1.0
+        if weather.bursts:
+            load[self._spell("burst", first, count, lasting=_BURST_MINUTES)] *= _BURST_FACTOR
+        return Conditions(load, odds, failing, slow)
+
+    def _spell(self, kind: str, first: int, count: int, lasting: int = _SPELL_MINUTES) -> NDArray[np.bool_]:
+        begins = self._rng.random(count) < 1 / _MINUTES_BETWEEN
+        inside = np.zeros(count, dtype=bool)
+        for index in range(count):
+            if begins[index] and first + index >= self._until[kind]:
+                self._until[kind] = first + index + lasting
+            inside[index] = first + index < self._until[kind]
+        return inside
+
+    def _swayed(self, count: int) -> Floats:
+        """Two stationary autoregressive series of standard deviation 1."""
+        keep = self._weather.autocorrelation
+        noise = self._rng.standard_normal((count, 2)) * math.sqrt(1 - keep**2)
+        series = np.empty((2, count))
+        for index in range(count):
+            self._sway = keep * self._sway + noise[index]
+            series[:, index] = self._sway
+        return series
+
+
+def error_rates(base: float | Floats, odds: Floats | float, failing: Floats | float) -> Floats:
+    """The rates after their odds were multiplied, at least `failing`."""
+    base, odds = np.asarray(base, dtype=float), np.asarray(odds, dtype=float)
+    with np.errstate(invalid="ignore"):
+        shifted = np.where(np.isinf(odds), 1.0, base * odds / (1 - base + base * odds))
+    rates: Floats = np.maximum(np.where(base >= 1, 1.0, shifted), failing)
+    return rates
+
+
+def odds_ratio(rate: float, other: float) -> float:
+    """By what the odds of `rate` have to be multiplied for those of `other`; infinite where `other` is 1."""
+    if other >= 1:
+        return math.inf
+    return 1.0 if rate == other else other * (1 - rate) / (rate * (1 - other))
