@@ -10,7 +10,8 @@ from benchmarks.rollouts.runs import Plan, only
 from benchmarks.rollouts.worlds import Fault, Users, Weather, World
 from rollouts.evaluation.formula_2 import Metric
 
-ERRORS, SLOW, AVERAGE, COST = (
+UNANSWERED, ERRORS, SLOW, AVERAGE, COST = (
+    Metric.UNANSWERED,
     Metric.ERROR_RATE,
     Metric.LATENCY_P95,
     Metric.LATENCY_AVERAGE,
@@ -35,7 +36,7 @@ class Cell:
 _STORM = Weather(spells=True, outages=True, bursts=True, drift=9)
 _CACHED = 3000
 _AUTO = Plan(auto=True, peers=True)
-_WATCH_ERRORS = Plan(until=ERRORS, policy=only(ERRORS), peers=True)
+_WATCH_ERRORS = Plan(until=ERRORS, policy=only(UNANSWERED, ERRORS), peers=True)
 RATES, TRAFFIC = (0.005, 0.02, 0.10), (1, 3, 10, 60, 300, 5000)
 STICKY = [(users, icc) for users in (300, 2000) for icc in (0.05, 0.2)]
 BROKEN_USERS = ((300, 0.03), (1000, 0.01), (2000, 0.005), (100, 0.05), (30, 0.10))

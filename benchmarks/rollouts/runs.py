@@ -23,10 +23,12 @@ from rollouts.evaluation.formula_2 import (
     Status,
     advance,
     assess,
-    decide,
     figures,
     initial_state,
 )
+from rollouts.evaluation.formula_2.policy import RATES
+from rollouts.evaluation.formula_2.state import at_stage
+from rollouts.evaluation.formula_2.verdict import decided
 from rollouts.states import DEFAULT_STAGES, Stage
 
 Alarm = tuple[int, int]
@@ -75,8 +77,7 @@ class Run:
 
 
 VERDICT = "verdict"
-COMPARED = tuple(metric for metric in Metric if metric.value in ("error_rate", "unanswered"))
-"""The metrics that see what the usual tests see."""
+_WEIGHTS = tuple(stage.weight for stage in DEFAULT_STAGES)
 
 
 def simulate(world: World, plan: Plan, seed: str) -> Run:
@@ -101,7 +102,9 @@ class _Walk:
     def __init__(self, world: World, plan: Plan, source: Traffic) -> None:
         self._world, self._plan, self._source = world, plan, source
         latency, cost = source.reference()
-        self._state = initial_state(plan.policy, latency=latency, cost=cost)
+        self._state = initial_state(
+            plan.policy, latency=latency, cost=cost, weights=_WEIGHTS, sticky=world.users is not None
+        )
         self._index, self._started, self._minute = 0, 0, 0
         self._stage_requests = 0
         self._pooled: list[tuple[int, int, int, int, int]] = []
@@ -159,11 +162,13 @@ class _Walk:
         return elapsed >= stage.min_duration_minutes and self._stage_requests >= stage.min_requests
 
     def _look(self, stage: Stage, elapsed: int) -> tuple[Assessment, Decision]:
+        state = at_stage(self._state, self._index + 1)
+        assessment = assess(state)
         if self._plan.auto:
-            verdict = decide(self._state, stage, elapsed_minutes=elapsed)
-            return verdict.assessment, verdict.decision
+            decision, _ = decided(state, assessment, stage, elapsed_minutes=elapsed)
+            return assessment, decision
         met = self._minima_met(stage, elapsed)
-        return assess(self._state), Decision.PROMOTE if met else Decision.WAIT
+        return assessment, Decision.PROMOTE if met else Decision.WAIT
 
     def _note(self, assessment: Assessment) -> None:
         run, requests, minute = self.run, assessment.target_requests, self._minute
@@ -171,7 +176,7 @@ class _Walk:
             if one.judged and one.status is Status.FAILING:
                 run.failed.setdefault(metric, requests)
                 run.failed_minute = run.failed_minute or minute
-                if metric in COMPARED:
+                if metric in RATES:
                     run.alarms.setdefault(VERDICT, (minute, requests))
             elif one.judged and one.status is Status.PASSING:
                 run.passed.setdefault(metric, requests)

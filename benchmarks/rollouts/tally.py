@@ -98,14 +98,13 @@ class Tally:
             looks.append(("cost_per_request", seen.answered, np.minimum(cost, self._cost.cap)))
         told: dict[str, list[dict[int, int]]] = {}
         clusters: list[dict[Metric, ClusterSums]] = [{} for _ in range(minutes)]
-        known = {metric.value for metric in Metric}
         for name, chosen, values in looks:
             valued = Valued(
                 requests.minute[chosen], requests.user[chosen], requests.target[chosen], values.astype(np.float64)
             )
             complete, after = self._ledger.look(name, valued, minutes)
             told[name] = _by_cell(complete, minutes, is_mean=name in ("latency_average", "cost_per_request"))
-            if name in known and self._world.users and self._world.users.told:
+            if self._world.users and self._world.users.told:
                 for index, one in enumerate(after):
                     clusters[index][Metric(name)] = one
         return _users(told, 2 * minutes), list(clusters)
