@@ -17,17 +17,18 @@ from django.template.response import TemplateResponse
 from django.utils.safestring import mark_safe
 from typing_extensions import override
 
+from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from core.errors import ApplicationError
 from core.rights.admin import RightsAdmin
 from rollouts import services
 from rollouts.comparisons import judged_metrics
-from rollouts.metrics import latest_figures, open_by_arm, present_forecast
+from rollouts.metrics import latest_figures, open_by_arm, present_forecast, totals_of
 from rollouts.models import REASON_CHARACTERS, Rollout, RolloutMinute, RolloutStage
 from rollouts.plots import plots
 from rollouts.selectors import current_stage, earlier_rollbacks
 from rollouts.serializers import stage_status
 from rollouts.states import ALLOWED, Status, Transition
-from rollouts.tables import count_rows, metric_rows
+from rollouts.tables import metric_rows, total_rows
 
 _SERVICES: dict[Transition, Callable[..., Rollout]] = {
     Transition.START: services.start_rollout,
@@ -162,7 +163,7 @@ class RolloutAdmin(RightsAdmin):
             "evaluation": evaluation,
             "figures": figures,
             "metrics": metric_rows(judged_metrics(figures)),
-            "counts": count_rows(figures["counts"]),
+            "counts": _counts(row),
             "open_requests": open_by_arm(row),
             "forecast": present_forecast(row, figures),
             # Made by rollouts.plots, of numbers and fixed labels.
@@ -174,6 +175,14 @@ class RolloutAdmin(RightsAdmin):
     def _render(self, request: HttpRequest, name: str, context: dict[str, Any]) -> TemplateResponse:
         everything = {**self.admin_site.each_context(request), "opts": self.model._meta, **context}
         return TemplateResponse(request, f"admin/rollouts/rollout/{name}.html", everything)
+
+
+def _counts(row: Rollout) -> list[tuple[str, list[Any]]] | None:
+    """None while the request log does not answer: the rest of the page stands without it."""
+    try:
+        return total_rows(totals_of(row))
+    except (AnalyticsUnavailableError, AnalyticsLimitError):
+        return None
 
 
 def _done(row: Rollout, stages: list[RolloutStage]) -> int:

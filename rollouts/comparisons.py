@@ -81,11 +81,19 @@ def _forecast(forecast: StageForecast | None) -> dict[str, Any] | None:
 
 
 def _arm(version: PromptVersion, totals: ArmTotals) -> dict[str, Any]:
-    """`error_rate` leaves out what the service does not answer for: cancelled requests, and clients' own faults."""
+    """`error_rate` leaves out what the service does not answer for: cancelled requests, and clients' own faults. Of
+    `request_count`, all but cache hits and what no version has a part in count, and are answered or not."""
+    counted = totals.requests - totals.cache_hits - totals.left_out
     return {
         "version_id": version.pk,
         "version_number": version.number,
         "request_count": totals.requests,
+        "cache_hit_count": totals.cache_hits,
+        "left_out_count": totals.left_out,
+        "answered_count": counted - totals.unanswered,
+        "unanswered_count": totals.unanswered,
+        "unanswered_rate": totals.unanswered / counted if counted else 0.0,
+        "unanswered_reasons": dict(sorted(totals.reasons.items())),
         "error_count": totals.errors,
         "error_rate": totals.errors / totals.counted if totals.counted else 0.0,
         "average_latency_ms": totals.average_latency_ms,

@@ -37,7 +37,7 @@ class Comparison:
 
 def compare(rollout: Rollout) -> Comparison:
     """Raises AnalyticsUnavailableError and AnalyticsLimitError."""
-    totals = _totals(rollout)
+    totals = totals_of(rollout)
     evaluation = rollout.evaluation
     figures = latest_figures(rollout)
     return Comparison(
@@ -66,7 +66,8 @@ def present_forecast(rollout: Rollout, figures: Mapping[str, Any]) -> StageForec
     return stage_forecast(rollout, figures, traffic_today(rollout), elapsed_minutes=elapsed)
 
 
-def _totals(rollout: Rollout) -> Mapping[str, ArmTotals]:
+def totals_of(rollout: Rollout) -> Mapping[str, ArmTotals]:
+    """By arm, up to now. Raises AnalyticsUnavailableError and AnalyticsLimitError."""
     # Requests of the first minute may have arrived before the start was stored; of the last, after the end.
     start = (rollout.started_at or rollout.created_at) - timedelta(minutes=1)
     end = (rollout.ended_at or timezone.now()) + timedelta(minutes=1)

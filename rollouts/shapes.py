@@ -76,9 +76,18 @@ class RolloutDetail(RolloutEntry):
 
 
 class RolloutArm(TypedDict):
+    """All requests of the arm up to now: cache hits, those left out because no version has a part in what became of
+    them, and the others, which were answered or not."""
+
     version_id: UUID
     version_number: int
     request_count: int
+    cache_hit_count: int
+    left_out_count: int
+    answered_count: int
+    unanswered_count: int
+    unanswered_rate: float
+    unanswered_reasons: dict[str, int]
     error_count: int
     error_rate: float
     average_latency_ms: float | None

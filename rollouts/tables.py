@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from analytics.queries.variants import BASELINE, TARGET, ArmTotals
 from rollouts.evaluation.words import odds
 
-ARMS = ("target", "baseline")
+ARMS = (TARGET, BASELINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +50,22 @@ def _metric_row(name: str, one: Mapping[str, Any]) -> MetricRow:
     )
 
 
-def count_rows(counts: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, list[Any]]]:
-    """A name and the figure of target and baseline, for what the formula counts."""
-    arms = [counts[arm] for arm in ARMS]
-    if "unanswered" not in arms[0]:
-        return [("requests whose outcome is judged", _column(arms, "requests")), ("errors", _column(arms, "errors"))]
-    reasons = sorted({reason for arm in arms for reason in arm["reasons"]})
+def total_rows(totals: Mapping[str, ArmTotals]) -> list[tuple[str, list[Any]]]:
+    """A name and the figure of target and baseline, for everything that came up to now."""
+    arms = [totals[arm] for arm in ARMS]
+    counted = [arm.requests - arm.cache_hits - arm.left_out for arm in arms]
+    answered = [all_ - arm.unanswered for all_, arm in zip(counted, arms, strict=True)]
+    reasons = sorted({reason for arm in arms for reason in arm.reasons})
     return [
-        ("requests allocated", _column(arms, "requests")),
-        ("answered", [arm["requests"] - arm["unanswered"] for arm in arms]),
-        ("unanswered", _column(arms, "unanswered")),
-        *((f"unanswered: {reason.replace('_', ' ')}", [arm["reasons"].get(reason, 0) for arm in arms])
+        ("requests allocated", [arm.requests for arm in arms]),
+        ("cache hits, not compared", [arm.cache_hits for arm in arms]),
+        ("refused whatever the version, not compared", [arm.left_out for arm in arms]),
+        ("answered", [_share(one, of) for one, of in zip(answered, counted, strict=True)]),
+        ("unanswered", [_share(arm.unanswered, of) for arm, of in zip(arms, counted, strict=True)]),
+        *((f"unanswered: {reason.replace('_', ' ')}", [arm.reasons.get(reason, 0) for arm in arms])
           for reason in reasons),
-        ("requests whose outcome is judged", _column(arms, "judged")),
-        ("errors", _column(arms, "errors")),
+        ("errors", [_share(arm.errors, arm.counted) for arm in arms]),
+        ("allocated by another unit, not compared", [arm.substituted for arm in arms]),
     ]  # fmt: skip
 
 
@@ -77,5 +80,5 @@ def figure(metric: str, value: float | None) -> str:
     return f"{value * 100:.2f} %"
 
 
-def _column(arms: list[Mapping[str, Any]], name: str) -> list[Any]:
-    return [arm[name] for arm in arms]
+def _share(number: int, of: int) -> str:
+    return f"{number} ({number / of * 100:.2f} %)" if of else str(number)

@@ -7,8 +7,10 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.test import Client
 
+from analytics.errors import AnalyticsUnavailableError
+from analytics.queries.variants import ArmTotals
 from core.rights.roles import Role
-from rollouts import minutes
+from rollouts import metrics, minutes
 from rollouts.judging import evaluate_rollout
 from rollouts.models import Rollout, RolloutTransition
 from rollouts.plots import BUCKETS, plots
@@ -74,7 +76,7 @@ def test_page__evaluated__stages_metrics_plots_and_history(
     assert all(svg.count("<polyline") == 2 and svg.count("stroke-dasharray") == 1 for svg in found)
     for text in ("10 %", "50 %", "100 %", "The error rate of the target is 10.00 %", "start", "test"):
         assert text in page
-    for heading in ("Evidence: worse", "Requests that were judged", "Still open now", "Present stage"):
+    for heading in ("Evidence: worse", "Requests up to now", "Still open", "Present stage"):
         assert heading in page
     buttons = re.findall(r'name="action" value="(\w+)"', page)
     assert buttons == ["pause", "promote", "roll_back", "complete"]
@@ -94,6 +96,30 @@ def test_page__version_rolled_back_before__links_to_it(admin: Client) -> None:
     page = admin.get(page_of(make_rollout(first.config))).content.decode()
     assert "Rolled back before" in page
     assert page_of(first) in page
+
+
+def test_page__log_answers_or_not__counts_or_a_sentence(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = ArmTotals(
+        "target", requests=50, counted=30, errors=3, cache_hits=8, unanswered=4, reasons={"client_left": 4}
+    )
+    found = {"target": target, "baseline": ArmTotals("baseline")}
+    monkeypatch.setattr(metrics, "arm_totals", lambda *_: found)
+    rollout = make_rollout(started=True)
+    page = " ".join(admin.get(page_of(rollout)).content.decode().split())
+    for row in (
+        "<th>Requests allocated</th><td>50</td><td>0</td>",
+        "<th>Answered</th><td>38 (90.48 %)</td><td>0</td>",
+        "<th>Unanswered</th><td>4 (9.52 %)</td><td>0</td>",
+        "<th>Unanswered: client left</th><td>4</td><td>0</td>",
+        "<th>Errors</th><td>3 (10.00 %)</td><td>0</td>",
+    ):
+        assert row in page
+
+    def away(*_: object) -> object:
+        raise AnalyticsUnavailableError("away")
+
+    monkeypatch.setattr(metrics, "arm_totals", away)
+    assert "The request log does not answer just now." in admin.get(page_of(rollout)).content.decode()
 
 
 def test_page__ended__no_buttons(admin: Client) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -77,9 +78,12 @@ def test_metrics__pending__zeros_and_inconclusive(api: Api) -> None:
             "version_id": getattr(api, arm),
             "version_number": number,
             **dict.fromkeys(["request_count", "error_count", "unpriced_request_count", "fallback_request_count"], 0),
+            **dict.fromkeys(["cache_hit_count", "left_out_count", "answered_count", "unanswered_count"], 0),
             **dict.fromkeys(
                 ["error_rate", "average_latency_ms", "p95_latency_ms", "total_cost_usd", "average_cost_usd"], 0.0
             ),
+            "unanswered_rate": 0.0,
+            "unanswered_reasons": {},
         }
     assert set(body["metrics"]) == {"error_rate", "latency_p95", "latency_average", "cost_per_request"}
     assert {metric["status"] for metric in body["metrics"].values()} == {"inconclusive"}
@@ -153,6 +157,37 @@ def test_sticky__heavy_users__units_and_clusters_counted(api: Api, spool: Path) 
     body = asked(api, rollout)
     assert body["target"]["fallback_request_count"] + body["baseline"]["fallback_request_count"] == 20
     assert sum(body[arm]["request_count"] for arm in ("target", "baseline")) == 320
+
+
+def test_metrics__every_end_of_a_request__counted_where_it_belongs(api: Api, spool: Path) -> None:
+    rollout = running(api)
+    made = [
+        *entries(rollout, 40),
+        *entries(rollout, 20, cache_status="hit"),
+        *entries(rollout, 12, outcome=Outcome.ERROR, status_code=429, error_code="requests_per_minute"),
+        *entries(rollout, 10, outcome=Outcome.ERROR, status_code=422, error_code="missing_variable"),
+        *entries(rollout, 8, outcome=Outcome.CANCELLED, ttft_ms=0),
+    ]
+    store(spool, *made)
+    body = asked(api, rollout)
+    total: Counter[str] = Counter()
+    for arm in ("target", "baseline"):
+        shown = body[arm]
+        counted = shown["answered_count"] + shown["unanswered_count"]
+        assert counted == shown["request_count"] - shown["cache_hit_count"] - shown["left_out_count"]
+        assert shown["unanswered_rate"] == pytest.approx(shown["unanswered_count"] / counted)
+        assert sum(shown["unanswered_reasons"].values()) == shown["unanswered_count"]
+        total.update({name: value for name, value in shown.items() if name.endswith("_count")})
+        total.update(shown["unanswered_reasons"])
+    assert {name: count for name, count in total.items() if count} == {
+        "request_count": 90,
+        "cache_hit_count": 20,
+        "left_out_count": 12,
+        "answered_count": 40,
+        "unanswered_count": 18,
+        "missing_variable": 10,
+        "client_left": 8,
+    }
 
 
 def test_metrics__running__forecast_and_what_is_open(api: Api, spool: Path) -> None:
