@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from benchmarks.rollouts.runs import Plan, only
 from benchmarks.rollouts.worlds import Fault, Users, Weather, World
-from rollouts.evaluation.formula_2 import Metric
+from rollouts.evaluation.formula_2 import Metric, Policy
+from rollouts.evaluation.formula_2.policy import LATENCY_MARGIN
 
 UNANSWERED, ERRORS, SLOW, AVERAGE, COST = (
     Metric.UNANSWERED,
@@ -178,7 +179,10 @@ BROKEN: Mapping[str, Cell] = {
 _OTHERS: Mapping[str, Cell] = {
     "margin of errors, 2 %": Cell(World(target_errors=0.04), Plan(policy=only(ERRORS)), 1000),
     "margin of errors, 0.5 %": Cell(World(errors=0.005, target_errors=0.015), Plan(policy=only(ERRORS)), 1000),
-    "margin of latency and cost": Cell(World(values=True, latency_factor=1.25, cost_factor=1.25), Plan(), 500),
+    # A quarter above what the rollout allows.
+    "margin of latency and cost": Cell(
+        World(values=True, latency_factor=LATENCY_MARGIN, cost_factor=Policy().cost_margin), Plan(), 500
+    ),
     "sticky, clustering unknown": Cell(World(users=Users(300, icc=0.2, told=False)), _WATCH_ERRORS, 200),
     "records lost": Cell(World(lost=0.2), Plan(), 300),
     "records lost, all of the target's at 50 %": Cell(World(lost=1.0, harm_from=5), Plan(), 300),
