@@ -38,15 +38,23 @@ def verdict_at(state: State, stage: RolloutStage, *, elapsed_minutes: float) -> 
 
 
 def verdict_figures(
-    state: State, verdict: Verdict, stage: RolloutStage, *, elapsed_minutes: float, through: datetime
+    state: State,
+    verdict: Verdict,
+    stage: RolloutStage,
+    *,
+    elapsed_minutes: float,
+    through: datetime,
+    earlier_rollbacks: int,
 ) -> dict[str, Any]:
-    """Everything that the verdict rests on. `stage`, `elapsed_minutes` and `through` are enough to reach it again from
-    the stored minutes."""
+    """Everything that the verdict rests on. `stage`, `elapsed_minutes`, `through` and, where there are any,
+    `earlier_rollbacks` are enough to reach it again from the stored minutes."""
+    repeated = {"earlier_rollbacks": earlier_rollbacks} if earlier_rollbacks else {}
     return {
         **_assessed(state, verdict.assessment),
         "decision": verdict.decision.value,
         "reason": verdict.reason.value,
-        "explanation": verdict.explanation,
+        "explanation": verdict.explanation + _repeated(earlier_rollbacks),
+        **repeated,
         "overdue": verdict.overdue,
         "stage": stage.number,
         "weight": stage.weight,
@@ -66,6 +74,17 @@ def figures_before_any(rollout: Rollout) -> dict[str, Any]:
         "overdue": False,
         "through": None,
     }
+
+
+def _repeated(earlier_rollbacks: int) -> str:
+    """What the verdict on a version that was rolled back before should not be read without."""
+    if not earlier_rollbacks:
+        return ""
+    times = "once" if earlier_rollbacks == 1 else f"{earlier_rollbacks} times"
+    return (
+        f" This version was rolled back {times} before. This rollout judges it anew, with nothing carried over: again a"
+        " harmless version is rolled back with a chance of up to 5 %, and a harmful one may get through."
+    )
 
 
 def _assessed(state: State, assessment: Assessment) -> dict[str, Any]:

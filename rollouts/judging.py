@@ -36,6 +36,7 @@ from rollouts.figures import verdict_at, verdict_figures
 from rollouts.minutes import Window, closed_minutes, stored_minutes, usual_histograms
 from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutMinute, RolloutStage
 from rollouts.policies import policy_of
+from rollouts.selectors import earlier_rollbacks
 from rollouts.services import AUTOMATIC, apply_transition, locked_rollout
 from rollouts.states import Status, Transition
 
@@ -74,6 +75,7 @@ class _Look:
     verdict: Verdict
     elapsed_minutes: float
     caught_up: bool
+    earlier_rollbacks: int
 
     @property
     def move(self) -> Transition | None:
@@ -81,7 +83,12 @@ class _Look:
 
     def figures(self) -> dict[str, Any]:
         return verdict_figures(
-            self.state, self.verdict, self.stage, elapsed_minutes=self.elapsed_minutes, through=self.window.end
+            self.state,
+            self.verdict,
+            self.stage,
+            elapsed_minutes=self.elapsed_minutes,
+            through=self.window.end,
+            earlier_rollbacks=self.earlier_rollbacks,
         )
 
 
@@ -144,7 +151,7 @@ def _claim(rollout_id: UUID, claim: UUID) -> bool:
 def _look(rollout_id: UUID, now: datetime) -> _Look | None:
     rollout = (
         Rollout.objects.filter(pk=rollout_id, status=Status.RUNNING.value)
-        .select_related("evaluation", "baseline_version")
+        .select_related("config", "evaluation", "baseline_version")
         .first()
     )
     if rollout is None or rollout.started_at is None:
@@ -170,6 +177,7 @@ def _look(rollout_id: UUID, now: datetime) -> _Look | None:
         verdict=verdict_at(state, stage, elapsed_minutes=elapsed),
         elapsed_minutes=elapsed,
         caught_up=window.end == closed,
+        earlier_rollbacks=len(earlier_rollbacks(rollout)),
     )
 
 
@@ -207,7 +215,7 @@ def _save(look: _Look, claim: UUID) -> Judgement | None:
         evaluation.save()
         moved = look.move if _unmoved(row, look.rollout) else None
         if moved is not None:
-            apply_transition(row, moved, actor=AUTOMATIC, reason=look.verdict.explanation, figures=figures)
+            apply_transition(row, moved, actor=AUTOMATIC, reason=figures["explanation"], figures=figures)
     return _judgement(look, moved)
 
 

@@ -26,4 +26,11 @@ def replayed_figures(rollout: Rollout, figures: Mapping[str, Any]) -> dict[str, 
     state = replayed_state(rollout, through)
     stage, elapsed = rollout.stages.get(number=figures["stage"]), figures["elapsed_minutes"]
     verdict = verdict_at(state, stage, elapsed_minutes=elapsed)
-    return verdict_figures(state, verdict, stage, elapsed_minutes=elapsed, through=through)
+    return verdict_figures(
+        state,
+        verdict,
+        stage,
+        elapsed_minutes=elapsed,
+        through=through,
+        earlier_rollbacks=figures.get("earlier_rollbacks", 0),
+    )

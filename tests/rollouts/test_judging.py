@@ -69,6 +69,22 @@ def test_failing_target__one_look__rolled_back_with_reason_and_figures(log: Requ
     assert replayed_figures(rollout, move.figures) == move.figures
 
 
+def test_rolled_back_before__judged_again__the_verdict_says_so_and_replays(log: RequestLog) -> None:
+    first = automatic(Stage(50, 600, 10_000), Stage(100, 0, 0))
+    log.add(first, 5, target=(40, 20), baseline=(40, 0))
+    evaluate_rollout(first.pk)
+    again = begun(make_rollout(first.config, started=True, mode=Mode.AUTO, stages=[Stage(50, 600, 10_000)]), 10)
+    log.add(again, 5, target=(40, 20), baseline=(40, 0))
+
+    evaluate_rollout(again.pk)
+
+    move = RolloutTransition.objects.get(rollout=again, action="roll_back")
+    assert "This version was rolled back once before." in move.reason
+    assert (move.figures["earlier_rollbacks"], move.figures["explanation"]) == (1, move.reason)
+    assert replayed_figures(again, move.figures) == move.figures
+    assert "rolled back" not in RolloutTransition.objects.get(rollout=first, action="roll_back").reason
+
+
 def test_harmless_target__a_stage_a_minute__completed_and_active(
     log: RequestLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
