@@ -27,11 +27,18 @@ def design_effect(sums: ClusterSums) -> float:
 
     The variance of the units' sums around what their number of requests lets expect, by what it would be.
     """
+    spread, expected = spread_of(sums)
+    return max(1.0, spread / expected) if expected else 1.0
+
+
+def spread_of(sums: ClusterSums) -> tuple[float, float]:
+    """The variance of the units' sums around what their number of requests lets expect, and what it would be if the
+    requests were independent: 0 where nothing varies."""
     if not sums.requests:
-        return 1.0
+        return 0.0, 0.0
     mean = sums.total / sums.requests
     variance = sums.values_squared / sums.requests - mean**2
     if variance <= 0:
-        return 1.0
+        return 0.0, 0.0
     spread = sums.total_squared - 2 * mean * sums.cross + mean**2 * sums.requests_squared
-    return max(1.0, spread / (variance * sums.requests))
+    return spread, variance * sums.requests

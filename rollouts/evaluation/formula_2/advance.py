@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
 
-from rollouts.evaluation.clusters import ClusterSums, design_effect
+from rollouts.evaluation.clusters import ClusterSums, spread_of
 from rollouts.evaluation.evidence import added
 from rollouts.evaluation.formula_2.blocks import EMPTY, Block, kept
 from rollouts.evaluation.formula_2.counts import ArmCounts, MinuteCounts, UserCounts
@@ -35,7 +35,7 @@ def advance(state: State, counts: MinuteCounts) -> State:
     if counts.stage > state.stage:
         state = _entered(state, counts.stage)
     if counts.clusters:
-        state = _clustered(state, counts.clusters)
+        state = _clustered(state, counts)
     if counts.stage < state.stage:
         # What is late is a block of its own: if the arms do not differ, they are late alike.
         state = _judged(state, Block(counts.target, counts.baseline), state.baseline)
@@ -71,7 +71,7 @@ def _entered(state: State, stage: int) -> State:
         stage_target=Served(),
         stage_baseline=Served(),
         new_users=NOBODY,
-        metrics={metric: _begun(one, weight) for metric, one in state.metrics.items()},
+        metrics={metric: _begun(one, weight) for metric, one in state.metrics.items()} if weight else state.metrics,
     )
 
 
@@ -80,12 +80,22 @@ def _begun(metric: MetricState, weight: float) -> MetricState:
     return replace(metric, worse=begun(metric.worse, weight), users=users)
 
 
-def _clustered(state: State, clusters: Mapping[Metric, ClusterSums]) -> State:
+def _clustered(state: State, counts: MinuteCounts) -> State:
     """What is learned of clustering weighs the blocks that begin after this minute."""
     metrics = dict(state.metrics)
-    for metric, sums in clusters.items():
-        metrics[metric] = replace(metrics[metric], next_design=design_effect(sums))
+    for metric, sums in counts.clusters.items():
+        design = _design(sums, counts.target_clusters.get(metric))
+        metrics[metric] = replace(metrics[metric], next_design=design)
     return replace(state, metrics=metrics)
+
+
+def _design(baseline: ClusterSums, target: ClusterSums | None) -> float:
+    """Of the users of both arms, each around its own arm: of a few who always fail most may be in the target."""
+    spread, expected = spread_of(baseline)
+    if target is not None:
+        more, more_expected = spread_of(target)
+        spread, expected = spread + more, expected + more_expected
+    return max(1.0, spread / expected) if expected else 1.0
 
 
 def _current(state: State, counts: MinuteCounts) -> State:

@@ -25,6 +25,8 @@ from rollouts.evaluation.terms import Action, Status
 
 LITTLE_CLUSTERING = 2.0
 """While requests of one user count for less than so many times less, they are believed without their users."""
+AGREE_AT = math.log(10.0)
+"""The evidence of the users that is enough beside that of their requests; without it they have to reach what fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +34,9 @@ class MetricStatus:
     """`evidence` is ln E, `safety` ln S, `p_value` the anytime-valid one. A metric that is not `judged` decides
     nothing: it is ignored, or neither arm has any value of it (no prices, only free models).
 
-    `user_evidence` is ln E of the users, of sticky allocation only. `users_undecided`: by its requests the metric would
-    fail, but few users make most of them, and users counted once each do not show it.
+    `user_evidence` is the highest ln E of the users so far, of sticky allocation only. `users_undecided`: by its
+    requests the metric would fail, but few users may have made the difference, and users counted once each do not show
+    it.
     """
 
     metric: Metric
@@ -93,10 +96,11 @@ def _overall(state: State, metrics: Mapping[Metric, MetricStatus]) -> Status:
 def _metric(state: State, metric: Metric) -> MetricStatus:
     one = state.metrics[metric]
     enough = state.target.requests >= LEAST_TARGET_REQUESTS
-    worse = (enough or metric in RATES) and one.evidence >= FAIL_AT[metric] and _is_sizeable(state, metric)
-    agreed = _users_agree(one, FAIL_AT[metric])
-    if worse:
-        status = Status.FAILING if agreed else Status.INCONCLUSIVE
+    sizeable = (enough or metric in RATES) and _is_sizeable(state, metric)
+    worse = sizeable and one.evidence >= FAIL_AT[metric]
+    failing = sizeable and _fails(one, FAIL_AT[metric])
+    if failing or worse:
+        status = Status.FAILING if failing else Status.INCONCLUSIVE
     else:
         status = Status.PASSING if enough and one.safety >= PASS_AT else Status.INCONCLUSIVE
     return MetricStatus(
@@ -106,15 +110,20 @@ def _metric(state: State, metric: Metric) -> MetricStatus:
         evidence=one.evidence,
         safety=one.safety,
         p_value=min(1.0, math.exp(-one.peak)),
-        user_evidence=one.users.evidence if one.users else None,
-        users_undecided=worse and not agreed,
+        user_evidence=one.users.peak if one.users else None,
+        users_undecided=worse and not failing,
     )
 
 
-def _users_agree(one: MetricState, fail_at: float) -> bool:
-    if one.users is None or one.users.peak >= fail_at:
+def _fails(one: MetricState, fail_at: float) -> bool:
+    """Users who are counted once each are believed whatever they are like, and that at any time. Requests of sticky
+    allocation are believed while they hardly depend on each other, or when the users say something like it."""
+    if one.users is None:
+        return one.evidence >= fail_at
+    if one.users.peak >= fail_at:
         return True
-    return one.next_design is not None and one.next_design < LITTLE_CLUSTERING
+    independent = one.next_design is not None and one.next_design < LITTLE_CLUSTERING
+    return one.evidence >= fail_at and (independent or one.users.peak >= AGREE_AT)
 
 
 def _is_judged(state: State, metric: Metric) -> bool:

@@ -58,8 +58,9 @@ class MinuteCounts:
     """What was recorded in one closed minute of the requests of one stage. `minute` is Unix time divided by 60; stages
     count from 1.
 
-    `clusters` is for sticky allocation only, where requests of a user depend on each other: the sums from the start to
-    the end of this minute, or of an earlier one, never of a later one. They weigh the minutes after this one.
+    `clusters` of the baseline's users and `target_clusters` of the target's are for sticky allocation only, where
+    requests of a user depend on each other: sums from the start to the end of this minute, or of an earlier one, never
+    of a later one. They weigh the minutes after this one.
     """
 
     minute: int
@@ -68,3 +69,4 @@ class MinuteCounts:
     target: ArmCounts
     baseline: ArmCounts
     clusters: Mapping[Metric, ClusterSums] = field(default_factory=dict)
+    target_clusters: Mapping[Metric, ClusterSums] = field(default_factory=dict)

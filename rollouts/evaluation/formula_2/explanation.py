@@ -36,6 +36,9 @@ def _standing(one: MetricStatus) -> str:
             f"worse by its requests, with evidence {odds(one.evidence)} where {odds(fail_at)} decides, but a few users"
             f" make most of the difference: counted once each, they give {odds(one.user_evidence or 0.0)}."
         )
+    if one.status is Status.FAILING and one.evidence < fail_at:
+        found = odds(one.user_evidence or 0.0)
+        return f"worse for its users, counted once each, with evidence {found} where {odds(fail_at)} decides."
     if one.status is Status.FAILING:
         return f"worse, with evidence {odds(one.evidence)} where {odds(fail_at)} decides."
     if one.status is Status.PASSING:

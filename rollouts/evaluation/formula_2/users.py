@@ -8,20 +8,25 @@ who have made five requests in the stage are as comparable as single requests ar
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rollouts.evaluation.evidence import TILTS, tilt_factors
+from rollouts.evaluation.evidence import TILTS
 from rollouts.evaluation.formula_2.blocks import joined_histograms
 from rollouts.evaluation.formula_2.counts import Shares, UserCounts
 from rollouts.evaluation.formula_2.policy import Metric
+from rollouts.evaluation.grid import Histogram, value_of
 from rollouts.evaluation.reference import Reference
 
 FIRST_REQUESTS = 5
 """So many requests of a user are looked at."""
-LEAST_USERS = 30
+LEAST_USERS = 15
 """A block of users closes when both arms together hold so many."""
 SHARE_TILTS = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""Of the share of a user's requests that were bad: a user who always fails counts e^l, one who fails once e^(l/5)."""
+
+_MOST_EXACT = 100
+"""Of more users the mean over all choices is bounded by that of choices with replacement, which is quicker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,32 +64,62 @@ def user_factors(
             arms = target.latency, baseline.latency
         case Metric.COST:
             arms = target.cost, baseline.cost
-    if reference is None or not all(arms):
+    if reference is None:
         return None
-    return tilt_factors(*arms, reference, divisor=allowance, upwards=True)
+    own, theirs = _scores(arms[0], reference, allowance), _scores(arms[1], reference, 1.0)
+    return choice_factors(own, theirs, TILTS)
 
 
 def share_factors(target: Shares, baseline: Shares) -> tuple[float, ...] | None:
-    """l Σ s - n ln( mean of exp(l s) ) for each l of `SHARE_TILTS`, s the share of a user's requests that were bad.
+    """Of the shares of users' requests that were bad."""
+    own, theirs = (
+        [number / FIRST_REQUESTS for number in sorted(shares) for _ in range(shares[number])]
+        for shares in (target, baseline)
+    )
+    return choice_factors(own, theirs, SHARE_TILTS)
 
-    Its mean over all choices of the target's users is at most 1 (Hoeffding 1963, theorem 4).
+
+def choice_factors(
+    target: Sequence[float], baseline: Sequence[float], tilts: Sequence[float]
+) -> tuple[float, ...] | None:
+    """ln( exp(l Σ s) / its mean over all choices of so many of these users ) for each tilt l, s the target's scores.
+
+    The mean is exactly 1, and at most 1 for very many users (Hoeffding 1963, theorem 4). None when an arm is empty.
     """
-    drawn, others = sum(target.values()), sum(baseline.values())
-    if not drawn or not others:
+    if not target or not baseline:
         return None
-    bad = sum(number * users for number, users in target.items()) / FIRST_REQUESTS
-    both = joined_histograms(target, baseline)
+    scores = [*target, *baseline]
+    # Around the mean, the mean over the choices is at least 1 (Jensen), and no product is beyond a float.
+    middle = math.fsum(scores) / len(scores)
+    own = math.fsum(target) - len(target) * middle
+    mean = _log_mean_of_choices if len(scores) <= _MOST_EXACT else _log_bound
     return tuple(
-        tilt * bad
-        - drawn * math.log(math.fsum([users * _EXP[tilt][number] for number, users in both.items()]) / (drawn + others))
-        for tilt in SHARE_TILTS
+        tilt * own - mean([math.exp(tilt * (score - middle)) for score in scores], len(target)) for tilt in tilts
     )
 
 
-_EXP: Mapping[float, tuple[float, ...]] = {
-    tilt: tuple(math.exp(tilt * number / FIRST_REQUESTS) for number in range(FIRST_REQUESTS + 1))
-    for tilt in SHARE_TILTS
-}
+def _log_mean_of_choices(weights: Sequence[float], drawn: int) -> float:
+    """ln of the mean product over all choices of `drawn` of the weights, one weight after the other: a choice of j of d
+    has the last one with chance j/d."""
+    means = [1.0] + [0.0] * drawn
+    for count, weight in enumerate(weights, 1):
+        for chosen in range(min(count, drawn), 0, -1):
+            means[chosen] += chosen / count * (weight * means[chosen - 1] - means[chosen])
+    return math.log(means[drawn])
+
+
+def _log_bound(weights: Sequence[float], drawn: int) -> float:
+    return drawn * math.log(math.fsum(weights) / len(weights))
+
+
+def _scores(means: Histogram, reference: Reference, divisor: float) -> list[float]:
+    return [
+        (min(value_of(number) / divisor, reference.cap) - reference.mean) / reference.deviation
+        for number in sorted(means)
+        for _ in range(means[number])
+    ]
+
+
 TILTS_OF: Mapping[Metric, int] = {
     metric: len(TILTS) if metric in (Metric.LATENCY_AVERAGE, Metric.COST) else len(SHARE_TILTS) for metric in Metric
 }
