@@ -63,7 +63,9 @@ def replay(state: State, minutes: Iterable[MinuteCounts]) -> State:
 
 def _entered(state: State, stage: int) -> State:
     """At a later stage: what waited of the one before is closed, and the processes of this one begin."""
-    state = _users_judged(_closed(state, state.block), state.new_users)
+    state = _closed(state, state.block)
+    if state.new_users != NOBODY:
+        state = _users_judged(state, state.new_users)
     weight = math.fsum(beginnings(state.weights)[max(state.stage, 1) : stage])
     return replace(
         state,
