@@ -45,24 +45,34 @@ def comparison(rollout: Rollout, found: Comparison) -> dict[str, Any]:
 
 
 def judged_metrics(figures: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The metrics of a verdict, each with the logarithms of the evidence from which on it fails and passes, and whether
-    the verdict rests on it."""
+    """The metrics of a verdict of any formula, each with the logarithms of the evidence from which on it fails and
+    passes, what its users say, and whether the verdict rests on it."""
     policy = formula_of(figures["formula"]).policy
     fail_at = {metric.value: evidence for metric, evidence in policy.FAIL_AT.items()}
     return {
-        name: {**one, "fails_at": fail_at[name], "passes_at": policy.PASS_AT, "decides": _decides(one, figures)}
+        name: {
+            # What the first formula does not know.
+            "user_evidence": None,
+            "users_undecided": False,
+            "evidence_threshold": fail_at[name],
+            "safety_threshold": policy.PASS_AT,
+            **one,
+            "decides": one["judged"] and _decides(name, one, figures),
+        }
         for name, one in figures["metrics"].items()
     }
 
 
-def _decides(metric: Mapping[str, Any], figures: Mapping[str, Any]) -> bool:
-    """No metric does where minima or the sample ratio decide, or where nothing speaks against the target."""
-    if not metric["judged"]:
-        return False
+def _decides(name: str, metric: Mapping[str, Any], figures: Mapping[str, Any]) -> bool:
+    """No metric does where a minimum or the sample ratio decides, or where nothing speaks against the target."""
     match figures["reason"]:
         case Reason.METRIC_FAILING:
             action = Action.ROLL_BACK if figures["decision"] == Decision.ROLL_BACK else Action.HOLD
             return (metric["status"], metric["action"]) == (Status.FAILING, action)
+        case Reason.MINIMUM_UNANSWERED:
+            return name == "unanswered"
+        case Reason.USERS_UNDECIDED:
+            return bool(metric["users_undecided"])
         case Reason.INCONCLUSIVE:
             return bool(metric["status"] == Status.INCONCLUSIVE)
         case reason:

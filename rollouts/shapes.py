@@ -124,9 +124,10 @@ class RolloutInterval(TypedDict):
 
 
 class RolloutMetric(TypedDict):
-    """`evidence`, that the target is worse, and `safety`, that it is harmless, are natural logarithms, as `fails_at`
-    and `passes_at` are, from which on each of them tells. `decides`: the verdict rests on this metric; one that is not
-    `judged` decides nothing."""
+    """`evidence`, that the target is worse, `user_evidence`, that its users fare worse, and `safety`, that it is
+    harmless, are natural logarithms, as the thresholds are from which on each of them tells. `user_evidence` is null
+    for random allocation. `users_undecided`: it would fail if its users agreed. `decides`: the verdict rests on this
+    metric; one that is not `judged` decides nothing."""
 
     status: Literal["passing", "failing", "inconclusive"]
     judged: bool
@@ -138,9 +139,11 @@ class RolloutMetric(TypedDict):
     interval: RolloutInterval
     p_value: float
     evidence: float
-    fails_at: float
+    evidence_threshold: float
     safety: float
-    passes_at: float
+    safety_threshold: float
+    user_evidence: float | None
+    users_undecided: bool
     decides: bool
     design_effect: float | None
     explanation: str

@@ -10,6 +10,7 @@ from analytics.queries.variants import BASELINE, TARGET, ArmTotals
 from rollouts.evaluation.words import odds
 
 ARMS = (TARGET, BASELINE)
+UNKNOWN = "?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +43,17 @@ def _metric_row(name: str, one: Mapping[str, Any]) -> MetricRow:
         action=one["action"].replace("_", " "),
         target=figure(name, one["target"]),
         baseline=figure(name, one["baseline"]),
-        interval=f"{low} to {high}" if low or high else "",
-        evidence=f"{odds(one['evidence'])} of {odds(one['fails_at'])}" if one["judged"] else "",
-        safety=f"{odds(one['safety'])} of {odds(one['passes_at'])}" if one["judged"] else "",
+        interval=f"{low or UNKNOWN} to {high or UNKNOWN}" if low or high else "",
+        evidence=_evidence(one) if one["judged"] else "",
+        safety=f"{odds(one['safety'])} of {odds(one['safety_threshold'])}" if one["judged"] else "",
         explanation=one["explanation"],
         decides=one["decides"],
     )
+
+
+def _evidence(one: Mapping[str, Any]) -> str:
+    text = f"{odds(one['evidence'])} of {odds(one['evidence_threshold'])}"
+    return text if one["user_evidence"] is None else f"{text}; by users {odds(one['user_evidence'])}"
 
 
 def total_rows(totals: Mapping[str, ArmTotals]) -> list[tuple[str, list[Any]]]:

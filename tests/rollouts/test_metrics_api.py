@@ -129,7 +129,7 @@ def test_failing_target__evaluated_from_records__rolled_back_and_explained(api: 
     assert errors["interval"]["confidence"] == 0.95
     assert errors["difference"] == pytest.approx(body["target"]["error_rate"], abs=0.01)
     assert errors["p_value"] < 0.025
-    assert errors["evidence"] >= errors["fails_at"] == pytest.approx(math.log(40))
+    assert errors["evidence"] >= errors["evidence_threshold"] == pytest.approx(math.log(40))
     assert {name for name, metric in body["metrics"].items() if metric["decides"]} == {"error_rate"}
     assert errors["explanation"] in body["explanation"]
     assert body["evaluated_through"] == this_minute().isoformat()

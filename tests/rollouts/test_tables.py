@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from rollouts.comparisons import judged_metrics
+from rollouts.evaluation import formula_1, formula_2
+from rollouts.tables import figure, metric_rows
+
+
+def metric(**values: Any) -> dict[str, Any]:
+    return {
+        "status": "inconclusive",
+        "judged": True,
+        "action": "roll_back",
+        "target": 0.06,
+        "baseline": 0.02,
+        "interval": {"low": 0.01, "high": None},
+        "evidence": math.log(12.5),
+        "safety": 0.0,
+        "user_evidence": None,
+        "users_undecided": False,
+        "explanation": "So it is.",
+        **values,
+    }
+
+
+def verdict(reason: str, *, decision: str = "wait", formula: int = 2, **metrics: dict[str, Any]) -> dict[str, Any]:
+    return {"formula": formula, "reason": reason, "decision": decision, "metrics": metrics}
+
+
+FAILING = metric(status="failing")
+HOLDING = metric(status="failing", action="hold")
+
+
+@pytest.mark.parametrize(
+    ("figures", "deciding"),
+    [
+        (verdict("minimum_requests", unanswered=FAILING), []),
+        (verdict("sample_ratio", unanswered=metric()), []),
+        (verdict("metric_failing", decision="roll_back", unanswered=FAILING, latency_average=HOLDING), ["unanswered"]),
+        (verdict("metric_failing", unanswered=metric(), latency_average=HOLDING), ["latency_average"]),
+        (verdict("minimum_unanswered", unanswered=metric(), error_rate=metric()), ["unanswered"]),
+        (verdict("users_undecided", unanswered=metric(), error_rate=metric(users_undecided=True)), ["error_rate"]),
+        (verdict("inconclusive", error_rate=metric(), latency_p95=metric(status="passing")), ["error_rate"]),
+        (verdict("inconclusive", error_rate=metric(), cost_per_request=metric(judged=False)), ["error_rate"]),
+        (verdict("passing", error_rate=metric(status="passing")), ["error_rate"]),
+        (verdict("no_control", error_rate=metric(status="passing")), []),
+    ],
+)
+def test_metrics__each_reason__those_that_decide(figures: dict[str, Any], deciding: list[str]) -> None:
+    assert [name for name, one in judged_metrics(figures).items() if one["decides"]] == deciding
+
+
+def test_metrics__of_either_formula__its_own_thresholds_and_the_same_keys() -> None:
+    stored = {name: value for name, value in metric().items() if not name.startswith("user")}
+    first = judged_metrics(verdict("inconclusive", formula=1, latency_average=stored))["latency_average"]
+    second = judged_metrics(verdict("inconclusive", latency_average=metric(user_evidence=1.0)))["latency_average"]
+    assert first["evidence_threshold"] == formula_1.policy.FAIL_AT[formula_1.Metric.LATENCY_AVERAGE]
+    assert second["evidence_threshold"] == formula_2.policy.FAIL_AT[formula_2.Metric.LATENCY_AVERAGE]
+    assert first.keys() == second.keys()
+    assert (first["user_evidence"], second["user_evidence"]) == (None, 1.0)
+
+
+def test_rows__metric__cells_for_people() -> None:
+    figures = verdict(
+        "inconclusive",
+        unanswered=metric(),
+        error_rate=metric(user_evidence=math.log(3)),
+        latency_p95=metric(judged=False, target=None),
+    )
+    random, by_user, ignored = metric_rows(judged_metrics(figures))
+    assert (random.name, random.status, random.action) == ("unanswered", "inconclusive", "roll back")
+    assert (random.target, random.baseline, random.interval) == ("6.00 %", "2.00 %", "1.00 % to ?")
+    assert (random.evidence, random.safety) == ("12.5 of 200", "1 of 20")
+    assert by_user.evidence == "12.5 of 40; by users 3"
+    assert (ignored.status, ignored.target, ignored.evidence, ignored.safety) == ("not judged", "", "", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("unanswered", 0.0632, "6.32 %"),
+        ("latency_p95", 812.4, "812 ms"),
+        ("cost_per_request", -0.00012, "-$0.000120"),
+        ("error_rate", None, ""),
+    ],
+)
+def test_figure__unit_of_its_metric(name: str, value: float | None, shown: str) -> None:
+    assert figure(name, value) == shown
