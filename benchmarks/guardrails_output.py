@@ -21,6 +21,8 @@ _SIZE, _EVENT, _RUNS = 16 * 1024, 20, 5
 _TEXTS = {
     "prose": "The quick brown fox, which nobody had seen before, jumped over the lazy dog and went its way. ",
     "numbers": "On 12 May 2024 at 12:30 we sold 17 units for 4,200.50 EUR to 3 customers, see order 81723. ",
+    "addresses": "See https://docs.example.org/en/latest/guide/getting-started.html#first-steps and "
+    "![chart](https://cdn.example.com/9f86d081884c7d659a2feaa0/chart.png?width=1200&height=800&auto=compress). ",
     "personal data": "Please write to ada@example.org or call +49 30 901820 22 about card 4242 4242 4242 4242. ",
 }
 _CHECKS: dict[str, dict[str, object]] = {

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing_extensions import override
 
 from gateway.guardrails.output.masks import Mask, Masks
-from gateway.guardrails.output.window import AFTER_SEEN, Notes, TextWindow
+from gateway.guardrails.output.window import Notes, TextWindow, borders
 
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 # In a string: plain characters, the second half of a character in two escapes, an escape, what may become one.
@@ -19,7 +19,7 @@ _IN_STRING = re.compile(
     re.DOTALL,
 )
 _OUTSIDE = re.compile(r"(?P<plain>[^\"{}\[\]0-9.eE+\-]+)|(?P<number>[0-9.eE+\-]+)|(?P<sign>[\"{}\[\]])")
-_BORDER = re.compile(AFTER_SEEN + r"[\s,]")
+_BORDER = borders(r"\s,")
 
 _PUNCTUATION = 0
 

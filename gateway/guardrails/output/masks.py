@@ -15,14 +15,26 @@ from gateway.guardrails.verdicts import Guardrail
 # No word of a link: with a blank in it Markdown makes neither an image nor a link of the rest.
 LINK_REMOVED = "[LINK REMOVED]"
 
-# Without one of these a text holds no personal data: digits and signs, plain and as tag characters, two colons, and
-# what spells letters in variation selectors.
+_SELECTORS = r"\ufe00-\ufe0f\U000e0100-\U000e01ef"
+# A character, and what has to follow. Without one of these a text holds no personal data: digits and signs, plain and
+# as tag characters, two colons, and what spells letters in variation selectors.
 _PERSONAL = (
-    r"[\d@\uff20\U000e0030-\U000e0040]|[:\uff1a][" + INVISIBLE + r"]*[:\uff1a]|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4}"
+    (r"\d@\uff20\U000e0030-\U000e0040", ""),
+    (r":\uff1a", f"[{INVISIBLE}]*[:\uff1a]"),
+    (_SELECTORS, f"[{_SELECTORS}]{{3}}"),
 )
-_LINK = r"//"
+_LINK = ("/", "/")
+
+
+def _any_of(kinds: Iterable[tuple[str, str]]) -> re.Pattern[str]:
+    """Begins with one class, which a text is searched for more quickly than for alternatives."""
+    kinds = tuple(kinds)
+    firsts = "".join(first for first, _ in kinds)
+    return re.compile(f"[{firsts}](?:{'|'.join(f'(?<=[{first}]){rest}' for first, rest in kinds)})")
+
+
 # What a piece of personal data may go on after, with nothing but words between. Full-width signs count as plain ones.
-_OPENING = re.compile(_PERSONAL + r"|[+\uff0b]")
+_OPENING = _any_of((*_PERSONAL, (r"+\uff0b", "")))
 # Letters after a backslash that stand for a break or a tab, in JSON within the text.
 _ESCAPED = frozenset("nrtbf")
 
@@ -42,8 +54,8 @@ class Masks:
 
     def __init__(self, *, personal_data: bool, links: bool, texts: Callable[[], Iterable[str]]) -> None:
         self._personal_data, self._links, self._texts = personal_data, links, texts
-        kinds = [_PERSONAL] * personal_data + [_LINK] * links
-        self._suspect = re.compile("|".join(kinds)) if kinds else None
+        kinds = [*(_PERSONAL if personal_data else ()), *([_LINK] if links else ())]
+        self._suspect = _any_of(kinds) if kinds else None
         self.opening = _OPENING if personal_data else None
 
     @property

@@ -23,9 +23,14 @@ _CONTEXT, _CONTEXT_OF_LINKS = 192, 2048
 _KEPT = _CONTEXT_OF_LINKS + _CALM
 _TRIM_AT = 4 * _KEPT
 
-# Behind characters that nobody sees a blank is no border: any number of them may stand in the middle of something.
-AFTER_SEEN = f"(?<![{INVISIBLE}])"
-_BLANK = re.compile(AFTER_SEEN + r"\s")
+
+def borders(signs: str) -> re.Pattern[str]:
+    """One of the signs of a class. Behind characters that nobody sees it is no border: any number of them may stand in
+    the middle of something."""
+    return re.compile(f"[{signs}](?<![{INVISIBLE}][{signs}])")
+
+
+_BLANK = borders(r"\s")
 
 
 class Notes:
