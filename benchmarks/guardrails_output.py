@@ -21,8 +21,8 @@ _SIZE, _EVENT, _RUNS = 16 * 1024, 20, 5
 _TEXTS = {
     "prose": "The quick brown fox, which nobody had seen before, jumped over the lazy dog and went its way. ",
     "numbers": "On 12 May 2024 at 12:30 we sold 17 units for 4,200.50 EUR to 3 customers, see order 81723. ",
-    "addresses": "See https://docs.example.org/en/latest/guide/getting-started.html#first-steps and "
-    "![chart](https://cdn.example.com/9f86d081884c7d659a2feaa0/chart.png?width=1200&height=800&auto=compress). ",
+    "addresses": "See https://docs.example.org/en/latest/guide/getting-started-{0}.html#first-steps and "
+    "![chart](https://cdn.example.com/9f86d081884c7d659a2feaa0/chart{0}.png?width=1200&height=800&auto=compress). ",
     "personal data": "Please write to ada@example.org or call +49 30 901820 22 about card 4242 4242 4242 4242. ",
 }
 _CHECKS: dict[str, dict[str, object]] = {
@@ -43,7 +43,7 @@ def main() -> None:
     for checks, fields in _CHECKS.items():
         settings = msgspec.convert({"trust_mode": TrustMode.ENFORCE, **fields}, GuardrailSettings)
         for name, sentence in _TEXTS.items():
-            text = (sentence * (_SIZE // len(sentence) + 1))[:_SIZE]
+            text = "".join(map(sentence.format, range(_SIZE // len(sentence) + 1)))[:_SIZE]
             events = [_event(text[start : start + _EVENT]) for start in range(0, _SIZE, _EVENT)]
             whole = _least(partial(_whole, settings, text))
             streamed = _least(partial(_stream, settings, events))

