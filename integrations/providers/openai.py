@@ -87,7 +87,7 @@ class OpenAIAdapter(DiscreetAdapter):
 
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
         for mark in self._marks_of_fetched:
-            if mark in request.body:
+            if request.body.find(mark) >= 0:
                 return self._body.needs(request)
         return NOTHING
 

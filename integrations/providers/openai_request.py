@@ -72,7 +72,7 @@ class BodyBuilder:
         body = request.body
         if request.is_fallback:
             return self._rewrite_messages(raw, request)
-        if self._mark_of_markers and self._mark_of_markers in body:
+        if self._mark_of_markers and body.find(self._mark_of_markers) >= 0:
             return self._fit_tools(raw) | self._rewrite_messages(raw, request)
         return self._messages.may_concern(body) and self._rewrite_messages(raw, request)
 

@@ -11,6 +11,8 @@ from typing import NamedTuple
 # A whole answer may come as one event, but an upstream that never ends a line must not fill the memory.
 MAX_EVENT_BYTES = 32 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
+# Bytes are looked for by number: asked for other bytes, `in` first makes and drops an error that they are no number.
+_LF, _CR = b"\n\r"
 
 
 class ServerSentEvent(NamedTuple):
@@ -36,7 +38,7 @@ class EventParser:
     def feed(self, data: bytes) -> list[ServerSentEvent]:
         """Raises EventTooLargeError."""
         # What every provider sends almost always: whole events, LF only, nothing left over.
-        if self._started and not self._parts and not self._held_cr and data[-2:] == b"\n\n" and b"\r" not in data:
+        if self._started and not self._parts and not self._held_cr and data[-2:] == b"\n\n" and _CR not in data:
             return _events(data[:-2])
         return self._feed_slowly(data)
 
@@ -54,7 +56,7 @@ class EventParser:
         self._size += len(data)
         if self._size > MAX_EVENT_BYTES:
             self._check_size()
-        if b"\n" not in data:
+        if _LF not in data:
             return []
         joined = b"".join(self._parts)
         if not self._started:
@@ -76,7 +78,7 @@ class EventParser:
         if self._held_cr:
             data = b"\r" + data
             self._held_cr = False
-        if b"\r" not in data:
+        if _CR not in data:
             return data
         if data.endswith(b"\r"):
             self._held_cr = True
@@ -87,7 +89,7 @@ class EventParser:
 def _events(blocks: bytes) -> list[ServerSentEvent]:
     events = []
     for block in blocks.split(b"\n\n"):
-        if block.startswith(b"data: ") and b"\n" not in block:
+        if block.startswith(b"data: ") and _LF not in block:
             events.append(ServerSentEvent(block[6:]))
         elif (event := _event(block)) is not None:
             events.append(event)
