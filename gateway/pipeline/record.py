@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from decimal import Decimal
+from typing import Any
 
 import msgspec
 
@@ -53,11 +53,11 @@ def _entry_of(account: Account) -> SpoolEntry:
 def _record_of(account: Account) -> RequestRecord:
     now = time.perf_counter()
     usage = _usage_of(account)
-    request, error, first_output, prompt = account.request, account.error, account.first_output, account.prompt
+    request, first_output = account.request, account.first_output
     own_cost = known_cost(usage, account.price) if usage.is_billed else _unbilled(account)
-    trace_id, parent_span_id = trace_parent(account.headers.traceparent) if account.headers.traceparent else ("", "")
     cost = _sum_of([own_cost if usage.is_billed else Cost(), *account.spent]) if account.spent else own_cost
-    return RequestRecord(
+    of_input, of_reads, of_writes, of_output, of_else, of_all = _texts(cost)
+    made = RequestRecord(
         request_id=account.request_id,
         project_id=account.snapshot.id_text,
         ts=account.arrived_us,
@@ -70,9 +70,6 @@ def _record_of(account: Account) -> RequestRecord:
         provider=account.provider,
         model=account.model,
         requested_model=request.model if request is not None else "",
-        error_type=error.type if error is not None else "",
-        error_code=error.code if error is not None else "",
-        error_message=error.message[:_MAX_ERROR_CHARACTERS] if error is not None else "",
         finish_reason=account.finish_reason,
         cache_status=account.cache.decode(),
         stream=request is not None and request.stream is True,
@@ -84,31 +81,49 @@ def _record_of(account: Account) -> RequestRecord:
         reasoning_tokens=usage.reasoning_tokens,
         tokens_estimated=account.usage_estimated,
         cost_known=cost is not None,
-        cost_input_usd=_text(cost.input) if cost is not None else "",
-        cost_cache_read_usd=_text(cost.cache_read) if cost is not None else "",
-        cost_cache_write_usd=_text(cost.cache_write) if cost is not None else "",
-        cost_output_usd=_text(cost.output) if cost is not None else "",
-        cost_other_usd=_text(cost.other) if cost is not None else "",
-        cost_usd=_text(cost.total) if cost is not None else "",
+        cost_input_usd=of_input,
+        cost_cache_read_usd=of_reads,
+        cost_cache_write_usd=of_writes,
+        cost_output_usd=of_output,
+        cost_other_usd=of_else,
+        cost_usd=of_all,
         cost_source=cost.source if cost is not None else "",
         latency_ms=round((now - account.started) * 1000),
         ttft_ms=round((first_output - account.started) * 1000) if first_output else 0,
         retry_count=account.retries,
-        prompt_config_id=prompt.config_id,
-        prompt_version=prompt.version,
-        rollout_id=prompt.rollout_id,
-        rollout_stage=prompt.stage,
-        variant=prompt.variant,
-        alloc_unit=prompt.unit,
-        alloc_fallback=prompt.fallback,
         retention_days=account.snapshot.settings.logging.retention_days,
         contract_violation=account.contract_violation,
-        attempts=_attempts(account, usage, own_cost),
+        attempts=_attempts(account, usage, of_all if cost is own_cost else _texts(own_cost)[-1]),
         attributes=_attributes(account),
-        trace_id=trace_id,
-        parent_span_id=parent_span_id,
-        prompt_name=prompt.name,
     )
+    seldom = _seldom(account)
+    return msgspec.structs.replace(made, **seldom) if seldom else made
+
+
+def _seldom(account: Account) -> dict[str, Any]:
+    """What most records do not say: each field that is named costs its record more than those before it."""
+    said: dict[str, Any] = {}
+    error, prompt = account.error, account.prompt
+    if error is not None:
+        said |= {
+            "error_type": error.type,
+            "error_code": error.code,
+            "error_message": error.message[:_MAX_ERROR_CHARACTERS],
+        }
+    if account.headers.traceparent:
+        said["trace_id"], said["parent_span_id"] = trace_parent(account.headers.traceparent)
+    if prompt.config_id:
+        said |= {
+            "prompt_config_id": prompt.config_id,
+            "prompt_name": prompt.name,
+            "prompt_version": prompt.version,
+            "rollout_id": prompt.rollout_id,
+            "rollout_stage": prompt.stage,
+            "variant": prompt.variant,
+            "alloc_unit": prompt.unit,
+            "alloc_fallback": prompt.fallback,
+        }
+    return said
 
 
 def _attributes(account: Account) -> dict[str, str]:
@@ -117,7 +132,7 @@ def _attributes(account: Account) -> dict[str, str]:
     return {**account.attributes, VERDICTS: msgspec.json.encode(account.verdicts).decode()}
 
 
-def _attempts(account: Account, usage: Usage, cost: Cost | None) -> tuple[Attempt, ...]:
+def _attempts(account: Account, usage: Usage, cost: str) -> tuple[Attempt, ...]:
     """The one that answered, or that the client did not wait for, comes last; it is billed for what the record says."""
     if account.served_seconds is None:
         return tuple(account.attempts)
@@ -129,7 +144,7 @@ def _attempts(account: Account, usage: Usage, cost: Cost | None) -> tuple[Attemp
         int(account.served_seconds * 1000),
         usage.prompt_tokens,
         usage.completion_tokens,
-        _text(cost.total) if cost is not None else "",
+        cost,
         account.offset_us(),
     )
     return (*account.attempts, served) if account.attempts else (served,)
@@ -140,8 +155,18 @@ def _unbilled(account: Account) -> Cost | None:
     return None if account.price is None else Cost()
 
 
-def _text(amount: Decimal) -> str:
-    return f"{amount:f}" if amount else _NOTHING
+def _texts(cost: Cost | None) -> tuple[str, str, str, str, str, str]:
+    """Of input, cache reads and writes, output, all else, and the sum; empty where the cost is unknown."""
+    if cost is None:
+        return "", "", "", "", "", ""
+    return (
+        f"{cost.input:f}" if cost.input else _NOTHING,
+        f"{cost.cache_read:f}" if cost.cache_read else _NOTHING,
+        f"{cost.cache_write:f}" if cost.cache_write else _NOTHING,
+        f"{cost.output:f}" if cost.output else _NOTHING,
+        f"{cost.other:f}" if cost.other else _NOTHING,
+        f"{cost.total:f}" if cost.total else _NOTHING,
+    )
 
 
 def _sum_of(costs: list[Cost | None]) -> Cost | None:

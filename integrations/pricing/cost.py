@@ -106,7 +106,9 @@ def cost_of(usage: Usage, price: Price) -> Cost:
     if schedule is None:
         return _plain_cost(usage, price, _ZERO, price.source)
     rates = schedule.rates(usage.service_tier, usage.prompt_tokens)
-    fee = schedule.fee(usage).quantize(PLACES) if schedule.fees and usage.total_tokens else _ZERO
+    fee = _ZERO
+    if (usage.searches or "request" in schedule.fees) and usage.total_tokens:
+        fee = schedule.fee(usage).quantize(PLACES)
     if rates.is_plain or not _has_parts(usage):
         return _plain_cost(usage, rates, fee, price.source)
     return _cost_by_class(usage, rates, fee, price.source)
@@ -147,7 +149,10 @@ def _plain_cost(usage: Usage, rates: Price | Rates, fee: Decimal, source: str) -
         write = _cost(usage.cache_write_tokens, rates.input if rates.cache_write is None else rates.cache_write)
     fresh = _cost(usage.prompt_tokens - usage.cache_read_tokens - usage.cache_write_tokens, rates.input)
     output = _cost(usage.completion_tokens, rates.output)
-    return Cost(fresh, read, write, output, fresh + read + write + output + fee, fee, source)
+    total = fresh + output
+    if read or write or fee:
+        total += read + write + fee
+    return Cost(fresh, read, write, output, total, fee, source)
 
 
 def _cost_by_class(usage: Usage, rates: Rates, fee: Decimal, source: str) -> Cost:
