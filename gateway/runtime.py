@@ -48,6 +48,7 @@ class Runtime:
     cache: ResponseCache
     patience: Patience
     readiness: Readiness
+    body_bytes: int  # the largest request
     answer_bytes: int  # the largest answer of a provider
     loop: asyncio.AbstractEventLoop
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
@@ -136,6 +137,7 @@ def _start() -> Runtime:
         ),
         patience=Patience.from_settings(),
         readiness=Readiness(draining, lambda: spool.has_room),
+        body_bytes=settings.GATEWAY_BODY_BYTES,
         answer_bytes=settings.UPSTREAM_RESPONSE_BYTES,
         loop=asyncio.get_running_loop(),
     )

@@ -20,22 +20,22 @@ class ClientGoneError(Exception):
     """The client closed the connection before its request was complete."""
 
 
-async def read_body(receive: Receive, headers: RequestHeaders) -> bytes:
-    """The whole body. Raises ValidationError above GATEWAY_BODY_BYTES, ClientGoneError when it never ends."""
+async def read_body(receive: Receive, headers: RequestHeaders, limit: int) -> bytes:
+    """The whole body. Raises ValidationError above `limit` bytes, ClientGoneError when it never ends."""
     if headers.content_encoding and headers.content_encoding.lower() != "identity":
         raise ValidationError("content-encoding: request bodies have to be sent without compression")
-    return await _read(receive)
+    return await _read(receive, limit)
 
 
 def late_body() -> RequestTimeoutError:
     return RequestTimeoutError(f"The request body did not arrive within {settings.GATEWAY_BODY_SECONDS:g} seconds")
 
 
-async def _read(receive: Receive) -> bytes:
+async def _read(receive: Receive, limit: int) -> bytes:
     message: Any = await receive()
     first = message.get("body", b"")
     if message["type"] == "http.request" and not message.get("more_body", False):
-        _check_size(len(first))
+        _check_size(len(first), limit)
         return bytes(first)
     parts = [first]
     size = len(first)
@@ -43,17 +43,15 @@ async def _read(receive: Receive) -> bytes:
         message = await receive()
         parts.append(message.get("body", b""))
         size += len(parts[-1])
-        _check_size(size)
+        _check_size(size, limit)
     if message["type"] != "http.request":
         raise ClientGoneError
     return b"".join(parts)
 
 
-def _check_size(size: int) -> None:
-    if size > settings.GATEWAY_BODY_BYTES:
-        raise ValidationError(
-            f"The request body is larger than {settings.GATEWAY_BODY_BYTES} bytes", code="message_too_large"
-        )
+def _check_size(size: int, limit: int) -> None:
+    if size > limit:
+        raise ValidationError(f"The request body is larger than {limit} bytes", code="message_too_large")
 
 
 def parse(body: bytes, headers: RequestHeaders) -> ChatCompletionRequest:

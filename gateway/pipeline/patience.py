@@ -12,10 +12,12 @@ from integrations.transport.base import Timeouts
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Seconds. `ttft` runs from the call of a provider to the first output of its stream, `total` from the arrival of a
-    request to its end, all attempts and the whole stream included."""
+    """Seconds. `body` is how long a client may take to send its request, `ttft` runs from the call of a provider to the
+    first output of its stream, `total` from the arrival of a request to its end, all attempts and the whole stream
+    included."""
 
     timeouts: Timeouts
+    body: float
     ttft: float
     total: float
 
@@ -27,6 +29,7 @@ class Patience:
                 first_byte=settings.UPSTREAM_FIRST_BYTE_SECONDS,
                 idle=settings.UPSTREAM_IDLE_SECONDS,
             ),
+            body=settings.GATEWAY_BODY_SECONDS,
             ttft=settings.UPSTREAM_TTFT_SECONDS,
             total=settings.UPSTREAM_TOTAL_SECONDS,
         )

@@ -6,8 +6,6 @@ import asyncio
 import logging
 import time
 
-from django.conf import settings
-
 from analytics.contracts import Outcome
 from core.errors import ApplicationError
 from gateway.cache.wish import NOTHING, wish_of
@@ -52,7 +50,7 @@ async def run(runtime: Runtime, raw_headers: list[tuple[bytes, bytes]], receive:
 
 async def serve(runtime: Runtime, account: Account, receive: Receive, reply: Reply) -> None:
     """All of it but the key: for clients, and for what the service itself asks (`gateway.inside`)."""
-    watch = ClientWatch(receive, runtime.loop, settings.GATEWAY_BODY_SECONDS)
+    watch = ClientWatch(receive, runtime.loop, runtime.patience.body)
     try:
         await _answer(runtime, account, receive, reply, watch)
     except ApplicationError as error:
@@ -79,7 +77,7 @@ async def serve(runtime: Runtime, account: Account, receive: Receive, reply: Rep
 
 
 async def _answer(runtime: Runtime, account: Account, receive: Receive, reply: Reply, watch: ClientWatch) -> None:
-    account.body = await read_body(receive, account.headers)
+    account.body = await read_body(receive, account.headers, runtime.body_bytes)
     watch.body_arrived()
     account.request = request = parse(account.body, account.headers)
     account.slot = runtime.inflight.begin(

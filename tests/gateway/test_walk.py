@@ -116,7 +116,7 @@ class Scene:
             Runtime,
             SimpleNamespace(
                 health=self.health,
-                patience=Patience(TIMEOUTS, ttft=100, total=total),
+                patience=Patience(TIMEOUTS, body=100, ttft=100, total=total),
                 transport=self.upstream,
                 answer_bytes=1 << 20,
                 loop=asyncio.get_running_loop(),
