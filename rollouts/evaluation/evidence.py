@@ -30,11 +30,14 @@ def odds_factors(*, events: int, drawn: int, all_events: int, total: int, odds: 
 
     h is the mean of psi^x over all choices of the target's requests (hypergeometric), so the mean is exactly 1.
     """
-    means = _log_means(all_events, drawn, total, odds)
-    return tuple(events * log_odds - mean for log_odds, mean in zip(odds, means, strict=True))
+    if not all_events:
+        return (0.0,) * len(odds)
+    # Single odds are those of a margin, which hardly ever comes again.
+    log_means = _usual_log_means if len(odds) > 1 else _log_means
+    means = log_means(all_events, drawn, total, odds)
+    return tuple([events * log_odds - mean for log_odds, mean in zip(odds, means, strict=True)])
 
 
-@lru_cache(maxsize=8192)
 def _log_means(all_events: int, drawn: int, total: int, odds: tuple[float, ...]) -> tuple[float, ...]:
     fewest, most = max(0, drawn - (total - all_events)), min(all_events, drawn)
     weights, weight = [0.0], 0.0
@@ -44,7 +47,10 @@ def _log_means(all_events: int, drawn: int, total: int, odds: tuple[float, ...])
         )
         weights.append(weight)
     whole = log_sum(weights)
-    return tuple(log_sum([w + (fewest + i) * one for i, w in enumerate(weights)]) - whole for one in odds)
+    return tuple([log_sum([w + (fewest + i) * one for i, w in enumerate(weights)]) - whole for one in odds])
+
+
+_usual_log_means = lru_cache(maxsize=8192)(_log_means)
 
 
 def rare_factor(*, events: int, requests: int, rates: tuple[float, float]) -> float:
@@ -68,19 +74,22 @@ def tilt_factors(
     if not drawn or not others:
         return (0.0,) * len(TILTS)
     own, theirs = _tilted(reference, divisor, upwards), _tilted(reference, 1.0, upwards)
-    scores = math.fsum(own[number][0] * count for number, count in target.items())
-    sums = [0.0] * len(TILTS)
+    scores = math.fsum([own[number][0] * count for number, count in target.items()])
+    sum_1 = sum_2 = sum_3 = sum_4 = 0.0
     for histogram, table in ((target, own), (baseline, theirs)):
         # In order, so that the sum does not depend on how a database keeps a minute's bins.
         for number in sorted(histogram):
             count = histogram[number]
             _, first, second, third, fourth = table[number]
-            sums[0] += count * first
-            sums[1] += count * second
-            sums[2] += count * third
-            sums[3] += count * fourth
+            sum_1 += count * first
+            sum_2 += count * second
+            sum_3 += count * third
+            sum_4 += count * fourth
     total = drawn + others
-    return tuple(tilt * scores - drawn * math.log(one / total) for tilt, one in zip(TILTS, sums, strict=True))
+    return tuple(
+        tilt * scores - drawn * math.log(one / total)
+        for tilt, one in zip(TILTS, (sum_1, sum_2, sum_3, sum_4), strict=True)
+    )
 
 
 class _Tilted(dict[int, tuple[float, float, float, float, float]]):
@@ -113,9 +122,9 @@ def log_sum(logs: Iterable[float]) -> float:
     """The logarithm of the sum of what these are the logarithms of."""
     values = list(logs)
     highest = max(values)
-    return highest + math.log(math.fsum(math.exp(value - highest) for value in values))
+    return highest + math.log(math.fsum([math.exp(value - highest) for value in values]))
 
 
 def log_mean(logs: Sequence[float], design: float = 1.0) -> float:
     """The logarithm of the mean of several e-values, each to the power 1/design."""
-    return log_sum(value / design for value in logs) - math.log(len(logs))
+    return log_sum([value / design for value in logs]) - math.log(len(logs))

@@ -75,40 +75,42 @@ class Assessment:
 
 def assess(state: State) -> Assessment:
     metrics = {metric: _metric(state, metric) for metric in Metric}
+    alarmed = state.sample_ratio.alarmed
     return Assessment(
-        status=_overall(state, metrics),
+        status=_overall(metrics, alarmed=alarmed),
         metrics=metrics,
-        sample_ratio_alarm=state.sample_ratio.alarmed,
+        sample_ratio_alarm=alarmed,
         target_requests=state.target.requests,
         minutes=state.minutes,
     )
 
 
-def _overall(state: State, metrics: Mapping[Metric, MetricStatus]) -> Status:
+def _overall(metrics: Mapping[Metric, MetricStatus], *, alarmed: bool) -> Status:
     judged = [one for one in metrics.values() if one.judged]
     if any(one.status is Status.FAILING for one in judged):
         return Status.FAILING
-    if state.sample_ratio.alarmed or not judged or any(one.status is not Status.PASSING for one in judged):
+    if alarmed or not judged or any(one.status is not Status.PASSING for one in judged):
         return Status.INCONCLUSIVE
     return Status.PASSING
 
 
 def _metric(state: State, metric: Metric) -> MetricStatus:
     one = state.metrics[metric]
+    safety = one.safety
     enough = state.target.requests >= LEAST_TARGET_REQUESTS
-    sizeable = (enough or metric in RATES) and _is_sizeable(state, metric)
-    worse = sizeable and one.evidence >= FAIL_AT[metric]
-    failing = sizeable and _fails(one, FAIL_AT[metric])
+    worse, failing = one.evidence >= FAIL_AT[metric], _fails(one, FAIL_AT[metric])
+    if (worse or failing) and not ((enough or metric in RATES) and _is_sizeable(state, metric)):
+        worse = failing = False
     if failing or worse:
         status = Status.FAILING if failing else Status.INCONCLUSIVE
     else:
-        status = Status.PASSING if enough and one.safety >= PASS_AT else Status.INCONCLUSIVE
+        status = Status.PASSING if enough and safety >= PASS_AT else Status.INCONCLUSIVE
     return MetricStatus(
         metric=metric,
         status=status,
         judged=_is_judged(state, metric),
         evidence=one.evidence,
-        safety=one.safety,
+        safety=safety,
         p_value=min(1.0, math.exp(-one.peak)),
         user_evidence=one.users.peak if one.users else None,
         users_undecided=worse and not failing,

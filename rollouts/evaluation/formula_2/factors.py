@@ -21,7 +21,7 @@ from rollouts.evaluation.formula_2.state import ArmTotals, MetricState, State
 from rollouts.evaluation.grid import BINS_PER_MARGIN, Histogram
 from rollouts.evaluation.margin import margin_odds
 from rollouts.evaluation.reference import Reference
-from rollouts.evaluation.strata import with_events, with_values
+from rollouts.evaluation.strata import Strata, with_events, with_values
 
 
 def judged(
@@ -60,11 +60,13 @@ def judged(
     }
 
 
-def _weighed(metric: MetricState, worse: tuple[float, ...], safe: tuple[float, ...], waiting: float) -> MetricState:
-    """With the factors of a block besides, each to the power 1/D, which keeps its mean at most 1."""
+def _weighed(
+    metric: MetricState, strata: Strata, worse: tuple[float, ...], safe: tuple[float, ...], waiting: float
+) -> MetricState:
+    """With the factors of a block besides, each to the power 1/D, which keeps its mean at most 1, and with `strata`."""
     design = metric.design
     if design is None:
-        return metric
+        return replace(metric, strata=strata)
     summed = tuple([log + factor / design for log, factor in zip(metric.worse, worse, strict=True)])
     found = evidence(summed, waiting)
     return replace(
@@ -73,6 +75,7 @@ def _weighed(metric: MetricState, worse: tuple[float, ...], safe: tuple[float, .
         safe=tuple([log + factor / design for log, factor in zip(metric.safe, safe, strict=True)]),
         evidence=found,
         peak=max(metric.peak, found),
+        strata=strata,
     )
 
 
@@ -91,14 +94,14 @@ def _rate(
     rare = rare_factor(events=events, requests=drawn, rates=RARE_ERRORS)
     if not others:
         # Without a baseline beside it the target can only be held against the absolute rate.
-        return _weighed(metric, (0.0,) * len(ODDS), (0.0, rare), waiting)
+        return _weighed(metric, metric.strata, (0.0,) * len(ODDS), (0.0, rare), waiting)
     all_events, total = events + others_events, drawn + others
     safe = 0.0
     if margin is not None:
         safe = -odds_factors(events=events, drawn=drawn, all_events=all_events, total=total, odds=(margin,))[0]
     worse = odds_factors(events=events, drawn=drawn, all_events=all_events, total=total, odds=ODDS)
     strata = with_events(metric.strata, events=events, drawn=drawn, others_events=others_events, others=others)
-    return _weighed(replace(metric, strata=strata), worse, (safe, rare), waiting)
+    return _weighed(metric, strata, worse, (safe, rare), waiting)
 
 
 def _slow(
@@ -119,7 +122,7 @@ def _slow(
     worse = odds_factors(events=slow, drawn=drawn, all_events=slow + theirs, total=total, odds=ODDS)
     safe = odds_factors(events=eased, drawn=drawn, all_events=eased + theirs, total=total, odds=LOWER_ODDS)
     strata = with_events(metric.strata, events=slow, drawn=drawn, others_events=theirs, others=others)
-    return _weighed(replace(metric, strata=strata), worse, (*safe, rare), waiting)
+    return _weighed(metric, strata, worse, (*safe, rare), waiting)
 
 
 def _above(histogram: Histogram, bound: int) -> int:
@@ -138,12 +141,13 @@ def _means(
     target, baseline = arms
     if not target or not baseline:
         return metric
-    metric = replace(metric, strata=with_values(metric.strata, target, baseline))
+    strata = with_values(metric.strata, target, baseline)
     if reference is None:
-        return metric
+        return replace(metric, strata=strata)
     allowance, margin = divisors
     return _weighed(
         metric,
+        strata,
         tilt_factors(target, baseline, reference, divisor=allowance, upwards=True),
         tilt_factors(target, baseline, reference, divisor=margin, upwards=False),
         waiting,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from rollouts.evaluation.evidence import log_mean
 
@@ -49,8 +50,11 @@ class SampleRatio:
 
     def _factor(self, concentration: float, share: float) -> float:
         a, b = concentration * share, concentration * (1 - share)
-        return _log_beta(a + self.target, b + self.baseline) - _log_beta(a, b)
+        return _log_beta(a + self.target, b + self.baseline) - _log_beta_before(a, b)
 
 
 def _log_beta(a: float, b: float) -> float:
     return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+
+
+_log_beta_before = lru_cache(maxsize=256)(_log_beta)
