@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,18 +38,6 @@ class Crowd:
         return who
 
 
-@dataclass(slots=True)
-class _Sums:
-    """Of one metric: of every user the requests and the sum of their values, of the stage's first five and of all in
-    the baseline."""
-
-    stage_requests: Floats
-    stage_values: Floats
-    requests: Floats
-    values: Floats
-    clusters: Floats = field(default_factory=lambda: np.zeros(6))
-
-
 @dataclass(frozen=True, slots=True)
 class Valued:
     """Requests that have a value of a metric, in order of time: the minute within those drawn, the user, the arm, the
@@ -59,6 +48,39 @@ class Valued:
     target: Flags
     value: Floats
 
+    def at(self, chosen: Integers | Flags) -> Valued:
+        return Valued(self.minute[chosen], self.user[chosen], self.target[chosen], self.value[chosen])
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Of one metric: the users who count, with the sum of the values of their first five requests, and after each
+    minute the sums over the users of the baseline and of the target."""
+
+    complete: Valued
+    baseline: Sequence[ClusterSums]
+    target: Sequence[ClusterSums]
+
+
+class _Sums:
+    """Of one metric: of every user the requests and the sum of their values, of the stage's first five and of all in
+    each arm."""
+
+    def __init__(self, users: int) -> None:
+        self.stage_requests, self.stage_values = np.zeros((2, users))
+        self.requests, self.values = np.zeros((2, 2, users))
+        self.clusters = np.zeros((2, 6))
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """What was looked at and may not happen: requests by user and time, with the number of the user's requests before
+    in the stage, and by how much each raises the six sums of its arm."""
+
+    requests: Valued
+    rank: Floats
+    steps: Floats
+
 
 class Ledger:
     """What was seen of every user so far."""
@@ -68,7 +90,7 @@ class Ledger:
         self._seen = np.zeros(len(buckets), dtype=bool)
         self._sums: dict[str, _Sums] = {}
         self._stage, self._weight, self._weight_before = 0, 0, 0
-        self._open: dict[str, Valued] = {}
+        self._open: dict[str, _Open] = {}
         self._users: tuple[Integers, Integers] | None = None
 
     def begin(self, stage: int, weight: int) -> None:
@@ -86,58 +108,48 @@ class Ledger:
         found: Integers = first[~self._seen[user[first]]]
         return found
 
-    def look(self, name: str, valued: Valued, minutes: int) -> tuple[Valued, list[ClusterSums]]:
-        """The users who count, with the sum of the values of their first five requests, and the sums over the
-        baseline's users after each of so many minutes."""
-        self._open[name] = valued
-        sums = self._of(name)
-        return self._complete(sums, valued), self._clustered(sums, valued, minutes)
+    def look(self, name: str, valued: Valued, minutes: int) -> Look:
+        """At requests of so many minutes, none of which has happened yet."""
+        sums = self._sums.setdefault(name, _Sums(len(self._buckets)))
+        order, rank, before = _ranked(valued)
+        requests = valued.at(order)
+        arm, user, value = requests.target.astype(np.int64), requests.user, requests.value
+        stage_rank = rank + sums.stage_requests[user]
+        fifth = (stage_rank == _FIRST - 1) & (self._buckets[user] >= self._weight_before)
+        complete = replace(requests.at(fifth), value=(sums.stage_values[user] + before + value)[fifth])
+        steps = _steps(rank + sums.requests[arm, user], before + sums.values[arm, user], value)
+        self._open[name] = _Open(requests, stage_rank, steps)
+        baseline, target = (self._after(sums.clusters[one], requests, steps, arm == one, minutes) for one in (0, 1))
+        return Look(complete, baseline, target)
 
     def settle(self, minutes: int) -> None:
         """What was looked at in the first so many minutes has happened; the rest has not."""
         if self._users is not None:
             minute, user = self._users
             self._seen[user[minute < minutes]] = True
-        for name, valued in self._open.items():
-            sums, part = self._sums[name], _part(valued, valued.minute < minutes)
-            order, rank, _ = _ranked(part)
-            early = order[rank + sums.stage_requests[part.user[order]] < _FIRST]
-            sums.stage_values += self._by_user(part.user[early], part.value[early])
-            sums.stage_requests += self._by_user(part.user)
-            theirs = _part(part, ~part.target)
-            sums.clusters = _cluster_steps(sums, theirs).sum(axis=1) + sums.clusters
-            sums.requests += self._by_user(theirs.user)
-            sums.values += self._by_user(theirs.user, theirs.value)
+        for name, one in self._open.items():
+            sums, happened = self._sums[name], one.requests.minute < minutes
+            early = one.requests.at(happened & (one.rank < _FIRST))
+            sums.stage_values += self._by_user(early.user, early.value)
+            sums.stage_requests += self._by_user(one.requests.user[happened])
+            for arm in (0, 1):
+                chosen = happened & (one.requests.target == bool(arm))
+                part = one.requests.at(chosen)
+                sums.requests[arm] += self._by_user(part.user)
+                sums.values[arm] += self._by_user(part.user, part.value)
+                sums.clusters[arm] += one.steps[:, chosen].sum(axis=1)
         self._open, self._users = {}, None
-
-    def _of(self, name: str) -> _Sums:
-        if name not in self._sums:
-            zeros = (np.zeros(len(self._buckets)) for _ in range(4))
-            self._sums[name] = _Sums(*zeros)
-        return self._sums[name]
 
     def _by_user(self, user: Integers, values: Floats | None = None) -> Floats:
         found: Floats = np.bincount(user, weights=values, minlength=len(self._buckets)).astype(float)
         return found
 
-    def _complete(self, sums: _Sums, valued: Valued) -> Valued:
-        order, rank, before = _ranked(valued)
-        user = valued.user[order]
-        fifth = (rank + sums.stage_requests[user] == _FIRST - 1) & (self._buckets[user] >= self._weight_before)
-        last = order[fifth]
-        total = (sums.stage_values[user] + before + valued.value[order])[fifth]
-        return Valued(valued.minute[last], valued.user[last], valued.target[last], total)
-
-    def _clustered(self, sums: _Sums, valued: Valued, minutes: int) -> list[ClusterSums]:
-        theirs = _part(valued, ~valued.target)
-        steps = _cluster_steps(sums, theirs)
-        by_minute = np.array([np.bincount(theirs.minute, weights=step, minlength=minutes) for step in steps])
-        after = np.cumsum(by_minute, axis=1) + sums.clusters[:, None]
+    @staticmethod
+    def _after(before: Floats, requests: Valued, steps: Floats, chosen: Flags, minutes: int) -> list[ClusterSums]:
+        minute = requests.minute[chosen]
+        by_minute = np.array([np.bincount(minute, weights=step[chosen], minlength=minutes) for step in steps])
+        after = np.cumsum(by_minute, axis=1) + before[:, None]
         return [ClusterSums(*column) for column in after.T.tolist()]
-
-
-def _part(valued: Valued, chosen: Flags) -> Valued:
-    return Valued(valued.minute[chosen], valued.user[chosen], valued.target[chosen], valued.value[chosen])
 
 
 def _ranked(valued: Valued) -> tuple[Integers, Integers, Floats]:
@@ -153,18 +165,16 @@ def _ranked(valued: Valued) -> tuple[Integers, Integers, Floats]:
     return order, rank, before - np.repeat(before[begins], lengths)
 
 
-def _cluster_steps(sums: _Sums, valued: Valued) -> Floats:
-    """By how much each request raises the six sums of `ClusterSums`, a row for each sum."""
-    order, rank, before = _ranked(valued)
-    value, user = valued.value[order], valued.user[order]
-    requests, total = rank + sums.requests[user], before + sums.values[user]
-    steps = np.empty((6, len(order)))
-    steps[:, order] = (
-        np.ones(len(order)),
-        2 * requests + 1,
-        value,
-        (2 * total + value) * value,
-        requests * value + total + value,
-        value * value,
+def _steps(requests: Floats, total: Floats, value: Floats) -> Floats:
+    """By how much each request raises the six sums of `ClusterSums`, a row for each sum, when its user had so many
+    requests in the arm before, of so much in all."""
+    return np.array(
+        (
+            np.ones(len(value)),
+            2 * requests + 1,
+            value,
+            (2 * total + value) * value,
+            requests * value + total + value,
+            value * value,
+        )
     )
-    return steps

@@ -74,7 +74,7 @@ class Individual(Traffic):
     def draw(self, first: int, stage: int, weight: int, conditions: Conditions) -> Sequence[MinuteCounts]:
         arms = self._tally.arms(self.requests(first, stage, weight, conditions), stage, weight, conditions)
         return [
-            MinuteCounts(first + index, stage, weight, target, baseline, clusters)
+            MinuteCounts(first + index, stage, weight, target, baseline, *clusters)
             for index, (target, baseline, clusters) in enumerate(arms)
         ]
 

@@ -22,11 +22,13 @@ from rollouts.evaluation.reference import reference_from
 if TYPE_CHECKING:
     from benchmarks.rollouts.requests import Requests
 
-Minute = tuple[ArmCounts, ArmCounts, Mapping[Metric, ClusterSums]]
+Clusters = tuple[dict[Metric, ClusterSums], dict[Metric, ClusterSums]]
+"""Of the baseline's users, and of the target's."""
+Minute = tuple[ArmCounts, ArmCounts, Clusters]
 """Target, baseline, and how requests cluster by user."""
 
 _NONE = UserCounts()
-_NO_CLUSTERS: Mapping[Metric, ClusterSums] = {}
+_NO_CLUSTERS: Clusters = ({}, {})
 
 
 class Tally:
@@ -36,6 +38,7 @@ class Tally:
         self._world = world
         self._values = values
         self._ledger = Ledger(crowd.buckets) if crowd else None
+        self._alike = world.fault is None and not world.cancelled
         self._latency, self._cost = (reference_from(histogram) for histogram in usual)
 
     def settle(self, minutes: int) -> None:
@@ -84,30 +87,31 @@ class Tally:
 
     def _of_users(
         self, requests: Requests, seen: _Seen, latency: Floats | None, cost: Floats | None, minutes: int
-    ) -> tuple[list[UserCounts], list[Mapping[Metric, ClusterSums]]]:
+    ) -> tuple[list[UserCounts], list[Clusters]]:
         if not self._ledger:
             return [_NONE] * (2 * minutes), [_NO_CLUSTERS] * minutes
-        looks = [
-            ("error_rate", seen.judged, seen.errors[seen.judged].astype(float)),
-            ("unanswered", seen.counted, seen.unanswered[seen.counted].astype(float)),
-        ]
+        looks = [("error_rate", seen.judged, seen.errors[seen.judged].astype(float))]
+        if not self._alike:
+            looks.append(("unanswered", seen.counted, seen.unanswered[seen.counted].astype(float)))
         if latency is not None and cost is not None and self._latency and self._cost:
             slow = (bins_of(latency) > self._latency.slow_bin).astype(float)
             looks.append(("latency_p95", seen.answered, slow))
             looks.append(("latency_average", seen.answered, np.minimum(latency, self._latency.cap)))
             looks.append(("cost_per_request", seen.answered, np.minimum(cost, self._cost.cap)))
         told: dict[str, list[dict[int, int]]] = {}
-        clusters: list[dict[Metric, ClusterSums]] = [{} for _ in range(minutes)]
+        clusters: list[Clusters] = [({}, {}) for _ in range(minutes)]
         for name, chosen, values in looks:
-            valued = Valued(
-                requests.minute[chosen], requests.user[chosen], requests.target[chosen], values.astype(np.float64)
-            )
-            complete, after = self._ledger.look(name, valued, minutes)
-            told[name] = _by_cell(complete, minutes, is_mean=name in ("latency_average", "cost_per_request"))
-            if self._world.users and self._world.users.told:
-                for index, one in enumerate(after):
-                    clusters[index][Metric(name)] = one
-        return _users(told, 2 * minutes), list(clusters)
+            valued = Valued(requests.minute[chosen], requests.user[chosen], requests.target[chosen], values)
+            look = self._ledger.look(name, valued, minutes)
+            # Without a fault of its own and clients who leave, what is unanswered is what failed.
+            names = (name, "unanswered") if name == "error_rate" and self._alike else (name,)
+            for one in names:
+                told[one] = _by_cell(look.complete, minutes, is_mean=name in ("latency_average", "cost_per_request"))
+                if self._world.users and self._world.users.told:
+                    for index, (baseline, target) in enumerate(zip(look.baseline, look.target, strict=True)):
+                        clusters[index][0][Metric(one)] = baseline
+                        clusters[index][1][Metric(one)] = target
+        return _users(told, 2 * minutes), clusters
 
 
 class _Seen:

@@ -263,10 +263,29 @@ def test_ledger__requests_of_a_few_users__are_added_up_by_hand() -> None:
     # The first user is in the target, the second in the baseline and fails in its second and third request.
     minute, user = np.array([0, 0, 0, 1, 1]), np.array([1, 0, 1, 1, 0])
     value = np.array([0.0, 1.0, 1.0, 1.0, 0.0])
-    _, after = ledger.look("error_rate", Valued(minute, user, user == 0, value), 2)
+    look = ledger.look("error_rate", Valued(minute, user, user == 0, value), 2)
 
-    assert after[0] == ClusterSums(2, 4, 1, 1, 2, 1)
-    assert after[1] == ClusterSums(3, 9, 2, 4, 6, 2)
+    assert look.baseline == [ClusterSums(2, 4, 1, 1, 2, 1), ClusterSums(3, 9, 2, 4, 6, 2)]
+    assert look.target == [ClusterSums(1, 1, 1, 1, 1, 1), ClusterSums(2, 4, 1, 1, 2, 1)]
+    assert len(look.complete.user) == 0
+
+
+def test_ledger__fifth_request_of_the_stage__counts_its_user_once() -> None:
+    ledger = Ledger(np.array([5.0, 60.0, 2.0]))
+    ledger.begin(1, 3)
+    ledger.begin(2, 10)
+    minute, user = np.repeat(np.arange(6), 3), np.tile(np.arange(3), 6)
+    value = (user == 1) * 1.0
+
+    look = ledger.look("error_rate", Valued(minute, user, user != 1, value), 6)
+
+    # The last user was in the target before.
+    assert look.complete.user.tolist() == [0, 1]
+    assert look.complete.minute.tolist() == [4, 4]
+    assert look.complete.value.tolist() == [0, 5]
+    ledger.settle(3)
+    again = ledger.look("error_rate", Valued(minute, user, user != 1, value), 6)
+    assert again.complete.minute.tolist() == [1, 1]
 
 
 def test_traffic__records_lost__never_arrive() -> None:
