@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from rollouts.evaluation.formula_1.policy import CONTROLLED_WEIGHT
+from rollouts.evaluation.words import in_words
 from rollouts.models import Rollout, RolloutMinute, RolloutStage, RolloutTransition
 from rollouts.selectors import current_stage
 from rollouts.states import Status
@@ -101,12 +101,3 @@ def _minutes_running(transitions: Iterable[RolloutTransition], since: datetime, 
     if began is not None:
         total += max(timedelta(), until - max(began, since))
     return total.total_seconds() / 60
-
-
-def in_words(minutes: float) -> str:
-    """A duration as people say it: whole minutes, then hours, then days."""
-    for unit, size, until in (("minute", 1, 90), ("hour", 60, 48 * 60)):
-        if minutes < until:
-            number = max(1, math.ceil(minutes / size))
-            return f"{number} {unit}{'' if number == 1 else 's'}"
-    return f"{math.ceil(minutes / (24 * 60))} days"

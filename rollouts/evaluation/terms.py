@@ -26,13 +26,14 @@ class Decision(StrEnum):
 
 
 class Reason(StrEnum):
-    """The first formula knows neither `minimum_unanswered` nor `users_undecided`."""
+    """The first formula knows neither `minimum_unanswered`, `users_undecided` nor `no_comparison`."""
 
     METRIC_FAILING = "metric_failing"
     MINIMUM_UNANSWERED = "minimum_unanswered"
     MINIMUM_DURATION = "minimum_duration"
     MINIMUM_REQUESTS = "minimum_requests"
     USERS_UNDECIDED = "users_undecided"
+    NO_COMPARISON = "no_comparison"
     SAMPLE_RATIO = "sample_ratio"
     INCONCLUSIVE = "inconclusive"
     NO_FAILURE = "no_failure"

@@ -10,3 +10,12 @@ _MOST_SHOWN = math.log(1e9)
 def odds(evidence: float) -> str:
     """Of a logarithm of evidence."""
     return "over 1e9" if evidence > _MOST_SHOWN else f"{math.exp(evidence):.3g}"
+
+
+def in_words(minutes: float) -> str:
+    """A duration as people say it: whole minutes, then hours, then days."""
+    for unit, size, until in (("minute", 1, 90), ("hour", 60, 48 * 60)):
+        if minutes < until:
+            number = max(1, math.ceil(minutes / size))
+            return f"{number} {unit}{'' if number == 1 else 's'}"
+    return f"{math.ceil(minutes / (24 * 60))} days"

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from rollouts.evaluation import ArmCounts, MinuteCounts, to_json
-from rollouts.forecast import StageForecast, Traffic, in_words, stage_forecast, traffic_today
+from rollouts.evaluation.words import in_words
+from rollouts.forecast import StageForecast, Traffic, stage_forecast, traffic_today
 from rollouts.models import Rollout, RolloutMinute, RolloutTransition
 from rollouts.states import Stage
 from tests.factories.rollouts import make_rollout

@@ -7,6 +7,7 @@ from rollouts.evaluation.formula_2.comparison import figures
 from rollouts.evaluation.formula_2.counts import ArmCounts, MinuteCounts, UserCounts
 from rollouts.evaluation.formula_2.explanation import explain
 from rollouts.evaluation.formula_2.policy import Metric, Policy
+from rollouts.evaluation.formula_2.power import Detection, Power, Traffic, power
 from rollouts.evaluation.formula_2.state import FORMULA, State, at_stage, initial_state
 from rollouts.evaluation.formula_2.verdict import Verdict, decide, decided
 from rollouts.evaluation.intervals import Figures
@@ -19,14 +20,17 @@ __all__ = [
     "Assessment",
     "ClusterSums",
     "Decision",
+    "Detection",
     "Figures",
     "Metric",
     "MetricStatus",
     "MinuteCounts",
     "Policy",
+    "Power",
     "Reason",
     "State",
     "Status",
+    "Traffic",
     "UserCounts",
     "Verdict",
     "advance",
@@ -37,5 +41,6 @@ __all__ = [
     "explain",
     "figures",
     "initial_state",
+    "power",
     "replay",
 ]

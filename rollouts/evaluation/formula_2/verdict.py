@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from rollouts.evaluation.formula_2.assess import Assessment, assess
 from rollouts.evaluation.formula_2.explanation import explain, named_reasons
-from rollouts.evaluation.formula_2.policy import CONTROLLED_WEIGHT, Metric
+from rollouts.evaluation.formula_2.policy import CONTROLLED_WEIGHT, RATE_COUNT_SIZE, Metric
 from rollouts.evaluation.formula_2.state import State
 from rollouts.evaluation.terms import Action, Decision, Reason, Status
 from rollouts.evaluation.words import odds
@@ -21,6 +21,8 @@ OVERDUE_MINUTES = 24 * 60
 
 _LEAST_COMPARED = (20, 30)
 """Requests of the target and of the baseline in the stage, before missing answers alone roll back."""
+_MOST_UNCOMPARED = 0.02
+"""The share of unanswered requests that needs no comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,8 @@ def decided(state: State, assessment: Assessment, stage: Stage, *, elapsed_minut
     if stage.weight >= 100:
         # Nobody is left to compare with: what was to be shown was shown at the stages before.
         return Decision.PROMOTE, Reason.NO_CONTROL
+    if _uncompared(state):
+        return Decision.WAIT, Reason.NO_COMPARISON
     return _by_status(assessment, stage)
 
 
@@ -92,6 +96,14 @@ def _mostly_unanswered(state: State) -> Decision:
     if its_own and not state.sticky and state.policy.unanswered is Action.ROLL_BACK:
         return Decision.ROLL_BACK
     return Decision.WAIT
+
+
+def _uncompared(state: State) -> bool:
+    """Does the target leave requests unanswered while the baseline has next to none of its own in this stage, such as
+    when the cache answers all of them? Evidence cannot grow then, so that none of it is no good sign."""
+    target, baseline = state.stage_target, state.stage_baseline
+    enough = target.unanswered >= RATE_COUNT_SIZE and target.unanswered_share > _MOST_UNCOMPARED
+    return enough and baseline.requests < _LEAST_COMPARED[1]
 
 
 def _by_status(assessment: Assessment, stage: Stage) -> tuple[Decision, Reason]:
@@ -127,6 +139,8 @@ def _grounds(state: State, assessment: Assessment, decision: Decision, reason: R
     """Why it does not go on."""
     if reason is Reason.MINIMUM_UNANSWERED:
         return _unanswered(state)
+    if reason is Reason.NO_COMPARISON:
+        return f"The baseline has too few requests in this stage to compare with. {_unanswered(state)}"
     if reason is Reason.SAMPLE_RATIO:
         return (
             f"The target's share of traffic cannot be {state.sample_ratio.weight} %"

@@ -21,6 +21,7 @@ from rollouts.evaluation.formula_2 import (
     explain,
 )
 from rollouts.evaluation.formula_2.state import Served
+from rollouts.evaluation.strata import Strata
 from rollouts.states import DEFAULT_STAGES, Stage
 from tests.rollouts.formula_2.minutes import after_minutes, arm, start
 
@@ -218,3 +219,87 @@ def test_explain__every_state__is_a_sentence_without_surprises() -> None:
         for metric in Metric:
             assert explain(state, metric).endswith(".")
             assert "None" not in explain(state, metric)
+
+
+def served(target: Served, baseline: Served, *, sticky: bool = False, policy: Policy | None = None) -> State:
+    state = start(policy, sticky=sticky)
+    return replace(state, stage=1, stage_target=target, stage_baseline=baseline)
+
+
+def test_decide__most_of_the_minimum_unanswered__rolls_back_at_once() -> None:
+    found = verdict(served(Served(20, 20), Served(2000, 40)), 1, elapsed=5)
+
+    assert (found.decision, found.reason) == (Decision.ROLL_BACK, Reason.MINIMUM_UNANSWERED)
+    assert found.explanation.startswith(
+        "Roll back. Of the target's 20 requests of this stage 20 went without an answer, of the baseline's 2000 40."
+    )
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        served(Served(20, 20), Served(29, 0)),
+        served(Served(20, 20), Served(2000, 1500)),
+        served(Served(20, 20), Served(2000, 40), sticky=True),
+        served(Served(20, 20), Served(2000, 40), policy=Policy(unanswered=Action.HOLD)),
+    ],
+    ids=["nobody to compare with", "both arms", "sticky", "holds"],
+)
+def test_decide__most_of_the_minimum_unanswered_and_no_proof__holds(state: State) -> None:
+    found = verdict(state, 1)
+
+    assert (found.decision, found.reason) == (Decision.WAIT, Reason.MINIMUM_UNANSWERED)
+    assert found.explanation.startswith("Hold at this weight. Of the target's 20 requests")
+
+
+def test_decide__some_of_the_minimum_unanswered__waits_and_says_how_many() -> None:
+    found = verdict(served(Served(22, 4), Served(2000, 40)), 1)
+
+    assert (found.decision, found.reason) == (Decision.WAIT, Reason.MINIMUM_REQUESTS)
+    assert found.explanation == (
+        "Wait: the target answered 18 of 20 requests of this stage; 4 more went without an answer."
+    )
+
+
+def test_decide__baseline_answered_by_the_cache_alone__holds_a_target_that_leaves_requests_unanswered() -> None:
+    """No block compares anything, so no evidence can grow, and its absence must not promote."""
+    found = verdict(served(Served(60, 30), Served(0, 0)), 1)
+
+    assert (found.decision, found.reason) == (Decision.WAIT, Reason.NO_COMPARISON)
+    assert "too few requests in this stage to compare with" in found.explanation
+    assert verdict(served(Served(60, 1), Served(0, 0)), 1).reason is Reason.NO_FAILURE
+
+
+def test_decide__requests_cluster_and_users_do_not_agree__holds_and_says_why() -> None:
+    one = start(sticky=True)
+    loud = replace(one.metrics[Metric.ERROR_RATE], evidence=9.0, design=4.0, next_design=4.0)
+    loud = replace(loud, strata=Strata(weight=100, target=20, baseline=2))
+    state = replace(
+        one,
+        stage=1,
+        metrics={**one.metrics, Metric.ERROR_RATE: loud},
+        stage_target=Served(400, 20),
+        stage_baseline=Served(400, 2),
+        target=replace(one.target, requests=400, judged=400, errors=20),
+        baseline=replace(one.baseline, requests=400, judged=400, errors=2),
+    )
+
+    found = verdict(state, 25)
+
+    assert (found.decision, found.reason) == (Decision.WAIT, Reason.USERS_UNDECIDED)
+    assert "worse by its requests" in found.explanation
+
+
+def test_assess__cost_at_its_allowance__passes() -> None:
+    """Nothing lies between what fails and what passes for ever."""
+    state = run(arm(10, ms=FULL, usd=("0.00122",) * 10), minutes=1000)
+
+    assert assess(state).metrics[Metric.COST].status is Status.PASSING
+
+
+def test_explain__unanswered__names_its_reasons() -> None:
+    bad = arm(10, 10, reasons={"model_not_found": 8, "client_left": 2})
+
+    text = explain(run(bad, minutes=3), Metric.UNANSWERED)
+
+    assert text.endswith("The target's reasons: model_not_found 24, client_left 6.")
