@@ -4,42 +4,45 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from rollouts.evaluation import (
-    Assessment,
-    Metric,
-    MetricStatus,
-    State,
-    Verdict,
-    assess,
-    decide,
-    explain,
-    figures,
-    initial_state,
-    to_json,
-)
+from rollouts.allocation import AllocationType
+from rollouts.evaluation import formula_1, formula_2, formula_of, to_json
+from rollouts.evaluation.formulas import CURRENT
+from rollouts.evaluation.grid import Histogram
 from rollouts.models import Rollout, RolloutStage
 from rollouts.policies import policy_of
 from rollouts.states import Stage
 
+AnyState = formula_1.State | formula_2.State
+AnyVerdict = formula_1.Verdict | formula_2.Verdict
+
 CONFIDENCE = 0.95
 
 
-def verdict_at(state: State, stage: RolloutStage, *, elapsed_minutes: float) -> Verdict:
+def first_state(rollout: Rollout, number: int, *, latency: Histogram, cost: Histogram) -> AnyState:
+    """At the start, of the formula of this number. `latency` and `cost` are what the baseline usually takes and costs,
+    by bin."""
+    values: dict[str, Any] = {"latency": latency, "cost": cost}
+    if number != formula_1.FORMULA:
+        values["weights"] = list(rollout.stages.order_by("number").values_list("weight", flat=True))
+        values["sticky"] = rollout.allocation_type != AllocationType.RANDOM
+    state: AnyState = formula_of(number).initial_state(policy_of(rollout), **values)
+    return state
+
+
+def verdict_at(state: AnyState, stage: RolloutStage, *, elapsed_minutes: float) -> AnyVerdict:
     """The verdict at `stage`, of which `state` may not have seen a minute yet."""
-    if state.stage != stage.number:
-        # What the target served before does not count towards this stage.
-        state = replace(state, stage=stage.number, stage_requests=0)
+    formula = formula_of(state.formula)
     wanted = Stage(stage.weight, stage.min_duration_minutes, stage.min_requests)
-    return decide(state, wanted, elapsed_minutes=elapsed_minutes)
+    verdict: AnyVerdict = formula.decide(formula.at_stage(state, stage.number), wanted, elapsed_minutes=elapsed_minutes)
+    return verdict
 
 
 def verdict_figures(
-    state: State,
-    verdict: Verdict,
+    state: AnyState,
+    verdict: AnyVerdict,
     stage: RolloutStage,
     *,
     elapsed_minutes: float,
@@ -65,9 +68,9 @@ def verdict_figures(
 
 def figures_before_any(rollout: Rollout) -> dict[str, Any]:
     """The same for a rollout that was never evaluated: nothing is known."""
-    state = initial_state(policy_of(rollout), latency={}, cost={})
+    state = first_state(rollout, CURRENT, latency={}, cost={})
     return {
-        **_assessed(state, assess(state)),
+        **_assessed(state, formula_of(CURRENT).assess(state)),
         "decision": "wait",
         "reason": "not_evaluated",
         "explanation": "No closed minute has been evaluated yet.",
@@ -87,7 +90,7 @@ def _repeated(earlier_rollbacks: int) -> str:
     )
 
 
-def _assessed(state: State, assessment: Assessment) -> dict[str, Any]:
+def _assessed(state: AnyState, assessment: Any) -> dict[str, Any]:
     return {
         "formula": state.formula,
         "status": assessment.status.value,
@@ -101,17 +104,18 @@ def _assessed(state: State, assessment: Assessment) -> dict[str, Any]:
             "baseline": state.sample_ratio.baseline,
         },
         "counts": {"target": to_json(state.target), "baseline": to_json(state.baseline)},
-        "metrics": {metric.value: _metric(state, assessment.metrics[metric]) for metric in Metric},
+        "metrics": {metric.value: _metric(state, assessment, metric) for metric in formula_of(state.formula).Metric},
     }
 
 
-def _metric(state: State, status: MetricStatus) -> Mapping[str, Any]:
-    """`evidence` and `safety` are the e-values' natural logarithms."""
-    shown = figures(state, status.metric)
-    return {
+def _metric(state: AnyState, assessment: Any, metric: Any) -> Mapping[str, Any]:
+    """`evidence`, `safety` and their thresholds are natural logarithms of e-values."""
+    formula, status = formula_of(state.formula), assessment.metrics[metric]
+    shown = formula.figures(state, metric)
+    told = {
         "status": status.status.value,
         "judged": status.judged,
-        "action": state.policy.action(status.metric).value,
+        "action": state.policy.action(metric).value,
         "target": shown.target,
         "baseline": shown.baseline,
         "difference": shown.difference,
@@ -120,8 +124,23 @@ def _metric(state: State, status: MetricStatus) -> Mapping[str, Any]:
         "p_value": status.p_value,
         "evidence": status.evidence,
         "safety": status.safety,
-        "design_effect": state.metrics[status.metric].design,
-        "explanation": explain(state, status.metric),
+    }
+    if isinstance(state, formula_1.State):
+        # To the last key what was stored with the verdicts of its time.
+        return {
+            **told,
+            "design_effect": state.metrics[metric].design,
+            "explanation": formula_1.explain(state, metric),
+        }
+    return {
+        **told,
+        "evidence_threshold": formula.policy.FAIL_AT[metric],
+        "safety_threshold": formula.policy.PASS_AT,
+        # None: sticky allocation, and nothing is known yet of how much requests of a user resemble each other.
+        "design_effect": state.metrics[metric].next_design,
+        "user_evidence": status.user_evidence,
+        "users_undecided": status.users_undecided,
+        "explanation": formula_2.explain(state, metric, assessment),
     }
 
 

@@ -19,32 +19,27 @@ from django.db.models import Q
 from django.utils import timezone
 
 from analytics.errors import AnalyticsUnavailableError
-from rollouts.evaluation import (
-    FORMULA,
-    Decision,
-    MinuteCounts,
-    Reason,
-    State,
-    Verdict,
-    advance,
-    from_json,
-    initial_state,
-    replay,
-    to_json,
-)
-from rollouts.figures import verdict_at, verdict_figures
-from rollouts.minutes import Window, closed_minutes, stored_minutes, usual_histograms
+from analytics.queries.variants.by_record import visible_until
+from rollouts.evaluation import Decision, Reason, formula_1, formula_2, formula_of, from_json, to_json
+from rollouts.figures import AnyState, AnyVerdict, first_state, verdict_at, verdict_figures
+from rollouts.minutes import Window, closed_minutes, usual_histograms
 from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutMinute, RolloutStage
-from rollouts.policies import policy_of
+from rollouts.policies import formula_number
+from rollouts.recorded import recorded_window
 from rollouts.selectors import earlier_rollbacks
 from rollouts.services import AUTOMATIC, apply_transition, locked_rollout
 from rollouts.states import Status, Transition
+from rollouts.still_open import Counted
 
 _CLAIMED_FOR = timedelta(minutes=5)
 # After a long absence the evaluation catches up by so much at a time.
 _LONGEST_WINDOW = timedelta(days=1)
 _MOVES = {Decision.PROMOTE: Transition.PROMOTE, Decision.ROLL_BACK: Transition.ROLL_BACK}
-_TOLD = frozenset({Reason.METRIC_FAILING, Reason.SAMPLE_RATIO})
+_TOLD = frozenset({Reason.METRIC_FAILING, Reason.MINIMUM_UNANSWERED, Reason.USERS_UNDECIDED, Reason.SAMPLE_RATIO})
+# The first formula looks at a minute once, and what is recorded later is not judged.
+_LEAST_LAG_BY_ARRIVAL = timedelta(seconds=120)
+
+AnyMinute = formula_1.MinuteCounts | formula_2.MinuteCounts
 
 logger = logging.getLogger("rollouts")
 
@@ -58,8 +53,14 @@ class Judgement:
     stage: int
     through: datetime
     new_minutes: int
-    verdict: Verdict
+    verdict: AnyVerdict
     moved: Transition | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    minutes: tuple[AnyMinute, ...]
+    counted_open: tuple[Counted, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +70,11 @@ class _Look:
     rollout: Rollout
     stage: RolloutStage
     window: Window
-    initial: State
-    minutes: tuple[MinuteCounts, ...]
-    state: State
-    verdict: Verdict
+    initial: AnyState
+    minutes: tuple[AnyMinute, ...]
+    counted_open: tuple[Counted, ...]
+    state: AnyState
+    verdict: AnyVerdict
     elapsed_minutes: float
     caught_up: bool
     earlier_rollbacks: int
@@ -130,7 +132,7 @@ def evaluate_rollout(rollout_id: UUID, *, dry_run: bool = False) -> Judgement | 
 
 
 def closed_until(now: datetime) -> datetime:
-    """The end of the latest minute whose requests are taken to be in the log; those that come later are not judged."""
+    """The end of the latest minute that may be judged, by this host's clock."""
     settled = now.astimezone(UTC) - timedelta(seconds=settings.ROLLOUT_EVALUATION_LAG_SECONDS)
     return settled.replace(second=0, microsecond=0)
 
@@ -156,15 +158,17 @@ def _look(rollout_id: UUID, now: datetime) -> _Look | None:
     )
     if rollout is None or rollout.started_at is None:
         return None
+    number = formula_number(rollout)
     began = rollout.started_at.replace(second=0, microsecond=0)
-    start, closed = rollout.evaluation.through or began, closed_until(now)
+    start, closed = rollout.evaluation.through or began, _readable_until(number, now)
     window = Window(began, start, min(closed, start + _LONGEST_WINDOW))
     if window.end <= window.start:
         return None
     stages = {stage.number: stage for stage in rollout.stages.all()}
-    initial, state = _states(rollout)
-    minutes = closed_minutes(rollout, stages, window, state)
-    for minute in minutes:
+    initial, state = _states(rollout, number)
+    reading = _read(rollout, stages, window, state, now=now if window.end == closed else None)
+    advance = formula_of(number).advance
+    for minute in reading.minutes:
         state = advance(state, minute)
     stage, elapsed = stages[rollout.current_stage], elapsed_minutes(rollout, now)
     return _Look(
@@ -172,7 +176,8 @@ def _look(rollout_id: UUID, now: datetime) -> _Look | None:
         stage=stage,
         window=window,
         initial=initial,
-        minutes=minutes,
+        minutes=reading.minutes,
+        counted_open=reading.counted_open,
         state=state,
         verdict=verdict_at(state, stage, elapsed_minutes=elapsed),
         elapsed_minutes=elapsed,
@@ -181,15 +186,33 @@ def _look(rollout_id: UUID, now: datetime) -> _Look | None:
     )
 
 
-def _states(rollout: Rollout) -> tuple[State, State]:
-    """At the start, and now. After a change of the formulas both are worked out again, from the minutes that were seen;
-    verdicts that were reached before name the formulas they go by."""
-    stored = rollout.evaluation
-    if stored.initial is not None and stored.initial["formula"] == FORMULA:
-        return from_json(State, stored.initial), from_json(State, stored.state)
+def _readable_until(number: int, now: datetime) -> datetime:
+    """The end of the latest minute of which every row can be read that it will ever have; by the first formula, of
+    which later rows are not judged."""
+    if number == formula_1.FORMULA:
+        lag = timedelta(seconds=settings.ROLLOUT_EVALUATION_LAG_SECONDS)
+        return closed_until(now - max(timedelta(), _LEAST_LAG_BY_ARRIVAL - lag))
+    return min(closed_until(now), visible_until().replace(second=0, microsecond=0))
+
+
+def _states(rollout: Rollout, number: int) -> tuple[AnyState, AnyState]:
+    """At the start, and now. A formula that was replaced meanwhile goes on with what began with it."""
+    stored, kind = rollout.evaluation, formula_of(number).State
+    if stored.initial is not None:
+        return from_json(kind, stored.initial), from_json(kind, stored.state)
     latency, cost = usual_histograms(rollout)
-    initial = initial_state(policy_of(rollout), latency=latency, cost=cost)
-    return initial, replay(initial, stored_minutes(rollout))
+    initial = first_state(rollout, number, latency=latency, cost=cost)
+    return initial, initial
+
+
+def _read(
+    rollout: Rollout, stages: dict[int, RolloutStage], window: Window, state: AnyState, *, now: datetime | None
+) -> _Read:
+    if isinstance(state, formula_1.State):
+        return _Read(closed_minutes(rollout, stages, window, state), ())
+    remembered = [from_json(Counted, one) for one in rollout.evaluation.counted_open]
+    reading = recorded_window(rollout, stages, window, state, remembered=remembered, now=now)
+    return _Read(reading.minutes, reading.counted_open)
 
 
 def _save(look: _Look, claim: UUID) -> Judgement | None:
@@ -212,6 +235,7 @@ def _save(look: _Look, claim: UUID) -> Judgement | None:
         _tell(look, evaluation)
         evaluation.initial, evaluation.state = to_json(look.initial), to_json(look.state)
         evaluation.through, evaluation.verdict, evaluation.decided_at = look.window.end, figures, timezone.now()
+        evaluation.counted_open = [to_json(one) for one in look.counted_open]
         evaluation.save()
         moved = look.move if _unmoved(row, look.rollout) else None
         if moved is not None:

@@ -1,17 +1,22 @@
-"""Closed minutes of a rollout, from the request log and from its own rows."""
+"""Closed minutes of a rollout: from its own rows, and, for the first formula, from the request log by the time at which
+requests came. What the second formula reads is in `recorded`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from analytics.queries.variants import BASELINE, TARGET, usual_values
 from analytics.queries.variants.by_arrival import ArmMinute, arm_minutes, new_units, unit_sums
 from analytics.queries.variants.units import UnitLimits, UnitSums
 from rollouts.allocation import AllocationType
-from rollouts.evaluation import ArmCounts, ClusterSums, Metric, MinuteCounts, State, from_json
+from rollouts.evaluation import formula_of, from_json
+from rollouts.evaluation.clusters import ClusterSums
+from rollouts.evaluation.formula_1 import ArmCounts, Metric, MinuteCounts, State
 from rollouts.evaluation.grid import LOG_RATIO, Histogram
+from rollouts.evaluation.reference import Reference
 from rollouts.models import Rollout, RolloutMinute, RolloutStage
 
 USUAL = timedelta(days=1)
@@ -24,8 +29,8 @@ _MEASURED = {
     "cost": Metric.COST,
 }
 # Where nothing is known yet nothing is cut and nothing is slow: beyond every latency and cost that there is.
-_NO_CAP = 1e18
-_NO_BIN = 2**31
+NO_CAP = 1e18
+NO_BIN = 2**31
 
 Arms = Mapping[str, ArmCounts]
 
@@ -72,16 +77,16 @@ def usual_histograms(rollout: Rollout) -> tuple[Histogram, Histogram]:
         rollout.started_at,
         log_ratio=LOG_RATIO,
     )
-    return _ordered(usual.latency), _ordered(usual.cost)
+    return ordered(usual.latency), ordered(usual.cost)
 
 
-def stored_minutes(rollout: Rollout, until: datetime | None = None) -> Iterator[MinuteCounts]:
-    """What the evaluation saw, in order."""
+def stored_minutes(rollout: Rollout, formula: int, until: datetime | None = None) -> Iterator[Any]:
+    """What the evaluation saw, in order, as `MinuteCounts` of its formula."""
     rows = RolloutMinute.objects.filter(rollout=rollout).order_by("minute", "stage")
     if until is not None:
         rows = rows.filter(minute__lt=until)
     for counts in rows.values_list("counts", flat=True).iterator():
-        yield from_json(MinuteCounts, counts)
+        yield from_json(formula_of(formula).MinuteCounts, counts)
 
 
 def _arms(
@@ -95,16 +100,16 @@ def _arms(
             requests=row.requests,
             errors=row.errors,
             units=units.get((row.minute, row.stage, row.variant), 0),
-            latency=_ordered(row.latency),
+            latency=ordered(row.latency),
             latency_ms=row.latency_ms,
-            cost=_ordered(row.cost),
+            cost=ordered(row.cost),
             cost_usd=row.cost_usd,
         )
     return dict(sorted(found.items()))
 
 
-def _ordered(histogram: Histogram) -> Histogram:
-    # Databases sort the members of what they store, and a sum in another order differs in its last digit.
+def ordered(histogram: Histogram) -> Histogram:
+    """Databases sort the members of what they store, and a sum in another order differs in its last digit."""
     return dict(sorted(histogram.items()))
 
 
@@ -123,17 +128,20 @@ def _units(rollout: Rollout, window: Window) -> dict[tuple[int, int, str], int]:
 
 def _clusters(rollout: Rollout, window: Window, state: State) -> dict[Metric, ClusterSums]:
     """As of the end of the window, for all its minutes: usually it is one."""
-    latency, cost = state.latency.reference, state.cost.reference
-    limits = UnitLimits(
-        latency_cap_ms=latency.cap if latency else _NO_CAP,
-        slow_bin=latency.slow_bin if latency else _NO_BIN,
-        cost_cap=cost.cap if cost else _NO_CAP,
-    )
+    limits = unit_limits(state.latency.reference, state.cost.reference)
     sums = unit_sums(rollout.project_id, rollout.pk, window.began, window.end, limits=limits, log_ratio=LOG_RATIO)
-    return {_MEASURED[name]: _cluster(found) for name, found in sums.items()}
+    return {_MEASURED[name]: cluster(found) for name, found in sums.items()}
 
 
-def _cluster(sums: UnitSums) -> ClusterSums:
+def unit_limits(latency: Reference | None, cost: Reference | None) -> UnitLimits:
+    return UnitLimits(
+        latency_cap_ms=latency.cap if latency else NO_CAP,
+        slow_bin=latency.slow_bin if latency else NO_BIN,
+        cost_cap=cost.cap if cost else NO_CAP,
+    )
+
+
+def cluster(sums: UnitSums) -> ClusterSums:
     return ClusterSums(
         requests=sums.requests,
         requests_squared=sums.requests_squared,

@@ -142,7 +142,8 @@ class RolloutTransition(models.Model):
 class RolloutEvaluation(models.Model):
     """What the evaluation remembers from one minute to the next, and which process is at it.
 
-    `initial` and the rollout's RolloutMinutes give `state` again, to the last digit.
+    `initial` and the rollout's RolloutMinutes give `state` again, to the last digit. The formula that `initial` names
+    stays the rollout's to its end.
     """
 
     rollout = models.OneToOneField(Rollout, on_delete=models.CASCADE, related_name="evaluation", primary_key=True)
@@ -152,6 +153,8 @@ class RolloutEvaluation(models.Model):
     through = models.DateTimeField(null=True)
     verdict = models.JSONField(default=dict)  # the latest assessment: see rollouts.figures
     decided_at = models.DateTimeField(null=True)
+    # Requests that were counted while they were open: `still_open.Counted`. Their rows must not count them again.
+    counted_open = models.JSONField(default=list, db_default=[])
     # People were told that the rollout waits for too long, once a stage.
     overdue_stage = models.PositiveSmallIntegerField(default=0)
     claim = models.UUIDField(null=True)
@@ -166,7 +169,10 @@ class RolloutEvaluation(models.Model):
 
 
 class RolloutMinute(models.Model):
-    """One closed minute of one stage as the evaluation saw it: `counts` is an `evaluation.MinuteCounts`."""
+    """One closed minute of one stage as the evaluation saw it: `counts` is a `MinuteCounts` of its formula.
+
+    By the first formula the minute is that in which requests came, by the second that in which they were recorded.
+    """
 
     rollout = models.ForeignKey(Rollout, on_delete=models.CASCADE, related_name="minutes")
     minute = models.DateTimeField()

@@ -6,22 +6,30 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from rollouts import evaluation
-from rollouts.evaluation import State, from_json
-from rollouts.figures import verdict_at, verdict_figures
+from rollouts.evaluation import formula_of, from_json
+from rollouts.figures import AnyState, verdict_at, verdict_figures
 from rollouts.minutes import stored_minutes
 from rollouts.models import Rollout
+from rollouts.policies import formula_number
 
 
-def replayed_state(rollout: Rollout, until: datetime | None = None) -> State:
-    """The state after the minutes before `until`, or after all. Raises ValueError when none was ever evaluated."""
+def replayed_state(rollout: Rollout, until: datetime | None = None) -> AnyState:
+    """The state after the minutes before `until`, or after all, by the formula that the evaluation began with.
+
+    Raises ValueError when none was ever evaluated, or by a formula that this version does not know.
+    """
     if rollout.evaluation.initial is None:
         raise ValueError("this rollout was never evaluated")
-    return evaluation.replay(from_json(State, rollout.evaluation.initial), stored_minutes(rollout, until))
+    number = formula_number(rollout)
+    formula = formula_of(number)
+    state: AnyState = formula.replay(
+        from_json(formula.State, rollout.evaluation.initial), stored_minutes(rollout, number, until)
+    )
+    return state
 
 
 def replayed_figures(rollout: Rollout, figures: Mapping[str, Any]) -> dict[str, Any]:
-    """What a verdict's figures are when it is reached again: equal to `figures` unless rows or formulas changed."""
+    """What a verdict's figures are when it is reached again: equal to `figures` unless rows changed."""
     through = datetime.fromisoformat(figures["through"])
     state = replayed_state(rollout, through)
     stage, elapsed = rollout.stages.get(number=figures["stage"]), figures["elapsed_minutes"]

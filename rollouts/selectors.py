@@ -96,7 +96,7 @@ def list_rollouts(project_id: UUID) -> QuerySet[Rollout]:
         "config", "baseline_version", "target_version", "evaluation"
     )
     # What the evaluation remembers is large, and nobody is shown it.
-    rollouts = rollouts.defer("evaluation__initial", "evaluation__state")
+    rollouts = rollouts.defer("evaluation__initial", "evaluation__state", "evaluation__counted_open")
     return rollouts.prefetch_related("stages", _ROLLED_BACK).order_by("-created_at", "-id")
 
 

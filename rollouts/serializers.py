@@ -11,7 +11,8 @@ from typing_extensions import override
 from core.fields import NumberField
 from core.serializers import BodySerializer, StrictSerializer
 from rollouts.allocation import AllocationType
-from rollouts.evaluation import Action, Metric, to_json
+from rollouts.evaluation import Action, to_json
+from rollouts.evaluation.formula_2 import Metric
 from rollouts.models import (
     NAME_CHARACTERS,
     REASON_CHARACTERS,

@@ -13,7 +13,6 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from analytics.clickhouse import client
 from analytics.contracts import Outcome, RequestRecord
 from analytics.queries.variants import arm_totals
 from analytics.queries.variants.by_record import (
@@ -42,7 +41,7 @@ from gateway.errors import (
 )
 from prompts.errors import InvalidVariableError, MissingVariableError, UnknownVariableError
 from rollouts.evaluation.grid import LOG_RATIO, bin_of
-from tests.factories.analytics import make_entry, store
+from tests.factories.analytics import make_entry, store, store_as_of_then
 
 pytestmark = pytest.mark.usefixtures("clickhouse")
 
@@ -75,15 +74,9 @@ def refused(error: type[ApplicationError], code: str, **values: Any) -> dict[str
     return failed(error("no", code=code), **values)
 
 
-def stored(spool: Path, *values: dict[str, Any], project: UUID = PROJECT) -> list[RequestRecord]:
-    """Rows that were recorded when their requests ended."""
+def stored(spool: Path, *values: dict[str, Any]) -> list[RequestRecord]:
     entries = [make_entry(**one) for one in values]
-    store(spool, *entries)
-    client.execute(
-        "ALTER TABLE requests UPDATE recorded_at = addMilliseconds(ts, latency_ms) WHERE project_id = {project:UUID}",
-        {"project": project},
-        settings={"mutations_sync": 1},
-    )
+    store_as_of_then(spool, *entries)
     return [entry.record for entry in entries]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
+from analytics.clickhouse import client
 from analytics.contracts import Outcome, RequestRecord, SpoolEntry
 from analytics.shipper.loop import Shipper
 from analytics.spool.writer import SpoolWriter
@@ -59,3 +60,11 @@ def store(directory: Path, *entries: SpoolEntry) -> None:
     shipper = Shipper(directory)
     shipper.drain()
     shipper.close()
+
+
+def store_as_of_then(directory: Path, *entries: SpoolEntry) -> None:
+    """As `store`, and as if each record had come in when its request ended, not now."""
+    store(directory, *entries)
+    change = "recorded_at = addMilliseconds(ts, latency_ms) WHERE request_id IN {ids:Array(UUID)}"
+    ids = [entry.record.request_id for entry in entries]
+    client.execute(f"ALTER TABLE requests UPDATE {change}", {"ids": ids}, settings={"mutations_sync": 1})

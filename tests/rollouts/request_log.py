@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+import pytest
+
 from analytics.errors import AnalyticsUnavailableError
 from analytics.queries.variants import UsualValues
 from analytics.queries.variants.by_arrival import ArmMinute
+from analytics.queries.variants.by_record import Recorded, RecordedMinute
+from rollouts import judging, minutes, recorded
 from rollouts.evaluation import bin_of
 from rollouts.models import Rollout
+from rollouts.open_requests import OpenRequest
 
 LATENCY_MS, COST_UNITS = 400, 12_000_000
 
@@ -38,12 +43,28 @@ def begun(rollout: Rollout, minutes: int) -> Rollout:
 
 @dataclass
 class RequestLog:
-    """`away`: nobody answers."""
+    """`away`: nobody answers. `recorded` are the rows of requests by id, with the arm and the time of each; a row that
+    `add` knows of is recorded in the minute in which its request came."""
 
     rows: list[tuple[UUID, ArmMinute]] = field(default_factory=list)
     usual: UsualValues = field(default_factory=lambda: UsualValues({}, {}))
     away: bool = False
     asked: int = 0
+    recorded: dict[UUID, datetime] = field(default_factory=dict)
+    open: list[OpenRequest] = field(default_factory=list)
+    left_out: list[set[UUID]] = field(default_factory=list)
+
+    def take_the_place(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of the store and of what web workers tell, for the rest of the test."""
+        for module, name in (
+            (minutes, "arm_minutes"),
+            (minutes, "usual_values"),
+            (judging, "visible_until"),
+            (recorded, "recorded_minutes"),
+            (recorded, "recorded_at"),
+            (recorded, "open_requests"),
+        ):
+            monkeypatch.setattr(module, name, getattr(self, name))
 
     def add(
         self,
@@ -73,6 +94,21 @@ class RequestLog:
             key=lambda row: (row.minute, row.stage, row.variant),
         )
 
+    def recorded_minutes(self, rows: Recorded, *, counted: Collection[UUID], **_: Any) -> list[RecordedMinute]:
+        self.left_out.append(set(counted))
+        return [_recorded(row) for row in self.arm_minutes(rows.project_id, rows.rollout_id, rows.start, rows.end)]
+
+    def visible_until(self) -> datetime:
+        if self.away:
+            raise AnalyticsUnavailableError("away")
+        return datetime.now(UTC) + timedelta(minutes=1)
+
+    def recorded_at(self, _: UUID, arrived: Collection[UUID]) -> Mapping[UUID, datetime]:
+        return {key: at for key, at in self.recorded.items() if key in arrived}
+
+    def open_requests(self, rollout_id: UUID) -> list[OpenRequest]:
+        return [one for one in self.open if one.rollout_id == str(rollout_id)]
+
     def usual_values(self, *_: Any, **__: Any) -> UsualValues:
         if self.away:
             raise AnalyticsUnavailableError("away")
@@ -94,6 +130,24 @@ def _row(minute: int, stage: int, variant: str, requests: int, errors: int, fact
         latency_ms=int(LATENCY_MS * factor * answered),
         cost=cost,
         cost_usd=Decimal(COST_UNITS * answered) / 10**10,
+    )
+
+
+def _recorded(row: ArmMinute) -> RecordedMinute:
+    return RecordedMinute(
+        minute=row.minute,
+        stage=row.stage,
+        variant=row.variant,
+        allocated=row.allocated,
+        requests=row.requests,
+        unanswered=row.errors,
+        reasons={"provider_failed": row.errors} if row.errors else {},
+        judged=row.requests,
+        errors=row.errors,
+        latency=row.latency,
+        latency_ms=row.latency_ms,
+        cost=row.cost,
+        cost_usd=row.cost_usd,
     )
 
 

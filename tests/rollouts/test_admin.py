@@ -10,7 +10,7 @@ from django.test import Client
 from analytics.errors import AnalyticsUnavailableError
 from analytics.queries.variants import ArmTotals
 from core.rights.roles import Role
-from rollouts import metrics, minutes
+from rollouts import metrics
 from rollouts.judging import evaluate_rollout
 from rollouts.models import Rollout, RolloutTransition
 from rollouts.plots import BUCKETS, plots
@@ -59,8 +59,7 @@ def test_page__evaluated__stages_metrics_plots_and_history(
     admin: Client, still_clock: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = RequestLog()
-    monkeypatch.setattr(minutes, "arm_minutes", log.arm_minutes)
-    monkeypatch.setattr(minutes, "usual_values", log.usual_values)
+    log.take_the_place(monkeypatch)
     rollout = begun(make_rollout(started=True, name="<b>x</b>"), 10)
     for ago in range(9, 0, -1):
         log.add(rollout, ago, stage=1 + (ago < 5), target=(10, 1), baseline=(30, 1))
@@ -72,7 +71,7 @@ def test_page__evaluated__stages_metrics_plots_and_history(
     assert "<b>x</b>" not in page
     found = re.findall(r"<svg viewBox=\"0 0 640.*?</svg>", page, re.DOTALL)
     titles = [re.findall("<title>(.*?)</title>", svg)[0] for svg in found]
-    assert titles == ["Requests per minute", "Error rate", "Average latency", "Cost per request"]
+    assert titles == ["Requests per minute", "Answered requests", "Error rate", "Average latency", "Cost per request"]
     assert all(svg.count("<polyline") == 2 and svg.count("stroke-dasharray") == 1 for svg in found)
     for text in ("10 %", "50 %", "100 %", "The error rate of the target is 10.00 %", "start", "test"):
         assert text in page

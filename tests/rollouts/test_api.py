@@ -46,6 +46,7 @@ def test_create__everything_given__201_and_every_field(api: Api) -> None:
         "mode": "auto",
         "allocation_type": "user_sticky",
         "policy": {
+            "unanswered": "roll_back",
             "error_rate": "roll_back",
             "latency_p95": "hold",
             "latency_average": "hold",

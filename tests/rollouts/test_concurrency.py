@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from rollouts import minutes
 from rollouts.judging import evaluate_running_rollouts
 from rollouts.models import Mode, Rollout, RolloutTransition
 from rollouts.states import Stage
@@ -100,8 +99,7 @@ def test_create_while_the_last_one_ends__at_once__never_a_deadlock() -> None:
 
 def test_evaluate__several_processes_at_once__one_decision(monkeypatch: pytest.MonkeyPatch, still_clock: None) -> None:
     log = RequestLog()
-    monkeypatch.setattr(minutes, "arm_minutes", log.arm_minutes)
-    monkeypatch.setattr(minutes, "usual_values", log.usual_values)
+    log.take_the_place(monkeypatch)
     rollout = begun(make_rollout(started=True, mode=Mode.AUTO, stages=[Stage(w, 0, 0) for w in range(1, 9)]), 10)
     log.add(rollout, 5, target=(5, 0), baseline=(50, 0))
 
@@ -114,8 +112,7 @@ def test_evaluate__several_processes_at_once__one_decision(monkeypatch: pytest.M
 
 def test_evaluate_and_promote__at_once__one_stage_or_told(monkeypatch: pytest.MonkeyPatch, still_clock: None) -> None:
     log = RequestLog()
-    monkeypatch.setattr(minutes, "arm_minutes", log.arm_minutes)
-    monkeypatch.setattr(minutes, "usual_values", log.usual_values)
+    log.take_the_place(monkeypatch)
     rollout = begun(make_rollout(started=True, mode=Mode.AUTO, stages=[Stage(w, 0, 0) for w in range(1, 9)]), 10)
     client = client_of(rollout.project)
 

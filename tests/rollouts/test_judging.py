@@ -13,8 +13,8 @@ from pytest_django import Settings
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.queries.variants import UsualValues
-from rollouts import judging, minutes
-from rollouts.evaluation import State, from_json
+from rollouts import judging, minutes, recorded
+from rollouts.evaluation import formula_1, formula_of, from_json, to_json
 from rollouts.judging import closed_until, evaluate_rollout, evaluate_running_rollouts
 from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutMinute, RolloutTransition
 from rollouts.replay import replayed_figures, replayed_state
@@ -35,8 +35,7 @@ def heard(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.fixture
 def log(monkeypatch: pytest.MonkeyPatch) -> RequestLog:
     log = RequestLog()
-    monkeypatch.setattr(minutes, "arm_minutes", log.arm_minutes)
-    monkeypatch.setattr(minutes, "usual_values", log.usual_values)
+    log.take_the_place(monkeypatch)
     return log
 
 
@@ -48,6 +47,14 @@ def automatic(*stages: Stage, minutes_ago: int = 10, **wanted: Any) -> Rollout:
 
 def evaluation(rollout: Rollout) -> RolloutEvaluation:
     return RolloutEvaluation.objects.get(rollout=rollout)
+
+
+def of_the_first_formula(rollout: Rollout) -> Rollout:
+    """As if it had been looked at once before there was a second one."""
+    state = to_json(formula_1.initial_state(formula_1.Policy(), latency={}, cost={}))
+    RolloutEvaluation.objects.filter(rollout=rollout).update(initial=state, state=state, verdict={"formula": 1})
+    rollout.refresh_from_db()
+    return rollout
 
 
 def test_failing_target__one_look__rolled_back_with_reason_and_figures(log: RequestLog) -> None:
@@ -179,30 +186,97 @@ def test_pause__in_between__goes_on_where_it_was(log: RequestLog) -> None:
     assert evaluation(rollout).verdict["elapsed_minutes"] == pytest.approx(before + 9, abs=1)
 
 
-def test_stragglers_of_the_stage_before__dropped(log: RequestLog) -> None:
+@pytest.mark.parametrize(("formula", "judged"), [(1, [(6, 1), (6, 2), (5, 2)]), (2, [(6, 1), (6, 2), (5, 1), (5, 2)])])
+def test_stragglers_of_the_stage_before__dropped_by_the_first_formula_only(
+    log: RequestLog, formula: int, judged: list[tuple[int, int]]
+) -> None:
     rollout = automatic(Stage(10, 0, 0), Stage(20, 99, 0), Stage(100, 0, 0))
+    if formula == 1:
+        of_the_first_formula(rollout)
     promote_rollout(project_id=rollout.project_id, rollout_id=rollout.pk, actor="key:1")
     log.add(rollout, 6, stage=1, target=(3, 0), baseline=(9, 0))
     log.add(rollout, 6, stage=2, target=(5, 0), baseline=(9, 0))
     log.add(rollout, 5, stage=1, target=(1, 0), baseline=(1, 0))
     log.add(rollout, 5, stage=2, target=(7, 0), baseline=(9, 0))
     log.add(rollout, 5, stage=9, target=(7, 0))
+
     evaluate_rollout(rollout.pk)
-    stages = RolloutMinute.objects.filter(rollout=rollout).values_list("stage", flat=True)
-    assert list(stages) == [1, 2, 2]
-    assert evaluation(rollout).verdict["stage_requests"] == 12
+
+    rows = RolloutMinute.objects.filter(rollout=rollout)
+    assert [((this_minute() - row.minute).total_seconds() // 60, row.stage) for row in rows] == judged
+    row = evaluation(rollout)
+    assert (row.verdict["formula"], row.verdict["stage_requests"]) == (formula, 12)
+    assert row.verdict["target_requests"] == 15 + (formula == 2)
+    assert replayed_figures(rollout, row.verdict) == row.verdict
 
 
-def test_stored_rows__replayed__the_same_state_to_the_last_digit(log: RequestLog) -> None:
+@pytest.mark.parametrize("number", [1, 2])
+def test_stored_rows__replayed__the_same_state_to_the_last_digit(log: RequestLog, number: int) -> None:
     rollout = automatic(Stage(30, 600, 0), Stage(100, 0, 0), minutes_ago=40)
+    if number == 1:
+        of_the_first_formula(rollout)
     log.usual = UsualValues({20: 400, 25: 90, 31: 10}, {60: 500})
     for ago in range(39, 0, -1):
         log.add(rollout, ago, target=(7, ago % 2), baseline=(13, ago % 3 == 0), slower=1.03)
-    evaluate_rollout(rollout.pk)
+    for later in (20, 0):
+        with pytest.MonkeyPatch.context() as patched:
+            until = this_minute() - timedelta(minutes=later + (2 if number == 1 else 0))
+            patched.setattr(judging, "closed_until", lambda _, until=until: until)
+            evaluate_rollout(rollout.pk)
     row = evaluation(rollout)
-    assert RolloutMinute.objects.filter(rollout=rollout).count() == 39
-    assert replayed_state(rollout) == from_json(State, row.state)
+    assert RolloutMinute.objects.filter(rollout=rollout).count() == (37 if number == 1 else 39)
+    assert replayed_state(rollout) == from_json(formula_of(number).State, row.state)
     assert replayed_figures(rollout, row.verdict) == row.verdict
+
+
+def test_first_formula__began_with_it__goes_on_to_the_end_by_what_it_reads(log: RequestLog) -> None:
+    rollout = of_the_first_formula(automatic(Stage(50, 600, 10_000), Stage(100, 0, 0)))
+    log.add(rollout, 5, target=(40, 20), baseline=(40, 0))
+
+    judgement = evaluate_rollout(rollout.pk)
+
+    assert judgement is not None
+    assert (judgement.moved, log.left_out) == (Transition.ROLL_BACK, [])
+    figures = evaluation(rollout).verdict
+    assert figures["formula"] == 1
+    assert set(figures["metrics"]) == {"error_rate", "latency_p95", "latency_average", "cost_per_request"}
+    assert "evidence_threshold" not in figures["metrics"]["error_rate"]
+    assert replayed_figures(rollout, figures) == figures
+
+
+@pytest.mark.parametrize(("lag", "later"), [(10, 110), (120, 0), (300, 0)])
+def test_first_formula__short_lag__late_records_are_waited_for_all_the_same(
+    log: RequestLog, settings: Settings, monkeypatch: pytest.MonkeyPatch, lag: int, later: int
+) -> None:
+    settings.ROLLOUT_EVALUATION_LAG_SECONDS = lag
+    rollout, now = of_the_first_formula(automatic()), timezone.now()
+    asked: list[datetime] = []
+
+    def closed(moment: datetime) -> datetime:
+        asked.append(moment)
+        return this_minute()
+
+    monkeypatch.setattr(timezone, "now", lambda: now)
+    monkeypatch.setattr(judging, "closed_until", closed)
+    evaluate_rollout(rollout.pk)
+    assert asked == [now - timedelta(seconds=later)]
+
+
+def test_store_still_inserting__minutes_wait_until_all_rows_of_them_can_be_read(
+    log: RequestLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rollout = automatic()
+    monkeypatch.setattr(judging, "visible_until", lambda: this_minute() - timedelta(minutes=4, seconds=-3))
+    judgement = evaluate_rollout(rollout.pk)
+    assert judgement is not None
+    assert judgement.through == this_minute() - timedelta(minutes=4)
+
+
+def test_unknown_formula__not_judged_by_another(log: RequestLog, caplog: pytest.LogCaptureFixture) -> None:
+    rollout = automatic()
+    RolloutEvaluation.objects.filter(rollout=rollout).update(verdict={"formula": 99})
+    assert evaluate_running_rollouts() == []
+    assert "no formula has the number 99" in caplog.text
 
 
 def test_never_evaluated__replay__refused() -> None:
@@ -234,9 +308,9 @@ def test_claim__lost_while_reading__nothing_saved(log: RequestLog, monkeypatch: 
 
     def slow(*args: Any, **options: Any) -> Any:
         RolloutEvaluation.objects.filter(rollout=rollout).update(claim=theirs)
-        return log.arm_minutes(*args, **options)
+        return log.recorded_minutes(*args, **options)
 
-    monkeypatch.setattr(minutes, "arm_minutes", slow)
+    monkeypatch.setattr(recorded, "recorded_minutes", slow)
     assert evaluate_rollout(rollout.pk) is None
     assert evaluation(rollout).claim == theirs
     assert not RolloutMinute.objects.exists()
@@ -248,9 +322,9 @@ def test_paused_while_reading__minutes_kept_and_nothing_moved(log: RequestLog, m
 
     def slow(*args: Any, **options: Any) -> Any:
         pause_rollout(project_id=rollout.project_id, rollout_id=rollout.pk, actor="key:1")
-        return log.arm_minutes(*args, **options)
+        return log.recorded_minutes(*args, **options)
 
-    monkeypatch.setattr(minutes, "arm_minutes", slow)
+    monkeypatch.setattr(recorded, "recorded_minutes", slow)
     judgement = evaluate_rollout(rollout.pk)
     assert judgement is not None
     assert judgement.moved is None
@@ -275,12 +349,12 @@ def test_one_cannot_be_evaluated__the_others_are(
 ) -> None:
     first, second = automatic(), automatic()
 
-    def one_fails(project_id: Any, rollout_id: Any, *args: Any, **options: Any) -> Any:
-        if rollout_id == first.pk:
+    def one_fails(rows: Any, **options: Any) -> Any:
+        if rows.rollout_id == first.pk:
             raise problem
-        return log.arm_minutes(project_id, rollout_id, *args, **options)
+        return log.recorded_minutes(rows, **options)
 
-    monkeypatch.setattr(minutes, "arm_minutes", one_fails)
+    monkeypatch.setattr(recorded, "recorded_minutes", one_fails)
     assert [judgement.rollout_id for judgement in evaluate_running_rollouts()] == [second.pk]
     assert f"rollout.evaluation_failed rollout_id={first.pk}" in caplog.text
 
@@ -299,21 +373,6 @@ def test_analytics_away__many_rollouts__asked_once(log: RequestLog, monkeypatch:
     assert len(asked) == 1
 
 
-def test_formulas_changed__state_worked_out_again_from_the_minutes(log: RequestLog) -> None:
-    rollout = automatic(Stage(30, 600, 0), Stage(100, 0, 0), minutes_ago=30)
-    for ago in range(25, 0, -1):
-        log.add(rollout, ago, target=(7, 0), baseline=(13, 0))
-    evaluate_rollout(rollout.pk)
-    row = evaluation(rollout)
-    right, row.initial, row.state = row.state, {"formula": 0}, {"formula": 0}
-    row.through = this_minute() - timedelta(minutes=1)
-    RolloutMinute.objects.filter(rollout=rollout, minute=row.through).delete()
-    row.save()
-    evaluate_rollout(rollout.pk)
-    assert evaluation(rollout).state == right
-    assert replayed_figures(rollout, evaluation(rollout).verdict) == evaluation(rollout).verdict
-
-
 def test_overdue__more_than_a_day__logged_once_a_stage(log: RequestLog, caplog: pytest.LogCaptureFixture) -> None:
     rollout = automatic(Stage(50, 0, 5), Stage(100, 0, 0), minutes_ago=60 * 24 + 30)
     for _ in range(3):
@@ -324,7 +383,7 @@ def test_overdue__more_than_a_day__logged_once_a_stage(log: RequestLog, caplog: 
 
 
 def test_held_by_a_metric__logged_when_it_begins(log: RequestLog, caplog: pytest.LogCaptureFixture) -> None:
-    policy = {"error_rate": "hold"}
+    policy = {"error_rate": "hold", "unanswered": "hold"}
     rollout = automatic(Stage(50, 0, 5), Stage(100, 0, 0), policy=policy)
     log.add(rollout, 5, target=(40, 30), baseline=(40, 0))
     evaluate_rollout(rollout.pk)

@@ -21,7 +21,7 @@ from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutMinute, Rol
 from rollouts.open_requests import OpenRequest, encode, key, workers_key
 from rollouts.replay import replayed_figures
 from rollouts.states import Stage
-from tests.factories.analytics import make_entry, store
+from tests.factories.analytics import make_entry, store_as_of_then
 from tests.factories.rollouts import make_rollout
 from tests.rollouts.conftest import PATH, Api, new_api
 from tests.rollouts.request_log import begun, this_minute
@@ -85,7 +85,7 @@ def test_metrics__pending__zeros_and_inconclusive(api: Api) -> None:
             "unanswered_rate": 0.0,
             "unanswered_reasons": {},
         }
-    assert set(body["metrics"]) == {"error_rate", "latency_p95", "latency_average", "cost_per_request"}
+    assert set(body["metrics"]) == {"unanswered", "error_rate", "latency_p95", "latency_average", "cost_per_request"}
     assert {metric["status"] for metric in body["metrics"].values()} == {"inconclusive"}
     assert not any(metric["decides"] for metric in body["metrics"].values())
     assert (body["forecast"], body["open_requests"]) == (None, {"target": 0, "baseline": 0})
@@ -95,7 +95,7 @@ def test_metrics__pending__zeros_and_inconclusive(api: Api) -> None:
 def test_metrics__before_an_evaluation__totals_of_now(api: Api, spool: Path) -> None:
     rollout = running(api)
     made = entries(rollout, 200, failing=20)
-    store(spool, *made)
+    store_as_of_then(spool, *made)
     body = asked(api, rollout)
     for arm in ("target", "baseline"):
         rows = [entry.record for entry in made if entry.record.variant == arm]
@@ -111,7 +111,7 @@ def test_metrics__before_an_evaluation__totals_of_now(api: Api, spool: Path) -> 
 
 def test_failing_target__evaluated_from_records__rolled_back_and_explained(api: Api, spool: Path) -> None:
     rollout = running(api, mode=Mode.AUTO)
-    store(spool, *entries(rollout, 300, failing=75))
+    store_as_of_then(spool, *entries(rollout, 300, failing=75))
 
     judgement = evaluate_rollout(rollout.pk)
 
@@ -130,7 +130,7 @@ def test_failing_target__evaluated_from_records__rolled_back_and_explained(api: 
     assert errors["difference"] == pytest.approx(body["target"]["error_rate"], abs=0.01)
     assert errors["p_value"] < 0.025
     assert errors["evidence"] >= errors["evidence_threshold"] == pytest.approx(math.log(40))
-    assert {name for name, metric in body["metrics"].items() if metric["decides"]} == {"error_rate"}
+    assert {name for name, metric in body["metrics"].items() if metric["decides"]} == {"unanswered", "error_rate"}
     assert errors["explanation"] in body["explanation"]
     assert body["evaluated_through"] == this_minute().isoformat()
     rollout.refresh_from_db()
@@ -144,7 +144,7 @@ def test_failing_target__evaluated_from_records__rolled_back_and_explained(api: 
 def test_sticky__heavy_users__units_and_clusters_counted(api: Api, spool: Path) -> None:
     rollout = running(api, allocation_type=AllocationType.USER_STICKY)
     made = entries(rollout, 300, users=30)
-    store(spool, *made, *entries(rollout, 20, alloc_fallback=True))
+    store_as_of_then(spool, *made, *entries(rollout, 20, alloc_fallback=True))
 
     evaluate_rollout(rollout.pk)
 
@@ -153,7 +153,7 @@ def test_sticky__heavy_users__units_and_clusters_counted(api: Api, spool: Path) 
         rows = [entry.record for entry in made if entry.record.variant == arm]
         assert stored[arm]["requests"] == len(rows)
         assert stored[arm]["units"] == len({row.user_id for row in rows})
-    assert set(stored["clusters"]) == {"error_rate", "latency_p95", "latency_average", "cost_per_request"}
+    assert set(stored["clusters"]) == {"unanswered", "error_rate", "latency_p95", "latency_average", "cost_per_request"}
     body = asked(api, rollout)
     assert body["target"]["fallback_request_count"] + body["baseline"]["fallback_request_count"] == 20
     assert sum(body[arm]["request_count"] for arm in ("target", "baseline")) == 320
@@ -168,7 +168,7 @@ def test_metrics__every_end_of_a_request__counted_where_it_belongs(api: Api, spo
         *entries(rollout, 10, outcome=Outcome.ERROR, status_code=422, error_code="missing_variable"),
         *entries(rollout, 8, outcome=Outcome.CANCELLED, ttft_ms=0),
     ]
-    store(spool, *made)
+    store_as_of_then(spool, *made)
     body = asked(api, rollout)
     total: Counter[str] = Counter()
     for arm in ("target", "baseline"):
@@ -193,7 +193,7 @@ def test_metrics__every_end_of_a_request__counted_where_it_belongs(api: Api, spo
 def test_metrics__running__forecast_and_what_is_open(api: Api, spool: Path) -> None:
     rollout = running(api, stages=[Stage(50, 60, 500), Stage(100, 0, 0)])
     RolloutTransition.objects.filter(rollout=rollout, action="start").update(created_at=rollout.started_at)
-    store(spool, *entries(rollout, 300))
+    store_as_of_then(spool, *entries(rollout, 300))
     evaluate_rollout(rollout.pk)
     told = [
         OpenRequest(f"r{i}", str(rollout.pk), 1, arm, 7, i) for i, arm in enumerate(["target", "target", "baseline"])
@@ -219,7 +219,7 @@ def test_usual_values__day_before__known_from_the_first_minute(api: Api, spool: 
     rollout = running(api)
     before = int((this_minute() - timedelta(hours=2)).timestamp() * 1_000_000)
     old = entries(rollout, 200, rollout_id="", variant="", alloc_unit=0, prompt_version=1, ts=before)
-    store(spool, *old)
+    store_as_of_then(spool, *old)
     evaluate_rollout(rollout.pk)
     state: Any = RolloutEvaluation.objects.get(rollout=rollout).state
     assert state["latency"]["reference"] is not None

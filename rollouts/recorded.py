@@ -1,0 +1,190 @@
+"""Closed minutes of a rollout under the second formula: from the request log, by the time at which rows were recorded,
+and from what web workers tell of requests that are still open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from analytics.queries.variants import BASELINE, TARGET
+from analytics.queries.variants.by_record import (
+    Recorded,
+    RecordedMinute,
+    recorded_at,
+    recorded_minutes,
+    recorded_sums,
+    recorded_units,
+)
+from analytics.queries.variants.outcomes import PATIENCE_MS
+from analytics.queries.variants.users import user_minutes
+from rollouts.allocation import AllocationType
+from rollouts.evaluation.clusters import ClusterSums
+from rollouts.evaluation.formula_2 import ArmCounts, Metric, MinuteCounts, State, UserCounts
+from rollouts.evaluation.grid import LOG_RATIO, value_of
+from rollouts.minutes import NO_BIN, Window, cluster, ordered, unit_limits
+from rollouts.models import Rollout, RolloutStage
+from rollouts.open_requests import open_requests
+from rollouts.still_open import Counted, overdue, patience, still_remembered
+
+STILL_OPEN = "still_open"
+
+_MEASURED = {
+    "unanswered": Metric.UNANSWERED,
+    "errors": Metric.ERROR_RATE,
+    "slow": Metric.LATENCY_P95,
+    "latency": Metric.LATENCY_AVERAGE,
+    "cost": Metric.COST,
+}
+
+Cell = tuple[int, int, str]
+"""A minute, a stage and an arm."""
+Clusters = Mapping[str, Mapping[Metric, ClusterSums]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Minutes in the order in which `advance` takes them, and the requests counted while they were open that are to be
+    remembered from now on."""
+
+    minutes: tuple[MinuteCounts, ...]
+    counted_open: tuple[Counted, ...]
+
+
+def recorded_window(
+    rollout: Rollout,
+    stages: Mapping[int, RolloutStage],
+    window: Window,
+    state: State,
+    *,
+    remembered: Sequence[Counted],
+    now: datetime | None,
+) -> Reading:
+    """What was recorded in the window, late rows of earlier stages in cells of their own. `now` when the window is the
+    latest that there is, so that what is open belongs to its last minute; None while the past is caught up with.
+
+    Raises AnalyticsUnavailableError.
+    """
+    rows = _rows(rollout, window, state)
+    kept, new = _open(rollout, stages, window, state, remembered, now)
+    # After the look for rows of open requests: one that comes in between has a time within the window only if it was
+    # seen then.
+    counted = [one.request_id for one in (*kept, *new)]
+    found = recorded_minutes(rows, counted=counted, log_ratio=LOG_RATIO)
+    arms = {(row.minute, row.stage, row.variant): _arm(row) for row in found if row.stage in stages}
+    _add_open(arms, new, int(window.end.timestamp()) // 60 - 1)
+    sticky = rollout.allocation_type != AllocationType.RANDOM
+    if sticky and arms:
+        _add_users(arms, rows, stages, state)
+    clusters = _clusters(rows, state) if sticky and arms else {}
+    return Reading(_minutes(arms, stages, clusters), (*kept, *new))
+
+
+def _rows(rollout: Rollout, window: Window, state: State) -> Recorded:
+    usual = state.latency.reference
+    return Recorded(
+        rollout.project_id,
+        rollout.pk,
+        window.began,
+        window.start,
+        window.end,
+        patience_ms=value_of(usual.slow_bin) if usual else PATIENCE_MS,
+    )
+
+
+def _open(
+    rollout: Rollout,
+    stages: Mapping[int, RolloutStage],
+    window: Window,
+    state: State,
+    remembered: Sequence[Counted],
+    now: datetime | None,
+) -> tuple[tuple[Counted, ...], tuple[Counted, ...]]:
+    """Those to be remembered further, and those that count now."""
+    told: list[Counted] = []
+    if now is not None:
+        usual = state.latency.reference
+        told = overdue(
+            open_requests(rollout.pk),
+            remembered,
+            now=now,
+            patience=patience(usual.cap if usual else None),
+            stages=stages.keys(),
+        )
+    arrived = {one.request_id: one.arrived for one in (*remembered, *told)}
+    recorded = recorded_at(rollout.project_id, arrived)
+    kept = still_remembered(remembered, recorded, start=window.start, now=now or window.end)
+    return kept, tuple(one for one in told if one.request_id not in recorded)
+
+
+def _arm(row: RecordedMinute) -> ArmCounts:
+    return ArmCounts(
+        requests=row.requests,
+        unanswered=row.unanswered,
+        judged=row.judged,
+        errors=row.errors,
+        # Of random allocation every request is a unit; of the others the units are counted apart.
+        units=row.allocated,
+        latency=ordered(row.latency),
+        latency_ms=row.latency_ms,
+        cost=ordered(row.cost),
+        cost_usd=row.cost_usd,
+        reasons=dict(sorted(row.reasons.items())),
+    )
+
+
+def _add_open(arms: dict[Cell, ArmCounts], new: Iterable[Counted], minute: int) -> None:
+    for one in new:
+        cell = (minute, one.stage, one.variant)
+        arm = arms.get(cell, ArmCounts())
+        reasons = {**arm.reasons, STILL_OPEN: arm.reasons.get(STILL_OPEN, 0) + 1}
+        arms[cell] = replace(
+            arm,
+            requests=arm.requests + 1,
+            unanswered=arm.unanswered + 1,
+            units=arm.units + 1,
+            reasons=dict(sorted(reasons.items())),
+        )
+
+
+def _add_users(arms: dict[Cell, ArmCounts], rows: Recorded, stages: Mapping[int, RolloutStage], state: State) -> None:
+    """What only sticky allocation has: units that came for the first time, and users counted once."""
+    units = {(row.minute, row.stage, row.variant): row.units for row in recorded_units(rows)}
+    before = [0, *(stages[number].weight for number in sorted(stages))][: len(stages)]
+    usual = state.latency.reference
+    users: dict[Cell, dict[str, Any]] = {}
+    slow_bin = usual.slow_bin if usual else NO_BIN
+    for row in user_minutes(rows, weights_before=before, slow_bin=slow_bin, log_ratio=LOG_RATIO):
+        users.setdefault((row.minute, row.stage, row.variant), {})[row.metric] = ordered(row.users)
+    for cell, arm in arms.items():
+        arms[cell] = replace(arm, units=units.get(cell, 0), users=UserCounts(**users.get(cell, {})))
+
+
+def _clusters(rows: Recorded, state: State) -> Clusters:
+    """Over the users of each arm, by arm, as of the end of the window."""
+    limits = unit_limits(state.latency.reference, state.cost.reference)
+    sums = recorded_sums(rows, limits=limits, log_ratio=LOG_RATIO)
+    return {
+        variant: {_MEASURED[name]: cluster(found) for (arm, name), found in sorted(sums.items()) if arm == variant}
+        for variant in (TARGET, BASELINE)
+    }
+
+
+def _minutes(
+    arms: Mapping[Cell, ArmCounts], stages: Mapping[int, RolloutStage], clusters: Clusters
+) -> tuple[MinuteCounts, ...]:
+    """`clusters` are known at the end: they go with the last minute, and weigh those of the windows after this."""
+    places = sorted({(minute, stage) for minute, stage, _ in arms})
+    return tuple(
+        MinuteCounts(
+            minute,
+            stage,
+            stages[stage].weight,
+            arms.get((minute, stage, TARGET), ArmCounts()),
+            arms.get((minute, stage, BASELINE), ArmCounts()),
+            clusters.get(BASELINE, {}) if (minute, stage) == places[-1] else {},
+            clusters.get(TARGET, {}) if (minute, stage) == places[-1] else {},
+        )
+        for minute, stage in places
+    )

@@ -1,0 +1,77 @@
+"""Which open requests are counted before they end: what never ends must not look as if nobody had asked.
+
+A request without a first output for much longer than usual is unanswered, whatever becomes of it. It is counted at once
+and remembered, and its row, when it comes at last, is not counted again (`analytics.queries.variants.by_record`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from analytics.queries.variants import BASELINE, TARGET
+from rollouts.open_requests import OpenRequest
+
+MOST_REMEMBERED = 1000
+"""Of one rollout, the oldest first, whatever their arm. Beyond, a request counts when it ends."""
+REMEMBERED_FOR = timedelta(days=1)
+"""A row that has not come by then does not come any more."""
+_LEAST_PATIENCE = timedelta(seconds=60)
+_TIMES_USUAL = 2
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A request that was counted while it was open. `arrived_us` is Unix time in microseconds."""
+
+    request_id: UUID
+    arrived_us: int
+    stage: int
+    variant: str
+
+    @property
+    def arrived(self) -> datetime:
+        return _EPOCH + timedelta(microseconds=self.arrived_us)
+
+
+def patience(cap_ms: float | None) -> timedelta:
+    """How long a request may be open before it counts as unanswered. `cap_ms` is the latency that one request in a
+    hundred exceeds; None when it is not known."""
+    return max(_LEAST_PATIENCE, timedelta(milliseconds=_TIMES_USUAL * (cap_ms or 0.0)))
+
+
+def overdue(
+    told: Iterable[OpenRequest],
+    remembered: Collection[Counted],
+    *,
+    now: datetime,
+    patience: timedelta,
+    stages: Collection[int],
+) -> list[Counted]:
+    """The requests to be counted now, the oldest first, as many as can be remembered besides."""
+    known = {one.request_id for one in remembered}
+    latest = (now - patience - _EPOCH) // timedelta(microseconds=1)
+    found = [
+        Counted(UUID(one.request_id), one.arrived_us, one.stage, one.variant)
+        for one in told
+        if one.arrived_us <= latest and one.stage in stages and one.variant in (TARGET, BASELINE)
+    ]
+    # Two lists may name one request, from before and after a worker lost Redis.
+    new = {one.request_id: one for one in found if one.request_id not in known}
+    oldest = sorted(new.values(), key=lambda one: (one.arrived_us, one.request_id))
+    return oldest[: max(0, MOST_REMEMBERED - len(known))]
+
+
+def still_remembered(
+    remembered: Sequence[Counted], recorded: Mapping[UUID, datetime], *, start: datetime, now: datetime
+) -> tuple[Counted, ...]:
+    """Without those whose row was recorded before `start`, from where on rows are read now, and those that are too
+    old. `recorded` says when the rows came that there are."""
+    return tuple(
+        one
+        for one in remembered
+        if now - one.arrived < REMEMBERED_FOR and not (one.request_id in recorded and recorded[one.request_id] < start)
+    )
