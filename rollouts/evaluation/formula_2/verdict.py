@@ -23,6 +23,8 @@ _LEAST_COMPARED = (20, 30)
 """Requests of the target and of the baseline in the stage, before missing answers alone roll back."""
 _MOST_UNCOMPARED = 0.02
 """The share of unanswered requests that needs no comparison."""
+_GROSSLY_WORSE = (0.10, 4.0, 10)
+"""So much more, so many times as much, and so many requests without an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ def decided(state: State, assessment: Assessment, stage: Stage, *, elapsed_minut
     unmet = _minima(state, stage, elapsed_minutes)
     if unmet is not None:
         return unmet
-    if assessment.undecided_by_users:
+    if assessment.undecided_by_users or (stage.weight < CONTROLLED_WEIGHT and _users_fare_badly(state)):
         return Decision.WAIT, Reason.USERS_UNDECIDED
     if assessment.sample_ratio_alarm:
         return Decision.WAIT, Reason.SAMPLE_RATIO
@@ -96,6 +98,22 @@ def _mostly_unanswered(state: State) -> Decision:
     if its_own and not state.sticky and state.policy.unanswered is Action.ROLL_BACK:
         return Decision.ROLL_BACK
     return Decision.WAIT
+
+
+def _users_fare_badly(state: State) -> bool:
+    """Does a target of sticky allocation leave so many more requests unanswered that it had better not get more users?
+
+    It may be a few users who never get an answer from any version, so that this only holds: a tenth of harmless
+    rollouts where 3 of 100 users are such, a hundredth where users differ as usual.
+    """
+    target, baseline = state.stage_target, state.stage_baseline
+    plus, times, least = _GROSSLY_WORSE
+    return (
+        state.sticky
+        and target.unanswered >= least
+        and target.unanswered_share >= baseline.unanswered_share + plus
+        and target.unanswered_share >= times * baseline.unanswered_share
+    )
 
 
 def _uncompared(state: State) -> bool:
@@ -146,6 +164,8 @@ def _grounds(state: State, assessment: Assessment, decision: Decision, reason: R
             f"The target's share of traffic cannot be {state.sample_ratio.weight} %"
             f" (evidence {odds(state.sample_ratio.evidence)}), so records are lost or misattributed."
         )
+    if reason is Reason.USERS_UNDECIDED and not assessment.undecided_by_users:
+        return f"{_unanswered(state)} That may be the version or a few of its users."
     return " ".join(explain(state, metric, assessment) for metric in _named(state, assessment, decision, reason))
 
 

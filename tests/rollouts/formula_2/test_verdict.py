@@ -303,3 +303,20 @@ def test_explain__unanswered__names_its_reasons() -> None:
     text = explain(run(bad, minutes=3), Metric.UNANSWERED)
 
     assert text.endswith("The target's reasons: model_not_found 24, client_left 6.")
+
+
+@pytest.mark.parametrize(
+    ("target", "sticky", "reason"),
+    [
+        (Served(60, 15), True, Reason.USERS_UNDECIDED),
+        (Served(60, 15), False, Reason.NO_FAILURE),
+        (Served(60, 9), True, Reason.NO_FAILURE),
+        (Served(200, 19), True, Reason.NO_FAILURE),
+    ],
+)
+def test_decide__few_sticky_users_fare_badly__get_no_company(target: Served, sticky: bool, reason: Reason) -> None:
+    found = verdict(served(target, Served(2000, 40), sticky=sticky), 1)
+
+    assert (found.decision is Decision.WAIT, found.reason) == (reason is Reason.USERS_UNDECIDED, reason)
+    if found.decision is Decision.WAIT:
+        assert found.explanation.endswith("That may be the version or a few of its users.")
