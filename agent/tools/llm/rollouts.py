@@ -81,9 +81,10 @@ TOOLS: tuple[Tool, ...] = (
         scope=SCOPE,
         title="Rollout metrics",
         description=(
-            "Target against baseline: requests, error rate, latency, cost, the verdict per metric with its explanation,"
-            " overall_status (passing, failing, inconclusive) and the decision (promote, roll_back, wait). Ask this"
-            " before saying whether a rollout is safe to promote."
+            "Target against baseline: requests, how many went unanswered and why, error rate, latency, cost, the"
+            " verdict per metric with its explanation, overall_status (passing, failing, inconclusive), the decision"
+            " (promote, roll_back, wait) and how long the present stage takes. Ask this before saying whether a rollout"
+            " is safe to promote."
         ),
         arguments=OneRollout,
         run=_get_metrics,
