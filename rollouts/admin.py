@@ -22,7 +22,7 @@ from core.errors import ApplicationError
 from core.rights.admin import RightsAdmin
 from rollouts import services
 from rollouts.comparisons import judged_metrics
-from rollouts.metrics import latest_figures, open_by_arm, present_forecast, totals_of
+from rollouts.metrics import latest_figures, open_by_arm, present_outlook, totals_of
 from rollouts.models import REASON_CHARACTERS, Rollout, RolloutMinute, RolloutStage
 from rollouts.plots import plots
 from rollouts.selectors import current_stage, earlier_rollbacks
@@ -165,7 +165,7 @@ class RolloutAdmin(RightsAdmin):
             "metrics": metric_rows(judged_metrics(figures)),
             "counts": _counts(row),
             "open_requests": open_by_arm(row),
-            "forecast": present_forecast(row, figures),
+            "outlook": present_outlook(row, figures),
             # Made by rollouts.plots, of numbers and fixed labels.
             "plots": [(plot.title, mark_safe(plot.svg)) for plot in plots(counts.iterator())],  # noqa: S308
             "transitions": row.transitions.order_by("-id"),

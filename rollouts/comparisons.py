@@ -8,9 +8,10 @@ from typing import Any
 from analytics.queries.variants import BASELINE, TARGET, ArmTotals
 from prompts.models import PromptVersion
 from rollouts.evaluation import Action, Decision, Reason, Status, formula_of
-from rollouts.forecast import StageForecast
+from rollouts.evaluation.formula_2 import Detection
 from rollouts.metrics import Comparison
 from rollouts.models import Rollout
+from rollouts.outlook import Outlook
 from rollouts.serializers import earlier_rollbacks_shown
 
 
@@ -39,7 +40,8 @@ def comparison(rollout: Rollout, found: Comparison) -> dict[str, Any]:
         "evaluated_at": found.decided_at,
         "formula": figures["formula"],
         "open_requests": {arm: found.open_requests[arm] for arm in (TARGET, BASELINE)},
-        "forecast": _forecast(found.forecast),
+        "forecast": _forecast(found.outlook),
+        "power": _power(found.outlook),
         "earlier_rollbacks": earlier_rollbacks_shown(rollout),
     }
 
@@ -79,14 +81,36 @@ def _decides(name: str, metric: Mapping[str, Any], figures: Mapping[str, Any]) -
             return bool(reason == Reason.PASSING)
 
 
-def _forecast(forecast: StageForecast | None) -> dict[str, Any] | None:
-    if forecast is None:
+def _forecast(outlook: Outlook | None) -> dict[str, Any] | None:
+    if outlook is None:
         return None
+    forecast = outlook.forecast
     return {
         "requests_per_minute": forecast.per_minute,
         "minutes_to_minima": forecast.minutes,
         "evidence_decides": forecast.evidence_decides,
         "explanation": forecast.sentence,
+    }
+
+
+def _power(outlook: Outlook | None) -> dict[str, Any] | None:
+    if outlook is None or outlook.power is None:
+        return None
+    smallest = outlook.power.smallest
+    return {
+        "fall": _detection(outlook.power.fall),
+        "smallest": _detection(smallest) if smallest else None,
+        "slower_minutes": outlook.power.slower_minutes,
+        "explanation": " ".join(outlook.sentences),
+    }
+
+
+def _detection(found: Detection) -> dict[str, Any]:
+    return {
+        "answered_share": found.usual,
+        "fallen_to": found.fallen,
+        "minutes": found.minutes,
+        "target_requests": found.target_requests,
     }
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from rollouts.evaluation.formula_1.policy import CONTROLLED_WEIGHT
 from rollouts.evaluation.words import in_words
 from rollouts.models import Rollout, RolloutMinute, RolloutStage, RolloutTransition
-from rollouts.selectors import current_stage
 from rollouts.states import Status
 
 TODAY = timedelta(days=1)
@@ -64,24 +62,19 @@ def traffic_today(rollout: Rollout) -> Traffic:
 
 
 def stage_forecast(
-    rollout: Rollout, figures: Mapping[str, Any], traffic: Traffic, *, elapsed_minutes: float
-) -> StageForecast | None:
-    """Of the present stage, which has been running for so long. None for a rollout that is not running."""
-    stage = current_stage(rollout)
-    if stage is None or rollout.status != Status.RUNNING:
-        return None
+    rollout: Rollout, traffic: Traffic, *, served: int, elapsed_minutes: float, passes: bool
+) -> StageForecast:
+    """Of the present stage of a running rollout, which has been running for so long and answered so many requests of
+    the target. `passes`: the verdict says already that every metric does."""
+    stage = rollout.stages.all()[rollout.current_stage - 1]
     return StageForecast(
         traffic.per_minute,
-        _minutes_left(stage, figures, traffic, elapsed_minutes),
-        evidence_decides=CONTROLLED_WEIGHT <= stage.weight < 100 and figures["status"] != "passing",
+        _minutes_left(stage, traffic, served, elapsed_minutes),
+        evidence_decides=CONTROLLED_WEIGHT <= stage.weight < 100 and not passes,
     )
 
 
-def _minutes_left(
-    stage: RolloutStage, figures: Mapping[str, Any], traffic: Traffic, elapsed_minutes: float
-) -> float | None:
-    """The verdict's counts are of the stage it was reached at."""
-    served = figures["stage_requests"] if figures.get("stage") == stage.number else 0
+def _minutes_left(stage: RolloutStage, traffic: Traffic, served: int, elapsed_minutes: float) -> float | None:
     missing = max(0, stage.min_requests - served)
     own = (traffic.per_minute or 0.0) * stage.weight / 100
     if traffic.per_minute is None or (missing and not own):

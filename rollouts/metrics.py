@@ -11,10 +11,10 @@ from django.utils import timezone
 
 from analytics.queries.variants import BASELINE, TARGET, ArmTotals, arm_totals
 from rollouts.figures import figures_before_any
-from rollouts.forecast import StageForecast, stage_forecast, traffic_today
 from rollouts.judging import elapsed_minutes
 from rollouts.models import Rollout
 from rollouts.open_requests import open_requests
+from rollouts.outlook import Outlook, outlook
 from rollouts.states import Status
 
 # What was asked before a pause may still be open.
@@ -24,15 +24,15 @@ _SERVING = frozenset({Status.RUNNING.value, Status.PAUSED.value})
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """`figures` are those of the latest verdict (see rollouts.figures), reached at `decided_at`; the totals are of now
-    and of every stage. `open_requests`, by arm, have no first output yet; `forecast` is of the present stage, None
-    while it is not running."""
+    and of every stage. `open_requests`, by arm, have no first output yet; `outlook` is None while it is
+    not running."""
 
     target: ArmTotals
     baseline: ArmTotals
     figures: Mapping[str, Any]
     decided_at: datetime | None
     open_requests: Mapping[str, int]
-    forecast: StageForecast | None
+    outlook: Outlook | None
 
 
 def compare(rollout: Rollout) -> Comparison:
@@ -46,7 +46,7 @@ def compare(rollout: Rollout) -> Comparison:
         figures=figures,
         decided_at=evaluation.decided_at,
         open_requests=open_by_arm(rollout),
-        forecast=present_forecast(rollout, figures),
+        outlook=present_outlook(rollout, figures),
     )
 
 
@@ -61,9 +61,8 @@ def open_by_arm(rollout: Rollout) -> Mapping[str, int]:
     return {arm: sum(one.variant == arm for one in found) for arm in (TARGET, BASELINE)}
 
 
-def present_forecast(rollout: Rollout, figures: Mapping[str, Any]) -> StageForecast | None:
-    elapsed = elapsed_minutes(rollout, timezone.now())
-    return stage_forecast(rollout, figures, traffic_today(rollout), elapsed_minutes=elapsed)
+def present_outlook(rollout: Rollout, figures: Mapping[str, Any]) -> Outlook | None:
+    return outlook(rollout, figures, elapsed_minutes=elapsed_minutes(rollout, timezone.now()))
 
 
 def totals_of(rollout: Rollout) -> Mapping[str, ArmTotals]:

@@ -115,6 +115,26 @@ class RolloutForecast(TypedDict):
     explanation: str
 
 
+class RolloutDetection(TypedDict):
+    """A fall of the share of answered requests, from the usual one, and about how many minutes and requests of the
+    target it takes until it is found; null when it is not found within a week."""
+
+    answered_share: float
+    fallen_to: float
+    minutes: float | None
+    target_requests: float | None
+
+
+class RolloutPower(TypedDict):
+    """What would be found at the traffic of the last 24 hours: a typical `fall`, the `smallest` one that is found
+    before the stages end by their minima, and an average latency of 1.3 times the usual. Null: it is not found."""
+
+    fall: RolloutDetection
+    smallest: RolloutDetection | None
+    slower_minutes: float | None
+    explanation: str
+
+
 class RolloutInterval(TypedDict):
     """An end that is not known is null."""
 
@@ -171,4 +191,5 @@ class RolloutComparison(TypedDict):
     formula: int
     open_requests: RolloutOpenRequests
     forecast: RolloutForecast | None
+    power: RolloutPower | None
     earlier_rollbacks: EarlierRollbacks

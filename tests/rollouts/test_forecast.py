@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -42,10 +41,6 @@ def minute(rollout: Rollout, hours_ago: float, target: int, baseline: int) -> No
     RolloutMinute.objects.create(rollout=rollout, minute=at, stage=1, counts=to_json(counts))
 
 
-def verdict(**values: Any) -> dict[str, Any]:
-    return {"status": "inconclusive", "stage": 1, "stage_requests": 0, **values}
-
-
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("started", "paused", "minutes"), [(4.0, None, 240.0), (4.0, 2.0, 180.0), (30.0, None, 1440.0)]
@@ -70,32 +65,18 @@ def test_traffic__never_evaluated__nothing_is_known() -> None:
     ("elapsed", "served", "minutes"), [(0.0, 0, 100.0), (30.0, 80, 30.0), (30.0, 60, 40.0), (90.0, 120, 0.0)]
 )
 def test_forecast__both_minima__the_later_one(elapsed: float, served: int, minutes: float) -> None:
-    found = stage_forecast(running(), verdict(stage_requests=served), Traffic(100, 10.0), elapsed_minutes=elapsed)
+    found = stage_forecast(running(), Traffic(100, 10.0), served=served, elapsed_minutes=elapsed, passes=False)
     assert found == StageForecast(10.0, minutes, evidence_decides=False)
 
 
 @pytest.mark.django_db
-def test_forecast__verdict_of_the_stage_before__nothing_counts_yet() -> None:
-    found = stage_forecast(running(), verdict(stage=0, stage_requests=99), Traffic(100, 10.0), elapsed_minutes=0)
-    assert found is not None
-    assert found.minutes == 100.0
-
-
-@pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("weight", "status", "decides"),
-    [(49, "inconclusive", False), (50, "inconclusive", True), (50, "passing", False), (100, "inconclusive", False)],
+    ("weight", "passes", "decides"), [(49, False, False), (50, False, True), (50, True, False), (100, False, False)]
 )
-def test_forecast__from_half_on__evidence_decides(weight: int, status: str, decides: bool) -> None:
+def test_forecast__from_half_on__evidence_decides(weight: int, passes: bool, decides: bool) -> None:
     rollout = make_rollout(started=True, stages=[Stage(weight, 0, 0)])
-    found = stage_forecast(rollout, verdict(status=status), Traffic(600, 10.0), elapsed_minutes=0)
-    assert found is not None
+    found = stage_forecast(rollout, Traffic(600, 10.0), served=0, elapsed_minutes=0, passes=passes)
     assert (found.evidence_decides, "until the evidence" in found.sentence) == (decides, decides)
-
-
-@pytest.mark.django_db
-def test_forecast__not_running__none() -> None:
-    assert stage_forecast(make_rollout(), verdict(), Traffic(600, 10.0), elapsed_minutes=0) is None
 
 
 @pytest.mark.parametrize(

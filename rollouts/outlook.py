@@ -1,0 +1,90 @@
+"""What a running rollout may expect of the traffic of today: how long its stage takes, and what would be found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rollouts.allocation import AllocationType
+from rollouts.evaluation import formula_2, from_json
+from rollouts.evaluation.formula_2 import Power, power
+from rollouts.evaluation.learning import Learning
+from rollouts.forecast import StageForecast, Traffic, stage_forecast, traffic_today
+from rollouts.models import Rollout, RolloutEvaluation
+from rollouts.states import Stage, Status
+
+_STICKY = "Requests of one user resemble each other: with sticky allocation it takes longer than that."
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """`power` is None for the first formula, which nobody worked it out for, and while no traffic is known. `sentences`
+    say what can be found, and what cannot."""
+
+    forecast: StageForecast
+    power: Power | None
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """What the state says: answered requests of the target in the present stage, and the usual latencies."""
+
+    served: int
+    latency: Learning
+
+
+def outlook(rollout: Rollout, figures: Mapping[str, Any], *, elapsed_minutes: float) -> Outlook | None:
+    """None for a rollout that is not running. `figures` are those of the latest verdict; the present stage has been
+    running for so long."""
+    if rollout.status != Status.RUNNING:
+        return None
+    traffic, standing = traffic_today(rollout), _standing(rollout)
+    forecast = stage_forecast(
+        rollout,
+        traffic,
+        served=standing.served,
+        elapsed_minutes=elapsed_minutes,
+        passes=figures["status"] == formula_2.Status.PASSING,
+    )
+    found = _power(rollout, figures, traffic, standing, elapsed_minutes)
+    sentences = found.sentences if found else ()
+    if sentences and rollout.allocation_type != AllocationType.RANDOM:
+        sentences = (*sentences, _STICKY)
+    return Outlook(forecast, found, sentences)
+
+
+def _power(
+    rollout: Rollout, figures: Mapping[str, Any], traffic: Traffic, standing: _Standing, elapsed_minutes: float
+) -> Power | None:
+    if figures["formula"] != formula_2.FORMULA or traffic.per_minute is None:
+        return None
+    baseline = figures["counts"]["baseline"]
+    usual = formula_2.Traffic(
+        per_minute=traffic.per_minute,
+        unanswered=baseline["unanswered"] / baseline["requests"] if baseline["requests"] else 0.0,
+        latency=standing.latency.values or None,
+        reference=standing.latency.reference,
+    )
+    stages = [stage for stage in rollout.stages.all() if stage.number >= rollout.current_stage]
+    return power(
+        [Stage(stage.weight, stage.min_duration_minutes, stage.min_requests) for stage in stages],
+        usual,
+        elapsed_minutes=elapsed_minutes,
+        served=standing.served,
+    )
+
+
+def _standing(rollout: Rollout) -> _Standing:
+    """Without reading the whole state, which is large."""
+    stage, counted, target, latency = (
+        RolloutEvaluation.objects.filter(pk=rollout.pk)
+        .values_list("state__stage", "state__stage_requests", "state__stage_target", "state__latency")
+        .get()
+    )
+    # The first formula counts no unanswered requests.
+    served = target["requests"] - target["unanswered"] if target else counted or 0
+    return _Standing(
+        served if stage == rollout.current_stage else 0, from_json(Learning, latency) if latency else Learning()
+    )

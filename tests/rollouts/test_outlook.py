@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from rollouts.allocation import AllocationType
+from rollouts.evaluation import formula_1, formula_2, to_json
+from rollouts.evaluation.formula_2 import ArmCounts, MinuteCounts, Policy, initial_state
+from rollouts.models import Rollout, RolloutEvaluation, RolloutMinute, RolloutTransition
+from rollouts.outlook import Outlook, outlook
+from rollouts.states import Stage
+from tests.factories.rollouts import make_rollout
+from tests.rollouts.formula_2.minutes import USUAL_COST, USUAL_MS
+
+pytestmark = pytest.mark.django_db
+
+NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
+COUNTS: dict[str, Any] = {"baseline": {"requests": 1000, "unanswered": 20}}
+
+
+def running(per_minute: int = 60, state: Any = None, **wanted: Any) -> Rollout:
+    """For an hour now, at so many requests a minute."""
+    stages = [Stage(10, 60, 100), Stage(50, 60, 400), Stage(100, 0, 0)]
+    rollout = make_rollout(started=True, **{"stages": stages, **wanted})
+    began = NOW - timedelta(hours=1)
+    RolloutTransition.objects.filter(rollout=rollout, action="start").update(created_at=began)
+    for number in range(60) if per_minute else []:
+        at = began + timedelta(minutes=number)
+        target, baseline = ArmCounts(requests=per_minute // 10), ArmCounts(requests=per_minute - per_minute // 10)
+        counts = to_json(MinuteCounts(int(at.timestamp()) // 60, 1, 10, target, baseline))
+        RolloutMinute.objects.create(rollout=rollout, minute=at, stage=1, counts=counts)
+    RolloutEvaluation.objects.filter(rollout=rollout).update(through=NOW, state=state)
+    return Rollout.objects.select_related("evaluation").get(pk=rollout.pk)
+
+
+def told(rollout: Rollout, *, formula: int = 2, elapsed: float = 0.0) -> Outlook:
+    figures = {"status": "inconclusive", "formula": formula, "counts": COUNTS}
+    found = outlook(rollout, figures, elapsed_minutes=elapsed)
+    assert found is not None
+    return found
+
+
+def test_outlook__an_hour_of_traffic__a_typical_fall_and_what_cannot_be_found() -> None:
+    found = told(running())
+    assert found.forecast.per_minute == 60
+    assert found.power is not None
+    assert found.power.fall.usual == pytest.approx(0.98)
+    assert found.power.fall.fallen == pytest.approx(0.94)
+    assert "At 60 requests a minute a fall from 98 % to 94 % of answers" in found.sentences[0]
+    assert "minutes" in found.sentences[0] or "hours" in found.sentences[0]
+
+
+def test_outlook__more_traffic__found_sooner() -> None:
+    slow, quick = told(running(20)).power, told(running(200)).power
+    assert slow is not None
+    assert quick is not None
+    assert slow.fall.minutes is None or slow.fall.minutes > (quick.fall.minutes or 0)
+    assert quick.fall.minutes is not None
+
+
+def test_outlook__state_is_there__served_and_latencies_are_known() -> None:
+    state = initial_state(Policy(), latency=USUAL_MS, cost=USUAL_COST, weights=(10, 50, 100), sticky=False)
+    for number in range(1, 11):
+        minute = MinuteCounts(number, 1, 10, ArmCounts(requests=10, unanswered=4), ArmCounts(requests=50))
+        state = formula_2.advance(state, minute)
+    found = told(running(state=to_json(state)))
+    # 60 of 100 are answered, and 6 a minute come.
+    assert found.forecast.minutes == pytest.approx(60.0)
+    assert told(running(state=to_json(state)), elapsed=59.0).forecast.minutes == pytest.approx(40 / 6)
+    assert found.power is not None
+    assert found.power.slower_minutes is not None
+    assert "1.3 times as slow" in " ".join(found.sentences)
+
+
+def test_outlook__first_formula__its_requests_and_no_power() -> None:
+    state = formula_1.initial_state(formula_1.Policy(), latency={}, cost={})
+    minute = formula_1.MinuteCounts(1, 1, 10, formula_1.ArmCounts(requests=70), formula_1.ArmCounts(requests=500))
+    found = told(running(state=to_json(formula_1.advance(state, minute))), formula=1, elapsed=60.0)
+    assert found.forecast.minutes == pytest.approx(30 / 6)
+    assert (found.power, found.sentences) == (None, ())
+
+
+def test_outlook__sticky__says_that_it_takes_longer() -> None:
+    assert (
+        "sticky allocation it takes longer" in told(running(allocation_type=AllocationType.USER_STICKY)).sentences[-1]
+    )
+
+
+def test_outlook__no_traffic_known__no_power() -> None:
+    rollout = running(0)
+    RolloutEvaluation.objects.filter(rollout=rollout).update(through=None)
+    rollout = Rollout.objects.select_related("evaluation").get(pk=rollout.pk)
+    assert (told(rollout).power, told(rollout).forecast.minutes) == (None, None)
+
+
+def test_outlook__not_running__none() -> None:
+    assert outlook(make_rollout(), {}, elapsed_minutes=0.0) is None
