@@ -12,16 +12,21 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 FIRST_SHARE = 0.5
-"""The weight of the process that begins with the rollout; the later ones share the rest."""
+"""The weight of the process that begins with the rollout.
+
+The later ones share the rest in proportion to their number: more traffic meets the later stages, and a process that
+begins there has less time to make up for a small weight.
+"""
 
 
 @lru_cache(maxsize=256)
 def beginnings(weights: tuple[int, ...]) -> tuple[float, ...]:
     """The weight of the process that begins at each stage, given the stages' weights in percent."""
-    later = sum(weight < 100 for weight in weights[1:])
-    if not later:
+    later = [number if weight < 100 else 0 for number, weight in enumerate(weights)]
+    whole = sum(later)
+    if not whole:
         return (1.0, *(0.0 for _ in weights[1:]))
-    return (FIRST_SHARE, *((1 - FIRST_SHARE) / later if weight < 100 else 0.0 for weight in weights[1:]))
+    return (FIRST_SHARE, *((1 - FIRST_SHARE) * number / whole for number in later[1:]))
 
 
 def begun(logs: tuple[float, ...], weight: float) -> tuple[float, ...]:

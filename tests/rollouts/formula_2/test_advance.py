@@ -337,3 +337,22 @@ def test_evidence__every_choice_of_labels_over_stages__has_mean_1(late: bool) ->
 
     for total in sums.values():
         assert total / count == pytest.approx(1, abs=1e-9)
+
+
+@pytest.mark.parametrize("design", [1.0, 1.7, 6.0])
+def test_factors__divided_by_what_is_known_of_clustering__have_mean_at_most_1(design: float) -> None:
+    for all_events in range(9):
+        for drawn in range(9):
+            chances = [
+                math.comb(all_events, events) * math.comb(8 - all_events, drawn - events) / math.comb(8, drawn)
+                for events in range(drawn + 1)
+            ]
+            logs = [
+                odds_factors(events=events, drawn=drawn, all_events=all_events, total=8, odds=ODDS)
+                for events in range(drawn + 1)
+            ]
+            for by_odds in zip(*logs, strict=True):
+                mean = math.fsum(
+                    chance * math.exp(log / design) for chance, log in zip(chances, by_odds, strict=True) if chance
+                )
+                assert mean < 1 + 1e-9

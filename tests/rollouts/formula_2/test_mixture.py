@@ -12,7 +12,7 @@ from rollouts.evaluation.formula_2.mixture import beginnings, begun, evidence
 @pytest.mark.parametrize(
     ("weights", "expected"),
     [
-        ((1, 5, 10, 25, 50, 75, 100), (0.5, 0.1, 0.1, 0.1, 0.1, 0.1, 0.0)),
+        ((1, 5, 10, 25, 50, 75, 100), (0.5, *(0.5 * number / 15 for number in range(1, 6)), 0.0)),
         ((50, 100), (1.0, 0.0)),
         ((100,), (1.0,)),
         ((20, 60), (0.5, 0.5)),
