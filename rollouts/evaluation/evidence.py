@@ -127,4 +127,6 @@ def log_sum(logs: Iterable[float]) -> float:
 
 def log_mean(logs: Sequence[float], design: float = 1.0) -> float:
     """The logarithm of the mean of several e-values, each to the power 1/design."""
+    if not any(logs):
+        return 0.0
     return log_sum([value / design for value in logs]) - math.log(len(logs))

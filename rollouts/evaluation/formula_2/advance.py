@@ -87,7 +87,7 @@ def _clustered(state: State, counts: MinuteCounts) -> State:
     metrics = dict(state.metrics)
     for metric, sums in counts.clusters.items():
         design = _design(sums, counts.target_clusters.get(metric))
-        metrics[metric] = replace(metrics[metric], next_design=design)
+        metrics[metric] = metrics[metric].counting_for(metrics[metric].design, design)
     return replace(state, metrics=metrics)
 
 
@@ -117,7 +117,7 @@ def _closed(state: State, block: Block) -> State:
     state = _judged(state, block, _without(state.baseline, state.block.baseline))
     metrics = state.metrics
     if state.sticky:
-        metrics = {metric: replace(one, design=one.next_design) for metric, one in metrics.items()}
+        metrics = {metric: one.counting_for(one.next_design, one.next_design) for metric, one in metrics.items()}
     return replace(state, block=EMPTY, metrics=metrics)
 
 

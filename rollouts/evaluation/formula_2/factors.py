@@ -69,13 +69,15 @@ def _weighed(
         return replace(metric, strata=strata)
     summed = tuple([log + factor / design for log, factor in zip(metric.worse, worse, strict=True)])
     found = evidence(summed, waiting)
-    return replace(
-        metric,
+    return MetricState(
         worse=summed,
         safe=tuple([log + factor / design for log, factor in zip(metric.safe, safe, strict=True)]),
         evidence=found,
         peak=max(metric.peak, found),
+        design=design,
+        next_design=metric.next_design,
         strata=strata,
+        users=metric.users,
     )
 
 
