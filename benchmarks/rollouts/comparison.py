@@ -6,18 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmarks.rollouts.cells import CELLS, RANDOM, RATES, STICKY_CELLS, TRAFFIC, errors_cell
+from benchmarks.rollouts.cells import CELLS, ERRORS_ONLY, RANDOM, STICKY_CELLS
 from benchmarks.rollouts.outcomes import Results
 from benchmarks.rollouts.peers import PEERS
 from benchmarks.rollouts.runs import VERDICT, Run
 
 METHODS = (VERDICT, *PEERS)
 _NEVER = math.inf
-HARMLESS = tuple(
-    name
-    for name in (*(errors_cell(rate, traffic) for rate in RATES for traffic in TRAFFIC), *RANDOM, *STICKY_CELLS)
-    if CELLS[name].plan.peers
-)
+HARMLESS = tuple(name for name in (*ERRORS_ONLY, *RANDOM, *STICKY_CELLS) if CELLS[name].plan.peers)
 HARMFUL = (
     "errors 2 to 4 %",
     "errors 2 to 6 %",

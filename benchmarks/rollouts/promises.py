@@ -10,16 +10,14 @@ from benchmarks.rollouts.cells import (
     AVERAGE,
     COST,
     ERRORS,
+    ERRORS_ONLY,
     RANDOM,
-    RATES,
     SHARES,
     SLOW,
     STICKY,
     STICKY_CELLS,
-    TRAFFIC,
     WAYS,
     broken_way,
-    errors_cell,
     sticky_cell,
 )
 from benchmarks.rollouts.outcomes import Promise
@@ -120,7 +118,7 @@ def _promoted(run: Run) -> bool:
     return run.completed or run.weight >= 50
 
 
-_ERRORS_ONLY = tuple(errors_cell(rate, traffic) for rate in RATES for traffic in TRAFFIC)
+_ERRORS_ONLY = tuple(ERRORS_ONLY)
 _HARMLESS_RANDOM = (*RANDOM, *_ERRORS_ONLY)
 
 

@@ -1,4 +1,4 @@
-"""Made-up traffic for rollouts: what an evaluation would be told minute by minute, with the truth known."""
+"""Made-up traffic for the first formula of rollouts: what it would be told minute by minute, with the truth known."""
 
 from __future__ import annotations
 

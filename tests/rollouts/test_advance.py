@@ -10,7 +10,6 @@ from random import Random
 
 import pytest
 
-from benchmarks.rollout_traffic import World, traffic
 from rollouts.evaluation import (
     ClusterSums,
     Metric,
@@ -26,6 +25,7 @@ from rollouts.evaluation import (
 from rollouts.evaluation.clusters import design_effect
 from rollouts.evaluation.evidence import odds_factors
 from rollouts.evaluation.margin import margin_odds, margin_rate
+from tests.rollouts.formula_1_traffic import World, traffic
 from tests.rollouts.minutes import after_minutes, arm, start
 
 
