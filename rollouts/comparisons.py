@@ -71,10 +71,12 @@ def _decides(name: str, metric: Mapping[str, Any], figures: Mapping[str, Any]) -
         case Reason.METRIC_FAILING:
             action = Action.ROLL_BACK if figures["decision"] == Decision.ROLL_BACK else Action.HOLD
             return (metric["status"], metric["action"]) == (Status.FAILING, action)
-        case Reason.MINIMUM_UNANSWERED:
+        case Reason.MINIMUM_UNANSWERED | Reason.NO_COMPARISON:
             return name == "unanswered"
         case Reason.USERS_UNDECIDED:
-            return bool(metric["users_undecided"])
+            # Where none would fail by its requests, it is that too many of them went unanswered.
+            named = any(one.get("users_undecided") for one in figures["metrics"].values())
+            return bool(metric["users_undecided"]) if named else name == "unanswered"
         case Reason.INCONCLUSIVE:
             return bool(metric["status"] == Status.INCONCLUSIVE)
         case reason:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import re
 
 import pytest
@@ -11,9 +12,12 @@ from analytics.errors import AnalyticsUnavailableError
 from analytics.queries.variants import ArmTotals
 from core.rights.roles import Role
 from rollouts import metrics
+from rollouts.comparisons import comparison
+from rollouts.evaluation import formula_1, to_json
 from rollouts.judging import evaluate_rollout
-from rollouts.models import Rollout, RolloutTransition
+from rollouts.models import Rollout, RolloutEvaluation, RolloutTransition
 from rollouts.plots import BUCKETS, plots
+from rollouts.selectors import get_rollout
 from rollouts.services import promote_rollout, roll_back_rollout
 from tests.factories.core import make_project, make_staff
 from tests.factories.prompts import make_config
@@ -79,6 +83,36 @@ def test_page__evaluated__stages_metrics_plots_and_history(
         assert heading in page
     buttons = re.findall(r'name="action" value="(\w+)"', page)
     assert buttons == ["pause", "promote", "roll_back", "complete"]
+
+
+def test_page_and_metrics__first_formula__without_what_it_does_not_know(
+    admin: Client, still_clock: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = RequestLog()
+    log.take_the_place(monkeypatch)
+    totals = {"target": ArmTotals("target"), "baseline": ArmTotals("baseline")}
+    monkeypatch.setattr(metrics, "arm_totals", lambda *_: totals)
+    rollout = begun(make_rollout(started=True), 10)
+    state = to_json(formula_1.initial_state(formula_1.Policy(), latency={}, cost={}))
+    RolloutEvaluation.objects.filter(rollout=rollout).update(initial=state, state=state, verdict={"formula": 1})
+    log.add(rollout, 5, target=(10, 1), baseline=(30, 1))
+    evaluate_rollout(rollout.pk)
+
+    page = admin.get(page_of(rollout)).content.decode()
+
+    assert "Average latency" in page
+    assert "What would be found" not in page
+    assert "Answered requests</title>" not in page
+    found = get_rollout(rollout.project_id, rollout.pk)
+    shown = comparison(found, metrics.compare(found))
+    assert (shown["formula"], shown["power"]) == (1, None)
+    assert set(shown["metrics"]) == {"error_rate", "latency_p95", "latency_average", "cost_per_request"}
+    errors = shown["metrics"]["error_rate"]
+    assert (errors["user_evidence"], errors["users_undecided"], errors["safety_threshold"]) == (
+        None,
+        False,
+        pytest.approx(math.log(20)),
+    )
 
 
 @pytest.mark.parametrize("started", [False, True])

@@ -76,6 +76,11 @@ def test_create__everything_given__201_and_every_field(api: Api) -> None:
     }
 
 
+@pytest.mark.parametrize("action", ["roll_back", "hold", "ignore"])
+def test_create__unanswered__each_action_kept(api: Api, action: str) -> None:
+    assert api.created(policy={"unanswered": action})["policy"]["unanswered"] == action
+
+
 def test_create__least__seven_default_stages_manual_random(api: Api) -> None:
     body = api.client.post(PATH, {"config_id": str(api.config.pk), "target_version_id": api.target}).json()
     assert [stage["weight"] for stage in body["stages"]] == [1, 5, 10, 25, 50, 75, 100]
@@ -107,6 +112,8 @@ def test_create__least__seven_default_stages_manual_random(api: Api) -> None:
         ({"stages": [{"weight": i + 1} for i in range(51)]}, "stages"),
         ({"policy": "strict"}, "policy"),
         ({"policy": {"error_rate": "pause"}}, "policy.error_rate"),
+        ({"policy": {"unanswered": "pause"}}, "policy.unanswered"),
+        ({"policy": {"unanswered": None}}, "policy.unanswered"),
         ({"policy": {"errors": "hold"}}, "policy.errors"),
         ({"policy": {"cost_allowance": -0.1}}, "policy.cost_allowance"),
         ({"policy": {"cost_allowance": True}}, "policy.cost_allowance"),

@@ -44,6 +44,8 @@ HOLDING = metric(status="failing", action="hold")
         (verdict("metric_failing", unanswered=metric(), latency_average=HOLDING), ["latency_average"]),
         (verdict("minimum_unanswered", unanswered=metric(), error_rate=metric()), ["unanswered"]),
         (verdict("users_undecided", unanswered=metric(), error_rate=metric(users_undecided=True)), ["error_rate"]),
+        (verdict("users_undecided", unanswered=metric(), error_rate=metric()), ["unanswered"]),
+        (verdict("no_comparison", unanswered=metric(), error_rate=metric()), ["unanswered"]),
         (verdict("inconclusive", error_rate=metric(), latency_p95=metric(status="passing")), ["error_rate"]),
         (verdict("inconclusive", error_rate=metric(), cost_per_request=metric(judged=False)), ["error_rate"]),
         (verdict("passing", error_rate=metric(status="passing")), ["error_rate"]),
