@@ -45,13 +45,14 @@ class MessageRules:
     `may_concern` says so, `addresses` only when one of `marks_of_fetched` is there.
     """
 
-    __slots__ = ("_dialect", "_is_strict", "_marks", "marks_of_fetched")
+    __slots__ = ("_dialect", "_is_strict", "_marks", "_marks_of_history", "marks_of_fetched")
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
         # A server that may be anything gets what the client sent, unless the client meant another.
         self._is_strict = dialect.reasoning_formats not in (None, ANY_FORMAT)
         self._marks = _marks_of_parts(dialect)
+        self._marks_of_history = (_SPECIFIC_MARK, *(_HISTORY_MARKS if self._is_strict else ()))
         self.marks_of_fetched = _marks_of_fetched(dialect)
 
     def may_concern(self, body: bytes) -> bool:
@@ -63,9 +64,12 @@ class MessageRules:
         return body.find(b'"assistant"') >= 0 and self._may_concern_history(body)
 
     def _may_concern_history(self, body: bytes) -> bool:
-        if _SPECIFIC_MARK in body or (self._is_strict and any(mark in body for mark in _HISTORY_MARKS)):
-            return True
-        return not self._dialect.tool_media and b"tool_call_id" in body and (b'_url"' in body or b'"file"' in body)
+        for mark in self._marks_of_history:
+            if body.find(mark) >= 0:
+                return True
+        if self._dialect.tool_media or body.find(b"tool_call_id") < 0:
+            return False
+        return body.find(b'_url"') >= 0 or body.find(b'"file"') >= 0
 
     def addresses(self, messages: list[Any]) -> tuple[str, ...]:
         """Of the files that have to be fetched, each once."""
