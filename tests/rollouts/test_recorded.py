@@ -1,0 +1,182 @@
+"""From records in ClickHouse to the counts that the second formula is given: every request once, whenever it ends."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analytics.contracts import Outcome, SpoolEntry
+from rollouts import judging, recorded
+from rollouts.allocation import AllocationType
+from rollouts.evaluation import from_json
+from rollouts.evaluation.formula_2 import ArmCounts, Metric, MinuteCounts, State
+from rollouts.evaluation.grid import bin_of
+from rollouts.judging import evaluate_rollout
+from rollouts.models import Rollout, RolloutEvaluation, RolloutMinute
+from rollouts.open_requests import OpenRequest
+from rollouts.replay import replayed_figures, replayed_state
+from rollouts.states import Stage
+from tests.factories.analytics import make_entry, store_as_of_then
+from tests.factories.rollouts import make_rollout
+from tests.rollouts.request_log import begun, this_minute
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse", "still_clock")]
+
+FAILED: dict[str, Any] = {"outcome": Outcome.ERROR, "status_code": 503, "error_code": "provider_unavailable"}
+NO_MODEL: dict[str, Any] = {"outcome": Outcome.ERROR, "status_code": 404, "error_code": "model_not_found"}
+LIMITED: dict[str, Any] = {"outcome": Outcome.ERROR, "status_code": 429, "error_code": "requests_per_minute"}
+HIT: dict[str, Any] = {"cache_status": "hit"}
+USD = Decimal("0.0010000000")
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Path:
+    directory = tmp_path / "spool"
+    directory.mkdir()
+    return directory
+
+
+@pytest.fixture
+def rollout() -> Rollout:
+    return begun(make_rollout(started=True, stages=[Stage(50, 600, 0), Stage(60, 600, 0), Stage(100, 0, 0)]), 10)
+
+
+def came(rollout: Rollout, ago: float, *, stage: int = 1, variant: str = "target", **values: Any) -> SpoolEntry:
+    """A request that came so many minutes ago and took 200 ms."""
+    fields: dict[str, Any] = {
+        "ts": int((this_minute() - timedelta(minutes=ago)).timestamp() * 1_000_000),
+        "project_id": str(rollout.project_id),
+        "rollout_id": str(rollout.pk),
+        "rollout_stage": stage,
+        "variant": variant,
+        "alloc_unit": 4_999,
+        "latency_ms": 200,
+        "ttft_ms": 100,
+        "cost_usd": str(USD),
+    }
+    return make_entry(**{**fields, **values})
+
+
+def looked(rollout: Rollout, monkeypatch: pytest.MonkeyPatch, *, ago: int) -> RolloutEvaluation:
+    """As if the latest closed minute had ended so many minutes ago."""
+    monkeypatch.setattr(judging, "closed_until", lambda _: this_minute() - timedelta(minutes=ago))
+    assert evaluate_rollout(rollout.pk) is not None
+    return RolloutEvaluation.objects.get(rollout=rollout)
+
+
+def minutes(rollout: Rollout) -> dict[tuple[int, int], MinuteCounts]:
+    """By how many minutes ago each began, and its stage."""
+    return {
+        ((this_minute() - row.minute) // timedelta(minutes=1), row.stage): from_json(MinuteCounts, row.counts)
+        for row in RolloutMinute.objects.filter(rollout=rollout)
+    }
+
+
+def answered(latency_ms: int, **values: Any) -> ArmCounts:
+    return ArmCounts(
+        judged=1, latency={bin_of(latency_ms): 1}, latency_ms=latency_ms, cost={bin_of(1e7): 1}, cost_usd=USD, **values
+    )
+
+
+def test_random__late_rows_hits_limits_and_open_requests__counted_by_hand(
+    rollout: Rollout, spool: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = came(rollout, 6.5, stage=2, latency_ms=int(4.75 * 60_000))
+    monkeypatch.setattr(recorded, "open_requests", lambda _: [opened(waiting)])
+    store_as_of_then(
+        spool,
+        came(rollout, 7.5),
+        came(rollout, 7.5, **NO_MODEL),
+        came(rollout, 7.5, **HIT),
+        came(rollout, 7.5, **LIMITED),
+        came(rollout, 7.5, variant="baseline"),
+        came(rollout, 7.5, latency_ms=150_000, **FAILED),  # recorded 5 minutes ago, when the second stage had begun
+        came(rollout, 4.5, stage=2),
+        came(rollout, 4.5, alloc_unit=0),
+        came(rollout, 4.5, alloc_fallback=True),
+    )
+
+    first = looked(rollout, monkeypatch, ago=2)
+
+    target = answered(200, requests=2, unanswered=1, units=4, reasons={"model_not_found": 1})
+    baseline = answered(200, requests=1, units=1)
+    late = ArmCounts(requests=1, unanswered=1, judged=1, errors=1, units=1, reasons={"provider_failed": 1})
+    still_open = ArmCounts(requests=1, unanswered=1, units=1, reasons={"still_open": 1})
+    counts = minutes(rollout)
+    assert [(key, one.target, one.baseline) for key, one in sorted(counts.items(), reverse=True)] == [
+        ((8, 1), target, baseline),
+        ((5, 2), answered(200, requests=1, units=1), ArmCounts()),
+        ((5, 1), late, ArmCounts()),
+        ((3, 2), still_open, ArmCounts()),
+    ]
+    assert [one["request_id"] for one in first.counted_open] == [waiting.record.request_id]
+
+    # It is answered at last: what it took and cost counts, that it was asked has been counted.
+    store_as_of_then(spool, waiting)
+    second = looked(rollout, monkeypatch, ago=0)
+
+    assert minutes(rollout)[2, 2].target == answered(int(4.75 * 60_000))
+    totals = from_json(State, second.state).target
+    assert (totals.requests, totals.unanswered, totals.answered) == (5, 3, 3)
+    assert replayed_state(rollout) == from_json(State, second.state)
+    assert replayed_figures(rollout, second.verdict) == second.verdict
+
+
+def opened(entry: SpoolEntry) -> OpenRequest:
+    row = entry.record
+    return OpenRequest(row.request_id, row.rollout_id, row.rollout_stage, row.variant, row.alloc_unit, row.ts)
+
+
+def test_sticky__users_units_and_clusters__counted_by_hand(spool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of five users four ask five times or more; one was in the target before the second stage."""
+    stages = [Stage(10, 600, 0), Stage(50, 600, 0), Stage(100, 0, 0)]
+    wanted: dict[str, Any] = {"allocation_type": AllocationType.USER_STICKY, "stages": stages}
+    rollout = begun(make_rollout(started=True, **wanted), 10)
+
+    def asks(unit: int, *failed: bool, ago: float = 5.5) -> list[SpoolEntry]:
+        variant = "target" if unit % 10_000 < 5_000 else "baseline"
+        return [
+            came(
+                rollout,
+                ago - number / 1000,
+                stage=2,
+                variant=variant,
+                alloc_unit=unit,
+                latency_ms=100 * (number + 1),
+                **(FAILED if fails else {}),
+            )
+            for number, fails in enumerate(failed)
+        ]
+
+    store_as_of_then(
+        spool,
+        *asks(10_999, *[False] * 5),  # bucket 999: in the target at 10 %
+        *asks(11_000, True, False, True, False, False, True),
+        *asks(12_000, *[False] * 4),
+        *asks(15_000, *[False] * 3),
+        *asks(15_000, *[False] * 2, ago=3.5),
+        *asks(16_000, *[True] * 5),
+    )
+
+    row = looked(rollout, monkeypatch, ago=0)
+
+    earlier, later = minutes(rollout)[6, 2], minutes(rollout)[4, 2]
+    assert (earlier.target.units, earlier.baseline.units, later.baseline.units) == (3, 2, 0)
+    assert (earlier.target.users.unanswered, earlier.target.users.errors) == ({2: 1}, {2: 1})
+    # Three answers of the second user's are too few: latency has no fifth value.
+    assert earlier.target.users.latency == {}
+    assert (earlier.baseline.users.unanswered, earlier.baseline.users.latency) == ({5: 1}, {})
+    assert later.baseline.users.unanswered == {0: 1}
+    # The mean of 100, 200, 300 and of 100 and 200 two minutes later.
+    assert later.baseline.users.latency == {bin_of(180): 1}
+    # Known at the end, and so with the last minute alone.
+    assert (earlier.clusters, earlier.target_clusters) == ({}, {})
+    sums = later.target_clusters[Metric.UNANSWERED]
+    assert (sums.requests, sums.requests_squared) == (15, 25 + 36 + 16)
+    assert (sums.total, sums.total_squared, sums.cross, sums.values_squared) == (3, 9, 18, 3)
+    assert later.clusters[Metric.ERROR_RATE].total_squared == 25
+    assert replayed_state(rollout) == from_json(State, row.state)
