@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
-from rollouts.evaluation import ArmCounts, MinuteCounts, Policy, State, advance, bin_of, initial_state
+from rollouts.evaluation.formula_1 import ArmCounts, MinuteCounts, Policy, State, advance, initial_state
+from rollouts.evaluation.grid import bin_of
 
 USUAL_MS = {bin_of(milliseconds): 20 for milliseconds in range(100, 1100, 100)}
 USUAL_COST = {bin_of(cost * 1e6): 10 for cost in range(1, 101)}

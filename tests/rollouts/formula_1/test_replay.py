@@ -13,26 +13,25 @@ from rollouts.evaluation.formula_1 import Metric, MinuteCounts, State, decide, e
 from rollouts.evaluation.json_form import from_json, to_json
 from rollouts.states import Stage
 
-STORED: Mapping[str, Any] = json.loads(Path(__file__).with_name("formula_1_evaluations.json").read_text())
+STORED: Mapping[str, Any] = json.loads(Path(__file__).with_name("evaluations.json").read_text())
 """Evaluations as they were stored before there was a second formula."""
 
 
-def stored(name: str) -> tuple[State, list[MinuteCounts]]:
-    evaluation = STORED[name]
-    minutes = [from_json(MinuteCounts, minute) for minute in evaluation["minutes"]]
-    return from_json(State, evaluation["initial"]), minutes
+def evaluation(name: str) -> tuple[State, list[MinuteCounts]]:
+    kept = STORED[name]
+    return from_json(State, kept["initial"]), [from_json(MinuteCounts, minute) for minute in kept["minutes"]]
 
 
 @pytest.mark.parametrize("name", STORED)
 def test_replay__stored_minutes__give_the_stored_state(name: str) -> None:
-    initial, minutes = stored(name)
+    initial, minutes = evaluation(name)
 
     assert to_json(replay(initial, minutes)) == STORED[name]["state"]
 
 
 @pytest.mark.parametrize("name", STORED)
 def test_replay__stored_verdicts__are_reached_again_with_their_figures_and_words(name: str) -> None:
-    initial, minutes = stored(name)
+    initial, minutes = evaluation(name)
 
     for one in STORED[name]["verdicts"]:
         state = replay(initial, minutes[: one["minutes"]])

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from rollouts.evaluation import Metric, figures
+from rollouts.evaluation.formula_1 import Metric, figures
 from rollouts.evaluation.intervals import half_width
-from tests.rollouts.minutes import after_minutes, arm, start
+from tests.rollouts.formula_1.minutes import after_minutes, arm, start
 
 
 def test_figures__nothing_yet__are_unknown() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rollouts.evaluation import (
+from rollouts.evaluation.formula_1 import (
     Action,
     ArmCounts,
     Decision,
@@ -21,7 +21,7 @@ from rollouts.evaluation import (
     explain,
 )
 from rollouts.states import DEFAULT_STAGES, Stage
-from tests.rollouts.minutes import after_minutes, arm, start
+from tests.rollouts.formula_1.minutes import after_minutes, arm, start
 
 FULL = (100, 200, 300, 400, 500, 600, 700, 800, 900, 1000)
 SLOW = tuple(2 * value for value in FULL)

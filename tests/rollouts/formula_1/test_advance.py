@@ -10,31 +10,13 @@ from random import Random
 
 import pytest
 
-from rollouts.evaluation import (
-    ClusterSums,
-    Metric,
-    MinuteCounts,
-    Policy,
-    State,
-    advance,
-    from_json,
-    initial_state,
-    replay,
-    to_json,
-)
-from rollouts.evaluation.clusters import design_effect
+from rollouts.evaluation.clusters import ClusterSums, design_effect
 from rollouts.evaluation.evidence import odds_factors
+from rollouts.evaluation.formula_1 import Metric, MinuteCounts, Policy, State, advance, initial_state, replay
+from rollouts.evaluation.json_form import from_json, to_json
 from rollouts.evaluation.margin import margin_odds, margin_rate
-from tests.rollouts.formula_1_traffic import World, traffic
-from tests.rollouts.minutes import after_minutes, arm, start
-
-
-def minutes(world: World, count: int = 60) -> tuple[State, list[MinuteCounts]]:
-    source = traffic(world, Random(1))
-    latency, cost = source.reference()
-    stages = ((1, 5), (2, 50), (3, 100))
-    counts = [source.minute(number, *stages[number * 3 // (count + 1)]) for number in range(1, count + 1)]
-    return initial_state(Policy(), latency=latency, cost=cost), counts
+from tests.rollouts.formula_1.minutes import after_minutes, arm, start
+from tests.rollouts.formula_1.test_replay import STORED, evaluation
 
 
 def stored(value: MinuteCounts) -> MinuteCounts:
@@ -42,11 +24,9 @@ def stored(value: MinuteCounts) -> MinuteCounts:
     return from_json(MinuteCounts, json.loads(json.dumps(to_json(value), sort_keys=True)))
 
 
-@pytest.mark.parametrize(
-    "world", [World(values=True, spells=True, target_errors=0.05), World(users=300, icc=0.1), World(rate=0.3)]
-)
-def test_advance__stored_and_read_after_every_minute__is_the_same_to_the_last_digit(world: World) -> None:
-    state, counts = minutes(world)
+@pytest.mark.parametrize("name", STORED)
+def test_advance__stored_and_read_after_every_minute__is_the_same_to_the_last_digit(name: str) -> None:
+    state, counts = evaluation(name)
     unbroken = replay(state, counts)
 
     for minute in counts:
@@ -163,16 +143,6 @@ def test_design_effect__units__is_their_variance_by_that_of_independent_requests
 @pytest.mark.parametrize("sums", [ClusterSums(), ClusterSums(10, 10, 0, 0, 0, 0), ClusterSums(10, 10, 10, 10, 10, 10)])
 def test_design_effect__nothing_varies__is_1(sums: ClusterSums) -> None:
     assert design_effect(sums) == 1
-
-
-def test_traffic__clusters__are_those_of_the_users() -> None:
-    state, counts = minutes(World(users=20, icc=0.2, errors=0.3), 30)
-    sums = counts[-1].clusters[Metric.ERROR_RATE]
-
-    assert sums.requests == sum(minute.baseline.requests for minute in counts)
-    assert sums.total == sum(minute.baseline.errors for minute in counts)
-    assert sums.requests_squared >= sums.requests
-    assert replay(state, counts).metrics[Metric.ERROR_RATE].design == design_effect(sums)
 
 
 def test_advance__clustered_requests__count_for_less() -> None:
