@@ -50,19 +50,21 @@ def judged_metrics(figures: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The metrics of a verdict of any formula, each with the logarithms of the evidence from which on it fails and
     passes, what its users say, and whether the verdict rests on it."""
     policy = formula_of(figures["formula"]).policy
-    fail_at = {metric.value: evidence for metric, evidence in policy.FAIL_AT.items()}
-    return {
-        name: {
+    shown = {}
+    # In the order of the policy: databases sort what they store.
+    for metric, threshold in policy.FAIL_AT.items():
+        if (one := figures["metrics"].get(metric.value)) is None:
+            continue
+        shown[metric.value] = {
             # What the first formula does not know.
             "user_evidence": None,
             "users_undecided": False,
-            "evidence_threshold": fail_at[name],
+            "evidence_threshold": threshold,
             "safety_threshold": policy.PASS_AT,
             **one,
-            "decides": one["judged"] and _decides(name, one, figures),
+            "decides": one["judged"] and _decides(metric.value, one, figures),
         }
-        for name, one in figures["metrics"].items()
-    }
+    return shown
 
 
 def _decides(name: str, metric: Mapping[str, Any], figures: Mapping[str, Any]) -> bool:

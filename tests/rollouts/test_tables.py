@@ -66,6 +66,11 @@ def test_metrics__of_either_formula__its_own_thresholds_and_the_same_keys() -> N
     assert (first["user_evidence"], second["user_evidence"]) == (None, 1.0)
 
 
+def test_metrics__stored_in_another_order__shown_in_that_of_the_policy() -> None:
+    stored = verdict("inconclusive", latency_p95=metric(), error_rate=metric(), unanswered=metric())
+    assert list(judged_metrics(stored)) == ["unanswered", "error_rate", "latency_p95"]
+
+
 def test_rows__metric__cells_for_people() -> None:
     figures = verdict(
         "inconclusive",
