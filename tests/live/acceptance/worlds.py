@@ -93,11 +93,18 @@ WORLDS: tuple[World, ...] = (
     ),
     World("error-500 behind a cold cache", {"model": "sandbox/error-500"}, settings=_CACHE, questions=300),
     World("error-500, all of the baseline cached", {"model": "sandbox/error-500"}, settings=_CACHE, questions=20),
+    World("fails at half, all of the baseline cached", {"model": "sandbox/half"}, settings=_CACHE, questions=20),
+    World(
+        "its prompt is too long",
+        {"system_prompt": "You know all about tea. " * 50},
+        settings={"guardrails": {"trust_mode": "enforce", "max_prompt_tokens": 200}},
+    ),
     World("another model, fails at half", {"model": "sandbox/half"}),
     World("another model, slower", {"model": "sandbox/slow"}),
     World("another model, dearer", {"model": "sandbox/long"}),
     World("another model, harmless", {"model": "sandbox/another"}, harmless=True),
     World("harmless", {}, harmless=True),
+    World("harmless, all of the baseline cached", {}, settings=_CACHE, questions=20, harmless=True),
     World(
         "harmless beside a warm cache",
         {"model": "sandbox/half"},
@@ -112,7 +119,7 @@ WORLDS: tuple[World, ...] = (
         {"model": "sandbox/slow"},
         stream=True,
         patience=_SOON,
-        words=120,
+        words=45,
         harmless=True,
     ),
 )
