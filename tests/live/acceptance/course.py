@@ -16,7 +16,6 @@ FIRST_REQUESTS = 20
 
 # Why a rollout waits that says nothing against its target.
 _WAITS = frozenset({"not_evaluated", "minimum_duration", "minimum_requests", "inconclusive"})
-_SHOWN_CHARACTERS = 300
 
 
 @dataclass(frozen=True)
@@ -90,6 +89,8 @@ class Course:
             return f"{decided}, and worse"
         if decided == "waits":
             return "neither rolled back nor held"
+        if self.world.because not in self.finding.reason:
+            return f"does not name {self.world.because!r}"
         return f"not within {within_minutes:g} min" if minutes and minutes > within_minutes else ""
 
 
@@ -100,17 +101,13 @@ def _finding(shown: JSON) -> Finding:
         decided = "rolled back"
         if moves[0]["action"] == "promote":  # whatever was found out later
             decided = "completed" if shown["status"] == "completed" else "promoted"
-        at, reason = _seconds(moves[0]["created_at"]), _short(moves[-1]["reason"])
+        at, reason = _seconds(moves[0]["created_at"]), moves[-1]["reason"]
         return Finding(decided, at, reason, stage, shown["ended_at"] is not None)
     verdict: dict[str, Any] = shown["evaluation"] or {"reason": "not_evaluated", "explanation": ""}
     held = verdict["reason"] not in _WAITS
     at = _seconds(verdict["decided_at"]) if held else 0.0
-    return Finding("held" if held else "waits", at, _short(verdict["explanation"]), stage, False)
+    return Finding("held" if held else "waits", at, verdict["explanation"], stage, False)
 
 
 def _seconds(written: str) -> float:
     return datetime.fromisoformat(written).timestamp()
-
-
-def _short(reason: str) -> str:
-    return reason if len(reason) <= _SHOWN_CHARACTERS else f"{reason[:_SHOWN_CHARACTERS]} ..."

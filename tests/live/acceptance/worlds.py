@@ -20,7 +20,8 @@ class World:
     """`baseline` and `target` are what their versions say besides a system prompt; `settings` are the project's.
 
     Clients send `variables` in turn and leave after `patience` seconds, or never. Of `questions` some come again and
-    again; 0 for ever new ones of `words` words at most. `harmless`: the target is no worse than the baseline.
+    again; 0 for ever new ones of `words` words at most. `because` is in the words of the verdict on a target that is
+    worse; `harmless` ones are not.
     """
 
     name: str
@@ -32,7 +33,11 @@ class World:
     stream: bool = False
     words: int = 20
     questions: int = 0
-    harmless: bool = False
+    because: str = ""
+
+    @property
+    def harmless(self) -> bool:
+        return not self.because
 
     @property
     def versions(self) -> tuple[JSON, JSON]:
@@ -74,44 +79,82 @@ _GUARDED = {"guardrails": {"trust_mode": "enforce", "blocked_output_topics": ["c
 _SOON = 4.0
 
 WORLDS: tuple[World, ...] = (
-    World("error-500", {"model": "sandbox/error-500"}),
-    World("404, nobody serves the model", {"model": "no-such-model"}),
-    World("404, its vendor has no such model", {"model": "sandbox/error-404"}),
-    World("422, all clients", _wants("tone"), _wants("goods"), variables=(_TEA,)),
-    World("422, half of the clients", _wants("tone"), _wants("goods"), variables=(_TEA, _POLITE)),
-    World("hangs, clients wait 200 s", {"model": "sandbox/hang"}, patience=200.0),
-    World("hangs, clients wait on", {"model": "sandbox/hang"}, patience=None),
-    World("hangs, clients leave after 4 s", {"model": "sandbox/hang"}, patience=_SOON),
-    World("hangs at half, clients wait 200 s", {"model": "sandbox/hang-half"}, patience=200.0),
-    World("hangs in mid-stream, clients leave", {"model": "sandbox/hang-mid-stream"}, stream=True, patience=_SOON),
-    World("slow stream, clients leave", {"model": "sandbox/slow"}, stream=True, patience=_SOON, words=120),
+    World("error-500", {"model": "sandbox/error-500"}, because="error rate"),
+    World("404, nobody serves the model", {"model": "no-such-model"}, because="model_not_found"),
+    World("404, its vendor has no such model", {"model": "sandbox/error-404"}, because="model_not_found"),
+    World("422, all clients", _wants("tone"), _wants("goods"), variables=(_TEA,), because="missing_variable"),
+    World(
+        "422, half of the clients",
+        _wants("tone"),
+        _wants("goods"),
+        variables=(_TEA, _POLITE),
+        because="missing_variable",
+    ),
+    World("hangs, clients wait 200 s", {"model": "sandbox/hang"}, patience=200.0, because="still_open"),
+    World("hangs, clients wait on", {"model": "sandbox/hang"}, patience=None, because="still_open"),
+    World("hangs, clients leave after 4 s", {"model": "sandbox/hang"}, patience=_SOON, because="client_left"),
+    World("hangs at half, clients wait 200 s", {"model": "sandbox/hang-half"}, patience=200.0, because="still_open"),
+    World(
+        "hangs in mid-stream, clients leave",
+        {"model": "sandbox/hang-mid-stream"},
+        stream=True,
+        patience=_SOON,
+        because="client_left",
+    ),
+    World(
+        "slow stream, clients leave",
+        {"model": "sandbox/slow"},
+        stream=True,
+        patience=_SOON,
+        words=120,
+        because="the target is",
+    ),
     World(
         "guardrail refuses the answers",
         {"model": "sandbox/mirror", "system_prompt": "You know the casino."},
         {"model": "sandbox/mirror"},
         _GUARDED,
+        because="guardrail",
     ),
-    World("error-500 behind a cold cache", {"model": "sandbox/error-500"}, settings=_CACHE, questions=300),
-    World("error-500, all of the baseline cached", {"model": "sandbox/error-500"}, settings=_CACHE, questions=20),
-    World("fails at half, all of the baseline cached", {"model": "sandbox/half"}, settings=_CACHE, questions=20),
+    World(
+        "error-500 behind a cold cache",
+        {"model": "sandbox/error-500"},
+        settings=_CACHE,
+        questions=300,
+        because="error rate",
+    ),
+    World(
+        "error-500, all of the baseline cached",
+        {"model": "sandbox/error-500"},
+        settings=_CACHE,
+        questions=20,
+        because="target",
+    ),
+    World(
+        "fails at half, all of the baseline cached",
+        {"model": "sandbox/half"},
+        settings=_CACHE,
+        questions=20,
+        because="target",
+    ),
     World(
         "its prompt is too long",
         {"system_prompt": "You know all about tea. " * 50},
         settings={"guardrails": {"trust_mode": "enforce", "max_prompt_tokens": 200}},
+        because="guardrail",
     ),
-    World("another model, fails at half", {"model": "sandbox/half"}),
-    World("another model, slower", {"model": "sandbox/slow"}),
-    World("another model, dearer", {"model": "sandbox/long"}),
-    World("another model, harmless", {"model": "sandbox/another"}, harmless=True),
-    World("harmless", {}, harmless=True),
-    World("harmless, all of the baseline cached", {}, settings=_CACHE, questions=20, harmless=True),
+    World("another model, fails at half", {"model": "sandbox/half"}, because="error rate"),
+    World("another model, slower", {"model": "sandbox/slow"}, because="latency"),
+    World("another model, dearer", {"model": "sandbox/long"}, because="cost per request"),
+    World("another model, harmless", {"model": "sandbox/another"}),
+    World("harmless", {}),
+    World("harmless, all of the baseline cached", {}, settings=_CACHE, questions=20),
     World(
         "harmless beside a warm cache",
         {"model": "sandbox/half"},
         {"model": "sandbox/half"},
         _CACHE,
         questions=300,
-        harmless=True,
     ),
     World(
         "harmless, clients leave either",
@@ -120,6 +163,5 @@ WORLDS: tuple[World, ...] = (
         stream=True,
         patience=_SOON,
         words=45,
-        harmless=True,
     ),
 )

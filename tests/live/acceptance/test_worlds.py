@@ -1,0 +1,126 @@
+"""Every world in a burst of requests, and one look of the evaluation with its clock some minutes ahead.
+
+The same with the default settings and minutes of traffic: `python -m tests.live.acceptance`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+
+import aiohttp
+import pytest
+
+from tests.live.acceptance.clients import Clients, new_session, outcomes
+from tests.live.acceptance.course import FIRST_REQUESTS, Course
+from tests.live.acceptance.worlds import WORLDS, World
+from tests.live.prompts import new_projects
+from tests.live.service import ROOT, LiveService, minimal_environment
+from tests.live.waiting import wait_for
+from tests.patience import PATIENCE_SECONDS
+from tests.services import START_SECONDS
+
+# Fewer than 20 of 80 at 49 % come five times in a million.
+REQUESTS = 80
+# A minute, so that beat promotes nobody in the midst of it; fewer requests where some clients leave by themselves.
+STAGES = {
+    harmless: [
+        {"weight": 49, "min_duration_minutes": 1, "min_requests": FIRST_REQUESTS // (1 + harmless)},
+        {"weight": 100, "min_duration_minutes": 1, "min_requests": 0},
+    ]
+    for harmless in (False, True)
+}
+# What these are measured against has to be known: what the baseline took and cost before.
+USUAL = {
+    "hangs in mid-stream, clients leave",
+    "slow stream, clients leave",
+    "another model, slower",
+    "another model, dearer",
+}
+USUAL_REQUESTS = 110
+AT_ONCE, LEAVING_AT_ONCE = 3, 16
+
+
+@pytest.fixture(scope="module")
+def decided(live_service: LiveService) -> Mapping[str, Course]:
+    projects = new_projects(live_service, [world.name for world in WORLDS])
+    courses = [Course(*pair) for pair in zip(WORLDS, projects, strict=True)]
+    asyncio.run(_run(courses, live_service))
+    return {course.world.name: course for course in courses}
+
+
+async def _run(courses: list[Course], service: LiveService) -> None:
+    async with new_session() as session:
+        await asyncio.to_thread(_prepare, courses)
+        usual = [course for course in courses if course.world.name in USUAL]
+        await asyncio.gather(*(course.clients.ask_often(session, USUAL_REQUESTS, AT_ONCE) for course in usual))
+        await asyncio.to_thread(_start, courses, usual)
+        try:
+            await asyncio.gather(*(_ask(course.clients, session) for course in courses))
+            await asyncio.to_thread(_evaluate, courses, service)
+        finally:
+            await asyncio.gather(*(course.clients.leave() for course in courses))
+
+
+async def _ask(clients: Clients, session: aiohttp.ClientSession) -> None:
+    """Returns when all have ended, but for those who wait for an answer that does not come."""
+    patience = clients.world.patience
+    if str(clients.world.target.get("model")).startswith("sandbox/hang") and (patience is None or patience > 60):
+        for _ in range(REQUESTS):
+            clients.begin(session)
+    else:
+        at_once = LEAVING_AT_ONCE if patience is not None and patience < 60 else AT_ONCE
+        await clients.ask_often(session, REQUESTS, at_once)
+
+
+def _prepare(courses: list[Course]) -> None:
+    for course in courses:
+        course.prepare()
+
+
+def _start(courses: list[Course], usual: list[Course]) -> None:
+    for course in usual:
+        wait_for(lambda at=course: at.prompt.usage(0)["request_count"] >= USUAL_REQUESTS, what="the requests before")  # type: ignore[misc]
+    for course in courses:
+        course.start(STAGES[course.world.harmless])
+
+
+def _evaluate(courses: list[Course], service: LiveService) -> None:
+    asked = [
+        (course.project.project_id, course.rollout.id, len(course.target) + len(course.baseline)) for course in courses
+    ]
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.live.acceptance.later"],
+        cwd=ROOT,
+        env=minimal_environment(service.var_dir),
+        input=json.dumps(asked),
+        capture_output=True,
+        text=True,
+        timeout=START_SECONDS + PATIENCE_SECONDS,
+    )
+    assert ran.returncode == 0, ran.stderr
+    for course in courses:
+        course.look()
+
+
+def _of(worlds: tuple[World, ...], *, harmless: bool) -> list[str]:
+    return [world.name for world in worlds if world.harmless == harmless]
+
+
+@pytest.mark.parametrize("world", _of(WORLDS, harmless=False))
+def test_worse_target__its_first_requests__rolled_back_or_held_with_the_reason(
+    decided: Mapping[str, Course], world: str
+) -> None:
+    course = decided[world]
+    assert len(course.target) >= FIRST_REQUESTS
+    assert course.finding.decided in ("rolled back", "held"), f"{outcomes(course.target)}: {course.finding}"
+    assert course.world.because in course.finding.reason
+
+
+@pytest.mark.parametrize("world", _of(WORLDS, harmless=True))
+def test_harmless_target__its_first_requests__promoted(decided: Mapping[str, Course], world: str) -> None:
+    course = decided[world]
+    assert course.finding.decided == "promoted", f"{outcomes(course.target)}: {course.finding}"
