@@ -112,9 +112,9 @@ class Team(Project):
         return command(self.service, *arguments, **SHORTENED, **environment)
 
 
-def new_projects(service: LiveService, names: Sequence[str]) -> list[Project]:
-    """Many at once, by one process."""
-    made = command(service, "shell", "--verbosity", "0", "-c", _BOOTSTRAP.format(names=list(names)))
+def new_projects(service: LiveService, names: Sequence[str], **environment: str) -> list[Project]:
+    """Many at once, by one process. `environment` is what the service has besides the usual."""
+    made = command(service, "shell", "--verbosity", "0", "-c", _BOOTSTRAP.format(names=list(names)), **environment)
     return [Project(service, *one) for one in json.loads(made)]
 
 

@@ -121,19 +121,20 @@ def table(courses: Sequence[Course], within: float) -> str:
 
 
 @contextmanager
-def service(*, postgresql: bool) -> Iterator[LiveService]:
-    """With new stores, ended on exit."""
+def service(*, postgresql: bool) -> Iterator[tuple[LiveService, dict[str, str]]]:
+    """With new stores, ended on exit; and what is in its environment besides the usual."""
     with tempfile.TemporaryDirectory(prefix="acc-", dir="/tmp", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         folder.chmod(0o755)  # the database server may run as another user
-        environment, database = {}, None
+        environment: dict[str, str] = {}
+        database = None
         if postgresql:
             database, environment["DATABASE_URL"] = start_postgresql(folder / "pg")
             environment["SECRET_KEY"] = secrets.token_urlsafe(48)
             environment["ENCRYPTION_KEYS"] = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
         running = LiveService(folder / "var", environment)
         try:
-            yield running
+            yield running, environment
         finally:
             running.stop()
             if database is not None:
@@ -153,8 +154,8 @@ def main() -> int:
     parser.add_argument("--postgresql", action="store_true")
     given = parser.parse_args()
     worlds = [world for world in WORLDS if _is_wanted(world, given.world)]
-    with service(postgresql=given.postgresql) as running:
-        projects = new_projects(running, [world.name for world in worlds])
+    with service(postgresql=given.postgresql) as (running, environment):
+        projects = new_projects(running, [world.name for world in worlds], **environment)
         courses = [Course(*pair) for pair in zip(worlds, projects, strict=True)]
         with suppress(KeyboardInterrupt):
             asyncio.run(run(courses, given))
