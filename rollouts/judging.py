@@ -35,7 +35,15 @@ _CLAIMED_FOR = timedelta(minutes=5)
 # After a long absence the evaluation catches up by so much at a time.
 _LONGEST_WINDOW = timedelta(days=1)
 _MOVES = {Decision.PROMOTE: Transition.PROMOTE, Decision.ROLL_BACK: Transition.ROLL_BACK}
-_TOLD = frozenset({Reason.METRIC_FAILING, Reason.MINIMUM_UNANSWERED, Reason.USERS_UNDECIDED, Reason.SAMPLE_RATIO})
+_TOLD = frozenset(
+    {
+        Reason.METRIC_FAILING,
+        Reason.MINIMUM_UNANSWERED,
+        Reason.NO_COMPARISON,
+        Reason.USERS_UNDECIDED,
+        Reason.SAMPLE_RATIO,
+    }
+)
 # The first formula looks at a minute once, and what is recorded later is not judged.
 _LEAST_LAG_BY_ARRIVAL = timedelta(seconds=120)
 

@@ -70,9 +70,7 @@ def decided(state: State, assessment: Assessment, stage: Stage, *, elapsed_minut
     if stage.weight >= 100:
         # Nobody is left to compare with: what was to be shown was shown at the stages before.
         return Decision.PROMOTE, Reason.NO_CONTROL
-    if _uncompared(state):
-        return Decision.WAIT, Reason.NO_COMPARISON
-    return _by_status(assessment, stage)
+    return _by_status(state, assessment, stage)
 
 
 def _minima(state: State, stage: Stage, elapsed_minutes: float) -> tuple[Decision, Reason] | None:
@@ -106,27 +104,38 @@ def _users_fare_badly(state: State) -> bool:
     It may be a few users who never get an answer from any version, so that this only holds: a tenth of harmless
     rollouts where 3 of 100 users are such, a hundredth where users differ as usual.
     """
+    return state.sticky and _is_grossly_worse(state)
+
+
+def _is_grossly_worse(state: State) -> bool:
+    """By the requests of the stage, whether they were compared or not."""
     target, baseline = state.stage_target, state.stage_baseline
     plus, times, least = _GROSSLY_WORSE
     return (
-        state.sticky
-        and target.unanswered >= least
+        target.unanswered >= least
         and target.unanswered_share >= baseline.unanswered_share + plus
         and target.unanswered_share >= times * baseline.unanswered_share
     )
 
 
 def _uncompared(state: State) -> bool:
-    """Does the target leave requests unanswered while the baseline has next to none of its own in this stage, such as
-    when the cache answers all of them? Evidence cannot grow then, so that none of it is no good sign."""
+    """Does the target leave requests unanswered without a comparison that shows it?
+
+    Evidence does not grow while the baseline has next to none of its own in this stage, such as when the cache answers
+    all of them; nor before a block closes, such as when requests that never end count after those beside them.
+    """
+    if state.policy.unanswered is Action.IGNORE:
+        return False
     target, baseline = state.stage_target, state.stage_baseline
     enough = target.unanswered >= RATE_COUNT_SIZE and target.unanswered_share > _MOST_UNCOMPARED
-    return enough and baseline.requests < _LEAST_COMPARED[1]
+    return enough and (baseline.requests < _LEAST_COMPARED[1] or _is_grossly_worse(state))
 
 
-def _by_status(assessment: Assessment, stage: Stage) -> tuple[Decision, Reason]:
+def _by_status(state: State, assessment: Assessment, stage: Stage) -> tuple[Decision, Reason]:
     if assessment.status is Status.FAILING:
         return Decision.WAIT, Reason.METRIC_FAILING
+    if _uncompared(state):
+        return Decision.WAIT, Reason.NO_COMPARISON
     if assessment.status is Status.PASSING:
         return Decision.PROMOTE, Reason.PASSING
     if stage.weight < CONTROLLED_WEIGHT:
@@ -158,7 +167,9 @@ def _grounds(state: State, assessment: Assessment, decision: Decision, reason: R
     if reason is Reason.MINIMUM_UNANSWERED:
         return _unanswered(state)
     if reason is Reason.NO_COMPARISON:
-        return f"The baseline has too few requests in this stage to compare with. {_unanswered(state)}"
+        few = state.stage_baseline.requests < _LEAST_COMPARED[1]
+        lacking = "The baseline has too few requests in this stage" if few else "There are too few requests at one time"
+        return f"{lacking} to compare with. {_unanswered(state)}"
     if reason is Reason.SAMPLE_RATIO:
         return (
             f"The target's share of traffic cannot be {state.sample_ratio.weight} %"

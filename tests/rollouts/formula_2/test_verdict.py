@@ -270,6 +270,18 @@ def test_decide__baseline_answered_by_the_cache_alone__holds_a_target_that_leave
     assert verdict(served(Served(60, 1), Served(0, 0)), 1).reason is Reason.NO_FAILURE
 
 
+def test_decide__open_requests_count_after_those_beside_them__holds_before_their_block_closes() -> None:
+    answered = after_minutes(start(), 1, arm(22), arm(43), weight=25)
+    state = after_minutes(answered, 1, arm(15, 0, unanswered=15), arm(0), weight=25)
+
+    found = verdict(state, 1)
+
+    assert (found.decision, found.reason) == (Decision.WAIT, Reason.NO_COMPARISON)
+    assert "Of the target's 37 requests of this stage 15 went without an answer" in found.explanation
+    assert verdict(answered, 1).reason is Reason.NO_FAILURE
+    assert verdict(replace(state, policy=Policy(unanswered=Action.IGNORE)), 1).reason is Reason.NO_FAILURE
+
+
 def test_decide__requests_cluster_and_users_do_not_agree__holds_and_says_why() -> None:
     one = start(sticky=True)
     loud = replace(one.metrics[Metric.ERROR_RATE], evidence=9.0, design=4.0, next_design=4.0)
@@ -309,7 +321,7 @@ def test_explain__unanswered__names_its_reasons() -> None:
     ("target", "sticky", "reason"),
     [
         (Served(60, 15), True, Reason.USERS_UNDECIDED),
-        (Served(60, 15), False, Reason.NO_FAILURE),
+        (Served(60, 15), False, Reason.NO_COMPARISON),
         (Served(60, 9), True, Reason.NO_FAILURE),
         (Served(200, 19), True, Reason.NO_FAILURE),
     ],
@@ -317,6 +329,6 @@ def test_explain__unanswered__names_its_reasons() -> None:
 def test_decide__few_sticky_users_fare_badly__get_no_company(target: Served, sticky: bool, reason: Reason) -> None:
     found = verdict(served(target, Served(2000, 40), sticky=sticky), 1)
 
-    assert (found.decision is Decision.WAIT, found.reason) == (reason is Reason.USERS_UNDECIDED, reason)
-    if found.decision is Decision.WAIT:
+    assert (found.decision is Decision.WAIT, found.reason) == (reason is not Reason.NO_FAILURE, reason)
+    if found.reason is Reason.USERS_UNDECIDED:
         assert found.explanation.endswith("That may be the version or a few of its users.")
