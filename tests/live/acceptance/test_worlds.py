@@ -23,8 +23,8 @@ from tests.live.waiting import wait_for
 from tests.patience import PATIENCE_SECONDS
 from tests.services import START_SECONDS
 
-# Fewer than 20 of 80 at 49 % come five times in a million.
-REQUESTS = 80
+# Fewer than 20 of 80 at 49 % come five times in a million; of the cached ones enough are left to compare with.
+REQUESTS, REQUESTS_CACHED = 80, 160
 # A minute, so that beat promotes nobody in the midst of it; fewer requests where some clients leave by themselves.
 STAGES = {
     harmless: [
@@ -73,7 +73,8 @@ async def _ask(clients: Clients, session: aiohttp.ClientSession) -> None:
             clients.begin(session)
     else:
         at_once = LEAVING_AT_ONCE if patience is not None and patience < 60 else AT_ONCE
-        await clients.ask_often(session, REQUESTS, at_once)
+        count = REQUESTS_CACHED if clients.world.settings.get("cache_ttl_seconds") else REQUESTS
+        await clients.ask_often(session, count, at_once)
 
 
 def _prepare(courses: list[Course]) -> None:
