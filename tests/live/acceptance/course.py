@@ -66,9 +66,10 @@ class Course:
 
     def look(self) -> None:
         """Asks the API what became of the rollout."""
-        found = _finding(self.rollout.shown())
-        if replace(found, at=0.0, reason="") != replace(self.finding, at=0.0, reason="") or not found.at:
-            self.finding = found
+        before, found = self.finding, _finding(self.rollout.shown())
+        if before.decided == "held" and found.decided in ("held", "rolled back"):
+            found = replace(found, at=before.at)
+        self.finding = found
 
     def requests_until_decided(self) -> int:
         """Of the target."""

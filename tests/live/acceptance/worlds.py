@@ -148,7 +148,7 @@ WORLDS: tuple[World, ...] = (
     World("another model, dearer", {"model": "sandbox/long"}, because="cost per request"),
     World("another model, harmless", {"model": "sandbox/another"}),
     World("harmless", {}),
-    World("harmless, all of the baseline cached", {}, settings=_CACHE, questions=20),
+    World("harmless, all of the baseline cached", {}, settings=_CACHE, questions=40),
     World(
         "harmless beside a warm cache",
         {"model": "sandbox/half"},
