@@ -23,6 +23,26 @@ class Strata:
     baseline_noise: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Spared:
+    """The rates of both arms over blocks, each block weighted as `Strata` weigh it and by the share of the requests of
+    both arms that went well: a spell in which both arms fail alike must not hide how they differ otherwise."""
+
+    weight: float = 0.0
+    target: float = 0.0
+    baseline: float = 0.0
+
+    def with_events(self, *, events: int, drawn: int, others_events: int, others: int) -> Spared:
+        """Besides, `events` of `drawn` requests of the target and `others_events` of `others` of the baseline."""
+        total = drawn + others
+        well = 1 - (events + others_events) / total
+        return Spared(
+            self.weight + well * drawn * others / total,
+            self.target + well * others / total * events,
+            self.baseline + well * drawn / total * others_events,
+        )
+
+
 def with_events(strata: Strata, *, events: int, drawn: int, others_events: int, others: int) -> Strata:
     """Besides, `events` of `drawn` requests of the target and `others_events` of `others` of the baseline."""
     return _with(strata, drawn, events, events, others, others_events, others_events)

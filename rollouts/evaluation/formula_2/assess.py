@@ -142,11 +142,12 @@ def _is_sizeable(state: State, metric: Metric) -> bool:
     """Is the difference large enough to matter? Certainty alone would fail a target for a millisecond."""
     strata = state.metrics[metric].strata
     if metric in RATES:
-        plus, times = RATE_SIZE
+        (plus, times), spared = RATE_SIZE, state.metrics[metric].spared
         return (
             events_of(state.target, metric)[0] >= RATE_COUNT_SIZE
-            and strata.target - strata.baseline >= plus * strata.weight
-            and strata.target >= times * strata.baseline
+            and spared.weight > 0
+            and spared.target - spared.baseline >= plus * spared.weight
+            and spared.target >= times * spared.baseline
         )
     if metric is Metric.LATENCY_P95:
         target, baseline = quantile(state.target_weights, 0.95), quantile(state.baseline_weights, 0.95)

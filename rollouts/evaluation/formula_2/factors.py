@@ -77,6 +77,7 @@ def _weighed(
         design=design,
         next_design=metric.next_design,
         strata=strata,
+        spared=metric.spared,
         users=metric.users,
     )
 
@@ -102,8 +103,9 @@ def _rate(
     if margin is not None:
         safe = -odds_factors(events=events, drawn=drawn, all_events=all_events, total=total, odds=(margin,))[0]
     worse = odds_factors(events=events, drawn=drawn, all_events=all_events, total=total, odds=ODDS)
-    strata = with_events(metric.strata, events=events, drawn=drawn, others_events=others_events, others=others)
-    return _weighed(metric, strata, worse, (safe, rare), waiting)
+    counts = {"events": events, "drawn": drawn, "others_events": others_events, "others": others}
+    metric = replace(metric, spared=metric.spared.with_events(**counts))
+    return _weighed(metric, with_events(metric.strata, **counts), worse, (safe, rare), waiting)
 
 
 def _slow(

@@ -16,7 +16,7 @@ from rollouts.evaluation.formula_2.users import NOBODY, TILTS_OF, UserBlock
 from rollouts.evaluation.grid import Histogram, WeightedHistogram
 from rollouts.evaluation.learning import Learning
 from rollouts.evaluation.reference import reference_from
-from rollouts.evaluation.strata import Strata
+from rollouts.evaluation.strata import Spared, Strata
 
 FORMULA = 2
 """Version of the formulas. Another one when the same minutes would give another state."""
@@ -37,6 +37,8 @@ class MetricState:
     """`worse` and `safe` are logarithms of e-values by tilt: that the target is worse, summed over the processes that
     have begun (see `mixture`), and that it is better than the margin. `evidence` is ln E, `peak` the highest so far.
 
+    `spared` are the rates that a difference has to be sizeable by, of metrics that count requests.
+
     Of sticky allocation only: every block counts for `design` times less, as known before the block (None: not known,
     so nothing is judged); `next_design` is what the blocks after it go by.
     """
@@ -48,12 +50,21 @@ class MetricState:
     design: float | None = 1.0
     next_design: float | None = 1.0
     strata: Strata = field(default_factory=Strata)
+    spared: Spared = field(default_factory=Spared)
     users: UserState | None = None
 
     def counting_for(self, design: float | None, next_design: float | None) -> MetricState:
         """With other designs. Written out, as this happens twice a minute for every metric."""
         return MetricState(
-            self.worse, self.safe, self.evidence, self.peak, design, next_design, self.strata, self.users
+            self.worse,
+            self.safe,
+            self.evidence,
+            self.peak,
+            design,
+            next_design,
+            self.strata,
+            self.spared,
+            self.users,
         )
 
     @property

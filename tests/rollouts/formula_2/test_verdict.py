@@ -19,9 +19,10 @@ from rollouts.evaluation.formula_2 import (
     assess,
     decide,
     explain,
+    figures,
 )
 from rollouts.evaluation.formula_2.state import Served
-from rollouts.evaluation.strata import Strata
+from rollouts.evaluation.strata import Spared, Strata
 from rollouts.states import DEFAULT_STAGES, Stage
 from tests.rollouts.formula_2.minutes import after_minutes, arm, start
 
@@ -285,7 +286,7 @@ def test_decide__open_requests_count_after_those_beside_them__holds_before_their
 def test_decide__requests_cluster_and_users_do_not_agree__holds_and_says_why() -> None:
     one = start(sticky=True)
     loud = replace(one.metrics[Metric.ERROR_RATE], evidence=9.0, design=4.0, next_design=4.0)
-    loud = replace(loud, strata=Strata(weight=100, target=20, baseline=2))
+    loud = replace(loud, strata=Strata(100, 20, 2), spared=Spared(95, 19, 1.9))
     state = replace(
         one,
         stage=1,
@@ -332,3 +333,23 @@ def test_decide__few_sticky_users_fare_badly__get_no_company(target: Served, sti
     assert (found.decision is Decision.WAIT, found.reason) == (reason is not Reason.NO_FAILURE, reason)
     if found.reason is Reason.USERS_UNDECIDED:
         assert found.explanation.endswith("That may be the version or a few of its users.")
+
+
+def test_decide__both_arms_fail_alike_in_spells__still_finds_a_worse_target() -> None:
+    state = start()
+    for _ in range(10):
+        # In a spell everything fails; between spells the target fails three times as often.
+        state = after_minutes(state, 6, arm(50, 50), arm(50, 50))
+        state = after_minutes(state, 10, arm(50, 6), arm(50, 2))
+
+    errors, figure = assess(state).metrics[Metric.ERROR_RATE], figures(state, Metric.ERROR_RATE)
+
+    assert figure.ratio is not None
+    assert figure.ratio < 1.25
+    assert errors.status is Status.FAILING
+
+
+def test_assess__nothing_but_failures_in_both_arms__is_no_difference() -> None:
+    state = after_minutes(start(), 10, arm(50, 50), arm(50, 50))
+
+    assert assess(state).metrics[Metric.ERROR_RATE].status is Status.INCONCLUSIVE
