@@ -156,6 +156,7 @@ _HARMLESS: tuple[Promise, ...] = (
     Promise("Latency average alone fails a harmless target", ("harmless",), 0.01, _failed(AVERAGE)),
     Promise("Cost alone fails a harmless target", ("harmless",), 0.01, _failed(COST)),
     _rolls_back("Harmless, all metrics, 10/min: rolled back", "harmless, 10/min"),
+    _rolls_back("Harmless, all metrics, 3/min: rolled back", "harmless, 3/min"),
     _rolls_back("Harmless, errors drift ninefold: rolled back", "drift"),
     _rolls_back("Harmless, outages of both arms: rolled back", "outages"),
     _rolls_back("Harmless, bursts of eight times the traffic: rolled back", "bursts"),

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from benchmarks.rollouts.individual import Hanging, Individual
 from benchmarks.rollouts.peers import Pooled, first_alarms
-from benchmarks.rollouts.requests import Hanging, Individual
 from benchmarks.rollouts.traffic import Plain, Traffic
 from benchmarks.rollouts.worlds import Fault, World
 from rollouts.evaluation.formula_2 import (

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks.rollouts.counting import Flags, Floats, bins_of, counts, dollars, histograms, sums
 from benchmarks.rollouts.crowd import Crowd, Ledger, Valued
+from benchmarks.rollouts.requests import Requests
 from benchmarks.rollouts.values import Values
 from benchmarks.rollouts.weather import Conditions
 from benchmarks.rollouts.worlds import Fault, World
@@ -18,9 +18,6 @@ from rollouts.evaluation.formula_2 import ArmCounts, ClusterSums, Metric
 from rollouts.evaluation.formula_2.counts import UserCounts
 from rollouts.evaluation.grid import Histogram
 from rollouts.evaluation.reference import reference_from
-
-if TYPE_CHECKING:
-    from benchmarks.rollouts.requests import Requests
 
 Clusters = tuple[dict[Metric, ClusterSums], dict[Metric, ClusterSums]]
 """Of the baseline's users, and of the target's."""
