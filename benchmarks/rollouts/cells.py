@@ -102,9 +102,7 @@ RANDOM: Mapping[str, Cell] = {
     "harmless, 10/min": _harmless(World(values=True, rate=10)),
     "harmless, 3/min": _harmless(World(values=True, rate=3), _days(3)),
     "errors, spells": Cell(World(weather=Weather(spells=True)), _WATCH_ERRORS, HARMLESS_RUNS),
-    "drift": _harmless(World(weather=Weather(drift=9))),
     "outages": _harmless(World(weather=Weather(outages=True))),
-    "bursts": _harmless(World(weather=Weather(bursts=True))),
     "all at once": _harmless(World(values=True, weather=_STORM)),
     "Pareto latencies": _harmless(World(values=True, rate=30, tail=1.3)),
     "autocorrelated": _harmless(World(values=True, rate=30, weather=Weather(autocorrelation=0.98))),
@@ -132,7 +130,7 @@ STICKY_CELLS: Mapping[str, Cell] = {
         f"sticky, {users} users, own latency and cost": _sticky(
             World(values=True, users=Users(users, icc=0.05, own=0.7))
         )
-        for users in (300, 100, 30)
+        for users in (300, 30)
     },
     "sticky, 300 users, 3 % always fail, cache": _sticky(
         World(errors=0.01, questions=_CACHED, users=Users(300, broken=0.03))

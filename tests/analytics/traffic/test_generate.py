@@ -32,9 +32,9 @@ def _rows(sql: str, project: UUID) -> Sequence[tuple[Any, ...]]:
 
 
 def _digest(project: UUID) -> tuple[Any, ...]:
-    """Of everything but what names the project and the request."""
+    """Of everything but what names the project and the request, and when the row was written."""
     sql = """
-        SELECT count(), sum(cityHash64(* EXCEPT (project_id, request_id))), (
+        SELECT count(), sum(cityHash64(* EXCEPT (project_id, request_id, recorded_at))), (
             SELECT sum(cityHash64(ts, prompt, completion, request)) FROM payloads WHERE project_id = {project:UUID}
         ) FROM requests WHERE project_id = {project:UUID}
     """
