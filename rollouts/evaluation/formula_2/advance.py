@@ -14,7 +14,7 @@ from rollouts.evaluation.formula_2.counts import ArmCounts, MinuteCounts, UserCo
 from rollouts.evaluation.formula_2.factors import judged
 from rollouts.evaluation.formula_2.mixture import beginnings, begun, evidence
 from rollouts.evaluation.formula_2.policy import Metric
-from rollouts.evaluation.formula_2.state import ArmTotals, MetricState, Served, State, UserState
+from rollouts.evaluation.formula_2.state import FIRST_SHARE, ArmTotals, MetricState, Served, State, UserState
 from rollouts.evaluation.formula_2.users import NOBODY, UserBlock, user_factors
 from rollouts.evaluation.learning import learned
 from rollouts.evaluation.strata import with_weights
@@ -66,15 +66,22 @@ def _entered(state: State, stage: int) -> State:
     state = _closed(state, state.block)
     if state.new_users != NOBODY:
         state = _users_judged(state, state.new_users)
-    weight = math.fsum(beginnings(state.weights)[max(state.stage, 1) : stage])
+    begin = {metric: _beginning(state, metric, stage) for metric in state.metrics}
     return replace(
         state,
         stage=stage,
         stage_target=Served(),
         stage_baseline=Served(),
         new_users=NOBODY,
-        metrics={metric: _begun(one, weight) for metric, one in state.metrics.items()} if weight else state.metrics,
+        metrics={metric: _begun(one, begin[metric]) for metric, one in state.metrics.items()}
+        if any(begin.values())
+        else state.metrics,
     )
+
+
+def _beginning(state: State, metric: Metric, stage: int) -> float:
+    """The weight of the metric's processes that begin now."""
+    return math.fsum(beginnings(state.weights, FIRST_SHARE[metric])[max(state.stage, 1) : stage])
 
 
 def _begun(metric: MetricState, weight: float) -> MetricState:
@@ -125,7 +132,7 @@ def _judged(state: State, block: Block, before: ArmTotals) -> State:
     target, baseline = block.target, block.baseline
     return replace(
         state,
-        metrics=judged(state, target, baseline, before, state.waiting),
+        metrics=judged(state, target, baseline, before),
         latency=learned(state.latency, target.latency, baseline.latency),
         cost=learned(state.cost, target.cost, baseline.cost),
         target_weights=with_weights(state.target_weights, target.latency, baseline.latency),
@@ -154,7 +161,7 @@ def _users_judged(state: State, block: UserBlock) -> State:
         if factors is None or one.users is None:
             continue
         worse = added(one.users.worse, factors)
-        found = evidence(worse, state.waiting)
+        found = evidence(worse, state.waiting(metric))
         metrics[metric] = replace(one, users=UserState(worse, found, max(one.users.peak, found)))
     return replace(state, metrics=metrics)
 

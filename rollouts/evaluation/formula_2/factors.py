@@ -24,11 +24,8 @@ from rollouts.evaluation.reference import Reference
 from rollouts.evaluation.strata import Strata, with_events, with_values
 
 
-def judged(
-    state: State, target: ArmCounts, baseline: ArmCounts, before: ArmTotals, waiting: float
-) -> Mapping[Metric, MetricState]:
-    """The metrics after a block of so much of both arms. `before` is the baseline before the block, `waiting` the
-    weight of the processes that have not begun."""
+def judged(state: State, target: ArmCounts, baseline: ArmCounts, before: ArmTotals) -> Mapping[Metric, MetricState]:
+    """The metrics after a block of so much of both arms. `before` is the baseline before the block."""
     metrics, latency, cost = state.metrics, state.latency.reference, state.cost.reference
     allowed = 1 + state.policy.cost_allowance
     return {
@@ -37,25 +34,31 @@ def judged(
             (target.unanswered, target.requests),
             (baseline.unanswered, baseline.requests),
             margin_odds(errors=before.unanswered, requests=before.requests),
-            waiting,
+            state.waiting(Metric.UNANSWERED),
         ),
         Metric.ERROR_RATE: _rate(
             metrics[Metric.ERROR_RATE],
             (target.errors, target.judged),
             (baseline.errors, baseline.judged),
             margin_odds(errors=before.errors, requests=before.judged),
-            waiting,
+            state.waiting(Metric.ERROR_RATE),
         ),
-        Metric.LATENCY_P95: _slow(metrics[Metric.LATENCY_P95], target.latency, baseline.latency, latency, waiting),
+        Metric.LATENCY_P95: _slow(
+            metrics[Metric.LATENCY_P95], target.latency, baseline.latency, latency, state.waiting(Metric.LATENCY_P95)
+        ),
         Metric.LATENCY_AVERAGE: _means(
             metrics[Metric.LATENCY_AVERAGE],
             (target.latency, baseline.latency),
             latency,
             (1.0, LATENCY_MARGIN),
-            waiting,
+            state.waiting(Metric.LATENCY_AVERAGE),
         ),
         Metric.COST: _means(
-            metrics[Metric.COST], (target.cost, baseline.cost), cost, (allowed, state.policy.cost_margin), waiting
+            metrics[Metric.COST],
+            (target.cost, baseline.cost),
+            cost,
+            (allowed, state.policy.cost_margin),
+            state.waiting(Metric.COST),
         ),
     }
 

@@ -11,22 +11,24 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 
-FIRST_SHARE = 0.5
-"""The weight of the process that begins with the rollout.
+RATES_FIRST_SHARE, VALUES_FIRST_SHARE = 0.5, 0.8
+"""The weight of the process that begins with the rollout, of metrics that count requests and of those that compare
+latencies and costs: answers begin to fail late, while a slower or dearer version is so from its first request on.
 
-The later ones share the rest in proportion to their number: more traffic meets the later stages, and a process that
-begins there has less time to make up for a small weight.
+The later processes share the rest in proportion to their number: more traffic meets the later stages, and a process
+that begins there has less time to make up for a small weight.
 """
 
 
 @lru_cache(maxsize=256)
-def beginnings(weights: tuple[int, ...]) -> tuple[float, ...]:
-    """The weight of the process that begins at each stage, given the stages' weights in percent."""
+def beginnings(weights: tuple[int, ...], first_share: float) -> tuple[float, ...]:
+    """The weight of the process that begins at each stage, given the stages' weights in percent and that of the first
+    process."""
     later = [number if weight < 100 else 0 for number, weight in enumerate(weights)]
     whole = sum(later)
     if not whole:
         return (1.0, *(0.0 for _ in weights[1:]))
-    return (FIRST_SHARE, *((1 - FIRST_SHARE) * number / whole for number in later[1:]))
+    return (first_share, *((1 - first_share) * number / whole for number in later[1:]))
 
 
 def begun(logs: tuple[float, ...], weight: float) -> tuple[float, ...]:

@@ -35,8 +35,8 @@ ALPHA: Mapping[Metric, float] = MappingProxyType(
         Metric.UNANSWERED: 0.005,
         Metric.ERROR_RATE: 0.025,
         Metric.LATENCY_P95: 0.010,
-        Metric.LATENCY_AVERAGE: 0.005,
-        Metric.COST: 0.005,
+        Metric.LATENCY_AVERAGE: 0.0075,
+        Metric.COST: 0.0025,
     }
 )
 """The chance that a harmless target ever fails a metric, over the whole rollout and any number of looks: 5 % in all."""

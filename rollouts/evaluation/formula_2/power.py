@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rollouts.evaluation.evidence import ODDS, TILTS
-from rollouts.evaluation.formula_2.mixture import FIRST_SHARE
 from rollouts.evaluation.formula_2.policy import (
     CONTROLLED_WEIGHT,
     FAIL_AT,
@@ -22,6 +21,7 @@ from rollouts.evaluation.formula_2.policy import (
     RATE_SIZE,
     Metric,
 )
+from rollouts.evaluation.formula_2.state import FIRST_SHARE
 from rollouts.evaluation.grid import Histogram, value_of
 from rollouts.evaluation.margin import margin_rate
 from rollouts.evaluation.reference import Reference
@@ -33,7 +33,6 @@ LONGEST = 7 * 24 * 60.0
 
 _SMALLEST_STEPS = 200
 _SLOWER = 1.3
-_PAID_FOR_BEGINNINGS = -math.log(FIRST_SHARE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +160,7 @@ def _reached(
     spans: Iterator[tuple[float, float]],
 ) -> tuple[float | None, float | None]:
     """Minutes and target requests until the sum by the best tilt pays for what decides; Nones when it never does."""
-    needed = FAIL_AT[metric] + math.log(len(tilts)) + _PAID_FOR_BEGINNINGS
+    needed = FAIL_AT[metric] + math.log(len(tilts)) - math.log(FIRST_SHARE[metric])
     sums, minutes, requests = [0.0] * len(tilts), 0.0, 0.0
     for share, lasts in spans:
         rate = plan.per_minute * share

@@ -6,17 +6,22 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from types import MappingProxyType
 
 from rollouts.evaluation.evidence import ODDS, TILTS, log_mean
 from rollouts.evaluation.formula_2.blocks import EMPTY, Block
-from rollouts.evaluation.formula_2.mixture import beginnings
-from rollouts.evaluation.formula_2.policy import Metric, Policy
+from rollouts.evaluation.formula_2.mixture import RATES_FIRST_SHARE, VALUES_FIRST_SHARE, beginnings
+from rollouts.evaluation.formula_2.policy import RATES, Metric, Policy
 from rollouts.evaluation.formula_2.sample_ratio import SampleRatio
 from rollouts.evaluation.formula_2.users import NOBODY, TILTS_OF, UserBlock
 from rollouts.evaluation.grid import Histogram, WeightedHistogram
 from rollouts.evaluation.learning import Learning
 from rollouts.evaluation.reference import reference_from
 from rollouts.evaluation.strata import Spared, Strata
+
+FIRST_SHARE: Mapping[Metric, float] = MappingProxyType(
+    {metric: RATES_FIRST_SHARE if metric in RATES else VALUES_FIRST_SHARE for metric in Metric}
+)
 
 FORMULA = 2
 """Version of the formulas. Another one when the same minutes would give another state."""
@@ -139,10 +144,9 @@ class State:
         """The target's requests of the current stage, answered or not."""
         return self.stage_target.requests
 
-    @property
-    def waiting(self) -> float:
-        """The weight of the processes that have not begun."""
-        return math.fsum(beginnings(self.weights)[max(self.stage, 1) :])
+    def waiting(self, metric: Metric) -> float:
+        """The weight of the metric's processes that have not begun."""
+        return math.fsum(beginnings(self.weights, FIRST_SHARE[metric])[max(self.stage, 1) :])
 
 
 def initial_state(
@@ -155,11 +159,10 @@ def initial_state(
     """
     if not weights:
         raise ValueError("weights: a rollout has at least one stage")
-    first = math.log(beginnings(tuple(weights))[0])
-
     design = None if sticky else 1.0
 
     def begin(metric: Metric, tilts: int, safe: int) -> MetricState:
+        first = math.log(beginnings(tuple(weights), FIRST_SHARE[metric])[0])
         return MetricState(
             worse=(first,) * tilts,
             safe=(0.0,) * safe,

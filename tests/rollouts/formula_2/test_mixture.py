@@ -10,18 +10,18 @@ from rollouts.evaluation.formula_2.mixture import beginnings, begun, evidence
 
 
 @pytest.mark.parametrize(
-    ("weights", "expected"),
+    ("weights", "first_share", "expected"),
     [
-        ((1, 5, 10, 25, 50, 75, 100), (0.5, *(0.5 * number / 15 for number in range(1, 6)), 0.0)),
-        ((50, 100), (1.0, 0.0)),
-        ((100,), (1.0,)),
-        ((20, 60), (0.5, 0.5)),
+        ((1, 5, 10, 25, 50, 75, 100), 0.5, (0.5, *(0.5 * number / 15 for number in range(1, 6)), 0.0)),
+        ((50, 100), 0.5, (1.0, 0.0)),
+        ((100,), 0.8, (1.0,)),
+        ((20, 60), 0.8, (0.8, 0.2)),
     ],
 )
 def test_beginnings__stages_with_a_control__share_what_the_first_leaves(
-    weights: tuple[int, ...], expected: tuple[float, ...]
+    weights: tuple[int, ...], first_share: float, expected: tuple[float, ...]
 ) -> None:
-    assert beginnings(weights) == pytest.approx(expected)
+    assert beginnings(weights, first_share) == pytest.approx(expected)
 
 
 def test_evidence__processes_one_by_one__is_their_weighted_mean() -> None:
