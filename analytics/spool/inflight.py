@@ -37,7 +37,7 @@ _NO_FILE = -1
 
 
 class InflightAllocation(NamedTuple):
-    """What a running rollout gave a request: the fields that `RequestRecord` has of it."""
+    """The version and the arm that a running rollout chose for a request: fields of `RequestRecord`."""
 
     prompt_config_id: str
     prompt_name: str

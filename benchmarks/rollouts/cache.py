@@ -36,7 +36,7 @@ class Cache:
         self.settle(_KEPT_MINUTES)
 
     def settle(self, minutes: int) -> None:
-        """What came in the first so many minutes has happened; the rest has not."""
+        """Keeps what the first so many minutes put into the cache, and forgets the rest, which has not happened."""
         minute, target, asked, answered = self._open
         number = sum(one < self._first + minutes for one in minute)
         self._run(self._kept, (minute[:number], target[:number], asked[:number], answered[:number]))

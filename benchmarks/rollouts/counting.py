@@ -41,7 +41,7 @@ def histograms(cells: Integers, bins: Integers, number: int) -> list[Histogram]:
 
 
 def sums(cells: Integers, values: Floats, number: int) -> list[int]:
-    """Of each cell, in whole units."""
+    """The sum of the values of each cell, in whole units."""
     total: list[int] = np.rint(np.bincount(cells, weights=values, minlength=number)).astype(np.int64).tolist()
     return total
 

@@ -16,7 +16,7 @@ _FIRST = 5
 
 
 class Crowd:
-    """Who the users are: the bucket (0 to 100) that decides on their arm, how often their requests fail, and how much
+    """The users: the bucket (0 to 100) that decides on their arm, how often their requests fail, and how much
     slower and dearer than others' they are, as logarithms in standard deviations."""
 
     def __init__(self, users: Users, errors: float, rng: np.random.Generator) -> None:
@@ -32,7 +32,7 @@ class Crowd:
         self.slower, self.dearer = rng.standard_normal((2, users.number))
 
     def drawn(self, rng: np.random.Generator, count: int) -> Integers:
-        """Who sends so many requests."""
+        """Draws the users of so many requests, each by how much it asks."""
         found = np.searchsorted(self._cumulative, rng.random(count), side="right")
         who: Integers = np.minimum(found, self.number - 1)
         return who

@@ -35,7 +35,7 @@ _CLOCKS_DIFFER_BY = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class Recorded:
-    """Of which rollout, and of which rows: those recorded from `start` up to, not including, `end`.
+    """The rows of one rollout that a query reads: those recorded from `start` up to, not including, `end`.
 
     The rollout's requests came after `began`, when it was started. `patience_ms`: whoever leaves after so long had
     waited for too long.

@@ -1,4 +1,4 @@
-"""What became of a request of a rollout: fragments of SQL about a row `r` of `requests`.
+"""The outcome of a rollout's request, classified by fragments of SQL about a row `r` of `requests`.
 
 A row belongs to an arm when it was allocated to it: not forced (`alloc_unit` 0) and not by a substitute of the unit its
 rollout asks for (`alloc_fallback`). What it is then, in the order of the pipeline:
