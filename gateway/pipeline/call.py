@@ -122,10 +122,12 @@ def _request_of(context: RequestContext, attempt: Attempt, *, stream: bool) -> C
     """What the client sent, as bytes, unless the integration sets parameters."""
     credentials = attempt.credentials
     if not credentials.sets_parameters:
-        return ChatRequest(attempt.model, stream, context.body, context.fields, attempt.is_foreign)
+        return ChatRequest(attempt.model, stream, context.body, context.fields, crosses_vendor=attempt.crosses_vendor)
     body = with_parameters(context.body, credentials)
     own = frozenset(credentials.default_parameters) | frozenset(credentials.forced_parameters)
-    return ChatRequest(attempt.model, stream, body, LazyFields(body), attempt.is_foreign, own_parameters=own)
+    return ChatRequest(
+        attempt.model, stream, body, LazyFields(body), crosses_vendor=attempt.crosses_vendor, own_parameters=own
+    )
 
 
 def too_slow(usage: Usage | None = None) -> ProviderError:

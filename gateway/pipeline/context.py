@@ -39,9 +39,9 @@ SUBSTITUTE = -1
 class Attempt(msgspec.Struct, frozen=True):
     """One provider and model to try.
 
-    `entry` numbers the models that the request names, or that `auto` stands for, in order.
-    `is_fallback` when it is not the first choice; `is_foreign` when another provider is the first choice; `stands_in`
-    when it is not for the request's own model, which nobody serves here, but for one of `models`.
+    `entry` numbers the models that the request names, or that `auto` stands for, in order. `is_fallback` is true for
+    every attempt but the first choice, `crosses_vendor` for one whose provider is another than the first choice's,
+    `stands_in` for one with a model of the request's `models` in place of its own, which no provider serves here.
     """
 
     provider: str
@@ -50,7 +50,7 @@ class Attempt(msgspec.Struct, frozen=True):
     adapter: Adapter
     target: Target
     is_fallback: bool = False
-    is_foreign: bool = False
+    crosses_vendor: bool = False
     stands_in: bool = False
     entry: int = 0
 

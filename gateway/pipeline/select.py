@@ -217,6 +217,6 @@ def _attempt(snapshot: ProjectSnapshot, candidate: Candidate, first: Candidate |
         adapter=adapter_for(candidate.provider),
         target=Target(credentials.integration_id, candidate.provider, candidate.upstream_model),
         is_fallback=first is not None and candidate != first,
-        is_foreign=first is not None and candidate.provider != first.provider,
+        crosses_vendor=first is not None and candidate.provider != first.provider,
         entry=entry,
     )

@@ -59,16 +59,16 @@ class ChatRequest(msgspec.Struct, frozen=True):
 
     `body` is what the client sent, byte for byte; `fields` is the same decoded (do not mutate); `model` is the name to
     send upstream. An adapter of the same dialect forwards `body` unless something has to change.
-    `is_fallback`: another provider was asked first, so what only that vendor understands has to be left out.
+    `crosses_vendor`: another provider was asked first, so what only that vendor understands has to be left out.
     `media` and `access_token` hold what `Adapter.needs` asked for. `own_parameters` were set by the integration for
-    exactly this provider, so that they are not another vendor's on a fallback either.
+    exactly this provider, so that they are not another vendor's where the vendor changes.
     """
 
     model: str
     stream: bool
     body: bytes
     fields: Mapping[str, Any]
-    is_fallback: bool = False
+    crosses_vendor: bool = False
     media: Mapping[str, Media] = msgspec.field(default_factory=dict)
     access_token: str = ""
     own_parameters: frozenset[str] = frozenset()

@@ -84,7 +84,7 @@ class LegacyFunctions:
 
     def _may_concern(self, request: ChatRequest) -> bool:
         """Wrong only by saying yes. The bytes are looked through last."""
-        return (request.is_fallback or not self._passes_direct) and _MARK in request.body
+        return (request.crosses_vendor or not self._passes_direct) and _MARK in request.body
 
 
 def with_tools(request: ChatRequest, *, provider: str) -> ChatRequest:

@@ -105,7 +105,7 @@ class MessageRules:
 
     def _message(self, message: Mapping[str, Any], request: ChatRequest) -> Fields:
         made = self._without_state(message, request)
-        if made.get("role") == "developer" and (request.is_fallback or not self._dialect.developer_role):
+        if made.get("role") == "developer" and (request.crosses_vendor or not self._dialect.developer_role):
             made["role"] = "system"
         content = made.get("content")
         if isinstance(content, list):
@@ -114,7 +114,7 @@ class MessageRules:
 
     def _without_state(self, message: Mapping[str, Any], request: ChatRequest) -> Fields:
         made = dict(message)
-        if request.is_fallback:
+        if request.crosses_vendor:
             kept = _COMMON_FIELDS | _REASONING_FIELDS | _MARKERS
             made = {name: value for name, value in message.items() if name in kept}
         elif self._is_strict:
@@ -125,7 +125,7 @@ class MessageRules:
             made.pop("name", None)
         if self._fits_markers(request):
             made = dict(fit_markers(made, self._dialect))
-        if made.get("role") == "assistant" and (request.is_fallback or self._is_strict):
+        if made.get("role") == "assistant" and (request.crosses_vendor or self._is_strict):
             self._fit_reasoning(made, request)
         calls = made.get("tool_calls")
         if isinstance(calls, list) and self._fits_markers(request):
@@ -140,14 +140,14 @@ class MessageRules:
         return (f"messages.name: dropped, {self._dialect.provider} has no counterpart",)
 
     def _fits_markers(self, request: ChatRequest) -> bool:
-        return request.is_fallback or not self._dialect.is_open
+        return request.crosses_vendor or not self._dialect.is_open
 
     def _call(self, call: Any, request: ChatRequest) -> Any:
         """A tool call without the signatures of other vendors (`extra_content`)."""
         if not isinstance(call, Mapping):
             return call
         fitted = fit_markers(call, self._dialect)
-        if not request.is_fallback:
+        if not request.crosses_vendor:
             if not self._is_strict:
                 return fitted
             return {name: value for name, value in fitted.items() if name != "extra_content"}
@@ -168,7 +168,7 @@ class MessageRules:
         match self._dialect.history:
             case History.KEEP:
                 return
-            case History.PASS | History.WITH_TOOLS if not request.is_fallback:
+            case History.PASS | History.WITH_TOOLS if not request.crosses_vendor:
                 return
             case History.WITH_TOOLS if made.get("tool_calls"):
                 made.pop("reasoning", None)
@@ -229,7 +229,7 @@ class MessageRules:
         way, file = self._dialect.documents, part.get("file")
         data = file.get("file_data") if isinstance(file, Mapping) else None
         if not isinstance(file, Mapping) or not isinstance(data, str):
-            if request.is_fallback:
+            if request.crosses_vendor:
                 raise self._refused("files that were uploaded elsewhere")
             return part
         if way is Documents.REFUSE:

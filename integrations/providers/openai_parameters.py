@@ -59,15 +59,15 @@ def adjust(raw: RawFields, request: ChatRequest, dialect: Dialect) -> tuple[str,
     account = _Account(raw, dialect)
     if "web_search_options" in raw and dialect.search is not Search.PASS:
         _translate_search(account)
-    if request.is_fallback:
+    if request.crosses_vendor:
         _keep_known(account, request.own_parameters)
     for name in dialect.drops:
         account.drop(name)
     for name in dialect.ignores:
-        account.ignore(name, is_fallback=request.is_fallback)
+        account.ignore(name, crosses_vendor=request.crosses_vendor)
     if "thinking" in raw:
-        _translate_thinking(account, request.model, is_fallback=request.is_fallback)
-    if request.is_fallback:
+        _translate_thinking(account, request.model, crosses_vendor=request.crosses_vendor)
+    if request.crosses_vendor:
         _fit_reasoning_model(account, request.model)
     _rename_limit(account, request)
     _check_kind(account)
@@ -92,9 +92,9 @@ class _Account:
             self.warnings.append(f"{name}: dropped, {why or f'{self.dialect.provider} has no counterpart'}")
         self.raw.pop(name, None)
 
-    def ignore(self, name: str, *, is_fallback: bool) -> None:
+    def ignore(self, name: str, *, crosses_vendor: bool) -> None:
         """The provider takes no notice: said, and left to it where the client has sent it there."""
-        if is_fallback:
+        if crosses_vendor:
             self.drop(name)
         elif self._asks_for_something(name):
             self.warnings.append(f"{name}: ignored by {self.dialect.provider}")
@@ -161,10 +161,10 @@ def _translate_search(account: _Account) -> None:
         account.warnings.append(f"web_search_options.{name}: dropped, {account.dialect.provider} has no counterpart")
 
 
-def _translate_thinking(account: _Account, model: str, *, is_fallback: bool) -> None:
+def _translate_thinking(account: _Account, model: str, *, crosses_vendor: bool) -> None:
     dialect, wish = account.dialect, account.value("thinking")
     if dialect.thinking is Thinking.PASS:
-        if is_fallback and not dialect.is_open and isinstance(wish, Mapping):
+        if crosses_vendor and not dialect.is_open and isinstance(wish, Mapping):
             _thinking_in_common_words(account, wish)
         return
     if not isinstance(wish, Mapping) or "reasoning" in account.raw:
@@ -300,4 +300,4 @@ def _fit_tool_choice(account: _Account, request: ChatRequest) -> None:
         for name in ("tool_choice", "tools", "parallel_tool_calls"):
             account.raw.pop(name, None)
     elif choice != "auto":
-        account.ignore("tool_choice", is_fallback=request.is_fallback)
+        account.ignore("tool_choice", crosses_vendor=request.crosses_vendor)

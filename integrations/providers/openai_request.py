@@ -49,7 +49,7 @@ class BodyBuilder:
         body = request.body
         raw = _decode(body)
         warnings: tuple[str, ...] = ()
-        changed = request.is_fallback or not self._of_interest.isdisjoint(raw)
+        changed = request.crosses_vendor or not self._of_interest.isdisjoint(raw)
         if changed:
             warnings = adjust(raw, request, self.dialect)
         if raw.get("model") != (model := _raw_name(request.model)):
@@ -70,7 +70,7 @@ class BodyBuilder:
     def _fit_messages(self, raw: RawFields, request: ChatRequest) -> bool:
         """Whether something changed, in messages or tools."""
         body = request.body
-        if request.is_fallback:
+        if request.crosses_vendor:
             return self._rewrite_messages(raw, request)
         if self._mark_of_markers and body.find(self._mark_of_markers) >= 0:
             return self._fit_tools(raw) | self._rewrite_messages(raw, request)

@@ -72,7 +72,7 @@ def test_select__one_model__its_providers_the_vendor_first() -> None:
     attempts = chosen({})
 
     assert pairs(attempts) == [("openai", "gpt-4o"), ("azure_openai", "gpt-4o")]
-    assert [(a.is_fallback, a.is_foreign) for a in attempts] == [(False, False), (True, True)]
+    assert [(a.is_fallback, a.crosses_vendor) for a in attempts] == [(False, False), (True, True)]
 
 
 def test_select__models__each_in_order_and_none_twice() -> None:
@@ -85,7 +85,7 @@ def test_select__models__each_in_order_and_none_twice() -> None:
         ("openai", "gpt-4o-mini"),
     ]
     assert [a.is_fallback for a in attempts] == [False, True, True, True]
-    assert [a.is_foreign for a in attempts] == [False, True, True, False]
+    assert [a.crosses_vendor for a in attempts] == [False, True, True, False]
 
 
 @pytest.mark.parametrize(

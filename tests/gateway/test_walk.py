@@ -128,7 +128,7 @@ class Scene:
         self.account = Account("id", 0, time.perf_counter(), self.snapshot, key, RequestHeaders(), BODY, self.request)
         self.context = RequestContext(self.snapshot, RequestHeaders(), BODY, self.request, LazyFields(BODY))
         self.first = self.attempt("openai", "gpt-4o")
-        self.second = msgspec.structs.replace(self.attempt("groq", "llama"), is_fallback=True, is_foreign=True)
+        self.second = msgspec.structs.replace(self.attempt("groq", "llama"), is_fallback=True, crosses_vendor=True)
 
     def attempt(self, provider: str, model: str) -> Attempt:
         credentials = self.snapshot.credentials[provider]

@@ -139,11 +139,11 @@ def test_answers_apart__secret_header__only_as_a_digest() -> None:
     assert "canary" not in repr(answers_apart(credentials_with(extra_headers={"x": "canary-secret"}), []))
 
 
-def asked_through(subject: Subject, *, is_fallback: bool = False, **additions: Any) -> UpstreamRequest:
+def asked_through(subject: Subject, *, crosses_vendor: bool = False, **additions: Any) -> UpstreamRequest:
     """As the gateway asks: parameters before the adapter, headers after it."""
     own = {name: getattr(subject.credentials, name) for name in ("integration_id", "provider", "base_url", "secret")}
     credentials = Credentials(**own, extra=subject.credentials.extra, **additions)
-    plain = subject.request(is_fallback=is_fallback)
+    plain = subject.request(crosses_vendor=crosses_vendor)
     body = with_parameters(plain.body, credentials)
     names = frozenset(credentials.default_parameters) | frozenset(credentials.forced_parameters)
     request: ChatRequest = with_fields(plain, body=body, fields=json.loads(body), own_parameters=names)
@@ -180,7 +180,7 @@ def test_every_dialect__error_that_repeats_a_header__is_told_without(provider: s
 
 @pytest.mark.parametrize("provider", ["groq", "mistral", "openrouter", "deepseek"])
 def test_fallback__parameter_that_only_this_integration_sets__goes_out(provider: str) -> None:
-    sent = asked_through(subject_of(provider), is_fallback=True, forced_parameters={"own_switch": True})
+    sent = asked_through(subject_of(provider), crosses_vendor=True, forced_parameters={"own_switch": True})
     assert json.loads(sent.body)["own_switch"] is True
     assert not sent.warnings
 

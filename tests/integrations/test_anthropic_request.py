@@ -435,7 +435,7 @@ def test_messages__uploaded_file__by_its_id_unless_another_vendor_holds_it() -> 
         }
     ]
     direct = chat_request(BUDGETS, messages=[{"role": "user", "content": [part]}])
-    fallback = ChatRequest(direct.model, False, direct.body, direct.fields, is_fallback=True)
+    fallback = ChatRequest(direct.model, False, direct.body, direct.fields, crosses_vendor=True)
     with pytest.raises(UnsupportedParameterError, match="file_data"):
         ADAPTER.build_request(fallback, credentials("anthropic"))
 

@@ -78,7 +78,7 @@ def test_build_request__models_of_foundry__extra_parameters_pass() -> None:
 
 
 def test_build_request__own_data__stays_and_is_named_elsewhere() -> None:
-    request = replace(chat_request(data_sources=[{"type": "azure_search"}]), is_fallback=True)
+    request = replace(chat_request(data_sources=[{"type": "azure_search"}]), crosses_vendor=True)
     made = adapter_for("azure_openai").build_request(request, credentials("azure_openai", "https://r.openai.azure.com"))
     assert json.loads(made.body)["data_sources"] == [{"type": "azure_search"}]
     other = adapter_for("openai").build_request(request, credentials())

@@ -142,7 +142,7 @@ def test_field__of_the_vendors_future__passes_but_not_on_a_fallback() -> None:
     request = chat_request(SMALL, field_of_tomorrow=1)
     body = json.loads(ADAPTER.build_request(request, credentials("mistral")).body)
     assert body["field_of_tomorrow"] == 1
-    body, warnings = build(replace(request, is_fallback=True))
+    body, warnings = build(replace(request, crosses_vendor=True))
     assert "field_of_tomorrow" not in body
     assert warnings == ("field_of_tomorrow: dropped, mistral has no counterpart",)
 
@@ -250,13 +250,13 @@ def test_thinking__by_model__its_switch_or_named(
 
 
 def test_reasoning_effort__on_a_fallback_to_a_model_without__dropped_and_named() -> None:
-    body, warnings = build(replace(chat_request("mistral-large-latest", reasoning_effort="low"), is_fallback=True))
+    body, warnings = build(replace(chat_request("mistral-large-latest", reasoning_effort="low"), crosses_vendor=True))
     assert "reasoning_effort" not in body
     assert warnings[0].startswith("reasoning_effort: dropped")
 
 
 def test_temperature__too_hot_on_a_fallback__lowered_and_named() -> None:
-    body, warnings = build(replace(chat_request(SMALL, temperature=1.9), is_fallback=True))
+    body, warnings = build(replace(chat_request(SMALL, temperature=1.9), crosses_vendor=True))
     assert body["temperature"] == 1.5
     assert warnings[0].startswith("temperature:")
 

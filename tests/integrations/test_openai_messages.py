@@ -86,7 +86,7 @@ def test_history__vendor_state__never_reaches_another_vendor(provider: str) -> N
 def test_history__reasoning_details__to_those_that_gave_them() -> None:
     history = answer(reasoning_details=[CLAUDE, GEMINI])
     assert sent("openrouter", USER, history)[1] == history
-    assert sent("openrouter", USER, history, is_fallback=True)[1] == history
+    assert sent("openrouter", USER, history, crosses_vendor=True)[1] == history
     assert sent("snowflake", USER, history)[1] == answer(reasoning_details=[CLAUDE])
     joined = {**CLAUDE, "format": "anthropic-claude-v1" * 2}
     assert sent("snowflake", USER, answer(reasoning_details=[joined]))[1] == answer(reasoning_details=[joined])
@@ -96,7 +96,7 @@ def test_history__reasoning_details__to_those_that_gave_them() -> None:
 def test_history__at_a_server_that_may_be_anything__untouched_but_on_a_fallback(provider: str) -> None:
     history = answer(reasoning_details=[CLAUDE], thinking_blocks=[{}], tool_calls=[CALL], reasoning_content="r")
     assert sent(provider, USER, history)[1] == history
-    assert sent(provider, USER, history, is_fallback=True)[1] == answer(tool_calls=[PLAIN_CALL])
+    assert sent(provider, USER, history, crosses_vendor=True)[1] == answer(tool_calls=[PLAIN_CALL])
 
 
 @pytest.mark.parametrize(
@@ -111,11 +111,11 @@ def test_history__at_a_server_that_may_be_anything__untouched_but_on_a_fallback(
         ("perplexity", "sonar", {}),
     ],
 )
-@pytest.mark.parametrize("is_fallback", [False, True])
+@pytest.mark.parametrize("crosses_vendor", [False, True])
 def test_history__reasoning_text__where_and_how_it_is_taken(
-    provider: str, model: str, expected: dict[str, Any], is_fallback: bool
+    provider: str, model: str, expected: dict[str, Any], crosses_vendor: bool
 ) -> None:
-    made = sent(provider, USER, answer(reasoning_content="r"), model=model, is_fallback=is_fallback)
+    made = sent(provider, USER, answer(reasoning_content="r"), model=model, crosses_vendor=crosses_vendor)
     assert made[1] == answer(**expected)
 
 
@@ -124,7 +124,7 @@ def test_history__reasoning_at_deepseek__kept_where_it_is_wanted() -> None:
     said = answer(reasoning_content="r")
     assert sent("deepseek", USER, called, said) == [USER, called, said]
     kept = answer(reasoning_content="r", tool_calls=[PLAIN_CALL])
-    assert sent("deepseek", USER, called, said, is_fallback=True) == [USER, kept, answer()]
+    assert sent("deepseek", USER, called, said, crosses_vendor=True) == [USER, kept, answer()]
 
 
 CONTROL = {"type": "ephemeral"}
@@ -138,7 +138,7 @@ def marked(**markers: Any) -> dict[str, Any]:
     return answer(content=[{"type": "text", "text": "a", **markers}], tool_calls=[call], **markers)
 
 
-@pytest.mark.parametrize("is_fallback", [False, True])
+@pytest.mark.parametrize("crosses_vendor", [False, True])
 @pytest.mark.parametrize(
     ("provider", "given", "taken"),
     [
@@ -160,36 +160,36 @@ def marked(**markers: Any) -> dict[str, Any]:
     ids=str,
 )
 def test_cache_markers__each_vendors_own_and_no_other(
-    provider: str, given: dict[str, Any], taken: dict[str, Any], is_fallback: bool
+    provider: str, given: dict[str, Any], taken: dict[str, Any], crosses_vendor: bool
 ) -> None:
-    assert sent(provider, USER, marked(**given), is_fallback=is_fallback)[1] == marked(**taken)
+    assert sent(provider, USER, marked(**given), crosses_vendor=crosses_vendor)[1] == marked(**taken)
 
 
 @pytest.mark.parametrize("provider", ["vllm", "openai_compatible", "sandbox"])
 def test_cache_markers__at_a_server_that_may_be_anything__as_sent_but_on_a_fallback(provider: str) -> None:
     message = marked(cache_control=CONTROL, prompt_cache_breakpoint=POINT)
     assert sent(provider, message) == [message]
-    assert sent(provider, message, is_fallback=True) == [marked()]
+    assert sent(provider, message, crosses_vendor=True) == [marked()]
 
 
 @pytest.mark.parametrize("provider", ["openai", "groq", "openrouter", "vllm", "openai_compatible", "sandbox"])
-@pytest.mark.parametrize("is_fallback", [False, True])
-def test_provider_specific_fields__never_leave(provider: str, is_fallback: bool) -> None:
+@pytest.mark.parametrize("crosses_vendor", [False, True])
+def test_provider_specific_fields__never_leave(provider: str, crosses_vendor: bool) -> None:
     message = answer(provider_specific_fields={"content": [{"type": "server_tool_use"}]})
-    assert sent(provider, USER, message, is_fallback=is_fallback)[1] == answer()
+    assert sent(provider, USER, message, crosses_vendor=crosses_vendor)[1] == answer()
 
 
 def test_fallback__call_of_a_custom_tool__itself_where_there_are_any_else_refused() -> None:
     call = {"id": "c", "type": "custom", "custom": {"name": "grep", "input": "x"}}
     message = answer(tool_calls=[call])
-    assert sent("azure_openai", USER, message, is_fallback=True)[1] == message
+    assert sent("azure_openai", USER, message, crosses_vendor=True)[1] == message
     with pytest.raises(UnsupportedParameterError, match="groq does not take tool calls of type 'custom'"):
-        sent("groq", USER, message, is_fallback=True)
+        sent("groq", USER, message, crosses_vendor=True)
 
 
 def test_fallback__fields_of_a_message__only_the_common_ones() -> None:
     history = answer(annotations=[], audio={"id": "a"}, provider_specific_fields={}, refusal=None, name="n")
-    assert sent("together", USER, history, is_fallback=True)[1] == answer(refusal=None, name="n")
+    assert sent("together", USER, history, crosses_vendor=True)[1] == answer(refusal=None, name="n")
     del history["provider_specific_fields"]
     assert sent("openai", USER, history)[1] == history
 
@@ -203,7 +203,7 @@ def test_developer__where_the_role_is_unknown__system(provider: str) -> None:
 def test_developer__where_the_role_is_known__itself_but_on_a_fallback(provider: str) -> None:
     message = {"role": "developer", "content": "x"}
     assert sent(provider, message, USER)[0] == message
-    assert sent(provider, message, USER, is_fallback=True)[0]["role"] == "system"
+    assert sent(provider, message, USER, crosses_vendor=True)[0]["role"] == "system"
 
 
 @pytest.mark.parametrize("provider", ["openai", "groq", "xai", "openrouter", "together", "perplexity", "vllm"])
@@ -269,7 +269,7 @@ def test_file__uploaded_to_a_provider__goes_to_that_one_only() -> None:
     for provider in ("openai", "xai", "perplexity"):
         assert sent(provider, message) == [message]
         with pytest.raises(UnsupportedParameterError, match="uploaded elsewhere"):
-            sent(provider, message, is_fallback=True)
+            sent(provider, message, crosses_vendor=True)
 
 
 @pytest.mark.parametrize("part", [{"type": "document_url"}, {"type": "document_url", "document_url": {"url": 3}}])
@@ -323,7 +323,7 @@ def test_conversation__of_the_dialects_own_parts__the_same_bytes(messages: list[
     request = request_of(*messages)
     upstream = adapter_for(provider).build_request(request, credentials(provider, "https://upstream.test/v1"))
     assert upstream.body is request.body
-    assert sent(provider, *messages, is_fallback=True) == messages
+    assert sent(provider, *messages, crosses_vendor=True) == messages
 
 
 JSON = st.recursive(
@@ -353,13 +353,13 @@ ODD_MESSAGES = st.builds(
         st.sampled_from(["thinking", "tools", "tool_choice", "n", "response_format", "reasoning_effort", "metadata"]),
         JSON,
     ),
-    is_fallback=st.booleans(),
+    crosses_vendor=st.booleans(),
 )
 def test_request__of_any_json__sent_or_refused(
-    messages: list[Any], provider: str, fields: dict[str, Any], is_fallback: bool
+    messages: list[Any], provider: str, fields: dict[str, Any], crosses_vendor: bool
 ) -> None:
     """What makes no sense is the provider's to complain of; nothing breaks here."""
-    request = replace(chat_request("m-1", messages=messages, **fields), is_fallback=is_fallback)
+    request = replace(chat_request("m-1", messages=messages, **fields), crosses_vendor=crosses_vendor)
     access = credentials(provider, "https://upstream.test/v1")
     try:
         adapter_for(provider).needs(request, access)
@@ -370,10 +370,10 @@ def test_request__of_any_json__sent_or_refused(
         assert json.loads(made.body)["model"] == "m-1"
 
 
-@pytest.mark.parametrize("is_fallback", [False, True])
-def test_name__at_groq_which_refuses_it__dropped_and_named(is_fallback: bool) -> None:
+@pytest.mark.parametrize("crosses_vendor", [False, True])
+def test_name__at_groq_which_refuses_it__dropped_and_named(crosses_vendor: bool) -> None:
     messages = [{**USER, "name": "Ada"}, answer(name="Bot")]
-    request = replace(request_of(*messages), is_fallback=is_fallback)
+    request = replace(request_of(*messages), crosses_vendor=crosses_vendor)
     upstream = adapter_for("groq").build_request(request, credentials("groq"))
     assert json.loads(upstream.body)["messages"] == [USER, answer()]
     assert upstream.warnings == ("messages.name: dropped, groq has no counterpart",)

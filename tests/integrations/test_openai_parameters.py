@@ -19,8 +19,8 @@ THINKING = {"type": "enabled", "budget_tokens": 2048}
 OFF = {"type": "disabled"}
 
 
-def made(provider: str, model: str = "m-1", *, is_fallback: bool = False, **fields: Any) -> UpstreamRequest:
-    request = replace(chat_request(model, **fields), is_fallback=is_fallback)
+def made(provider: str, model: str = "m-1", *, crosses_vendor: bool = False, **fields: Any) -> UpstreamRequest:
+    request = replace(chat_request(model, **fields), crosses_vendor=crosses_vendor)
     return adapter_for(provider).build_request(request, credentials(provider, "https://upstream.test/v1"))
 
 
@@ -122,7 +122,7 @@ def test_tool_choice__where_the_model_chooses__named_or_acted_on(provider: str) 
     required = made(provider, **tools, tool_choice="required")
     assert sent(required) == {**tools, "tool_choice": "required"}
     assert required.warnings == (f"tool_choice: ignored by {provider}",)
-    fallback = made(provider, is_fallback=True, **tools, tool_choice="required")
+    fallback = made(provider, crosses_vendor=True, **tools, tool_choice="required")
     assert sent(fallback) == tools
     assert fallback.warnings == (f"tool_choice: dropped, {provider} has no counterpart",)
 
@@ -158,8 +158,8 @@ def test_parameters__that_a_provider_refuses__dropped_and_named(provider: str, f
 def test_parameters__that_a_provider_ignores__named_and_left_out_of_a_fallback(
     provider: str, fields: dict[str, Any]
 ) -> None:
-    for is_fallback, expected in ((False, fields), (True, {})):
-        upstream = made(provider, is_fallback=is_fallback, **fields)
+    for crosses_vendor, expected in ((False, fields), (True, {})):
+        upstream = made(provider, crosses_vendor=crosses_vendor, **fields)
         assert sent(upstream) == expected
         assert sorted(warning.partition(":")[0] for warning in upstream.warnings) == sorted(fields)
 
@@ -187,7 +187,7 @@ def test_direct__fields_of_any_vendor__as_they_came() -> None:
 
 
 def test_fallback__fields_of_another_vendor__dropped_and_named() -> None:
-    upstream = made("openai", is_fallback=True, **{**VENDOR_FIELDS, "safetySettings": [{"a": 1}]})
+    upstream = made("openai", crosses_vendor=True, **{**VENDOR_FIELDS, "safetySettings": [{"a": 1}]})
     assert sent(upstream) == {"store": False, "service_tier": "flex", "temperature": 0.5}
     assert upstream.warnings == (
         "safetySettings: dropped, openai has no counterpart",
@@ -195,12 +195,12 @@ def test_fallback__fields_of_another_vendor__dropped_and_named() -> None:
         "betas: dropped, openai has no counterpart",
         "metadata: dropped, it needs store",
     )
-    assert sent(made("vllm", is_fallback=True, **VENDOR_FIELDS)) == {"top_k": 5, "temperature": 0.5}
+    assert sent(made("vllm", crosses_vendor=True, **VENDOR_FIELDS)) == {"top_k": 5, "temperature": 0.5}
 
 
 def test_fallback__metadata_of_a_stored_answer__kept() -> None:
     fields: dict[str, Any] = {"store": True, "metadata": {"a": "b"}}
-    assert sent(made("azure_openai", is_fallback=True, **fields)) == fields
+    assert sent(made("azure_openai", crosses_vendor=True, **fields)) == fields
 
 
 @pytest.mark.parametrize(
@@ -209,10 +209,10 @@ def test_fallback__metadata_of_a_stored_answer__kept() -> None:
 )
 def test_fallback__what_makes_another_kind_of_answer__refused(fields: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedParameterError) as caught:
-        made("groq", is_fallback=True, **fields)
+        made("groq", crosses_vendor=True, **fields)
     assert caught.value.parameter in fields
-    assert sent(made("openai", is_fallback=True, **fields)) == fields
-    assert sent(made("groq", is_fallback=True, modalities=["text"])) == {}
+    assert sent(made("openai", crosses_vendor=True, **fields)) == fields
+    assert sent(made("groq", crosses_vendor=True, modalities=["text"])) == {}
 
 
 @pytest.mark.parametrize(
@@ -236,57 +236,57 @@ def test_tools__with_cache_markers__where_they_are_taken(
     assert not upstream.warnings
 
 
-@pytest.mark.parametrize("is_fallback", [False, True])
+@pytest.mark.parametrize("crosses_vendor", [False, True])
 @pytest.mark.parametrize("options", [{}, {"search_context_size": "low"}], ids=str)
-def test_web_search_options__the_vendors_search_or_refused(options: dict[str, Any], is_fallback: bool) -> None:
+def test_web_search_options__the_vendors_search_or_refused(options: dict[str, Any], crosses_vendor: bool) -> None:
     for provider in ("openai", "perplexity"):
-        upstream = made(provider, is_fallback=is_fallback, web_search_options=options)
+        upstream = made(provider, crosses_vendor=crosses_vendor, web_search_options=options)
         assert sent(upstream) == {"web_search_options": options}
     with pytest.raises(UnsupportedParameterError, match="web_search_options: groq"):
-        made("groq", is_fallback=is_fallback, web_search_options=options)
-    upstream = made("dashscope", is_fallback=is_fallback, web_search_options=options)
+        made("groq", crosses_vendor=crosses_vendor, web_search_options=options)
+    upstream = made("dashscope", crosses_vendor=crosses_vendor, web_search_options=options)
     assert sent(upstream) == {"enable_search": True}
     assert len(upstream.warnings) == len(options)
-    assert sent(made("groq", is_fallback=is_fallback, web_search_options=None)) == {}
+    assert sent(made("groq", crosses_vendor=crosses_vendor, web_search_options=None)) == {}
 
 
 def test_fallback__web_search_options_where_it_is_not_known__refused() -> None:
     assert sent(made("vllm", web_search_options={})) == {"web_search_options": {}}
     with pytest.raises(UnsupportedParameterError, match="web_search_options: vllm does not know it"):
-        made("vllm", is_fallback=True, web_search_options={})
+        made("vllm", crosses_vendor=True, web_search_options={})
 
 
 def test_fallback__tools_of_another_vendor__refused_and_markers_left_out() -> None:
     marked = {**TOOL, "cache_control": {"type": "ephemeral"}}
-    assert sent(made("openai", is_fallback=True, tools=[marked, TOOL])) == {"tools": [TOOL, TOOL]}
-    assert sent(made("openrouter", is_fallback=True, tools=[marked])) == {"tools": [marked]}
+    assert sent(made("openai", crosses_vendor=True, tools=[marked, TOOL])) == {"tools": [TOOL, TOOL]}
+    assert sent(made("openrouter", crosses_vendor=True, tools=[marked])) == {"tools": [marked]}
     search = {"type": "web_search_20250305", "name": "web_search"}
     with pytest.raises(UnsupportedParameterError, match="tools: groq has no tool of type 'web_search_20250305'"):
-        made("groq", is_fallback=True, tools=[TOOL, search])
+        made("groq", crosses_vendor=True, tools=[TOOL, search])
     assert sent(made("groq", tools=[TOOL, search])) == {"tools": [TOOL, search]}
     custom = {"type": "custom", "custom": {"name": "c"}}
-    assert sent(made("azure_openai", is_fallback=True, tools=[custom])) == {"tools": [custom]}
+    assert sent(made("azure_openai", crosses_vendor=True, tools=[custom])) == {"tools": [custom]}
 
 
 def test_fallback__to_a_reasoning_model__as_it_wants_it() -> None:
     fields: dict[str, Any] = {"max_tokens": 9, "temperature": 0.2, "stop": ["a"], "reasoning_effort": "low"}
-    upstream = made("openai", "gpt-5-mini", is_fallback=True, **fields)
+    upstream = made("openai", "gpt-5-mini", crosses_vendor=True, **fields)
     assert sent(upstream) == {"max_completion_tokens": 9, "reasoning_effort": "low"}
     assert upstream.warnings == (
         "temperature: dropped, gpt-5-mini does not take it",
         "stop: dropped, gpt-5-mini does not take it",
     )
     assert sent(made("openai", "gpt-5-mini", **fields)) == fields
-    assert sent(made("openai", "gpt-5-chat-latest", is_fallback=True, temperature=0.2)) == {"temperature": 0.2}
+    assert sent(made("openai", "gpt-5-chat-latest", crosses_vendor=True, temperature=0.2)) == {"temperature": 0.2}
 
 
 def test_fallback__effort_at_a_model_that_does_not_reason__dropped_and_named() -> None:
-    upstream = made("openai", "gpt-4o", is_fallback=True, reasoning_effort="low")
+    upstream = made("openai", "gpt-4o", crosses_vendor=True, reasoning_effort="low")
     assert (sent(upstream), upstream.warnings) == ({}, ("reasoning_effort: dropped, gpt-4o has no counterpart",))
 
 
 def test_fallback__plain_stream__nothing_named() -> None:
-    upstream = made("groq", is_fallback=True, stream=True, temperature=0.5, tools=[TOOL])
+    upstream = made("groq", crosses_vendor=True, stream=True, temperature=0.5, tools=[TOOL])
     assert sent(upstream) == {
         "stream": True,
         "temperature": 0.5,
@@ -316,7 +316,7 @@ def test_fallback__plain_stream__nothing_named() -> None:
 def test_fallback__reasoning_effort__the_closest_level_that_the_model_takes(
     provider: str, model: str, effort: str, taken: str
 ) -> None:
-    upstream = made(provider, model, is_fallback=True, reasoning_effort=effort)
+    upstream = made(provider, model, crosses_vendor=True, reasoning_effort=effort)
     assert sent(upstream) == {"reasoning_effort": taken}
     assert len(upstream.warnings) == (effort != taken)
     assert sent(made(provider, model, reasoning_effort=effort)) == {"reasoning_effort": effort}
@@ -332,16 +332,16 @@ def test_fallback__reasoning_effort__the_closest_level_that_the_model_takes(
     ids=str,
 )
 def test_fallback__thinking_in_claudes_words__in_common_ones(thinking: dict[str, Any], taken: dict[str, Any]) -> None:
-    upstream = made("deepseek", "deepseek-chat", is_fallback=True, thinking=thinking)
+    upstream = made("deepseek", "deepseek-chat", crosses_vendor=True, thinking=thinking)
     assert sent(upstream) == {"thinking": taken}
     assert ("display" in thinking) == ("thinking.display: dropped, deepseek has no counterpart" in upstream.warnings)
     assert sent(made("deepseek", "deepseek-chat", thinking=thinking)) == {"thinking": thinking}
-    assert sent(made("vllm", is_fallback=True, thinking=thinking)) == {"thinking": thinking}
+    assert sent(made("vllm", crosses_vendor=True, thinking=thinking)) == {"thinking": thinking}
 
 
 def test_thinking__of_a_type_of_tomorrow__passes_where_the_field_is_known_and_is_refused_elsewhere() -> None:
     wish = {"type": "tomorrows"}
     assert sent(made("deepseek", thinking=wish)) == {"thinking": wish}
-    for provider, is_fallback in (("openai", False), ("openrouter", False), ("deepseek", True)):
+    for provider, crosses_vendor in (("openai", False), ("openrouter", False), ("deepseek", True)):
         with pytest.raises(UnsupportedParameterError, match="thinking: type 'tomorrows'"):
-            made(provider, is_fallback=is_fallback, thinking=wish)
+            made(provider, crosses_vendor=crosses_vendor, thinking=wish)

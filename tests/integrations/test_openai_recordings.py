@@ -197,12 +197,12 @@ ACCEPTED: dict[bool, TypeAdapter[Any]] = {
 }
 
 
-def sent(recording: Recording, *, is_fallback: bool = False) -> dict[str, Any]:
-    request = replace(request_of(recording), is_fallback=is_fallback)
+def sent(recording: Recording, *, crosses_vendor: bool = False) -> dict[str, Any]:
+    request = replace(request_of(recording), crosses_vendor=crosses_vendor)
     made = adapter_for(recording.provider).build_request(
         request, credentials(recording.provider, "https://upstream.test/v1")
     )
-    assert is_fallback or not made.warnings
+    assert crosses_vendor or not made.warnings
     body: dict[str, Any] = json.loads(made.body)
     return body
 
@@ -238,7 +238,7 @@ def test_request__recorded__sent_as_it_was(recording: Recording) -> None:
 @pytest.mark.parametrize("recording", REQUESTS, ids=str)
 def test_request__recorded_and_sent_as_a_fallback__accepted_by_the_sdks_types(recording: Recording) -> None:
     try:
-        body = sent(recording, is_fallback=True)
+        body = sent(recording, crosses_vendor=True)
     except UnsupportedParameterError as refused:
         assert refused.parameter in {*recording.request}
         return

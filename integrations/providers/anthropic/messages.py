@@ -64,7 +64,7 @@ def read_messages(request: ChatRequest, rules: Rules, mapped: Mapped) -> Message
     if plain is not None:
         return plain
     # On a fallback an id in OpenAI's words names a file that another vendor holds.
-    native = is_block if request.is_fallback else is_native
+    native = is_block if request.crosses_vendor else is_native
     read = read_conversation(request.fields, native=native, keep_places=True, rebuild=rebuild)
     placed = behind_user(read) if rules.instructions_in_place else as_user(read)
     conversation = with_distinct_ids(placed, _id)  # "`tool_use` ids must be unique"

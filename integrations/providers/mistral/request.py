@@ -122,7 +122,7 @@ def _service_tier(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
 
 def _temperature(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
     """OpenAI's goes to 2. Whoever chose Mistral gets its answer; on a fallback the client could not know."""
-    if request.is_fallback and "temperature" in raw and msgspec.json.decode(raw["temperature"]) > _HOTTEST:
+    if request.crosses_vendor and "temperature" in raw and msgspec.json.decode(raw["temperature"]) > _HOTTEST:
         raw["temperature"] = msgspec.Raw(_encode(_HOTTEST))
         mapped.notes.append(f"temperature: lowered to {_HOTTEST}, mistral takes no more")
 
@@ -143,7 +143,7 @@ def _thinking(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
             mapped.drop("thinking", f"{request.model} does not reason on request")
         if reasons or not wanted:
             _name_the_rest(wish, mapped)
-    if request.is_fallback and "reasoning_effort" in raw and not adjustable:
+    if request.crosses_vendor and "reasoning_effort" in raw and not adjustable:
         # Meant for another vendor's model; here it would be refused with 400.
         del raw["reasoning_effort"]
         mapped.drop("reasoning_effort", f"{request.model} has no levels")
@@ -217,7 +217,7 @@ def _prediction(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
 
 def _unknown(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
     for name in [name for name in raw if name not in NATIVE]:
-        if name in DROPPED or (request.is_fallback and name not in request.own_parameters):
+        if name in DROPPED or (request.crosses_vendor and name not in request.own_parameters):
             value = msgspec.json.decode(raw.pop(name))
             if value:  # `store: false` asks for nothing
                 mapped.drop(name)

@@ -74,7 +74,7 @@ class Subject:
     credentials: Credentials
     model: str
 
-    def request(self, *, is_fallback: bool = False, **fields: Any) -> ChatRequest:
+    def request(self, *, crosses_vendor: bool = False, **fields: Any) -> ChatRequest:
         """`media` and the access token are supplied as the pipeline does it: whatever the adapter needs."""
         given = {"model": self.model, "messages": [USER], **fields}
         body = {name: value for name, value in given.items() if value is not ...}
@@ -83,7 +83,7 @@ class Subject:
             stream=bool(body.get("stream")),
             body=json.dumps(body, ensure_ascii=False).encode(),
             fields=body,
-            is_fallback=is_fallback,
+            crosses_vendor=crosses_vendor,
         )
         needs = self.adapter.needs(request, self.credentials)
         return replace(
@@ -92,12 +92,12 @@ class Subject:
             access_token="ya29.canary-access-token" if needs.access_token else "",
         )
 
-    def build(self, *, is_fallback: bool = False, **fields: Any) -> UpstreamRequest:
-        return self.adapter.build_request(self.request(is_fallback=is_fallback, **fields), self.credentials)
+    def build(self, *, crosses_vendor: bool = False, **fields: Any) -> UpstreamRequest:
+        return self.adapter.build_request(self.request(crosses_vendor=crosses_vendor, **fields), self.credentials)
 
-    def ask(self, *, is_fallback: bool = False, **fields: Any) -> Asked:
+    def ask(self, *, crosses_vendor: bool = False, **fields: Any) -> Asked:
         """What the provider understands of the request."""
-        return self.read(self.build(is_fallback=is_fallback, **fields))
+        return self.read(self.build(crosses_vendor=crosses_vendor, **fields))
 
     def read(self, upstream: UpstreamRequest) -> Asked:
         # A client that reads `.host` would see what a server sees: the path behind the integration's base URL.

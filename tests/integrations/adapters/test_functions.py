@@ -43,7 +43,7 @@ def unknowing(request: pytest.FixtureRequest) -> Iterator[Subject]:
 
 
 def test_functions__on_a_fallback__tools_to_the_provider(translated: Subject) -> None:
-    asked = translated.ask(is_fallback=True, functions=FUNCTIONS, function_call="auto")
+    asked = translated.ask(crosses_vendor=True, functions=FUNCTIONS, function_call="auto")
     assert asked.tools == ("get_weather", "get_time")
 
 
@@ -56,7 +56,7 @@ def test_functions__direct__as_tools_where_they_are_not_known(tooled: Subject) -
 
 
 def test_history__of_function_calls__calls_and_their_results(translated: Subject) -> None:
-    asked = translated.ask(is_fallback=True, messages=HISTORY, functions=FUNCTIONS)
+    asked = translated.ask(crosses_vendor=True, messages=HISTORY, functions=FUNCTIONS)
     assert [(call.name, call.arguments) for call in asked.calls] == [
         ("get_weather", {"city": "Bern"}),
         ("get_time", {"zone": "CET"}),
@@ -65,7 +65,7 @@ def test_history__of_function_calls__calls_and_their_results(translated: Subject
     ids = [call.id for call in asked.calls]
     assert [name for name, _ in asked.results] in (ids, ["get_weather", "get_time"])
     again = translated.ask(
-        is_fallback=True, messages=[*HISTORY, {"role": "user", "content": "And?"}], functions=FUNCTIONS
+        crosses_vendor=True, messages=[*HISTORY, {"role": "user", "content": "And?"}], functions=FUNCTIONS
     )
     assert [call.id for call in again.calls] == ids
 
@@ -110,26 +110,26 @@ def test_stream__with_calls__one_function_call(unknowing: Subject) -> None:
 def test_function_call__by_name__that_tool_forced(translated: Subject) -> None:
     forced = {"tools": [WEATHER], "tool_choice": {"type": "function", "function": {"name": "get_weather"}}}
     fields: dict[str, Any] = {"functions": FUNCTIONS[:1], "function_call": {"name": "get_weather"}}
-    expected = translated.ask(is_fallback=True, **forced).tool_choice
-    assert translated.ask(is_fallback=True, **fields).tool_choice == expected
+    expected = translated.ask(crosses_vendor=True, **forced).tool_choice
+    assert translated.ask(crosses_vendor=True, **fields).tool_choice == expected
 
 
 @pytest.mark.parametrize("wish", [5, [], {"name": ""}, {"name": 5}, "sometimes", {"name": "f"}])
 def test_function_call__that_is_none__refused_by_name(translated: Subject, wish: Any) -> None:
     with pytest.raises(UnsupportedParameterError, match="function_call"):
-        translated.build(is_fallback=True, function_call=wish)
+        translated.build(crosses_vendor=True, function_call=wish)
 
 
 @pytest.mark.parametrize("call", [5, "get_weather", {"arguments": "{}"}, {"name": 5}])
 def test_history__with_a_call_that_is_none__refused(translated: Subject, call: Any) -> None:
     messages = [{"role": "assistant", "content": "x", "function_call": call}, HISTORY[0]]
     with pytest.raises(UnsupportedParameterError, match="function_call"):
-        translated.build(is_fallback=True, messages=messages)
+        translated.build(crosses_vendor=True, messages=messages)
 
 
 def test_function_call__that_asks_for_nothing__leaves_no_trace(translated: Subject) -> None:
     messages = [*HISTORY[:1], {"role": "assistant", "content": "rain", "function_call": None}, HISTORY[0]]
     plain = [{name: value for name, value in one.items() if name != "function_call"} for one in messages]
-    upstream = translated.build(is_fallback=True, messages=messages, function_call="none", functions=[])
-    assert translated.read(upstream) == translated.ask(is_fallback=True, messages=plain)
+    upstream = translated.build(crosses_vendor=True, messages=messages, function_call="none", functions=[])
+    assert translated.read(upstream) == translated.ask(crosses_vendor=True, messages=plain)
     assert not upstream.warnings

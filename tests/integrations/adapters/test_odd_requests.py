@@ -60,14 +60,14 @@ RICH: dict[str, Any] = {
 }
 
 
-def built(subject: Subject, fields: dict[str, Any], *, is_fallback: bool = False) -> None:
+def built(subject: Subject, fields: dict[str, Any], *, crosses_vendor: bool = False) -> None:
     """Fails for anything but a request or a ProviderError."""
     body = json.dumps(fields).encode()
-    request = ChatRequest(subject.model, False, body, fields, is_fallback=is_fallback)
+    request = ChatRequest(subject.model, False, body, fields, crosses_vendor=crosses_vendor)
     try:
         needs = subject.adapter.needs(request, subject.credentials)
         made = subject.adapter.build_request(
-            subject.request(is_fallback=is_fallback, **fields) if needs.media else request, subject.credentials
+            subject.request(crosses_vendor=crosses_vendor, **fields) if needs.media else request, subject.credentials
         )
     except ProviderError as error:
         assert error.kind is FailureKind.REJECTED
@@ -86,7 +86,7 @@ def test_request__with_an_odd_value__built_or_refused(subject: Subject, data: st
         decode_request(json.dumps(fields).encode())
     except ValidationError:
         assume(False)
-    built(subject, fields, is_fallback=data.draw(st.booleans()))
+    built(subject, fields, crosses_vendor=data.draw(st.booleans()))
 
 
 TEXTS = st.sampled_from(["one", " two ", "three\nlines", "", "  ", "fünf 👋", "x" * 500])
@@ -133,14 +133,14 @@ STEPS = st.one_of(
 
 
 @quick
-@given(steps=st.lists(STEPS, max_size=6), stream=st.booleans(), is_fallback=st.booleans())
+@given(steps=st.lists(STEPS, max_size=6), stream=st.booleans(), crosses_vendor=st.booleans())
 def test_conversation__of_any_order__one_the_provider_takes_with_every_text_in_it(
-    subject: Subject, steps: list[list[dict[str, Any]]], stream: bool, is_fallback: bool
+    subject: Subject, steps: list[list[dict[str, Any]]], stream: bool, crosses_vendor: bool
 ) -> None:
     messages = [*(message for step in steps for message in step), {"role": "user", "content": "the end"}]
     tools = [WEATHER] if subject.fake.can.tools else ...
     try:
-        upstream = subject.build(messages=messages, tools=tools, stream=stream, is_fallback=is_fallback)
+        upstream = subject.build(messages=messages, tools=tools, stream=stream, crosses_vendor=crosses_vendor)
     except UnsupportedParameterError as refused:
         assert not subject.fake.can.images or not subject.fake.can.tools, refused.message
         return

@@ -119,7 +119,7 @@ def test_reasoning__signed_by_another_vendor__stays_here(subject: Subject) -> No
         {"type": "reasoning.encrypted", "data": FOREIGN, "format": "another-vendor-v1", "index": 1},
     ]
     message = {"role": "assistant", "content": "Hello!", "reasoning_content": "…", "reasoning_details": details}
-    upstream = subject.build(messages=[USER, message, USER], is_fallback=True)
+    upstream = subject.build(messages=[USER, message, USER], crosses_vendor=True)
     assert subject.fake.can.routes or FOREIGN.encode() not in upstream.body
     assert ("assistant", "Hello!") in subject.read(upstream).turns
     assert not upstream.warnings

@@ -46,14 +46,14 @@ PUBLISHERS = {"mistral-medium-3": "mistral", "meta/llama-3.3-70b-instruct-maas":
 
 
 @settings(max_examples=35, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(fields=requests(), is_fallback=st.booleans())
+@given(fields=requests(), crosses_vendor=st.booleans())
 @pytest.mark.parametrize(("provider", "model"), MODELS)
 def test_request__anything__refused_or_as_the_vendor_takes_it(
-    provider: str, model: str, fields: dict[str, Any], is_fallback: bool
+    provider: str, model: str, fields: dict[str, Any], crosses_vendor: bool
 ) -> None:
     subject = replace(subject_of(provider), model=model)
     try:
-        upstream = subject.build(is_fallback=is_fallback, **fields)
+        upstream = subject.build(crosses_vendor=crosses_vendor, **fields)
     except UnsupportedParameterError as refused:
         assert refused.message
         return

@@ -39,7 +39,7 @@ class Place:
 
     provider: str
     model: str = ""
-    is_fallback: bool = False
+    crosses_vendor: bool = False
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,9 @@ def _send(fields: str, place: Place) -> _Sent:
     data = json.dumps(body).encode()
     try:
         decode_request(data)
-        upstream = _build(subject, ChatRequest(subject.model, bool(body.get("stream")), data, body, place.is_fallback))
+        stream = bool(body.get("stream"))
+        request = ChatRequest(subject.model, stream, data, body, crosses_vendor=place.crosses_vendor)
+        upstream = _build(subject, request)
     except ValidationError as barred:
         return _Sent(barred=barred.message)
     except ProviderError as refused:

@@ -30,7 +30,7 @@ def places_of(provider: str) -> Iterator[Place]:
     models = MODELS.get(provider, ("",))
     for model in models:
         yield Place(provider, model)
-    yield Place(provider, models[0], is_fallback=True)
+    yield Place(provider, models[0], crosses_vendor=True)
 
 
 def sources_for(provider: str) -> tuple[str, ...]:

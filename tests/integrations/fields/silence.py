@@ -88,7 +88,7 @@ ALLOWED = (
     Silence(
         "what an answer carried in its vendor's own words, and no other vendor takes back",
         ("messages[assistant].audio*", "messages[assistant].tool_plan", "messages[assistant].citations*"),
-        lambda place: place.provider != "cohere" or place.is_fallback,
+        lambda place: place.provider != "cohere" or place.crosses_vendor,
     ),
     Silence(
         "the sound of an answer, which only its own vendor holds",

@@ -57,7 +57,7 @@ def write(page: str, text: str) -> None:
 
 
 def _direct(provider: str) -> list[Place]:
-    return [place for place in places_of(provider) if not place.is_fallback]
+    return [place for place in places_of(provider) if not place.crosses_vendor]
 
 
 def _page(places: list[Place], provider: str) -> str:
@@ -75,7 +75,7 @@ def _page(places: list[Place], provider: str) -> str:
 def _heading(place: Place) -> str:
     model = place.model.removeprefix("us.").partition("-20")[0]
     name = f"`{model}`" + (" at Vertex" if place.provider == "google_vertex" else "")
-    return f"{name}, on a fallback" if place.is_fallback else name
+    return f"{name}, on a fallback" if place.crosses_vendor else name
 
 
 def _table(head: list[str], rows: Iterable[list[str]]) -> str:
