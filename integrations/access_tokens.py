@@ -19,8 +19,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from integrations.providers.base import Credentials
+from integrations.providers.common.failures import scrub
 from integrations.providers.errors import FailureKind, ProviderError
-from integrations.providers.failures import scrub
 
 logger = logging.getLogger("integrations")
 

@@ -16,8 +16,8 @@ from typing_extensions import override
 from core.errors import ValidationError
 from core.rights.admin import RightsAdmin
 from core.rights.asking import sees_every_project
-from integrations.admin_tests import MAX_AT_ONCE, tell, test_page
 from integrations.completeness import SECRET_EXTRA
+from integrations.connectivity.admin import MAX_AT_ONCE, tell, test_page
 from integrations.credentials import is_usable, masked, masked_headers
 from integrations.models import ProviderIntegration
 from integrations.pricing.admin import ModelPriceAdmin as ModelPriceAdmin

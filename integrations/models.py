@@ -9,12 +9,12 @@ from typing_extensions import override
 from core.models import Project
 from core.tenancy import ProjectManager
 from integrations import registry
-from integrations.price_models import CatalogPrice as CatalogPrice
-from integrations.price_models import CatalogState as CatalogState
-from integrations.price_models import ModelPrice as ModelPrice
-from integrations.price_models import PricePeriod as PricePeriod
-from integrations.price_models import PriceSource as PriceSource
-from integrations.price_models import PriceSyncLog as PriceSyncLog
+from integrations.pricing.models import CatalogPrice as CatalogPrice
+from integrations.pricing.models import CatalogState as CatalogState
+from integrations.pricing.models import ModelPrice as ModelPrice
+from integrations.pricing.models import PricePeriod as PricePeriod
+from integrations.pricing.models import PriceSource as PriceSource
+from integrations.pricing.models import PriceSyncLog as PriceSyncLog
 
 
 def validate_provider(provider: str) -> None:

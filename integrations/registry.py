@@ -9,13 +9,13 @@ from importlib import import_module
 
 from integrations.errors import UnknownProviderError
 from integrations.providers.base import Adapter, Traits
-from integrations.providers.legacy_functions import LegacyFunctions
+from integrations.providers.openai.legacy_functions import LegacyFunctions
 
 # Provider → "module:attribute", where the attribute is an adapter or a mapping of them by provider name.
-_COMPATIBLE = "integrations.providers.compatible:ADAPTERS"
+_COMPATIBLE = "integrations.providers.openai.compatible:ADAPTERS"
 _ADAPTERS = {
     "openai": "integrations.providers.openai:ADAPTER",
-    "azure_openai": "integrations.providers.azure_openai:ADAPTER",
+    "azure_openai": "integrations.providers.openai.azure:ADAPTER",
     "anthropic": "integrations.providers.anthropic:ADAPTER",
     "azure_anthropic": "integrations.providers.anthropic.foundry:ADAPTER",
     "google": "integrations.providers.google:GEMINI",

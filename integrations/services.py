@@ -27,7 +27,7 @@ from integrations.credentials import (
 from integrations.destination import destination_of, refuse_to_send_elsewhere, stored_secrets
 from integrations.errors import IntegrationExistsError, IntegrationNotFoundError, UnknownProviderError
 from integrations.models import ProviderIntegration
-from integrations.price_services import load_shipped_prices as load_shipped_prices
+from integrations.pricing.services import load_shipped_prices as load_shipped_prices
 from integrations.registry import is_known, traits_of
 
 

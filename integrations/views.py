@@ -14,7 +14,7 @@ from core.errors import ValidationError
 from core.openapi import PAGE, operation
 from core.pagination import LimitOffset
 from core.views import ProjectAPIView
-from integrations.connection_services import try_integration
+from integrations.connectivity.services import try_integration
 from integrations.selectors import project_integrations
 from integrations.serializers import (
     IntegrationChangeSerializer,

@@ -9,7 +9,7 @@ import msgspec
 
 from gateway.pipeline.estimate import estimated_tokens
 from gateway.wire import ChatCompletionRequest, Message
-from integrations.capabilities import RequestNeeds
+from integrations.capabilities.lookup import RequestNeeds
 
 _KINDS = {
     "image_url": "images",

@@ -26,7 +26,7 @@ from gateway.pipeline.context import Account, RequestContext
 from gateway.pipeline.quality import grade_later, hold_to
 from gateway.runtime import Runtime
 from integrations.providers.base import StreamEvent
-from integrations.providers.surrogates import lenient
+from integrations.providers.common.surrogates import lenient
 
 _decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 # As for requests: more is looked at in a thread, so that other streams of the worker go on.

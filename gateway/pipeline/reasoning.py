@@ -13,7 +13,7 @@ import msgspec
 from gateway.pipeline.context import Account, Attempt, RequestContext
 from gateway.snapshot.settings import ReasoningSettings
 from gateway.wire import ChatCompletionRequest, LazyFields
-from integrations.capabilities import capabilities_of
+from integrations.capabilities.lookup import capabilities_of
 from integrations.providers.errors import FailureKind, ProviderError
 
 logger = logging.getLogger("gateway.request")

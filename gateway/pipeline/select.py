@@ -14,7 +14,7 @@ from gateway.pipeline.unreadable import unreadable_choice, unreadable_error
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.snapshot.settings import RoutingSettings
 from gateway.wire import ChatCompletionRequest, ProviderPreferences
-from integrations.capabilities import RequestNeeds, can
+from integrations.capabilities.lookup import RequestNeeds, can
 from integrations.health.monitor import HealthMonitor
 from integrations.health.order import order_by_health, order_by_latency
 from integrations.health.targets import CircuitState, Target

@@ -8,7 +8,7 @@ import msgspec
 
 from gateway.pipeline.estimate import estimated_tokens
 from integrations.providers.base import ParsedResponse, StreamEvent, Usage
-from integrations.providers.usage import usage_object
+from integrations.providers.common.usage import usage_object
 
 _FILTERED = "content_filter"
 _decode = msgspec.json.Decoder(dict[str, Any]).decode

@@ -15,9 +15,9 @@ from core.errors import ApplicationError
 from core.rights.admin import RightsAdmin
 from core.rights.asking import may, right_of_page
 from integrations.models import ModelPrice, PricePeriod, PriceSource, PriceSyncLog
-from integrations.price_services import remove_price, set_price
 from integrations.pricing.entries import DIGITS, MOST_PER_MILLION, PLACES, is_model_name
 from integrations.pricing.periods import COSTS
+from integrations.pricing.services import remove_price, set_price
 from integrations.pricing.sync import sync_prices
 from integrations.registry import is_known
 

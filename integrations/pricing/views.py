@@ -19,7 +19,6 @@ from core.serializers import EmptyBodySerializer
 from core.views import ProjectAPIView
 from integrations.errors import PriceNotFoundError, UnknownProviderError
 from integrations.models import ModelPrice, PricePeriod, PriceSyncLog
-from integrations.price_services import remove_price, set_price
 from integrations.pricing.entries import MODEL_LENGTH, is_model_name
 from integrations.pricing.filters import PeriodFilter, PriceFilter
 from integrations.pricing.selectors import SYNC_HISTORY, applied_price, price_periods, project_prices, sync_history
@@ -30,6 +29,7 @@ from integrations.pricing.serializers import (
     PriceSerializer,
     SyncLogSerializer,
 )
+from integrations.pricing.services import remove_price, set_price
 from integrations.pricing.sync import sync_prices
 from integrations.registry import is_known
 

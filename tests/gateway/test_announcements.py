@@ -11,7 +11,7 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from gateway.snapshot.announcements import CHANNEL, PRICES
 from integrations.models import ModelPrice, ProviderIntegration
-from integrations.price_services import load_shipped_prices
+from integrations.pricing.services import load_shipped_prices
 from tests.factories.core import make_key, make_project
 from tests.patience import PATIENCE_SECONDS
 

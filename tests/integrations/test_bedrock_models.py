@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from integrations.bedrock_models import BedrockModel, check, list_models
+from integrations.connectivity.bedrock_models import BedrockModel, check, list_models
 from integrations.providers.base import Credentials
 from integrations.providers.errors import FailureKind, ProviderError
 from tests.fakes.upstream import Answer, Connection, Received, UpstreamServer

@@ -15,8 +15,8 @@ from botocore.validate import ParamValidator
 from integrations.providers.base import ChatRequest, StreamEvent
 from integrations.providers.bedrock import ADAPTER
 from integrations.providers.bedrock.request import build_body
+from integrations.providers.common.failures import kind_of
 from integrations.providers.errors import ProviderError
-from integrations.providers.failures import kind_of
 from tests.integrations.bedrock_exchanges import KEYS, parsed_by_botocore
 from tests.integrations.reverse.bedrock import model_id, openai_fields
 from tests.recordings import Recording, recordings_of

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from integrations import capabilities, capability_list
-from integrations.capabilities import Capabilities, RequestNeeds, can, capabilities_of
-from integrations.capability_list import CAPABILITIES, build
+from integrations.capabilities import lookup, shipped
+from integrations.capabilities.lookup import Capabilities, RequestNeeds, can, capabilities_of
+from integrations.capabilities.shipped import CAPABILITIES, build
 from integrations.pricing.entries import CatalogError
 from integrations.registry import is_known
 from tests.recordings import shared_file
@@ -62,7 +62,7 @@ def listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The two small catalogs above instead of the shipped list."""
     file = tmp_path / "capabilities.json"
     file.write_text(build(CATALOG_A, CATALOG_B))
-    monkeypatch.setattr(capability_list, "CAPABILITIES", file)
+    monkeypatch.setattr(shipped, "CAPABILITIES", file)
     _forget()
     yield file
     _forget()
@@ -70,7 +70,7 @@ def listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def _forget() -> None:
     capabilities_of.cache_clear()
-    capabilities._table.cache_clear()
+    lookup._table.cache_clear()
 
 
 @pytest.mark.usefixtures("listed")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from integrations.providers.compatible import DIALECTS
-from integrations.providers.openai_dialect import Dialect
+from integrations.providers.openai.compatible import DIALECTS
+from integrations.providers.openai.dialect import Dialect
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "providers" / "compatible.md"
 HEAD = (

@@ -11,12 +11,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from integrations.addresses import check_base_url
-from integrations.capabilities import capabilities_of
+from integrations.capabilities.lookup import capabilities_of
 from integrations.pricing import shipped
 from integrations.pricing.lookup import find_entry
 from integrations.providers.base import ChatRequest, Credentials
-from integrations.providers.compatible import DIALECTS
-from integrations.providers.openai_dialect import Dialect
+from integrations.providers.openai.compatible import DIALECTS
+from integrations.providers.openai.dialect import Dialect
 from integrations.registry import PREFIXES, adapter_for, resolve
 from tests.fakes.dialects.registry import FAKES
 from tests.fakes.dialects.story import Story

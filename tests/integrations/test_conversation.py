@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from integrations.providers.conversation import (
+from integrations.providers.common.conversation import (
     Attachment,
     Reasoning,
     Text,

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from integrations.providers.anthropic.endings import reported_failure
+from integrations.providers.anthropic.finish import reported_failure
 from integrations.providers.bedrock.failures import exception_in_stream
+from integrations.providers.common.failures import failure_in_body
 from integrations.providers.errors import FailureKind, ProviderError
-from integrations.providers.failures import failure_in_body
 from integrations.registry import adapter_for, providers
 from tests.integrations.exchanges import chat_request, credentials
 from tests.integrations.vendor_failures import (

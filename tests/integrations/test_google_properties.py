@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from integrations.providers.base import ChatRequest
 from integrations.providers.google import GEMINI, VERTEX
-from integrations.providers.google.schemas import google_schema
+from integrations.providers.google.schema import google_schema
 from tests.fakes.dialects.google import FAKE, VERTEX_FAKE, GoogleFake
 from tests.fakes.dialects.story import Asked
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from integrations.providers.conversation import Conversation, Text, ToolResult, read_conversation
-from integrations.providers.instructions import as_user, behind_user
+from integrations.providers.common.conversation import Conversation, Text, ToolResult, read_conversation
+from integrations.providers.common.instructions import as_user, behind_user
 
 MESSAGES = {
     "S": {"role": "system", "content": "S"},

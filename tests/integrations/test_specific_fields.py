@@ -8,8 +8,8 @@ from typing import Any
 
 from openai.lib.streaming._deltas import accumulate_delta
 
-from integrations.providers.completion import Answer, Chunks, whole
-from integrations.providers.conversation import Block, Text, ToolResult, read_conversation
+from integrations.providers.common.completion import Answer, Chunks, whole
+from integrations.providers.common.conversation import Block, Text, ToolResult, read_conversation
 
 CALL = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
 

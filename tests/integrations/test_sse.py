@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from integrations.providers import sse
-from integrations.providers.sse import EventParser, EventTooLargeError, ServerSentEvent
+from integrations.providers.common import sse
+from integrations.providers.common.sse import EventParser, EventTooLargeError, ServerSentEvent
 
 
 def parse(*pieces: bytes) -> list[ServerSentEvent]:

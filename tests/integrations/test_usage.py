@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from integrations.providers.base import Usage
-from integrations.providers.usage import completed_usage, read_usage, usage_object
+from integrations.providers.common.usage import completed_usage, read_usage, usage_object
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import msgspec
 from gateway.guardrails.output.answer import OutputChecks, Path, comes_in_pieces, is_text
 from gateway.guardrails.output.window import TextWindow
 from integrations.providers.base import StreamEvent
-from integrations.providers.surrogates import lenient
+from integrations.providers.common.surrogates import lenient
 
 _decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 _encode = msgspec.json.Encoder().encode

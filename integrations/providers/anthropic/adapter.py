@@ -8,8 +8,8 @@ from typing_extensions import override
 
 from integrations.providers.anthropic.answer_stream import AnswerToolStream
 from integrations.providers.anthropic.answer_tool import answers_by_tool
-from integrations.providers.anthropic.attachments import addresses_to_fetch
 from integrations.providers.anthropic.hosts import OWN, VERTEX_AI, Host
+from integrations.providers.anthropic.media import addresses_to_fetch
 from integrations.providers.anthropic.request import build
 from integrations.providers.anthropic.response import parse_response
 from integrations.providers.anthropic.stream import AnthropicStream
@@ -23,8 +23,8 @@ from integrations.providers.base import (
     Traits,
     UpstreamRequest,
 )
-from integrations.providers.discreet import DiscreetAdapter
-from integrations.providers.endpoints import USER_AGENT, Endpoint, PerCredentials
+from integrations.providers.common.adapter import DiscreetAdapter
+from integrations.providers.common.endpoints import USER_AGENT, Endpoint, PerCredentials
 
 # 2026-10-21 forbids the sampling parameters, which older models still have.
 VERSION = "2023-06-01"

@@ -12,7 +12,7 @@ from typing import Any
 from integrations.providers.anthropic.models import Rules, rules_of
 from integrations.providers.anthropic.shapes import Block
 from integrations.providers.base import ChatRequest
-from integrations.providers.parameters import Mapped, ResponseFormat
+from integrations.providers.common.parameters import Mapped, ResponseFormat
 
 NAME = "answer_after_schema"
 _FORCING = ("any", "tool")

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from integrations.providers.anthropic.adapter import VERSION, AnthropicAdapter
 from integrations.providers.base import Credentials, Traits
-from integrations.providers.endpoints import USER_AGENT, Endpoint
+from integrations.providers.common.endpoints import USER_AGENT, Endpoint
 from integrations.providers.errors import FailureKind, ProviderError
 
 TRAITS = Traits(

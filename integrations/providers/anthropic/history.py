@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from integrations.providers.conversation import Attachment, Block, Native, Text, ToolCall
+from integrations.providers.common.conversation import Attachment, Block, Native, Text, ToolCall
 
 _THOUGHTS = ("thinking", "redacted_thinking")
 # What a call has to come back with besides: the code that made it, the toolset that it is of.

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from integrations.providers.anthropic.attachments import attachment_block
 from integrations.providers.anthropic.history import OF_CALLS, rebuild
+from integrations.providers.anthropic.media import attachment_block
 from integrations.providers.anthropic.models import Rules
 from integrations.providers.anthropic.native import is_block, is_native, native_block, uses_files
 from integrations.providers.anthropic.response import FORMAT
 from integrations.providers.base import ChatRequest, Media
-from integrations.providers.conversation import (
+from integrations.providers.common.conversation import (
     Attachment,
     Block,
     Conversation,
@@ -26,8 +26,8 @@ from integrations.providers.conversation import (
     read_conversation,
     with_distinct_ids,
 )
-from integrations.providers.instructions import as_user, behind_user, marked
-from integrations.providers.parameters import Mapped
+from integrations.providers.common.instructions import as_user, behind_user, marked
+from integrations.providers.common.parameters import Mapped
 
 # https://docs.anthropic.com/en/api/messages: ids of tool calls. Other vendors' may hold dots and colons.
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from integrations.capabilities import capabilities_of
+from integrations.capabilities.lookup import capabilities_of
 
 # Of generation 3.5, which some of the catalogs have dropped.
 _OUTPUT_OF_3_5 = 8192

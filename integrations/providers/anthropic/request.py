@@ -18,7 +18,7 @@ from integrations.providers.anthropic.schema import accepted_schema
 from integrations.providers.anthropic.thinking import Plan, output_limit, plan_thinking, sampling
 from integrations.providers.anthropic.tools import tools_and_choice
 from integrations.providers.base import ChatRequest
-from integrations.providers.parameters import Mapped, ResponseFormat, max_tokens, response_format, stop_sequences
+from integrations.providers.common.parameters import Mapped, ResponseFormat, max_tokens, response_format, stop_sequences
 
 _encode = msgspec.json.Encoder().encode
 # https://docs.anthropic.com/en/api/service-tiers; OpenAI's names on the left.

@@ -10,7 +10,7 @@ import msgspec
 from integrations.providers.anthropic.answer_tool import answers_by_tool, is_answer
 from integrations.providers.anthropic.blocks import has_own
 from integrations.providers.anthropic.citations import url_citations
-from integrations.providers.anthropic.endings import (
+from integrations.providers.anthropic.finish import (
     finish_reason,
     own_fields,
     refusal_text,
@@ -19,8 +19,8 @@ from integrations.providers.anthropic.endings import (
 )
 from integrations.providers.anthropic.shapes import Block, Message, usage_of
 from integrations.providers.base import ChatRequest, ParsedResponse
-from integrations.providers.completion import Answer, reasoning_encrypted, reasoning_text, tool_call, whole
-from integrations.providers.surrogates import lenient
+from integrations.providers.common.completion import Answer, reasoning_encrypted, reasoning_text, tool_call, whole
+from integrations.providers.common.surrogates import lenient
 
 FORMAT = "anthropic-claude-v1"
 _decode = lenient(msgspec.json.Decoder(Message).decode)

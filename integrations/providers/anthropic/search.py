@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from integrations.providers.parameters import Mapped
+from integrations.providers.common.parameters import Mapped
 
 # The version that every model with the tool takes; later ones filter what they find with code that has to be allowed.
 _TYPE = "web_search_20250305"

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from integrations.providers.base import Usage
-from integrations.providers.charges import served_tier
+from integrations.providers.common.charges import served_tier
 
 # Fast mode has prices of its own: https://docs.anthropic.com/en/docs/build-with-claude/fast-mode.
 _FAST = "fast"

@@ -9,7 +9,7 @@ import msgspec
 
 from integrations.providers.anthropic.blocks import Gathered, OpenBlock, is_own
 from integrations.providers.anthropic.citations import url_citations
-from integrations.providers.anthropic.endings import (
+from integrations.providers.anthropic.finish import (
     finish_reason,
     own_fields,
     refusal_text,
@@ -19,10 +19,10 @@ from integrations.providers.anthropic.endings import (
 from integrations.providers.anthropic.response import arguments_of, call_id, reasoning_detail
 from integrations.providers.anthropic.shapes import Block, Counts, Delta, Event, Message, merged, usage_of
 from integrations.providers.base import StreamEvent, Usage
-from integrations.providers.completion import Chunks
+from integrations.providers.common.completion import Chunks
+from integrations.providers.common.sse import EventParser, EventTooLargeError, ServerSentEvent
+from integrations.providers.common.surrogates import lenient
 from integrations.providers.errors import FailureKind, ProviderError
-from integrations.providers.sse import EventParser, EventTooLargeError, ServerSentEvent
-from integrations.providers.surrogates import lenient
 
 _decode = lenient(msgspec.json.Decoder(Event).decode)
 _decode_raw = lenient(msgspec.json.Decoder(dict[str, Any]).decode)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from integrations.providers.anthropic.models import Rules
-from integrations.providers.parameters import (
+from integrations.providers.common.parameters import (
     EFFORT_BUDGETS,
     THINKING_TYPES,
     Mapped,

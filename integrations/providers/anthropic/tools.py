@@ -9,7 +9,7 @@ from typing import Any
 from integrations.providers.anthropic.models import Rules
 from integrations.providers.anthropic.schema import accepted_schema
 from integrations.providers.anthropic.search import search_tool
-from integrations.providers.parameters import FunctionTool, Mapped, ToolChoice, function_tools, tool_choice
+from integrations.providers.common.parameters import FunctionTool, Mapped, ToolChoice, function_tools, tool_choice
 
 # Fields of a tool that the vendor has as well.
 _EXTRAS = ("allowed_callers", "cache_control", "defer_loading", "eager_input_streaming", "input_examples")

@@ -23,9 +23,9 @@ from integrations.providers.bedrock.request import build_body, encode
 from integrations.providers.bedrock.response import parse
 from integrations.providers.bedrock.signing import BASE_URL, SECRET_EXTRA, SESSION_TOKEN, Access
 from integrations.providers.bedrock.stream import BedrockStream
-from integrations.providers.conversation import read_conversation
-from integrations.providers.discreet import DiscreetAdapter
-from integrations.providers.endpoints import PerCredentials
+from integrations.providers.common.adapter import DiscreetAdapter
+from integrations.providers.common.conversation import read_conversation
+from integrations.providers.common.endpoints import PerCredentials
 from integrations.providers.errors import ProviderError
 
 BEDROCK = Traits(

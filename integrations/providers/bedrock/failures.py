@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from integrations.providers.bedrock.media import PROVIDER
+from integrations.providers.common.failures import failure, failure_in_body, rephrase
 from integrations.providers.errors import OF_THE_MODEL, FailureKind, ProviderError
-from integrations.providers.failures import failure, failure_in_body, rephrase
 
 # Where the exception says more than the status that comes with it. Names are compared in lower case: an answer's header
 # has them capitalised, a stream's frame does not.

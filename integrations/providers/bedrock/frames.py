@@ -14,7 +14,7 @@ from botocore.eventstream import EventStreamBuffer, EventStreamHeaderParser, Par
 from typing_extensions import override
 
 from integrations.providers.bedrock.shapes import Counts, Image, Struct
-from integrations.providers.surrogates import lenient
+from integrations.providers.common.surrogates import lenient
 
 # A frame whose checksums hold and whose headers make no sense is no ParserError.
 BROKEN_FRAMES = (ParserError, KeyError, ValueError, struct.error)

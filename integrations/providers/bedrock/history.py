@@ -9,7 +9,7 @@ from typing import Any
 from integrations.providers.bedrock.blocks import texts_of
 from integrations.providers.bedrock.models import Model
 from integrations.providers.bedrock.shapes import SERVER_TOOL
-from integrations.providers.conversation import Attachment, Block, Native, Reasoning, Text, ToolCall
+from integrations.providers.common.conversation import Attachment, Block, Native, Reasoning, Text, ToolCall
 
 _OBJECTS = ("citationsContent", "toolUse", "toolResult", "reasoningContent")
 

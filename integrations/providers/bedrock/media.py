@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from integrations.providers.base import Media
-from integrations.providers.conversation import Attachment, data_url
+from integrations.providers.common.conversation import Attachment, data_url
 from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
 
 PROVIDER = "bedrock"

@@ -15,7 +15,7 @@ from typing import Any
 
 from integrations.providers.bedrock.media import PROVIDER, MediaBlocks
 from integrations.providers.bedrock.models import CLAUDE_FORMAT, Model
-from integrations.providers.conversation import (
+from integrations.providers.common.conversation import (
     Attachment,
     Conversation,
     Native,

@@ -15,7 +15,7 @@ from integrations.providers.bedrock.history import Rebuilder
 from integrations.providers.bedrock.media import PROVIDER, MediaBlocks
 from integrations.providers.bedrock.messages import MessageWriter, is_native, tool_use_id
 from integrations.providers.bedrock.models import Model, model_of
-from integrations.providers.bedrock.sampling import inference_config, settle_effort, settle_thinking, top_k
+from integrations.providers.bedrock.parameters import inference_config, settle_effort, settle_thinking, top_k
 from integrations.providers.bedrock.schema import function_of, schema_tool, text_format
 from integrations.providers.bedrock.thinking import Thinking, thinking_of
 from integrations.providers.bedrock.tools import (
@@ -26,9 +26,15 @@ from integrations.providers.bedrock.tools import (
     tool_config,
     with_forced,
 )
-from integrations.providers.conversation import Conversation, ToolCall, ToolResult, read_conversation, with_distinct_ids
-from integrations.providers.instructions import as_user
-from integrations.providers.parameters import Mapped, ResponseFormat, response_format
+from integrations.providers.common.conversation import (
+    Conversation,
+    ToolCall,
+    ToolResult,
+    read_conversation,
+    with_distinct_ids,
+)
+from integrations.providers.common.instructions import as_user
+from integrations.providers.common.parameters import Mapped, ResponseFormat, response_format
 
 # Converse's own parameters, which a client may send under their own names. `inferenceConfig`, `outputConfig` and
 # `additionalModelRequestFields` are laid over what was made of the request.

@@ -28,10 +28,10 @@ from integrations.providers.bedrock.shapes import (
     unusable,
 )
 from integrations.providers.bedrock.tools import forbids_calls
-from integrations.providers.completion import Answer, tool_call, whole
+from integrations.providers.common.completion import Answer, tool_call, whole
+from integrations.providers.common.failures import failure_in_body
+from integrations.providers.common.surrogates import lenient
 from integrations.providers.errors import ProviderError
-from integrations.providers.failures import failure_in_body
-from integrations.providers.surrogates import lenient
 
 
 class ReasoningText(Struct):

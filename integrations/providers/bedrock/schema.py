@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from integrations.providers.bedrock.models import Model
-from integrations.providers.parameters import FunctionTool, Mapped, ResponseFormat
+from integrations.providers.common.parameters import FunctionTool, Mapped, ResponseFormat
 
 _DESCRIPTION = "Gives the answer to the user. Call it once, with the whole answer."
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")

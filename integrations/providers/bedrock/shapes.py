@@ -14,8 +14,8 @@ import msgspec
 from integrations.providers.base import Usage
 from integrations.providers.bedrock.messages import redacted_data
 from integrations.providers.bedrock.models import Model
-from integrations.providers.charges import served_tier
-from integrations.providers.completion import reasoning_encrypted, reasoning_text
+from integrations.providers.common.charges import served_tier
+from integrations.providers.common.completion import reasoning_encrypted, reasoning_text
 from integrations.providers.errors import FailureKind, ProviderError
 
 PROVIDER = "bedrock"

@@ -19,7 +19,7 @@ from botocore.credentials import ReadOnlyCredentials
 from typing_extensions import override
 
 from integrations.providers.base import Credentials
-from integrations.providers.endpoints import USER_AGENT
+from integrations.providers.common.endpoints import USER_AGENT
 from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
 
 BASE_URL = "https://bedrock-runtime.{region}.amazonaws.com"

@@ -39,7 +39,7 @@ from integrations.providers.bedrock.shapes import (
     unusable,
 )
 from integrations.providers.bedrock.tools import forbids_calls
-from integrations.providers.completion import Chunks
+from integrations.providers.common.completion import Chunks
 from integrations.providers.errors import ProviderError
 
 _ID_BYTES = 4096

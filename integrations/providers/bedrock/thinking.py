@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from integrations.providers.bedrock.models import Model
-from integrations.providers.parameters import (
+from integrations.providers.common.parameters import (
     EFFORT_BUDGETS,
     THINKING_OFF,
     Mapped,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from integrations.providers.bedrock.models import Model
-from integrations.providers.conversation import Conversation, ToolCall
-from integrations.providers.parameters import FunctionTool, Mapped, ToolChoice, function_tools, tool_choice
+from integrations.providers.common.conversation import Conversation, ToolCall
+from integrations.providers.common.parameters import FunctionTool, Mapped, ToolChoice, function_tools, tool_choice
 
 # Tools in Converse's own form; `systemTool` is Amazon's, such as `nova_grounding`.
 _NATIVE = ("toolSpec", "systemTool", "cachePoint")

@@ -1,6 +1,6 @@
 """Cohere's chat, version 2 (https://docs.cohere.com/reference/chat).
 
-`request` and `messages` write what goes out, `response` and `stream` read what comes back; `reading` is what those two
+`request` and `messages` write what goes out, `response` and `stream` read what comes back; `finish` is what those two
 share.
 """
 

@@ -19,8 +19,8 @@ from integrations.providers.cohere.messages import needed_media
 from integrations.providers.cohere.request import build_body
 from integrations.providers.cohere.response import parse_response
 from integrations.providers.cohere.stream import CohereStream
-from integrations.providers.discreet import DiscreetAdapter
-from integrations.providers.endpoints import USER_AGENT, Endpoint, PerCredentials
+from integrations.providers.common.adapter import DiscreetAdapter
+from integrations.providers.common.endpoints import USER_AGENT, Endpoint, PerCredentials
 from integrations.providers.errors import FailureKind, ProviderError
 
 COHERE = Traits(

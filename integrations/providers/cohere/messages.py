@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from integrations.providers.base import NOTHING, ChatRequest, Media, Needs
-from integrations.providers.conversation import data_url
-from integrations.providers.parameters import Mapped
+from integrations.providers.common.conversation import data_url
+from integrations.providers.common.parameters import Mapped
 
 _TEXTS = ("application/json", "application/xml", "application/yaml", "application/x-yaml", "application/csv")
 _CITATION_FIELDS = ("start", "end", "text", "sources", "content_index", "type")

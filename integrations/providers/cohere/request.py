@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from integrations.providers import parameters
 from integrations.providers.base import ChatRequest
 from integrations.providers.cohere.messages import Messages
-from integrations.providers.parameters import FunctionTool, Mapped, ReasoningWish
+from integrations.providers.common import parameters
+from integrations.providers.common.parameters import FunctionTool, Mapped, ReasoningWish
 
 # The same on both sides, and Cohere's own under their own names.
 _SAME = ("temperature", "seed", "logprobs")

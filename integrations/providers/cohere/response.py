@@ -8,9 +8,8 @@ from typing import Any
 
 import msgspec
 
-from integrations.providers import completion
 from integrations.providers.base import ChatRequest, ParsedResponse
-from integrations.providers.cohere.reading import (
+from integrations.providers.cohere.finish import (
     failed,
     finish_reason,
     logprobs_of,
@@ -18,10 +17,11 @@ from integrations.providers.cohere.reading import (
     url_citations,
     usage_of,
 )
-from integrations.providers.completion import Answer
+from integrations.providers.common import completion
+from integrations.providers.common.completion import Answer
+from integrations.providers.common.failures import failure_in_body
+from integrations.providers.common.surrogates import lenient
 from integrations.providers.errors import FailureKind, ProviderError
-from integrations.providers.failures import failure_in_body
-from integrations.providers.surrogates import lenient
 
 _decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 

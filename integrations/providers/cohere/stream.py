@@ -9,7 +9,7 @@ from uuid import uuid4
 import msgspec
 
 from integrations.providers.base import StreamEvent, Usage
-from integrations.providers.cohere.reading import (
+from integrations.providers.cohere.finish import (
     failed,
     finish_reason,
     logprobs_of,
@@ -17,11 +17,11 @@ from integrations.providers.cohere.reading import (
     url_citations,
     usage_of,
 )
-from integrations.providers.completion import Chunks
+from integrations.providers.common.completion import Chunks
+from integrations.providers.common.failures import failure_in_body, scrub
+from integrations.providers.common.sse import EventParser, EventTooLargeError, ServerSentEvent
+from integrations.providers.common.surrogates import lenient
 from integrations.providers.errors import FailureKind, ProviderError
-from integrations.providers.failures import failure_in_body, scrub
-from integrations.providers.sse import EventParser, EventTooLargeError, ServerSentEvent
-from integrations.providers.surrogates import lenient
 
 _DONE = b"[DONE]"
 _HEAD_BYTES = 64 * 1024

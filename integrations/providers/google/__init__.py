@@ -1,8 +1,8 @@
 """Google's Gemini (https://ai.google.dev/api/generate-content), on the Gemini API and on Vertex AI.
 
-`GEMINI` and `VERTEX` are the adapters. `request` writes the body (with `contents`, `media`, `tools`, `generation`,
-`schemas`), `response` and `stream` read answers (with `shapes`, `pieces`, `citations`, `counts`), `places` knows the
-addresses, `models` what a model's generation can do, `errors` what failures mean.
+`GEMINI` and `VERTEX` are the adapters. `request` writes the body (with `messages`, `media`, `tools`, `parameters`,
+`schema`), `response` and `stream` read answers (with `shapes`, `parts`, `citations`, `usage`, `finish`),
+`endpoints` knows the addresses, `models` the abilities of a model's generation, `failures` the meaning of errors.
 """
 
 from __future__ import annotations

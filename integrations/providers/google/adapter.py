@@ -16,11 +16,10 @@ from integrations.providers.base import (
     Traits,
     UpstreamRequest,
 )
-from integrations.providers.discreet import DiscreetAdapter
-from integrations.providers.endpoints import PerCredentials
+from integrations.providers.common.adapter import DiscreetAdapter
+from integrations.providers.common.endpoints import PerCredentials
 from integrations.providers.errors import ProviderError
-from integrations.providers.google.errors import google_failure
-from integrations.providers.google.places import (
+from integrations.providers.google.endpoints import (
     GEMINI_URL,
     VERTEX_URL,
     Place,
@@ -30,6 +29,7 @@ from integrations.providers.google.places import (
     vertex_path,
     vertex_place,
 )
+from integrations.providers.google.failures import google_failure
 from integrations.providers.google.request import build_body, files_to_fetch
 from integrations.providers.google.response import parse_response
 from integrations.providers.google.stream import GoogleStream

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from integrations.providers.google.pieces import Choice
+from integrations.providers.google.parts import Choice
 
 # Kinds of grounding chunks that have an address.
 _KINDS = ("web", "maps", "retrievedContext", "image")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from integrations.providers.common.sse import EventParser
 from integrations.providers.google.json_values import ObjectParser
-from integrations.providers.sse import EventParser
 
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 # A failure in the middle of server-sent events comes as bare lines of JSON (as Google's own SDKs expect it).

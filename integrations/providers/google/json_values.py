@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from integrations.providers.sse import MAX_EVENT_BYTES, EventTooLargeError
+from integrations.providers.common.sse import MAX_EVENT_BYTES, EventTooLargeError
 
 _STRUCTURE = re.compile(rb'["\\{}]')
 _QUOTE, _BACKSLASH, _OPEN, _CLOSE = b'"\\{}'

@@ -13,9 +13,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from integrations.providers.base import Media
-from integrations.providers.conversation import Attachment, Native, data_url
+from integrations.providers.common.conversation import Attachment, Native, data_url
 from integrations.providers.errors import UnsupportedParameterError
-from integrations.providers.google.names import spellings
+from integrations.providers.google.field_names import spellings
 
 _YOUTUBE = frozenset({"youtube.com", "www.youtube.com", "m.youtube.com", "youtu.be"})
 _FILES_API = "https://generativelanguage.googleapis.com/"

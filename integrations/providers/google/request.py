@@ -8,16 +8,16 @@ from typing import Any
 import msgspec
 
 from integrations.providers.base import ChatRequest
-from integrations.providers.conversation import Conversation, Native, read_conversation
-from integrations.providers.google.contents import Writer
-from integrations.providers.google.generation import generation_config
+from integrations.providers.common.conversation import Conversation, Native, read_conversation
+from integrations.providers.common.instructions import as_user
+from integrations.providers.common.parameters import Mapped
+from integrations.providers.google.field_names import spellings
 from integrations.providers.google.media import RESOLUTIONS, is_native, to_fetch
+from integrations.providers.google.messages import Writer
 from integrations.providers.google.models import Model, model_named
-from integrations.providers.google.names import spellings
+from integrations.providers.google.parameters import generation_config
 from integrations.providers.google.specifics import rebuild
 from integrations.providers.google.tools import write_tools
-from integrations.providers.instructions import as_user
-from integrations.providers.parameters import Mapped
 
 _encode = msgspec.json.Encoder().encode
 # Fields of the body that clients may send in Google's own words.

@@ -7,15 +7,15 @@ from hashlib import blake2b
 import msgspec
 
 from integrations.providers.base import ChatRequest, ParsedResponse, Usage
-from integrations.providers.completion import Answer, tool_call, whole
+from integrations.providers.common.completion import Answer, tool_call, whole
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.google.citations import annotations_of
-from integrations.providers.google.counts import read_logprobs, read_usage, seconds_of, with_searches
-from integrations.providers.google.endings import FILTERED, finish_reason, is_blocked, unusable_end
-from integrations.providers.google.errors import google_failure_in_body
-from integrations.providers.google.pieces import Call, Choice, Image, Own, Text, Thought
+from integrations.providers.google.failures import google_failure_in_body
+from integrations.providers.google.finish import FILTERED, finish_reason, is_blocked, unusable_end
+from integrations.providers.google.parts import Call, Choice, Image, Own, Text, Thought
 from integrations.providers.google.shapes import Candidate, PromptFeedback, Response, decode, has, plain
 from integrations.providers.google.specifics import PARTS
+from integrations.providers.google.usage import read_logprobs, read_usage, seconds_of, with_searches
 
 
 def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from integrations.providers.surrogates import lenient
+from integrations.providers.common.surrogates import lenient
 
 _NOTHING = msgspec.Raw(b"null")
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from integrations.providers.conversation import Block, Native
+from integrations.providers.common.conversation import Block, Native
 from integrations.providers.google.shapes import Part, has, plain
 
 PARTS = "parts"

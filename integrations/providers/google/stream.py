@@ -9,20 +9,20 @@ from typing import Any
 import msgspec
 
 from integrations.providers.base import StreamEvent, Usage
-from integrations.providers.completion import Chunks
+from integrations.providers.common.completion import Chunks
+from integrations.providers.common.failures import scrub
+from integrations.providers.common.sse import EventTooLargeError
 from integrations.providers.errors import FailureKind, ProviderError
-from integrations.providers.failures import scrub
 from integrations.providers.google.citations import annotations_of
-from integrations.providers.google.counts import is_counted, read_logprobs, read_usage, seconds_of, with_searches
-from integrations.providers.google.endings import FILTERED, finish_reason, is_blocked, unusable_end
-from integrations.providers.google.errors import google_failure_in_body
 from integrations.providers.google.events import Events
+from integrations.providers.google.failures import google_failure_in_body
+from integrations.providers.google.finish import FILTERED, finish_reason, is_blocked, unusable_end
 from integrations.providers.google.json_values import NotJsonError
-from integrations.providers.google.pieces import Call, Choice, Image, Own, Piece, Text, Thought
+from integrations.providers.google.parts import Call, Choice, Image, Own, Piece, Text, Thought
 from integrations.providers.google.response import blocked_answer, completion_id, indexes_of, seed_of
 from integrations.providers.google.shapes import Candidate, PromptFeedback, Response, UsageMetadata, decode, has, plain
 from integrations.providers.google.specifics import PARTS
-from integrations.providers.sse import EventTooLargeError
+from integrations.providers.google.usage import is_counted, read_logprobs, read_usage, seconds_of, with_searches
 
 # Google sends none, but proxies that know OpenAI's streams better do.
 _DONE = b"[DONE]"

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from integrations.providers.common.parameters import Mapped, ReasoningWish, reasoning_wish
 from integrations.providers.google.models import Level, Thinking
-from integrations.providers.parameters import Mapped, ReasoningWish, reasoning_wish
 
 # Google's figures for its OpenAI-compatible endpoint: https://ai.google.dev/gemini-api/docs/openai#thinking
 _BUDGETS = {"minimal": 1024, "low": 1024, "medium": 8192, "high": 24576, "xhigh": 32768, "max": 32768}

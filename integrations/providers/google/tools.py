@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from integrations.providers.google.names import camel, spellings
-from integrations.providers.google.schemas import google_schema, is_own
-from integrations.providers.parameters import FunctionTool, Mapped, ToolChoice, function_tools, tool_choice
+from integrations.providers.common.parameters import FunctionTool, Mapped, ToolChoice, function_tools, tool_choice
+from integrations.providers.google.field_names import camel, spellings
+from integrations.providers.google.schema import google_schema, is_own
 
 _FUNCTIONS = "functionDeclarations"
 # https://ai.google.dev/api/caching#Tool, https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/Tool

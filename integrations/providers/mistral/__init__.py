@@ -1,6 +1,6 @@
 """Mistral's chat completions (https://docs.mistral.ai/api/): near OpenAI's, but strict about fields it does not know.
 
-`ADAPTER` is the adapter; `request` writes the body, `messages` the messages in it, `answer` reads thinking.
+`ADAPTER` is the adapter; `request` writes the body, `messages` the messages in it, `stream` reads thinking.
 """
 
 from __future__ import annotations

@@ -15,10 +15,10 @@ from integrations.providers.base import (
     StreamTranslator,
     UpstreamRequest,
 )
-from integrations.providers.mistral.answer import MistralStream, with_details
 from integrations.providers.mistral.request import build_body
-from integrations.providers.openai import OPENAI, OpenAIAdapter
-from integrations.providers.openai_dialect import Dialect
+from integrations.providers.mistral.stream import MistralStream, with_details
+from integrations.providers.openai.adapter import OPENAI, OpenAIAdapter
+from integrations.providers.openai.dialect import Dialect
 
 # Only the traits count: the body is `request.build_body`'s.
 MISTRAL = replace(

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from integrations.providers.base import ChatRequest
+from integrations.providers.common.parameters import THINKING_OFF, Mapped, check_reasoning_words
 from integrations.providers.mistral.messages import mistral_messages
-from integrations.providers.parameters import THINKING_OFF, Mapped, check_reasoning_words
 
 Raw = dict[str, msgspec.Raw]
 

@@ -15,7 +15,7 @@ from integrations.providers.base import (
 )
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.google import VERTEX, GoogleAdapter
-from integrations.providers.google.places import is_service_account, vertex_path, vertex_place
+from integrations.providers.google.endpoints import is_service_account, vertex_path, vertex_place
 from integrations.providers.vertex.partners import Partner, partner_of
 from integrations.providers.vertex.publishers import GOOGLE, Published, published
 

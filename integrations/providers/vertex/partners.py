@@ -11,8 +11,8 @@ from integrations.providers.anthropic import ON_VERTEX
 from integrations.providers.base import Adapter
 from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
 from integrations.providers.mistral.adapter import MISTRAL, MistralAdapter
-from integrations.providers.openai import OpenAIAdapter
-from integrations.providers.openai_dialect import Dialect, Thinking
+from integrations.providers.openai.adapter import OpenAIAdapter
+from integrations.providers.openai.dialect import Dialect, Thinking
 from integrations.providers.vertex.publishers import Published
 
 PROVIDER = "google_vertex"

@@ -25,7 +25,7 @@ from core.models import Project
 from core.rights.roles import PROJECT_RIGHTS
 from gateway.models import AGENT_SCOPES, GatewaySettings
 from integrations.models import ProviderIntegration
-from integrations.price_services import set_price
+from integrations.pricing.services import set_price
 from integrations.services import IntegrationChange, add_integration
 from prompts.models import PromptConfig
 from rollouts.models import Rollout

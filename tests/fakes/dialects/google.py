@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from integrations.providers.base import Credentials
-from integrations.providers.google.names import camel
+from integrations.providers.google.field_names import camel
 from tests.fakes.dialects.story import Asked, Call, Can, Reply, Story, Streamed
 
 _JSON = "application/json; charset=UTF-8"

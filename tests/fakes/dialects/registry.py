@@ -12,7 +12,7 @@ from enum import StrEnum
 from importlib import import_module
 from typing import cast
 
-from integrations.providers.openai_dialect import Dialect
+from integrations.providers.openai.dialect import Dialect
 from integrations.registry import adapter_for, providers
 from tests.fakes import dialects
 from tests.fakes.dialects.openai import OpenAIFake

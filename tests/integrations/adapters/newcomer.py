@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from unittest.mock import patch
 
 from integrations import registry
-from integrations.providers import compatible
-from integrations.providers.openai import OpenAIAdapter
-from integrations.providers.openai_dialect import Dialect
+from integrations.providers.openai import compatible
+from integrations.providers.openai.adapter import OpenAIAdapter
+from integrations.providers.openai.dialect import Dialect
 from tests.fakes.dialects.openai import OpenAIFake
 from tests.fakes.dialects.registry import FAKES
 

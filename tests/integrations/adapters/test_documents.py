@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from integrations.providers.legacy_functions import LegacyFunctions
+from integrations.providers.openai.legacy_functions import LegacyFunctions
 from integrations.registry import adapter_for, providers
 from tests.fakes.dialects.registry import FAKES
 from tests.integrations.adapters.subject import Subject, subject_of

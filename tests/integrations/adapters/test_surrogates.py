@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from integrations.providers.surrogates import with_whole_characters
+from integrations.providers.common.surrogates import with_whole_characters
 from tests.fakes.dialects.story import Story
 from tests.integrations.adapters.assembled import assembled
 from tests.integrations.adapters.hostile import text_of, with_text

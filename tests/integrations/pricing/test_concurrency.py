@@ -12,7 +12,7 @@ import pytest
 
 from core.errors import ApplicationError
 from integrations.models import ModelPrice, PricePeriod, PriceSyncLog
-from integrations.price_services import load_shipped_prices, remove_price, set_price
+from integrations.pricing.services import load_shipped_prices, remove_price, set_price
 from integrations.pricing.sync import sync_prices
 from tests.at_once import at_once
 from tests.factories.core import make_project

@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from integrations.models import CatalogPrice, ModelPrice, PricePeriod
-from integrations.price_services import load_shipped_prices
+from integrations.pricing.services import load_shipped_prices
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -9,7 +9,7 @@ from django.test import Client
 
 from core.rights.roles import Role
 from integrations.models import ModelPrice, PricePeriod, PriceSyncLog
-from integrations.price_services import load_shipped_prices, set_price
+from integrations.pricing.services import load_shipped_prices, set_price
 from integrations.pricing.sync import sync_prices
 from tests.factories.core import make_project, make_staff
 from tests.integrations.pricing.catalog_server import CatalogServer

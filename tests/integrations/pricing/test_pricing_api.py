@@ -14,7 +14,7 @@ from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
 from integrations.models import ModelPrice, PricePeriod, PriceSyncLog
-from integrations.price_services import set_price
+from integrations.pricing.services import set_price
 from integrations.pricing.sync import sync_prices
 from integrations.selectors import price_overrides
 from tests.factories.core import make_key, make_project

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from integrations.models import CatalogPrice, ModelPrice, PricePeriod, PriceSyncLog
-from integrations.price_services import set_price
 from integrations.pricing.cost import Price, cost_of
 from integrations.pricing.lookup import find_price
+from integrations.pricing.services import set_price
 from integrations.pricing.sync import sync_prices
 from integrations.providers.base import Usage
 from integrations.selectors import price_table

@@ -17,10 +17,10 @@ from pytest_django import Settings
 
 from integrations.errors import SyncBrokenOffError, SyncRunningError
 from integrations.models import CatalogState, ModelPrice, PricePeriod, PriceSyncLog
-from integrations.price_services import load_shipped_prices, set_price
 from integrations.pricing import fetch, sync
 from integrations.pricing.cost import Price
 from integrations.pricing.reading import READER
+from integrations.pricing.services import load_shipped_prices, set_price
 from integrations.pricing.sync import sync_prices
 from integrations.pricing.table import lock_table
 from integrations.selectors import price_table

@@ -1,0 +1,130 @@
+"""What a model can do, as the two catalogs list it. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+from integrations.capabilities.shipped import Listed, entries, without_region
+from integrations.pricing.lookup import spellings
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """Facts about a model at a provider; None where the catalogs do not say.
+
+    `context_window` and `max_output_tokens` are tokens. `documents` are PDF files, `schema` an answer after a JSON
+    schema, `parallel_tools` several tool calls in one answer.
+    """
+
+    context_window: int | None = None
+    max_output_tokens: int | None = None
+    images: bool | None = None
+    documents: bool | None = None
+    audio: bool | None = None
+    video: bool | None = None
+    tools: bool | None = None
+    parallel_tools: bool | None = None
+    schema: bool | None = None
+    reasoning: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestNeeds:
+    """What a request asks of a model. `tokens` is what has to fit into its context at least."""
+
+    images: bool = False
+    documents: bool = False
+    audio: bool = False
+    video: bool = False
+    tools: bool = False
+    schema: bool = False
+    tokens: int = 0
+
+
+# A provider that serves another's models under the same names.
+_SAME_MODELS = {"azure_openai": "openai", "azure_anthropic": "anthropic", "google_vertex": "google"}
+# Resellers put the vendor's name before the model's: `anthropic/claude-…`, on Bedrock `anthropic.claude-…`.
+_VENDORS = {
+    "ai21": "",
+    "anthropic": "anthropic",
+    "cohere": "cohere",
+    "deepseek": "deepseek",
+    "deepseek-ai": "deepseek",
+    "google": "google",
+    "mistral": "mistral",
+    "mistralai": "mistral",
+    "openai": "openai",
+    "perplexity": "perplexity",
+    "x-ai": "xai",
+    "xai": "xai",
+    "z-ai": "zai",
+    "zai-org": "zai",
+}
+# `-v1:0`, `-v2`, `:48k`
+_BEDROCK_VERSION = re.compile(r"(?:-v\d+)?(?::\d+k?)*$")
+
+
+@lru_cache(maxsize=8192)
+def capabilities_of(provider: str, model: str) -> Capabilities | None:
+    """None: neither catalog knows a model of this name, its dated or regional forms included."""
+    table = _table()
+    for place, name in _candidates(provider, model):
+        models = table.get(place)
+        if models is None:
+            continue
+        for spelling in spellings(name):
+            listed = models.get(spelling)
+            if listed is not None:
+                return Capabilities(listed.context, listed.output, **listed.flags)
+    return None
+
+
+def can(provider: str, model: str, needs: RequestNeeds) -> bool:
+    """False only where it is known that the model cannot; what nobody knows counts as able."""
+    known = capabilities_of(provider, model)
+    if known is None:
+        return True
+    if known.context_window is not None and needs.tokens > known.context_window:
+        return False
+    wanted = (
+        (needs.images, known.images),
+        (needs.documents, known.documents),
+        (needs.audio, known.audio),
+        (needs.video, known.video),
+        (needs.tools, known.tools),
+        (needs.schema, known.schema),
+    )
+    return not any(needed and able is False for needed, able in wanted)
+
+
+@cache
+def _table() -> dict[str, dict[str, Listed]]:
+    """Read on first use: 300 KB that a worker without routing by capability never needs."""
+    return entries()
+
+
+def _candidates(provider: str, model: str) -> list[tuple[str, str]]:
+    """Where the model may be listed and under which name, the most exact first."""
+    # Full resource names: `publishers/google/models/gemini-…`, `arn:aws:bedrock:…:inference-profile/us.anthropic.…`.
+    name = model.rpartition("models/")[2] if "models/" in model else model
+    name = name.rpartition("/")[2] if name.startswith("arn:") else name
+    found = [(provider, model), (provider, name)]
+    if provider == "bedrock":
+        found += _bedrock(name)
+    if provider in _SAME_MODELS:
+        found.append((_SAME_MODELS[provider], name))
+    if provider == "google_vertex":
+        found.append(("anthropic", name))
+    vendor, slash, rest = name.partition("/")
+    if slash and vendor.lower() in _VENDORS:
+        found.append((_VENDORS[vendor.lower()], rest))
+    return found
+
+
+def _bedrock(name: str) -> list[tuple[str, str]]:
+    name = without_region(name)
+    base = _BEDROCK_VERSION.sub("", name)
+    vendor, _, rest = base.partition(".")
+    return [("bedrock", name), ("bedrock", base), (_VENDORS.get(vendor, ""), rest)]

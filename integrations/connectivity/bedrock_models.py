@@ -1,0 +1,231 @@
+"""Which models a Bedrock integration may use, and whether its credentials work: questions to Bedrock's control plane.
+
+Through boto3, AWS's own client: paging, endpoints and errors are its business. It blocks: for management code, in a
+thread, and never on the event loop. https://docs.aws.amazon.com/bedrock/latest/APIReference/API_ListFoundationModels.html
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from integrations.providers.base import Credentials, UpstreamRequest
+from integrations.providers.bedrock.failures import classify, hide_account
+from integrations.providers.common.failures import redact
+from integrations.providers.errors import FailureKind, ProviderError
+
+logger = logging.getLogger("integrations.bedrock")
+
+_PROVIDER = "bedrock"
+_CONNECT_TIMEOUT = 5  # seconds
+_READ_TIMEOUT = 15
+_ATTEMPTS = 1  # somebody waits for the answer and can ask again
+_ON_DEMAND = "ON_DEMAND"
+# What botocore lets through when an answer is JSON of another shape than AWS's.
+_UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
+
+
+@dataclass(frozen=True, slots=True)
+class BedrockModel:
+    """`id` is what a request names: a model that is served on demand, or a cross-region inference profile."""
+
+    id: str
+    name: str
+    vendor: str = ""
+    streams: bool = True
+
+
+class Answered(Protocol):
+    """An answer over HTTP; header names are lower case."""
+
+    @property
+    def status(self) -> int: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+    @property
+    def body(self) -> bytes: ...
+
+
+def check(credentials: Credentials, send: Callable[[UpstreamRequest], Answered] | None = None) -> None:
+    """The cheapest call that needs working credentials; nothing is billed. Raises ProviderError.
+
+    `send` sends the signed request in place of botocore, which connects to whatever address it is given; what it
+    raises is raised here.
+    """
+    with _translated(credentials):
+        client = _client(credentials)
+        if send is not None:
+            client.meta.events.register("before-send.bedrock.*", _Sending(send))
+        try:
+            # botocore takes a body that is not JSON for an answer without fields.
+            lists = "modelSummaries" in client.list_foundation_models()
+        except _UNREADABLE:
+            lists = False
+        if not lists:
+            raise ProviderError(
+                "what answers does not list models", kind=FailureKind.UNUSABLE, provider=_PROVIDER, status=200
+            )
+
+
+def list_models(credentials: Credentials) -> list[BedrockModel]:
+    """Models with text output that can be asked by id, then profiles. Raises ProviderError."""
+    with _translated(credentials):
+        client = _client(credentials)
+        found = client.list_foundation_models(byOutputModality="TEXT")["modelSummaries"]
+        models = [_model(summary) for summary in found if _ON_DEMAND in summary.get("inferenceTypesSupported", [])]
+    return models + _profiles(client, credentials)
+
+
+def _profiles(client: Any, credentials: Credentials) -> list[BedrockModel]:
+    """The permission to list them is one of its own: without it the models are still an answer."""
+    try:
+        with _translated(credentials):
+            pages = list(client.get_paginator("list_inference_profiles").paginate())
+    except ProviderError as error:
+        if error.kind is not FailureKind.CREDENTIALS:
+            raise
+        logger.warning("inference_profiles.refused", extra={"integration_id": credentials.integration_id})
+        return []
+    profiles = [profile for page in pages for profile in page["inferenceProfileSummaries"]]
+    return [
+        BedrockModel(profile["inferenceProfileId"], profile["inferenceProfileName"])
+        for profile in profiles
+        if profile["status"] == "ACTIVE"
+    ]
+
+
+def _model(summary: Any) -> BedrockModel:
+    return BedrockModel(
+        id=summary["modelId"],
+        name=summary.get("modelName", summary["modelId"]),
+        vendor=summary.get("providerName", ""),
+        streams=bool(summary.get("responseStreamingSupported", False)),
+    )
+
+
+def _client(credentials: Credentials) -> Any:
+    # boto3 takes a noticeable time to import, and few processes ask these questions.
+    import boto3
+    from botocore import UNSIGNED
+    from botocore.config import Config
+
+    extra = credentials.extra
+    if not credentials.secret and not (extra.get("access_key_id") and extra.get("secret_access_key")):
+        raise _credentials_problem("has neither an API key nor access keys")
+    if not extra.get("region"):
+        raise _credentials_problem("has no region")
+    # A session of its own: the default one is shared between threads and looks for credentials of the machine.
+    session = boto3.Session(
+        aws_access_key_id=extra.get("access_key_id") or None,
+        aws_secret_access_key=extra.get("secret_access_key") or None,
+        aws_session_token=extra.get("session_token") or None,
+        region_name=extra["region"],
+    )
+    config = Config(
+        connect_timeout=_CONNECT_TIMEOUT,
+        read_timeout=_READ_TIMEOUT,
+        retries={"total_max_attempts": _ATTEMPTS},
+        signature_version=UNSIGNED if credentials.secret else "v4",
+    )
+    client = session.client("bedrock", endpoint_url=_endpoint(credentials), config=config)
+    if credentials.secret:
+        client.meta.events.register("request-created.bedrock.*", _Bearer(credentials.secret))
+    return client
+
+
+class _Bearer:
+    """Puts a Bedrock API key on requests; botocore itself takes such a key from the environment only."""
+
+    def __init__(self, secret: str) -> None:
+        self._value = f"Bearer {secret}"
+
+    def __call__(self, request: Any, **_: Any) -> None:
+        request.headers["Authorization"] = self._value
+
+
+class _Sending:
+    """Answers botocore's `before-send`, which lets a handler send the request."""
+
+    def __init__(self, send: Callable[[UpstreamRequest], Answered]) -> None:
+        self._send = send
+
+    def __call__(self, request: Any, **_: Any) -> Any:
+        from botocore.awsrequest import AWSResponse
+
+        headers = {name.lower(): _text(value) for name, value in request.headers.items()}
+        answer = self._send(UpstreamRequest(request.method, request.url, headers, request.body or b""))
+        response: Any = AWSResponse  # its stubs ask for botocore's own kind of headers, which it makes of any
+        return response(request.url, answer.status, answer.headers, _Whole(answer.body))
+
+
+class _Whole:
+    """A body as AWSResponse reads one."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    def stream(self) -> Iterator[bytes]:
+        yield self._body
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
+
+
+def _endpoint(credentials: Credentials) -> str | None:
+    """The control plane beside the address that the integration names for requests; None for AWS's own."""
+    base_url = credentials.base_url.replace("{region}", credentials.extra.get("region", ""))
+    return base_url.replace("bedrock-runtime.", "bedrock.") or None
+
+
+@contextmanager
+def _translated(credentials: Credentials) -> Iterator[None]:
+    """What boto3 raises as ProviderError, without the integration's secrets."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        yield
+    except ClientError as error:
+        raise _cleaned(_answered(error), credentials) from None
+    except BotoCoreError as error:
+        raise _cleaned(_unanswered(error), credentials) from None
+
+
+def _cleaned(error: ProviderError, credentials: Credentials) -> ProviderError:
+    names = ("access_key_id", "secret_access_key", "session_token")
+    redact(error, (credentials.secret, *(credentials.extra.get(name, "") for name in names)))
+    hide_account(error)
+    return error
+
+
+def _answered(error: Any) -> ProviderError:
+    told, status = error.response.get("Error", {}), error.response["ResponseMetadata"]["HTTPStatusCode"]
+    body = json.dumps({"message": told.get("Message", "")}).encode()
+    return classify(status, {"x-amzn-errortype": told.get("Code", "")}, body)
+
+
+def _unanswered(error: Any) -> ProviderError:
+    """The library's own words may quote addresses and keys: only what kind of failure it was is told."""
+    from botocore.exceptions import ConnectionError as NotReached
+    from botocore.exceptions import ConnectTimeoutError, HTTPClientError, ReadTimeoutError
+    from botocore.parsers import ResponseParserError
+
+    if isinstance(error, ResponseParserError):
+        return ProviderError("Bedrock's answer cannot be read", kind=FailureKind.UNUSABLE, provider=_PROVIDER)
+    if isinstance(error, (ConnectTimeoutError, ReadTimeoutError)):
+        return ProviderError("Bedrock did not answer in time", kind=FailureKind.TIMEOUT, provider=_PROVIDER)
+    if isinstance(error, (NotReached, HTTPClientError)):
+        return ProviderError("Bedrock could not be reached", kind=FailureKind.UNAVAILABLE, provider=_PROVIDER)
+    return ProviderError(
+        f"the request to Bedrock could not be made ({type(error).__name__})",
+        kind=FailureKind.CREDENTIALS,
+        provider=_PROVIDER,
+    )
+
+
+def _credentials_problem(problem: str) -> ProviderError:
+    return ProviderError(f"the bedrock integration {problem}", kind=FailureKind.CREDENTIALS, provider=_PROVIDER)

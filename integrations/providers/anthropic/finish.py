@@ -1,0 +1,70 @@
+"""How answers end: stop reasons, and errors that arrive under status 200."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from integrations.providers.common.failures import failure_in_body, scrub
+from integrations.providers.errors import FailureKind, ProviderError
+
+# https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons. Of these an answer may be empty.
+_FINISH_REASONS = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
+# What the finish reason says as well; of any other the client is told the vendor's word, to act on it.
+_SAID = frozenset({"end_turn", "stop_sequence", "tool_use", "max_tokens", "refusal"})
+# https://docs.anthropic.com/en/api/errors
+_STATUSES = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "conflict_error": 409,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+_UNKNOWN_STATUS = 500
+
+
+def finish_reason(stop_reason: str | None, *, called_tools: bool, has_content: bool, provider: str) -> str:
+    """In the wire format's words. Calls count as such whatever the vendor says, unless the answer was cut off.
+
+    `pause_turn` (a long turn of the vendor's own tools), `compaction` and reasons of tomorrow end an answer as any
+    other does; see `own_fields`. Raises ProviderError(UNUSABLE) where nothing came with a reason that promises more.
+    """
+    reason = _FINISH_REASONS.get(stop_reason or "")
+    if reason is None and not has_content:
+        message = scrub(f"the answer holds nothing, its stop reason is {stop_reason!r}")
+        raise ProviderError(message, kind=FailureKind.UNUSABLE, provider=provider, status=200, is_botched=True)
+    return "tool_calls" if called_tools and reason in (None, "stop") else reason or "stop"
+
+
+def own_fields(stop_reason: str | None, **given: Any) -> dict[str, Any]:
+    """What of an answer's end goes into `provider_specific_fields`."""
+    told = {name: value for name, value in given.items() if value}
+    return told if stop_reason is None or stop_reason in _SAID else {"stop_reason": stop_reason, **told}
+
+
+def refusal_text(stop_details: Any) -> str:
+    """Why the model refused; empty when the vendor does not say."""
+    explanation = stop_details.get("explanation") if isinstance(stop_details, dict) else None
+    return explanation if isinstance(explanation, str) else ""
+
+
+def reported_failure(error: Any, *, provider: str) -> ProviderError:
+    """`error` is the object with `type` and `message`; its type stands for the status that came too late."""
+    kind = error.get("type") if isinstance(error, dict) else None
+    status = _STATUSES.get(kind, _UNKNOWN_STATUS) if isinstance(kind, str) else _UNKNOWN_STATUS
+    return failure_in_body({"error": error}, provider=provider, status=status)
+
+
+def unusable(message: str, *, provider: str) -> ProviderError:
+    return ProviderError(scrub(message), kind=FailureKind.UNUSABLE, provider=provider, status=200)

@@ -1,0 +1,192 @@
+"""Writes chat completions and chunks of the wire format for providers that answer in another dialect.
+
+Reasoning leaves as `reasoning_content` (the text, as DeepSeek and most look-alikes name it) and, where it has to come
+back unchanged, as OpenRouter's `reasoning_details`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+
+from integrations.providers.base import ParsedResponse, StreamEvent, Usage
+from integrations.providers.common.usage import usage_object
+
+_encode = msgspec.json.Encoder().encode
+
+
+def tool_call(call_id: str, name: str, arguments: str, **extra: Any) -> dict[str, Any]:
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}, **extra}
+
+
+def reasoning_text(text: str, *, format: str, signature: str = "", index: int = 0) -> dict[str, Any]:
+    detail: dict[str, Any] = {"type": "reasoning.text", "text": text, "format": format, "index": index}
+    if signature:
+        detail["signature"] = signature
+    return detail
+
+
+def reasoning_encrypted(data: str, *, format: str, index: int = 0, id: str = "") -> dict[str, Any]:
+    detail: dict[str, Any] = {"type": "reasoning.encrypted", "data": data, "format": format, "index": index}
+    if id:
+        detail["id"] = id
+    return detail
+
+
+@dataclass(slots=True)
+class Answer:
+    """One choice of a whole answer. `content` None when there is no text at all (a tool call, an empty answer).
+    `specific`: what the vendor's answer carries besides, under the vendor's names (`provider_specific_fields`)."""
+
+    content: str | None = None
+    reasoning: str = ""
+    reasoning_details: list[Mapping[str, Any]] = field(default_factory=list)
+    tool_calls: list[Mapping[str, Any]] = field(default_factory=list)
+    finish_reason: str = "stop"
+    refusal: str = ""
+    annotations: list[Mapping[str, Any]] = field(default_factory=list)
+    logprobs: Mapping[str, Any] | None = None
+    specific: dict[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def message(self) -> dict[str, Any]:
+        message: dict[str, Any] = {"role": "assistant", "content": self.content}
+        if self.refusal:
+            message["refusal"] = self.refusal
+        if self.reasoning:
+            message["reasoning_content"] = self.reasoning
+        if self.reasoning_details:
+            message["reasoning_details"] = self.reasoning_details
+        if self.tool_calls:
+            message["tool_calls"] = self.tool_calls
+        if self.annotations:
+            message["annotations"] = self.annotations
+        if self.specific:
+            message["provider_specific_fields"] = self.specific
+        return {**message, **self.extra}
+
+
+def whole(
+    answers: Iterable[Answer], *, completion_id: str, model: str, usage: Usage | None, created: int | None = None
+) -> ParsedResponse:
+    """`completion_id` is the provider's own id, or one derived from its answer. `usage` None: nothing was counted,
+    which the body says with zeros, while the record may estimate."""
+    choices: list[dict[str, Any]] = []
+    for index, answer in enumerate(answers):
+        choice = {"index": index, "message": answer.message(), "finish_reason": answer.finish_reason}
+        if answer.logprobs is not None:
+            choice["logprobs"] = answer.logprobs
+        choices.append(choice)
+    body: dict[str, Any] = {
+        "id": completion_id,
+        "object": "chat.completion",
+        "created": int(time.time()) if created is None else created,
+        "model": model,
+        "choices": choices,
+        "usage": usage_object(usage or Usage()),
+    }
+    return ParsedResponse(body=_encode(body), model=model, finish_reason=choices[0]["finish_reason"], usage=usage)
+
+
+def _is_objects(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(entry, Mapping) for entry in value)
+
+
+class Chunks:
+    """Writes the chunks of one stream. `id`, `model` may be set once the provider has told them: the id before the
+    first chunk, since a stream has one. Where the provider gives none, it is made here."""
+
+    __slots__ = ("_created", "_head", "_listed", "id", "model")
+
+    def __init__(self, *, completion_id: str, model: str, created: int | None = None) -> None:
+        self.id = completion_id
+        self.model = model
+        self._created = int(time.time()) if created is None else created
+        self._head: tuple[str, str, bytes] | None = None
+        self._listed: dict[str, int] = {}  # list → how many of its entries have left
+
+    def role(self, index: int = 0) -> StreamEvent:
+        return self._event(index, {"role": "assistant", "content": ""}, has_output=False)
+
+    def text(self, text: str, index: int = 0, logprobs: Mapping[str, Any] | None = None) -> StreamEvent:
+        told = b"" if logprobs is None else b',"logprobs":' + _encode(logprobs)
+        visible = text if index == 0 else ""
+        return self._event(index, {"content": text}, has_output=bool(text), text=visible, told=told)
+
+    def reasoning(self, text: str, details: list[Mapping[str, Any]] | None = None, index: int = 0) -> StreamEvent:
+        """`text` may be empty: a signature or encrypted block comes alone."""
+        delta: dict[str, Any] = {}
+        if text:
+            delta["reasoning_content"] = text
+        if details:
+            delta["reasoning_details"] = details
+        return self._event(index, delta, has_output=bool(delta))
+
+    def tool_call(
+        self, position: int, call_id: str, name: str, arguments: str = "", index: int = 0, **extra: Any
+    ) -> StreamEvent:
+        """The first delta of the call at `position` among the calls of the answer."""
+        call = {"index": position, **tool_call(call_id, name, arguments, **extra)}
+        return self._event(index, {"tool_calls": [call]}, has_output=True)
+
+    def arguments(self, position: int, fragment: str, index: int = 0) -> StreamEvent:
+        delta = {"tool_calls": [{"index": position, "function": {"arguments": fragment}}]}
+        return self._event(index, delta, has_output=True)
+
+    def listed(self, **lists: Iterable[Mapping[str, Any]]) -> StreamEvent:
+        """Entries of lists of choice 0 that grow as the stream goes (`annotations`). Each carries its number: the
+        official SDK's stream helper joins the entries of a list by `index`, and gives up at a second one without."""
+        delta = {name: numbered for name, entries in lists.items() if (numbered := self._numbered(name, entries))}
+        return self._event(0, delta, has_output=bool(delta))
+
+    def specific(self, fields: Mapping[str, Any], index: int = 0) -> StreamEvent:
+        """What has become whole of `provider_specific_fields`: a field comes once, a list of objects may go on in
+        a later chunk and has its entries numbered (see `listed`)."""
+        told = {
+            name: self._numbered(f"{index}.{name}", value) if _is_objects(value) else value
+            for name, value in fields.items()
+        }
+        return self._event(index, {"provider_specific_fields": told}, has_output=bool(told))
+
+    def _numbered(self, name: str, entries: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """`name`: the list's, apart from all others of the answer."""
+        start = self._listed.get(name, 0)
+        numbered = [{**entry, "index": start + offset} for offset, entry in enumerate(entries)]
+        self._listed[name] = start + len(numbered)
+        return numbered
+
+    def delta(self, delta: Mapping[str, Any], index: int = 0) -> StreamEvent:
+        """Anything else that is output: a refusal, annotations, an image."""
+        return self._event(index, delta, has_output=True)
+
+    def last(self, finish_reasons: Mapping[int, str], usage: Usage | None) -> list[StreamEvent]:
+        """The last chunk: empty deltas, a finish reason for every choice, and usage once, zeros where nothing was
+        counted."""
+        choices = [
+            {"index": index, "delta": {}, "finish_reason": reason} for index, reason in sorted(finish_reasons.items())
+        ]
+        told = _encode(usage_object(usage or Usage()))
+        return [StreamEvent(b'%b%b,"usage":%b}' % (self._top(), _encode(choices), told), has_output=False)]
+
+    def _event(
+        self, index: int, delta: Mapping[str, Any], *, has_output: bool, text: str = "", told: bytes = b""
+    ) -> StreamEvent:
+        """`told` is what the choice holds besides, encoded, with a comma first."""
+        data = b'%b[{"index":%d,"delta":%b%b,"finish_reason":null}]}' % (self._top(), index, _encode(delta), told)
+        return StreamEvent(data, has_output, text)
+
+    def _top(self) -> bytes:
+        head = self._head
+        if head is None or head[0] != self.id or head[1] != self.model:
+            if head is not None:
+                self.id = head[0]  # what has begun under one id goes on under it
+            elif not self.id:
+                self.id = f"chatcmpl-{uuid4().hex}"
+            fields = {"id": self.id, "object": "chat.completion.chunk", "created": self._created, "model": self.model}
+            head = self._head = (self.id, self.model, _encode(fields)[:-1] + b',"choices":')
+        return head[2]

@@ -1,0 +1,215 @@
+"""What a provider's failure means: status to kind, message out of any body, secrets out of the message, wait time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from integrations.providers.common.failure_reasons import reason_in
+from integrations.providers.common.redaction import details_of, rewritten, scrub
+from integrations.providers.common.retry_after import retry_after_seconds, wait_said
+from integrations.providers.errors import FailureKind, ProviderError
+
+__all__ = [
+    "error_message",
+    "failure",
+    "failure_in_body",
+    "is_status_alone",
+    "kind_of",
+    "message_in",
+    "redact",
+    "rephrase",
+    "retry_after_seconds",
+    "scrub",
+]
+
+_MESSAGE_LENGTH = 2000
+
+_KINDS = {
+    400: FailureKind.REJECTED,
+    401: FailureKind.CREDENTIALS,
+    402: FailureKind.QUOTA,
+    403: FailureKind.CREDENTIALS,
+    404: FailureKind.NOT_FOUND,
+    405: FailureKind.NOT_FOUND,
+    408: FailureKind.UNAVAILABLE,
+    409: FailureKind.UNAVAILABLE,
+    413: FailureKind.CONTEXT_LENGTH,
+    422: FailureKind.REJECTED,
+    425: FailureKind.UNAVAILABLE,
+    429: FailureKind.RATE_LIMITED,
+}
+
+# What stands in place of a status in an error under a 200, as `code` or `type`
+# (https://platform.openai.com/docs/guides/error-codes, and as recorded of Azure, Cerebras and Groq).
+_STATUSES = {
+    "invalid_request_error": 400,
+    "context_length_exceeded": 400,
+    "string_above_max_length": 400,
+    "content_filter": 400,
+    "invalid_prompt": 400,
+    "tool_use_failed": 400,
+    "authentication_error": 401,
+    "invalid_api_key": 401,
+    "insufficient_quota": 429,
+    "exceeded_current_quota_error": 429,
+    "permission_error": 403,
+    "model_not_found": 404,
+    "not_found_error": 404,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "too_many_requests_error": 429,
+    "request_quota_exceeded": 429,
+    "RateLimitReached": 429,
+    "overloaded_error": 529,
+    # Mistral's
+    "invalid_function_call": 400,
+    "invalid_request_message_order": 400,
+    "unauthorized": 401,
+    "invalid_model": 404,
+    "rate_limited": 429,
+    "service_tier_capacity_exceeded": 429,
+}
+
+
+def kind_of(status: int) -> FailureKind:
+    if status in _KINDS:
+        return _KINDS[status]
+    if 400 <= status < 500:
+        return FailureKind.REJECTED
+    # A redirect is never followed: the address is wrong or the service has moved.
+    return FailureKind.UNAVAILABLE
+
+
+def redact(error: ProviderError, secrets: tuple[str, ...]) -> None:
+    """Takes the integrations' own secrets out of an error: a provider may echo a key of any form."""
+    rephrase(error, lambda text: scrub(text, *secrets))
+
+
+def rephrase(error: ProviderError, change: Callable[[str], str]) -> None:
+    """Has every text of an error as `change` makes it: its message and the vendor's own object."""
+    error.message = change(error.message)
+    error.args = (error.message,)
+    if error.details is not None:
+        error.details = rewritten(error.details, change)
+
+
+def error_message(body: bytes) -> str:
+    """The message in an error body, JSON of any known shape or text; empty when there is none."""
+    return _read(body)[1]
+
+
+def _read(body: bytes) -> tuple[Any, str]:
+    """An error body's JSON, None when it is none, and its message."""
+    try:
+        decoded = msgspec.json.decode(body)
+        return decoded, message_in(decoded)
+    except RecursionError:
+        return None, ""
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        text = body[:_MESSAGE_LENGTH].decode("utf-8", "replace").strip()
+        # A proxy's HTML page says nothing to the client but its status.
+        return None, "" if text.startswith("<") else text
+
+
+def message_in(decoded: Any) -> str:
+    """Shapes: `{"error": {"message"}}`, `{"error": "…"}` (xAI, Ollama), `{"message"}` (Mistral, Cerebras),
+    `{"detail": "…" | [{"loc", "msg"}]}` (Mistral), `{"errors": […]}`, a list of any of these (Google),
+    `{"base_resp": {"status_msg"}}` (MiniMax)."""
+    if isinstance(decoded, str):
+        return decoded[:_MESSAGE_LENGTH]
+    if isinstance(decoded, list):
+        return "; ".join(filter(None, (message_in(item) for item in decoded[:5])))[:_MESSAGE_LENGTH]
+    if not isinstance(decoded, dict):
+        return ""
+    if isinstance(decoded.get("msg"), str):
+        place = ".".join(str(part) for part in decoded.get("loc") or [] if not isinstance(part, (dict, list)))
+        return f"{place}: {decoded['msg']}" if place else str(decoded["msg"])
+    message = next((found for name in _MESSAGE_FIELDS if (found := message_in(decoded.get(name)))), "")
+    return _with_upstream_detail(message, decoded)
+
+
+_MESSAGE_FIELDS = ("error", "message", "detail", "errors", "base_resp", "status_msg")
+
+
+def is_status_alone(fields: Mapping[str, Any]) -> bool:
+    """Whether a body under 200 is MiniMax's way to fail: no choice, and a status of its own that is not 0
+    (https://platform.minimax.io/docs/api-reference/errorcode)."""
+    status = fields.get("base_resp")
+    return isinstance(status, Mapping) and bool(status.get("status_code")) and not fields.get("choices")
+
+
+def _with_upstream_detail(message: str, decoded: dict[str, Any]) -> str:
+    """OpenRouter says "Provider returned error" and keeps the reason in `metadata.raw`
+    (https://openrouter.ai/docs/api-reference/errors)."""
+    metadata = decoded.get("metadata")
+    raw = metadata.get("raw") if isinstance(metadata, dict) else None
+    return f"{message}: {raw}"[:_MESSAGE_LENGTH] if message and isinstance(raw, str) and raw else message
+
+
+def failure(
+    *,
+    provider: str,
+    status: int,
+    headers: Mapping[str, str],
+    body: bytes,
+) -> ProviderError:
+    """The error behind a non-2xx answer. A message that the provider did not give is made from the status."""
+    decoded, message = _read(body)
+    message = message or f"{provider} answered with status {status}"
+    error = _error(decoded, message, status, kind_of(status), provider=provider)
+    if error.kind in _WAITING and (wait := retry_after_seconds(headers)) is not None:
+        error.retry_after = wait
+    return error
+
+
+def failure_in_body(decoded: Any, *, provider: str, status: int | None = None) -> ProviderError:
+    """The error that a 200 body or stream event carries (`error`, or a bare `{"message", "code"}`). `status` is given
+    where the vendor's own words stand for one."""
+    status = _status_in(decoded) if status is None else status
+    kind = kind_of(status) if status else FailureKind.UNAVAILABLE
+    message = message_in(decoded) or f"{provider} reported an error without a message"
+    return _error(decoded, message, status, kind, provider=provider)
+
+
+_WAITING = (FailureKind.RATE_LIMITED, FailureKind.UNAVAILABLE, FailureKind.QUOTA)
+
+
+def _error(decoded: Any, message: str, status: int | None, kind: FailureKind, *, provider: str) -> ProviderError:
+    """What the body says of the reason wins over what its status says."""
+    kind = reason_in(decoded, message, status, provider=provider) or kind
+    return ProviderError(
+        scrub(message),
+        kind=kind,
+        provider=provider,
+        status=status,
+        retry_after=wait_said(decoded, message) if kind in _WAITING else None,
+        details=details_of(_error_object(decoded)),
+    )
+
+
+def _error_object(decoded: Any) -> Any:
+    """The object that speaks of the error: `error` where that is one, else the whole body (Mistral, Cohere, Bedrock,
+    xAI, whose `error` is a text)."""
+    if isinstance(decoded, list):
+        decoded = decoded[0] if decoded else None
+    error = decoded.get("error") if isinstance(decoded, dict) else None
+    return error if isinstance(error, dict) else decoded
+
+
+def _status_in(decoded: Any) -> int | None:
+    """An HTTP status in an error object: OpenRouter's `code`, Groq's `status_code`, Mistral's `raw_status_code`,
+    others' `status`."""
+    if not isinstance(decoded, dict):
+        return None
+    error = decoded.get("error")
+    fields = error if isinstance(error, dict) else decoded
+    for name in ("code", "raw_status_code", "status_code", "status"):
+        value = fields.get(name)
+        if isinstance(value, str) and value.isdecimal():
+            value = int(value)
+        if isinstance(value, int) and 400 <= value < 600:
+            return value
+    return next((status for name in ("code", "type") if (status := _STATUSES.get(str(fields.get(name) or "")))), None)

@@ -1,0 +1,80 @@
+"""Instructions in mid-conversation, for vendors that take them there and for those that take none.
+
+Hoisted to the top they would lose their order ("from now on …"), and each of them would change the beginning of the
+prompt, so that nothing of it is read from the cache. Both ways below leave what was said before them as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from integrations.providers.common.conversation import Block, Conversation, Role, Text, Turn
+
+# A tag, as the vendors' prompting guides mark the parts of a prompt.
+_MARKED = "<system-instruction>\n{}\n</system-instruction>"
+
+
+def as_user(conversation: Conversation) -> Conversation:
+    """The conversation with every turn of role "system" as the user's, each text marked as an instruction, where it
+    stood. Blank ones are left out, and between two answers it is a turn of its own."""
+    if not _has_instructions(conversation):
+        return conversation
+    said: list[tuple[Role, list[Block]]] = []
+    for turn in conversation.turns:
+        if turn.role == "system":
+            _append(said, "user", _marked(turn.blocks))
+        else:
+            _append(said, turn.role, turn.blocks)
+    return _with_turns(conversation, said)
+
+
+def behind_user(conversation: Conversation) -> Conversation:
+    """The conversation with every turn of role "system" behind the user's turn that it stands in, one for each: such
+    turns follow a user's and end the conversation or come before an answer. Where the user says nothing, between two
+    answers or behind the last, the instruction is the user's turn itself, marked."""
+    if not _has_instructions(conversation):
+        return conversation
+    said: list[tuple[Role, list[Block]]] = []
+    waiting: list[Block] = []
+    for turn in conversation.turns:
+        if turn.role == "system":
+            waiting += [part for part in turn.blocks if isinstance(part, Text) and part.text.strip()]
+            continue
+        if turn.role == "assistant":
+            _place(said, waiting)
+            waiting = []
+        _append(said, turn.role, turn.blocks)
+    _place(said, waiting)
+    return _with_turns(conversation, said)
+
+
+def _has_instructions(conversation: Conversation) -> bool:
+    return any(turn.role == "system" for turn in conversation.turns)
+
+
+def _place(said: list[tuple[Role, list[Block]]], waiting: list[Block]) -> None:
+    if said and said[-1][0] == "user":
+        _append(said, "system", waiting)
+    else:
+        _append(said, "user", _marked(waiting))
+
+
+def _append(said: list[tuple[Role, list[Block]]], role: Role, blocks: Sequence[Block]) -> None:
+    if said and said[-1][0] == role:
+        said[-1][1].extend(blocks)
+    elif blocks:
+        said.append((role, list(blocks)))
+
+
+def marked(text: str) -> str:
+    """A text that an instruction is, where only a user may speak."""
+    return _MARKED.format(text)
+
+
+def _marked(blocks: Sequence[Block]) -> list[Block]:
+    return [replace(part, text=marked(part.text)) for part in blocks if isinstance(part, Text) and part.text.strip()]
+
+
+def _with_turns(conversation: Conversation, said: list[tuple[Role, list[Block]]]) -> Conversation:
+    return replace(conversation, turns=tuple(Turn(role, tuple(blocks)) for role, blocks in said))

@@ -1,0 +1,121 @@
+"""Token counts out of the usage objects of the OpenAI dialect, whatever the vendor calls the details."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from integrations.providers.base import Usage
+from integrations.providers.common.charges import CHARGES, searches, served_tier, stated_cost
+
+_USUAL_TIER = "default"  # of OpenAI
+
+
+def read_usage(usage: Mapping[str, Any], service_tier: object = None) -> Usage:
+    """Counts in our convention (see `Usage`). Missing and nonsensical counts are 0; details never exceed wholes.
+
+    `service_tier` is what the answer names beside its usage; Mistral names it inside.
+
+    xAI's Grok leaves reasoning out of `completion_tokens` while `total_tokens` holds it
+    (https://docs.x.ai/docs/guides/reasoning): there the total tells, and it is put back in.
+    """
+    prompt = _count(usage, "prompt_tokens")
+    completion = _count(usage, "completion_tokens")
+    prompt_details = _details(usage, "prompt_tokens_details")
+    completion_details = _details(usage, "completion_tokens_details")
+    reasoning = _count(completion_details, "reasoning_tokens") or _count(usage, "reasoning_tokens")
+    if reasoning and _count(usage, "total_tokens") == prompt + completion + reasoning:
+        completion += reasoning
+    cached = _first_count(prompt_details, usage, "cached_tokens", "prompt_cache_hit_tokens")
+    cache_read = min(cached or _count(usage, "num_cached_tokens"), prompt)  # the latter is Mistral's older name
+    cache_write = _first_count(prompt_details, usage, "cache_write_tokens", "cache_creation_input_tokens")
+    tier = service_tier or usage.get("service_tier")
+    found = Usage(
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        cache_read_tokens=cache_read,
+        cache_write_tokens=min(cache_write, prompt - cache_read),
+        reasoning_tokens=min(reasoning, completion),
+        service_tier=served_tier(tier) if tier and tier != _USUAL_TIER else "",
+    )
+    if CHARGES.isdisjoint(usage) and not _names_modality(prompt_details) and not _names_modality(completion_details):
+        return found
+    return _with_charges(found, usage, prompt_details, completion_details)
+
+
+def _names_modality(details: Mapping[str, Any]) -> object:
+    return details.get("audio_tokens") or details.get("image_tokens")
+
+
+def _with_charges(
+    found: Usage, usage: Mapping[str, Any], prompt_details: Mapping[str, Any], completion_details: Mapping[str, Any]
+) -> Usage:
+    """What few answers say: it is looked for only in those."""
+    prompt, completion = found.prompt_tokens, found.completion_tokens
+    cached_for_1h = _count(_details(usage, "cache_creation"), "ephemeral_1h_input_tokens")
+    searched, search_context_size = searches(usage)
+    return msgspec.structs.replace(
+        found,
+        cache_write_1h_tokens=min(cached_for_1h, found.cache_write_tokens),
+        audio_prompt_tokens=min(_count(prompt_details, "audio_tokens"), prompt),
+        audio_completion_tokens=min(_count(completion_details, "audio_tokens"), completion),
+        image_prompt_tokens=min(_count(prompt_details, "image_tokens"), prompt),
+        image_completion_tokens=min(_count(completion_details, "image_tokens"), completion),
+        searches=searched,
+        search_context_size=search_context_size,
+        stated_cost=stated_cost(usage),
+    )
+
+
+def usage_object(usage: Usage) -> dict[str, Any]:
+    """The `usage` of the wire format, details only where there is something to tell."""
+    fields: dict[str, Any] = {
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "total_tokens": usage.total_tokens,
+    }
+    if usage.cache_read_tokens or usage.cache_write_tokens:
+        fields["prompt_tokens_details"] = {
+            "cached_tokens": usage.cache_read_tokens,
+            "cache_write_tokens": usage.cache_write_tokens,
+        }
+    if usage.reasoning_tokens:
+        fields["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning_tokens}
+    if usage.estimated:
+        fields["estimated"] = True
+    return fields
+
+
+def completed_usage(usage: Mapping[str, Any]) -> dict[str, Any]:
+    """The provider's own object with the three counts of the specification present and integers."""
+    counts = read_usage(usage)
+    fields = dict(usage)
+    if not _is_count(fields.get("prompt_tokens")):
+        fields["prompt_tokens"] = counts.prompt_tokens
+    if not _is_count(fields.get("completion_tokens")):
+        fields["completion_tokens"] = counts.completion_tokens
+    if not _is_count(fields.get("total_tokens")):
+        fields["total_tokens"] = fields["prompt_tokens"] + fields["completion_tokens"]
+    return fields
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _count(fields: Mapping[str, Any], name: str) -> int:
+    value = fields.get(name)
+    if isinstance(value, float) and value >= 0 and value == value and value != float("inf"):
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def _first_count(details: Mapping[str, Any], usage: Mapping[str, Any], name: str, vendor_name: str) -> int:
+    return _count(details, name) or _count(usage, vendor_name) or _count(usage, name)
+
+
+def _details(usage: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = usage.get(name)
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,147 @@
+"""The parameters of a request as `generationConfig` (https://ai.google.dev/api/generate-content#generationconfig)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from integrations.providers.common.parameters import Mapped, ResponseFormat, max_tokens, response_format, stop_sequences
+from integrations.providers.google.field_names import camel, spellings
+from integrations.providers.google.models import Model
+from integrations.providers.google.schema import google_schema, is_own
+from integrations.providers.google.thinking import thinking_config
+
+_STOP_LIMIT = 5
+_PLAIN = {
+    "temperature": "temperature",
+    "top_p": "topP",
+    "top_k": "topK",
+    "n": "candidateCount",
+    "presence_penalty": "presencePenalty",
+    "frequency_penalty": "frequencyPenalty",
+}
+# Google's own names, which clients may also use outside `generationConfig`. Those that are OpenAI's too are not here.
+_NATIVE = {
+    spelling: name
+    for spelling, name in spellings(
+        (
+            "audioTimestamp",
+            "candidateCount",
+            "enableAffectiveDialog",
+            "enableEnhancedCivicAnswers",
+            "frequencyPenalty",
+            "imageConfig",
+            "maxOutputTokens",
+            "mediaResolution",
+            "modelSelectionConfig",
+            "presencePenalty",
+            "responseJsonSchema",
+            "responseLogprobs",
+            "responseMimeType",
+            "responseModalities",
+            "responseSchema",
+            "routingConfig",
+            "speechConfig",
+            "stopSequences",
+            "thinkingConfig",
+            "topK",
+            "topP",
+        )
+    ).items()
+    if spelling not in _PLAIN
+}
+
+
+def generation_config(mapped: Mapped, model: Model) -> dict[str, Any]:
+    """What the client wrote in Google's own words wins over what is translated. Raises UnsupportedParameterError."""
+    config: dict[str, Any] = {}
+    for name, native in _PLAIN.items():
+        if (value := mapped.take(name)) is not None:
+            config[native] = value
+    if (limit := max_tokens(mapped)) is not None:
+        config["maxOutputTokens"] = limit
+    _stop(mapped, config)
+    _seed(mapped, config)
+    _logprobs(mapped, config)
+    _modalities(mapped, config)
+    _format(mapped, config)
+    thinking = thinking_config(mapped, model.thinking, config.get("maxOutputTokens"))
+    if thinking:
+        config["thinkingConfig"] = thinking
+    return _with_native(mapped, config)
+
+
+def _stop(mapped: Mapped, config: dict[str, Any]) -> None:
+    stop = stop_sequences(mapped)
+    if len(stop) > _STOP_LIMIT:
+        raise mapped.refuse("stop", f"{mapped.provider} takes at most {_STOP_LIMIT} sequences")
+    if stop:
+        config["stopSequences"] = stop
+
+
+def _seed(mapped: Mapped, config: dict[str, Any]) -> None:
+    seed = mapped.take("seed")
+    if isinstance(seed, int):
+        # Google's is a signed 32-bit number, OpenAI's one of 64: what matters is that equal ones stay equal.
+        config["seed"] = seed if -(2**31) <= seed < 2**31 else seed % 2**31
+
+
+def _logprobs(mapped: Mapped, config: dict[str, Any]) -> None:
+    wanted, alternatives = mapped.take("logprobs"), mapped.take("top_logprobs")
+    if isinstance(wanted, int) and wanted is not True:  # Google's own field has OpenAI's name and is a count
+        wanted, alternatives = wanted > 0, wanted
+    if wanted:
+        config["responseLogprobs"] = True
+        if alternatives:
+            config["logprobs"] = alternatives
+
+
+def _modalities(mapped: Mapped, config: dict[str, Any]) -> None:
+    wanted = mapped.take("modalities")
+    if isinstance(wanted, list) and wanted:
+        config["responseModalities"] = [str(modality).upper() for modality in wanted]
+
+
+def _format(mapped: Mapped, config: dict[str, Any]) -> None:
+    wish = _with_cohere_schema(mapped, response_format(mapped))
+    if wish is None:
+        return
+    config["responseMimeType"] = "application/json"
+    if wish.kind == "json_schema" and is_own(wish.schema):
+        config["responseSchema"] = wish.schema
+    elif wish.kind == "json_schema":
+        schema = google_schema(wish.schema)
+        if wish.description and "description" not in schema:
+            schema = {"description": wish.description, **schema}
+        config["responseJsonSchema"] = schema
+
+
+def _with_cohere_schema(mapped: Mapped, wish: ResponseFormat | None) -> ResponseFormat | None:
+    """Cohere's form has the schema beside `json_object`: https://docs.cohere.com/docs/structured-outputs."""
+    schema = mapped.fields["response_format"].get("json_schema") if wish and wish.kind == "json_object" else None
+    if not isinstance(schema, Mapping) or not schema:
+        return wish
+    inner = schema.get("schema")
+    return ResponseFormat("json_schema", schema=inner if isinstance(inner, Mapping) else schema)
+
+
+def _with_native(mapped: Mapped, config: dict[str, Any]) -> dict[str, Any]:
+    native: dict[str, Any] = {}
+    for name in mapped.fields:
+        if name in _NATIVE and (value := mapped.take(name)) is not None:
+            native[_NATIVE[name]] = value
+    for name in ("generationConfig", "generation_config"):
+        given = mapped.take(name)
+        if isinstance(given, Mapping):
+            native |= {camel(key): value for key, value in given.items()}
+    if not native.keys().isdisjoint(("responseSchema", "responseJsonSchema")):
+        config.pop("responseJsonSchema", None)
+        config.pop("responseSchema", None)
+    config |= native
+    _refuse_audio(mapped, config.get("responseModalities"))
+    return config
+
+
+def _refuse_audio(mapped: Mapped, modalities: Any) -> None:
+    if isinstance(modalities, list) and any(str(modality).upper() == "AUDIO" for modality in modalities):
+        raise mapped.refuse("modalities", f"spoken answers of {mapped.provider} have no place in a chat completion")

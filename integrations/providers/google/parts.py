@@ -1,0 +1,190 @@
+"""What the parts of an answer are to the client, the same for whole and streamed ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from integrations.providers.common.completion import reasoning_encrypted, reasoning_text
+from integrations.providers.google.messages import FORMAT, image_id, stretch_id
+from integrations.providers.google.reasons import reason_named
+from integrations.providers.google.shapes import Blob, Candidate, FunctionCall, Part, has, plain
+from integrations.providers.google.specifics import Place, own_part
+
+_UNFINISHED = "FINISH_REASON_UNSPECIFIED"
+# Ends of which `finish_reason` says it all.
+_PLAIN_ENDS = ("", "STOP", "MAX_TOKENS")
+
+
+class Text(msgspec.Struct, frozen=True):
+    text: str
+
+
+class Thought(msgspec.Struct, frozen=True):
+    """`details` hold what has to come back: `text` may be empty."""
+
+    text: str
+    details: list[Mapping[str, Any]]
+
+
+class Call(msgspec.Struct, frozen=True):
+    """`arguments` is JSON text."""
+
+    position: int
+    id: str
+    name: str
+    arguments: str
+    extra: Mapping[str, Any]
+
+
+class Image(msgspec.Struct, frozen=True):
+    """As OpenRouter hands images out: https://openrouter.ai/docs/features/multimodal/image-generation."""
+
+    entry: Mapping[str, Any]
+
+
+class Own(msgspec.Struct, frozen=True):
+    """A part of Google's own tools, as `specifics.own_part` has it."""
+
+    entry: Mapping[str, Any]
+
+
+Piece = Text | Thought | Call | Image | Own
+
+
+@dataclass(slots=True)
+class Choice:
+    """One candidate while its parts are read, in as many events as they come."""
+
+    index: int
+    seed: str  # what ids of calls are made from where Google gives none
+    text: list[str] = field(default_factory=list)
+    length: int = 0  # of the text, in characters
+    calls: int = 0
+    ids: set[str] = field(default_factory=set)  # of the calls
+    details: int = 0
+    images: int = 0
+    finished: str | int | None = None
+    is_cut: bool = False
+    message: str = ""  # why it ended, in Google's words
+    grounding: dict[str, Any] = field(default_factory=dict)
+    citations: list[Mapping[str, Any]] = field(default_factory=list)
+    ratings: list[Any] = field(default_factory=list)
+    pages: list[Any] = field(default_factory=list)  # that were read by the tool for it
+    continuation: str = ""
+
+    @property
+    def says_something(self) -> bool:
+        """Whether there is text, a call or an image; thoughts are none of the answer."""
+        return bool(self.length or self.calls or self.images)
+
+    def read(self, candidate: Candidate) -> Iterator[Piece]:
+        if candidate.finish_reason and candidate.finish_reason != _UNFINISHED:
+            self.finished = candidate.finish_reason
+            self.message = candidate.finish_message or self.message
+        if candidate.content is not None:
+            for part in candidate.content.parts or ():
+                yield from self._part(part)
+        if candidate.has_remarks():
+            self._remarks(candidate)
+
+    def cut_by_filter(self) -> None:
+        """The prompt turned out to be one that is not answered; of this answer Google says no reason then."""
+        if not self.finished:
+            self.finished, self.is_cut = "PROHIBITED_CONTENT", True
+
+    def specific(self) -> dict[str, Any]:
+        """What the answer carries besides, under Google's names; the parts of its tools are pieces of their own."""
+        reason = "" if self.is_cut else reason_named(self.finished)
+        citations = [citation for told in self.citations for citation in _entries(told, "citations", "citationSources")]
+        found = {
+            "finishReason": "" if reason in _PLAIN_ENDS else reason,
+            "finishMessage": "" if reason in _PLAIN_ENDS else self.message,
+            "continuationToken": self.continuation,
+            "groundingMetadata": self.grounding,
+            "citationMetadata": {"citations": citations} if citations else {},
+            "urlContextMetadata": {"urlMetadata": self.pages} if self.pages else {},
+            "safetyRatings": self.ratings,
+        }
+        return {name: value for name, value in found.items() if value}
+
+    def _remarks(self, candidate: Candidate) -> None:
+        """A stream may tell of its sources bit by bit: each field as it came last."""
+        if has(candidate.grounding_metadata) and isinstance(told := plain(candidate.grounding_metadata), dict):
+            self.grounding |= told
+        if has(candidate.citation_metadata) and isinstance(told := plain(candidate.citation_metadata), dict):
+            self.citations.append(told)
+        if has(candidate.url_context_metadata) and isinstance(told := plain(candidate.url_context_metadata), dict):
+            self.pages += _entries(told, "urlMetadata")
+        if has(candidate.safety_ratings) and isinstance(told := plain(candidate.safety_ratings), list):
+            self.ratings = told
+        self.continuation = candidate.continuation_token or self.continuation
+
+    def _part(self, part: Part) -> Iterator[Piece]:
+        if part.function_call is not None:
+            yield from self._call(part.function_call, part.thought_signature or "")
+        elif part.text is not None:
+            yield from self._thought(part) if part.thought else self._text(part.text, part.thought_signature or "")
+        elif part.inline_data is not None and not part.thought:
+            yield from self._image(part.inline_data, part.thought_signature or "")
+        elif part.is_of_a_tool():
+            yield Own(own_part(part, Place(self.length, self.calls, self.images)))
+        elif part.thought_signature:
+            yield from self._text("", part.thought_signature)
+
+    def _text(self, text: str, signature: str) -> Iterator[Piece]:
+        start = self.length
+        if text:
+            self.text.append(text)
+            self.length += len(text)
+            yield Text(text)
+        if signature:
+            yield Thought("", [self._encrypted(signature, stretch_id(start, self.length))])
+
+    def _thought(self, part: Part) -> Iterator[Piece]:
+        text, signature = part.text or "", part.thought_signature or ""
+        details: list[Mapping[str, Any]] = []
+        if signature and text:
+            details.append(reasoning_text(text, format=FORMAT, signature=signature, index=self.details))
+            self.details += 1
+        elif signature:
+            details.append(self._encrypted(signature, ""))
+        if text or details:
+            yield Thought(text, details)
+
+    def _call(self, call: FunctionCall, signature: str) -> Iterator[Piece]:
+        call_id = call.id if call.id and call.id not in self.ids else self._made_up_id()
+        self.ids.add(call_id)
+        extra: dict[str, Any] = {}
+        if signature:
+            extra["extra_content"] = {"google": {"thought_signature": signature}}
+            yield Thought("", [self._encrypted(signature, call_id)])
+        arguments = msgspec.json.format(call.args, indent=-1).decode() if has(call.args) else "{}"
+        yield Call(self.calls, call_id, call.name, arguments, extra)
+        self.calls += 1
+
+    def _image(self, blob: Blob, signature: str) -> Iterator[Piece]:
+        if not blob.mime_type.startswith("image/"):
+            return
+        url = f"data:{blob.mime_type};base64,{blob.data}"
+        yield Image({"type": "image_url", "image_url": {"url": url}, "index": self.images})
+        if signature:
+            yield Thought("", [self._encrypted(signature, image_id(self.images))])
+        self.images += 1
+
+    def _encrypted(self, signature: str, belongs_to: str) -> dict[str, Any]:
+        detail = reasoning_encrypted(signature, format=FORMAT, index=self.details, id=belongs_to)
+        self.details += 1
+        return detail
+
+    def _made_up_id(self) -> str:
+        """The same for the same answer however it was cut, and another for every call."""
+        return "call_" + blake2b(f"{self.seed}/{self.index}/{self.calls}".encode(), digest_size=12).hexdigest()
+
+
+def _entries(holder: Mapping[str, Any], *names: str) -> list[Any]:
+    return [entry for name in names if isinstance(told := holder.get(name), list) for entry in told]

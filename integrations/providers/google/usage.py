@@ -1,0 +1,112 @@
+"""Usage, log probabilities and times of Gemini's answers in our terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, TypeGuard
+
+import msgspec
+
+from integrations.providers.base import Usage
+from integrations.providers.common.charges import count_of, served_tier
+from integrations.providers.google.models import model_named
+from integrations.providers.google.shapes import UsageMetadata, has, plain
+
+_AUDIO, _IMAGE = "AUDIO", "IMAGE"
+# By name, and by number where the client asked for `enum-encoding=int`.
+_MODALITIES: Mapping[object, str] = {_AUDIO: _AUDIO, 4: _AUDIO, _IMAGE: _IMAGE, 2: _IMAGE}
+
+
+def is_counted(counts: UsageMetadata | None) -> TypeGuard[UsageMetadata]:
+    """Vertex names only a traffic type in early events."""
+    return counts is not None and (counts.prompt_token_count is not None or counts.total_token_count is not None)
+
+
+def read_usage(counts: UsageMetadata | None) -> Usage | None:
+    """None when nothing was counted. Thoughts are counted beside the candidates, and what Google's own tools put into
+    the prompt beside the prompt."""
+    if not is_counted(counts):
+        return None
+    prompt = _count(counts.prompt_token_count) + _count(counts.tool_use_prompt_token_count)
+    candidates = _count(counts.candidates_token_count)
+    thoughts = _count(counts.thoughts_token_count)
+    cached = min(_count(counts.cached_content_token_count), prompt)
+    sent, answered = _by_modality(counts.prompt_tokens_details), _by_modality(counts.candidates_tokens_details)
+    return Usage(
+        prompt_tokens=prompt,
+        completion_tokens=candidates + thoughts,
+        cache_read_tokens=cached,
+        reasoning_tokens=thoughts,
+        audio_prompt_tokens=min(sent.get(_AUDIO, 0), prompt),
+        audio_completion_tokens=min(answered.get(_AUDIO, 0), candidates),
+        cache_read_audio_tokens=min(_by_modality(counts.cache_tokens_details).get(_AUDIO, 0), cached),
+        image_prompt_tokens=min(sent.get(_IMAGE, 0), prompt),
+        image_completion_tokens=min(answered.get(_IMAGE, 0), candidates),
+        service_tier=served_tier(counts.service_tier) or served_tier(counts.traffic_type),
+    )
+
+
+def with_searches(usage: Usage | None, groundings: Iterable[Mapping[str, Any]], model: str) -> Usage | None:
+    """The usage with the searches that `groundingMetadata` of the candidates tells of."""
+    asked = [query for grounding in groundings for query in _queries(grounding)]
+    if usage is None or not asked:
+        return usage
+    return msgspec.structs.replace(usage, searches=len(asked) if model_named(model).charges_by_query else 1)
+
+
+def _queries(grounding: Mapping[str, Any]) -> list[str]:
+    """Empty ones are not charged for."""
+    queries = grounding.get("webSearchQueries")
+    return [query for query in queries if isinstance(query, str) and query] if isinstance(queries, list) else []
+
+
+def _by_modality(details: msgspec.Raw) -> dict[str, int]:
+    """https://ai.google.dev/api/generate-content#ModalityTokenCount"""
+    found: dict[str, int] = {}
+    listed = plain(details) if has(details) else None
+    for detail in listed if isinstance(listed, list) else ():
+        named = detail.get("modality") if isinstance(detail, Mapping) else None
+        modality = _MODALITIES.get(named) if isinstance(named, (str, int)) else None
+        if modality is not None:
+            found[modality] = found.get(modality, 0) + count_of(detail.get("tokenCount"))
+    return found
+
+
+def _count(value: int | None) -> int:
+    return value if value is not None and value > 0 else 0
+
+
+def seconds_of(time: str | None) -> int | None:
+    """Unix time of Vertex's `createTime`; the Gemini API tells none."""
+    if not time:
+        return None
+    try:
+        return int(datetime.fromisoformat(time).timestamp())
+    except ValueError:
+        return None
+
+
+def read_logprobs(raw: msgspec.Raw) -> dict[str, Any] | None:
+    """OpenAI's `logprobs` out of a `logprobsResult`: chosen tokens, and the alternatives to each."""
+    if not has(raw):
+        return None
+    result = plain(raw)
+    chosen = _mappings(result, "chosenCandidates")
+    tops = _mappings(result, "topCandidates")
+    content = []
+    for position, token in enumerate(chosen):
+        alternatives = _mappings(tops[position], "candidates") if position < len(tops) else []
+        content.append({**_logprob(token), "top_logprobs": [_logprob(other) for other in alternatives]})
+    return {"content": content, "refusal": None}
+
+
+def _mappings(holder: Any, name: str) -> list[Mapping[str, Any]]:
+    found = holder.get(name) if isinstance(holder, Mapping) else None
+    return [item for item in found if isinstance(item, Mapping)] if isinstance(found, list) else []
+
+
+def _logprob(token: Mapping[str, Any]) -> dict[str, Any]:
+    text = str(token.get("token") or "")
+    # Protocol buffers leave zeros out.
+    return {"token": text, "logprob": token.get("logProbability", 0.0), "bytes": list(text.encode())}

@@ -1,0 +1,114 @@
+"""The adapter of the OpenAI dialect (https://platform.openai.com/docs/api-reference/chat).
+
+A look-alike is a `Dialect` row.
+"""
+
+from __future__ import annotations
+
+from typing_extensions import override
+
+from integrations.providers.base import (
+    NOTHING,
+    ChatRequest,
+    Credentials,
+    Needs,
+    ParsedResponse,
+    StreamTranslator,
+    UpstreamRequest,
+)
+from integrations.providers.common.adapter import DiscreetAdapter
+from integrations.providers.common.endpoints import USER_AGENT, Endpoint, PerCredentials
+from integrations.providers.openai.dialect import OPENAI_PARAMETERS, Dialect, Documents, History, Thinking
+from integrations.providers.openai.request import BodyBuilder
+from integrations.providers.openai.response import parse_response
+from integrations.providers.openai.stream import OpenAIStream
+
+__all__ = [
+    "ADAPTER",
+    "EFFORTS",
+    "OPENAI",
+    "OPTIONALLY_REASONING_MODELS",
+    "REASONING_MODELS",
+    "REFUSED_BY_REASONING_MODELS",
+    "Dialect",
+    "OpenAIAdapter",
+]
+
+# Which models reason, and what they refuse: https://platform.openai.com/docs/guides/reasoning and
+# https://platform.openai.com/docs/guides/latest-model (parameter compatibility).
+REASONING_MODELS = ("o1", "o3", "o4", "gpt-5", "gpt-6", "gpt-oss")
+OPTIONALLY_REASONING_MODELS = ("gpt-5.", "gpt-6")
+# The levels that each generation takes, beside `none`.
+EFFORTS = (
+    ("gpt-6", ("low", "medium", "high", "xhigh", "max")),
+    ("gpt-5.1", ("low", "medium", "high")),
+    ("gpt-5.", ("low", "medium", "high", "xhigh")),
+    ("gpt-5", ("minimal", "low", "medium", "high")),
+)
+REFUSED_BY_REASONING_MODELS = (
+    "temperature",
+    "top_p",
+    "presence_penalty",
+    "frequency_penalty",
+    "logprobs",
+    "top_logprobs",
+    "logit_bias",
+    "stop",
+)
+
+OPENAI = Dialect(
+    provider="openai",
+    base_url="https://api.openai.com/v1",
+    owned_by="openai",
+    default_model="gpt-4o-mini",
+    forward_headers=("openai-beta",),
+    functions="always",
+    documents=Documents.FILE_DATA,
+    thinking=Thinking.EFFORT,
+    effort_models=REASONING_MODELS,
+    optional_models=OPTIONALLY_REASONING_MODELS,
+    efforts=EFFORTS,
+    history=History.DROP,
+    developer_role=True,
+    cache_breakpoint=True,
+    parameters=OPENAI_PARAMETERS,
+    reasoning_models=REASONING_MODELS,
+    sampling_refused=REFUSED_BY_REASONING_MODELS,
+)
+
+
+class OpenAIAdapter(DiscreetAdapter):
+    def __init__(self, dialect: Dialect = OPENAI) -> None:
+        self._endpoints = PerCredentials(self._endpoint)
+        super().__init__(dialect, self._endpoints)
+        self.dialect = dialect
+        self._body = BodyBuilder(dialect)
+        self._marks_of_fetched = self._body.marks_of_fetched
+
+    def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
+        for mark in self._marks_of_fetched:
+            if request.body.find(mark) >= 0:
+                return self._body.needs(request)
+        return NOTHING
+
+    def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
+        endpoint = self._endpoints.get(credentials)
+        body, warnings = self._body.build(request)
+        return UpstreamRequest("POST", endpoint.url, endpoint.headers, body, warnings)
+
+    @override
+    def _parse(self, request: ChatRequest, body: bytes) -> ParsedResponse:
+        return parse_response(request, body, provider=self.provider)
+
+    def stream(self, request: ChatRequest) -> StreamTranslator:
+        return OpenAIStream(model=request.model, provider=self.provider, redact=self._redact, seed=request.body)
+
+    def _endpoint(self, credentials: Credentials) -> Endpoint:
+        base_url = (credentials.base_url or self.dialect.base_url).rstrip("/")
+        headers = {"content-type": "application/json", "user-agent": USER_AGENT}
+        if credentials.secret:
+            headers["authorization"] = f"Bearer {credentials.secret}"
+        return Endpoint(f"{base_url}/chat/completions", headers)
+
+
+ADAPTER = OpenAIAdapter()

@@ -1,0 +1,95 @@
+"""Azure OpenAI: the OpenAI dialect under a resource's own address, with a key header, a deployment and an API version.
+
+https://learn.microsoft.com/azure/ai-services/openai/reference. Three layouts, told by the integration's `base_url`:
+`https://NAME.openai.azure.com` (deployment in the path), `…/openai/v1` (model in the body, no version), and
+`https://NAME.services.ai.azure.com/models` (Foundry models: model in the body, with a version).
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from typing_extensions import override
+
+from integrations.providers.base import ChatRequest, Credentials, UpstreamRequest
+from integrations.providers.common.endpoints import USER_AGENT, Endpoint
+from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.openai.adapter import (
+    EFFORTS,
+    OPTIONALLY_REASONING_MODELS,
+    REASONING_MODELS,
+    REFUSED_BY_REASONING_MODELS,
+    OpenAIAdapter,
+)
+from integrations.providers.openai.dialect import OPENAI_PARAMETERS, Dialect, Documents, History, Thinking
+
+DEFAULT_API_VERSION = "2024-10-21"
+# The first one whose streams report usage; those before refuse the option
+# (https://learn.microsoft.com/azure/ai-services/openai/api-version-lifecycle).
+_STREAM_OPTIONS_SINCE = "2024-09-01"
+_DEPLOYMENT = "{deployment}"
+
+AZURE_OPENAI = Dialect(
+    provider="azure_openai",
+    base_url="",
+    owned_by="openai",
+    default_model="gpt-4o-mini",
+    functions="always",
+    options=("api_version", "deployment"),
+    documents=Documents.FILE_DATA,
+    thinking=Thinking.EFFORT,
+    effort_models=REASONING_MODELS,
+    optional_models=OPTIONALLY_REASONING_MODELS,
+    efforts=EFFORTS,
+    history=History.DROP,
+    developer_role=True,
+    cache_breakpoint=True,
+    parameters=OPENAI_PARAMETERS | {"data_sources"},
+    reasoning_models=REASONING_MODELS,
+    sampling_refused=REFUSED_BY_REASONING_MODELS,
+)
+
+
+class AzureOpenAIAdapter(OpenAIAdapter):
+    def __init__(self) -> None:
+        super().__init__(AZURE_OPENAI)
+
+    @override
+    def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
+        endpoint = self._endpoints.get(credentials)
+        in_path = _DEPLOYMENT in endpoint.url
+        body, warnings = self._body.build(
+            request, stream_options=not in_path or _version(credentials)[:10] >= _STREAM_OPTIONS_SINCE
+        )
+        url = endpoint.url
+        if in_path:
+            deployment = credentials.extra.get("deployment") or request.model
+            url = url.replace(_DEPLOYMENT, quote(deployment, safe=""))
+        return UpstreamRequest("POST", url, endpoint.headers, body, warnings)
+
+    @override
+    def _endpoint(self, credentials: Credentials) -> Endpoint:
+        base_url = credentials.base_url.rstrip("/")
+        if not base_url:
+            raise ProviderError(
+                "the azure_openai integration has no base_url", kind=FailureKind.CREDENTIALS, provider=self.provider
+            )
+        headers = {"content-type": "application/json", "user-agent": USER_AGENT, "api-key": credentials.secret}
+        version = quote(_version(credentials))
+        if base_url.endswith("/openai/v1"):
+            return Endpoint(f"{base_url}/chat/completions", headers)
+        if base_url.endswith("/models"):
+            # What the model takes beside the common parameters is refused without this
+            # (https://learn.microsoft.com/rest/api/aifoundry/model-inference/get-chat-completions/get-chat-completions).
+            headers["extra-parameters"] = "pass-through"
+            return Endpoint(f"{base_url}/chat/completions?api-version={version}", headers)
+        if "/openai/deployments/" not in base_url:
+            base_url = f"{base_url.removesuffix('/openai')}/openai/deployments/{_DEPLOYMENT}"
+        return Endpoint(f"{base_url}/chat/completions?api-version={version}", headers)
+
+
+def _version(credentials: Credentials) -> str:
+    return credentials.extra.get("api_version") or DEFAULT_API_VERSION
+
+
+ADAPTER = AzureOpenAIAdapter()

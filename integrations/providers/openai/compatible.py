@@ -1,0 +1,233 @@
+"""Providers that speak the OpenAI dialect as it is: a row each. Addresses are the vendors' documented ones.
+
+What a row says beside them is documented by the vendor, on its `page`; what is not said is taken to be as OpenAI has
+it.
+"""
+
+from __future__ import annotations
+
+from integrations.providers.openai.adapter import OpenAIAdapter
+from integrations.providers.openai.compatible_hosts import HOSTS
+from integrations.providers.openai.compatible_makers import MAKERS
+from integrations.providers.openai.dialect import (
+    ANY_FORMAT,
+    OPENAI_PARAMETERS,
+    Dialect,
+    Documents,
+    History,
+    Images,
+    Search,
+    Thinking,
+)
+
+DIALECTS = (
+    Dialect(
+        # Also https://console.groq.com/docs/reasoning
+        "groq",
+        "https://api.groq.com/openai/v1",
+        search=Search.REFUSE,
+        page="https://console.groq.com/docs/openai",
+        default_model="llama-3.3-70b-versatile",
+        thinking=Thinking.EFFORT,
+        effort_models=("gpt-oss",),
+        optional_models=("qwen3",),
+        reasoning_models=("gpt-oss", "qwen3"),
+        history=History.RENAME,
+        message_names=False,
+        choices=False,
+        drops=("logprobs", "top_logprobs", "logit_bias"),
+        parameters=frozenset({"reasoning_format", "include_reasoning", "search_settings", "compound_custom"}),
+    ),
+    Dialect(
+        # Also https://api-docs.deepseek.com/guides/thinking_mode
+        "deepseek",
+        "https://api.deepseek.com/v1",
+        search=Search.REFUSE,
+        page="https://api-docs.deepseek.com/api/create-chat-completion",
+        owned_by="deepseek",
+        default_model="deepseek-chat",
+        images=Images.REFUSE,
+        history=History.WITH_TOOLS,
+        json_schema=False,
+        choices=False,
+        max_completion_tokens=False,
+        ignores=("logit_bias",),
+        reasoning_models=("deepseek-reasoner",),
+        sampling_refused=("logprobs", "top_logprobs"),
+    ),
+    Dialect(
+        "xai",
+        "https://api.x.ai/v1",
+        page="https://docs.x.ai/docs/guides/reasoning",
+        owned_by="xai",
+        default_model="grok-4",
+        thinking=Thinking.EFFORT,
+        effort_models=("grok-3-mini", "grok-4.3"),
+        optional_models=("grok-4.3",),
+        history=History.KEEP,
+        developer_role=True,
+        parameters=frozenset({"search_parameters", "deferred"}),
+        reasoning_models=("grok-3-mini", "grok-4", "grok-code"),
+        sampling_refused=("presence_penalty", "frequency_penalty", "stop", "logit_bias"),
+    ),
+    Dialect(
+        # Also https://openrouter.ai/docs/use-cases/reasoning-tokens, https://openrouter.ai/docs/features/prompt-caching
+        "openrouter",
+        "https://openrouter.ai/api/v1",
+        page="https://openrouter.ai/docs/features/multimodal/pdfs",
+        default_model="openrouter/auto",
+        documents=Documents.FILE_URL,
+        thinking=Thinking.REASONING,
+        history=History.KEEP,
+        reasoning_formats=ANY_FORMAT,
+        cache_control=True,
+        tool_media=True,
+        developer_role=True,
+        parameters=frozenset(
+            {"reasoning", "plugins", "transforms", "route", "top_k", "min_p", "top_a", "repetition_penalty"}
+            | {"usage", "include_reasoning", "verbosity"}
+        ),
+    ),
+    Dialect(
+        "together",
+        "https://api.together.xyz/v1",
+        search=Search.REFUSE,
+        page="https://docs.together.ai/docs/inference/chat/reasoning",
+        default_model="meta-llama/Llama-3.3-70B-Instruct-Turbo",
+        thinking=Thinking.TOGGLE,
+        effort_models=("gpt-oss",),
+        toggle_models=("deepseek-ai/DeepSeek-V", "zai-org/GLM-", "moonshotai/Kimi-K2.", "Qwen/Qwen3.", "deepcogito/"),
+        parameters=frozenset({"reasoning", "top_k", "min_p", "repetition_penalty", "safety_model"}),
+    ),
+    Dialect(
+        "fireworks",
+        "https://api.fireworks.ai/inference/v1",
+        search=Search.REFUSE,
+        page="https://docs.fireworks.ai/api-reference/post-chatcompletions",
+        default_model="accounts/fireworks/models/llama-v3p3-70b-instruct",
+        history=History.KEEP,
+        parameters=frozenset({"top_k", "min_p", "repetition_penalty", "prompt_truncate_len", "reasoning_history"}),
+    ),
+    Dialect(
+        # Also https://docs.perplexity.ai/guides/file-attachments
+        "perplexity",
+        "https://api.perplexity.ai",
+        page="https://docs.perplexity.ai/api-reference/chat-completions-post",
+        default_model="sonar",
+        documents=Documents.SONAR,
+        thinking=Thinking.EFFORT,
+        effort_models=("sonar-reasoning", "sonar-deep-research"),
+        history=History.DROP,
+        choices=False,
+        max_completion_tokens=False,
+        ignores=("logprobs", "top_logprobs", "logit_bias"),
+        parameters=frozenset(
+            {"top_k", "search_mode", "search_domain_filter", "search_recency_filter", "return_images"}
+            | {"return_related_questions", "web_search_options", "disable_search", "language_preference"}
+        ),
+    ),
+    Dialect(
+        # Also https://inference-docs.cerebras.ai/capabilities/reasoning
+        "cerebras",
+        "https://api.cerebras.ai/v1",
+        search=Search.REFUSE,
+        page="https://inference-docs.cerebras.ai/resources/openai",
+        default_model="gpt-oss-120b",
+        thinking=Thinking.EFFORT,
+        effort_models=("gpt-oss", "zai-glm", "qwen-3.8"),
+        optional_models=("zai-glm", "qwen-3.8"),
+        reasoning_models=("gpt-oss", "zai-glm", "qwen-3"),
+        history=History.RENAME,
+        choices=False,
+        drops=("frequency_penalty", "presence_penalty", "logit_bias"),
+        parameters=frozenset({"clear_thinking", "reasoning_format", "disable_reasoning"}),
+    ),
+    Dialect(
+        "huggingface",
+        "https://router.huggingface.co/v1",
+        page="https://huggingface.co/docs/inference-providers/tasks/chat-completion",
+        default_model="meta-llama/Llama-3.3-70B-Instruct",
+    ),
+    Dialect(
+        "zai",
+        "https://api.z.ai/api/paas/v4",
+        search=Search.REFUSE,
+        page="https://docs.z.ai/api-reference/llm/chat-completion",
+        owned_by="zai",
+        default_model="glm-4.6",
+        history=History.KEEP,
+        json_schema=False,
+        tool_choice=False,
+        choices=False,
+        max_completion_tokens=False,
+        ignores=("logprobs", "top_logprobs", "logit_bias", "frequency_penalty", "presence_penalty"),
+        parameters=frozenset({"do_sample", "tool_stream", "request_id", "user_id"}),
+    ),
+    Dialect(
+        "snowflake",
+        "",
+        search=Search.REFUSE,
+        page="https://docs.snowflake.com/en/user-guide/snowflake-cortex/cortex-rest-api",
+        default_model="claude-sonnet-4-5",
+        thinking=Thinking.REASONING_EFFORT,
+        reasoning_formats=("anthropic-claude-v1", "openai-"),
+        cache_control=True,
+        parameters=frozenset({"reasoning"}),
+    ),
+    *MAKERS,
+    *HOSTS,
+    Dialect(
+        "ollama",
+        "http://127.0.0.1:11434/v1",
+        search=Search.REFUSE,
+        page="https://docs.ollama.com/api/openai-compatibility",
+        optional_secret=True,
+        images=Images.DATA_ONLY,
+        thinking=Thinking.EFFORT,
+        effort_models=("",),
+        optional_models=("",),
+        history=History.KEEP,
+        tool_choice=False,
+        choices=False,
+        max_completion_tokens=False,
+        ignores=("logit_bias", "user"),
+        parameters=frozenset({"reasoning"}),
+    ),
+    # A server that may be anything gets what the client sent.
+    Dialect(
+        "vllm",
+        "",
+        functions="direct",
+        optional_secret=True,
+        documents=Documents.PASS,
+        reasoning_formats=None,
+        tool_media=True,
+        developer_role=True,
+        parameters=frozenset({"top_k", "min_p", "repetition_penalty", "chat_template_kwargs", "guided_json"}),
+    ),
+    Dialect(
+        "openai_compatible",
+        "",
+        functions="direct",
+        optional_secret=True,
+        documents=Documents.PASS,
+        reasoning_formats=None,
+        tool_media=True,
+        developer_role=True,
+    ),
+    Dialect(
+        "sandbox",
+        "",
+        functions="always",
+        owned_by="sandbox",
+        default_model="echo",
+        optional_secret=True,
+        documents=Documents.PASS,
+        reasoning_formats=None,
+        tool_media=True,
+        developer_role=True,
+        parameters=OPENAI_PARAMETERS,
+    ),
+)
+
+ADAPTERS = {dialect.provider: OpenAIAdapter(dialect) for dialect in DIALECTS}

@@ -1,0 +1,202 @@
+"""Rows of `compatible.py`: who runs models of many makers. What an entry says is on the page that it names."""
+
+from __future__ import annotations
+
+from integrations.providers.openai.dialect import ANY_FORMAT, Dialect, History, Search, Thinking
+
+# What the servers know that nearly all of them run (vLLM, SGLang), beside OpenAI's.
+_OF_SERVERS = frozenset({"top_k", "min_p", "repetition_penalty"})
+_OPENAI_REASONING = ("o1", "o3", "o4", "gpt-5", "gpt-oss")
+
+HOSTS = (
+    Dialect(
+        "nvidia",
+        "https://integrate.api.nvidia.com/v1",
+        search=Search.REFUSE,
+        page="https://docs.api.nvidia.com/nim/reference/llm-apis",
+        default_model="meta/llama-3.3-70b-instruct",
+        parameters=_OF_SERVERS | {"nvext", "chat_template_kwargs"},
+    ),
+    Dialect(
+        "sambanova",
+        "https://api.sambanova.ai/v1",
+        search=Search.REFUSE,
+        page="https://docs.sambanova.ai/docs/en/features/openai-compatibility",
+        default_model="Meta-Llama-3.3-70B-Instruct",
+        ignores=("presence_penalty", "frequency_penalty", "logit_bias"),
+        parameters=frozenset({"top_k", "chat_template_kwargs"}),
+    ),
+    Dialect(
+        # https://<workspace>/serving-endpoints
+        "databricks",
+        "",
+        page="https://docs.databricks.com/aws/en/machine-learning/foundation-model-apis/api-reference",
+        default_model="databricks-claude-sonnet-4-5",
+        # For Claude: https://docs.databricks.com/aws/en/machine-learning/model-serving/query-chat-models
+        cache_control=True,
+        parameters=frozenset({"top_k"}),
+    ),
+    Dialect(
+        "github",
+        "https://models.github.ai/inference",
+        page="https://docs.github.com/en/rest/models/inference",
+        default_model="openai/gpt-4o-mini",
+        thinking=Thinking.EFFORT,
+        effort_models=_OPENAI_REASONING,
+        history=History.DROP,
+        developer_role=True,
+        parameters=frozenset({"modalities"}),
+    ),
+    Dialect(
+        "deepinfra",
+        "https://api.deepinfra.com/v1/openai",
+        search=Search.REFUSE,
+        page="https://deepinfra.com/docs/advanced/openai_api",
+        default_model="meta-llama/Llama-3.3-70B-Instruct-Turbo",
+        parameters=_OF_SERVERS,
+    ),
+    Dialect(
+        "novita",
+        "https://api.novita.ai/openai",
+        page="https://novita.ai/docs/guides/llm-api",
+        default_model="meta-llama/llama-3.3-70b-instruct",
+        parameters=_OF_SERVERS | {"separate_reasoning", "enable_thinking"},
+    ),
+    Dialect(
+        "nebius",
+        "https://api.tokenfactory.nebius.com/v1",
+        page="https://docs.tokenfactory.nebius.com/quickstart",
+        default_model="meta-llama/Llama-3.3-70B-Instruct",
+        parameters=_OF_SERVERS,
+    ),
+    Dialect(
+        "hyperbolic",
+        "https://api.hyperbolic.xyz/v1",
+        page="https://docs.hyperbolic.xyz/docs/rest-api",
+        default_model="meta-llama/Llama-3.3-70B-Instruct",
+        parameters=_OF_SERVERS,
+    ),
+    Dialect(
+        "baseten",
+        "https://inference.baseten.co/v1",
+        page="https://docs.baseten.co/inference/model-apis/overview",
+        default_model="openai/gpt-oss-120b",
+        parameters=_OF_SERVERS,
+    ),
+    Dialect(
+        "friendliai",
+        "https://api.friendli.ai/serverless/v1",
+        page="https://friendli.ai/docs/openapi/serverless/chat-completions",
+        default_model="zai-org/GLM-5.1",
+        parameters=_OF_SERVERS | {"chat_template_kwargs", "parse_reasoning", "include_reasoning"},
+    ),
+    Dialect(
+        "featherless_ai",
+        "https://api.featherless.ai/v1",
+        page="https://featherless.ai/docs/quickstart-guide",
+        default_model="Qwen/Qwen2.5-7B-Instruct",
+        parameters=_OF_SERVERS,
+    ),
+    Dialect(
+        "nscale",
+        "https://inference.api.nscale.com/v1",
+        page="https://docs.nscale.com/docs/inference/chat",
+        default_model="meta-llama/Llama-3.3-70B-Instruct",
+    ),
+    Dialect(
+        "gradient_ai",
+        "https://inference.do-ai.run/v1",
+        page="https://docs.digitalocean.com/products/gradient-ai-platform/how-to/use-serverless-inference/",
+        default_model="llama3.3-70b-instruct",
+    ),
+    Dialect(
+        # https://api.cloudflare.com/client/v4/accounts/<account>/ai/v1
+        "cloudflare",
+        "",
+        page="https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility/",
+        default_model="@cf/meta/llama-3.3-70b-instruct-fp8-fast",
+    ),
+    Dialect(
+        "ovhcloud",
+        "https://oai.endpoints.kepler.ai.cloud.ovh.net/v1",
+        page="https://help.ovhcloud.com/csm/en-public-cloud-ai-endpoints-getting-started",
+        default_model="gpt-oss-120b",
+    ),
+    Dialect(
+        "scaleway",
+        "https://api.scaleway.ai/v1",
+        page="https://www.scaleway.com/en/docs/generative-apis/api-cli/using-chat-api/",
+        default_model="llama-3.3-70b-instruct",
+    ),
+    Dialect(
+        "wandb",
+        "https://api.inference.wandb.ai/v1",
+        page="https://docs.wandb.ai/guides/inference/",
+        default_model="openai/gpt-oss-120b",
+    ),
+    Dialect(
+        "siliconflow",
+        "https://api.siliconflow.com/v1",
+        page="https://docs.siliconflow.com/en/api-reference/chat-completions/chat-completions",
+        default_model="Qwen/Qwen2.5-72B-Instruct",
+        thinking=Thinking.ENABLE,
+        parameters=_OF_SERVERS | {"enable_thinking", "thinking_budget"},
+    ),
+    Dialect(
+        "gmi",
+        "https://api.gmi-serving.com/v1",
+        page="https://docs.gmicloud.ai/inference-engine/api-reference/llm-api-reference",
+        default_model="deepseek-ai/DeepSeek-V3.2",
+    ),
+    Dialect(
+        "chutes",
+        "https://llm.chutes.ai/v1",
+        page="https://llm.chutes.ai/v1/models",
+        default_model="Qwen/Qwen3-32B-TEE",
+        parameters=_OF_SERVERS,
+    ),
+    Dialect(
+        "io_net",
+        "https://api.intelligence.io.solutions/api/v1",
+        page="https://io.net/docs/guides/intelligence/io-intelligence",
+        default_model="meta-llama/Llama-3.3-70B-Instruct",
+    ),
+    # Routers: other vendors' models behind one address.
+    Dialect(
+        "vercel_ai_gateway",
+        "https://ai-gateway.vercel.sh/v1",
+        page="https://vercel.com/docs/ai-gateway/openai-compat",
+        default_model="openai/gpt-4o-mini",
+        # https://vercel.com/docs/ai-gateway/openai-compat/advanced
+        thinking=Thinking.REASONING,
+        history=History.KEEP,
+        reasoning_formats=ANY_FORMAT,
+        parameters=frozenset({"reasoning", "providerOptions"}),
+    ),
+    Dialect(
+        "requesty",
+        "https://router.requesty.ai/v1",
+        page="https://docs.requesty.ai/quickstart",
+        default_model="openai/gpt-4o-mini",
+    ),
+    Dialect(
+        "helicone",
+        "https://ai-gateway.helicone.ai/v1",
+        page="https://docs.helicone.ai/gateway/overview",
+        default_model="gpt-4o-mini",
+    ),
+    Dialect(
+        "poe",
+        "https://api.poe.com/v1",
+        page="https://creator.poe.com/docs/external-applications/openai-compatible-api",
+        default_model="openai/gpt-4o-mini",
+        choices=False,
+    ),
+    Dialect(
+        "venice",
+        "https://api.venice.ai/api/v1",
+        page="https://docs.venice.ai/api-reference/endpoint/chat/completions",
+        default_model="llama-3.3-70b",
+        parameters=_OF_SERVERS | {"venice_parameters"},
+    ),
+)

@@ -1,0 +1,328 @@
+"""Messages of a request, put into what a provider of the OpenAI dialect takes.
+
+What one vendor signed, encrypted or marked is of no use to another, and most refuse fields that they do not know.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from integrations.providers.base import ChatRequest, Media
+from integrations.providers.errors import UnsupportedParameterError
+from integrations.providers.openai.cache_markers import fit_markers
+from integrations.providers.openai.dialect import (
+    ANY_FORMAT,
+    OPENAI_PARAMETERS,
+    Dialect,
+    Documents,
+    History,
+    Images,
+    is_one_of,
+)
+
+Fields = dict[str, Any]
+
+# Fields of a message that a fallback carries over; reasoning is seen to apart.
+_COMMON_FIELDS = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal"})
+_MARKERS = frozenset({"cache_control", "prompt_cache_breakpoint"})
+_CALL_FIELDS = frozenset({"id", "type", "function", "index"}) | _MARKERS
+_REASONING_FIELDS = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
+# What the gateway hands out or takes in for the sake of other vendors.
+_SPECIFIC = "provider_specific_fields"
+_FOREIGN_FIELDS = frozenset({"thinking_blocks", "is_error", _SPECIFIC})
+_HISTORY_MARKS = (b"reasoning", b"thinking_blocks", b"extra_content", b"is_error")
+_SPECIFIC_MARK = b"provider_specific_fields"
+_MEDIA_KINDS = frozenset({"image_url", "document_url", "file", "input_audio", "video_url"})
+_ATTACHED = "Attached: the result of tool call "
+
+
+class MessageRules:
+    """One dialect's rules for messages.
+
+    Most requests need none of them, which is seen from their bytes: `rewrite` has something to do only when
+    `may_concern` says so, `addresses` only when one of `marks_of_fetched` is there.
+    """
+
+    __slots__ = ("_dialect", "_is_strict", "_marks", "_marks_of_history", "marks_of_fetched")
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        # A server that may be anything gets what the client sent, unless the client meant another.
+        self._is_strict = dialect.reasoning_formats not in (None, ANY_FORMAT)
+        self._marks = _marks_of_parts(dialect)
+        self._marks_of_history = (_SPECIFIC_MARK, *(_HISTORY_MARKS if self._is_strict else ()))
+        self.marks_of_fetched = _marks_of_fetched(dialect)
+
+    def may_concern(self, body: bytes) -> bool:
+        """Of a direct request; wrong only by saying yes. No generators, and no `in`, which first makes and drops an
+        error that the mark is no number: this is asked of every request."""
+        for mark in self._marks:
+            if body.find(mark) >= 0:
+                return True
+        return body.find(b'"assistant"') >= 0 and self._may_concern_history(body)
+
+    def _may_concern_history(self, body: bytes) -> bool:
+        for mark in self._marks_of_history:
+            if body.find(mark) >= 0:
+                return True
+        if self._dialect.tool_media or body.find(b"tool_call_id") < 0:
+            return False
+        return body.find(b'_url"') >= 0 or body.find(b'"file"') >= 0
+
+    def addresses(self, messages: list[Any]) -> tuple[str, ...]:
+        """Of the files that have to be fetched, each once."""
+        dialect = self._dialect
+        found = []
+        for part in _all_parts(messages):
+            kind = str(part.get("type"))
+            wanted = (kind == "document_url" and dialect.documents is Documents.FILE_DATA) or (
+                kind == "image_url" and dialect.images is Images.DATA_ONLY
+            )
+            if wanted and _is_address(url := _address(part.get(kind))):
+                found.append(url)
+        return tuple(dict.fromkeys(found))
+
+    def rewrite(self, messages: list[Any], request: ChatRequest) -> list[Any]:
+        """New messages; those of the caller stay as they are."""
+        rewritten: list[Any] = []
+        waiting: list[Any] = []  # media of tool results, until the last of the results has been put down
+        for message in messages:
+            if not isinstance(message, Mapping):
+                rewritten.append(message)
+                continue
+            if waiting and message.get("role") != "tool":
+                rewritten.append({"role": "user", "content": waiting})
+                waiting = []
+            made = self._message(message, request)
+            if message.get("role") == "tool" and not self._dialect.tool_media:
+                waiting += _take_media(made)
+            rewritten.append(made)
+        if waiting:
+            rewritten.append({"role": "user", "content": waiting})
+        return rewritten
+
+    def _message(self, message: Mapping[str, Any], request: ChatRequest) -> Fields:
+        made = self._without_state(message, request)
+        if made.get("role") == "developer" and (request.crosses_vendor or not self._dialect.developer_role):
+            made["role"] = "system"
+        content = made.get("content")
+        if isinstance(content, list):
+            made["content"] = [self._part(part, request) for part in content]
+        return made
+
+    def _without_state(self, message: Mapping[str, Any], request: ChatRequest) -> Fields:
+        made = dict(message)
+        if request.crosses_vendor:
+            kept = _COMMON_FIELDS | _REASONING_FIELDS | _MARKERS
+            made = {name: value for name, value in message.items() if name in kept}
+        elif self._is_strict:
+            made = {name: value for name, value in message.items() if name not in _FOREIGN_FIELDS}
+        else:
+            made.pop(_SPECIFIC, None)  # no look-alike gives it out, so it is another vendor's
+        if not self._dialect.message_names:
+            made.pop("name", None)
+        if self._fits_markers(request):
+            made = dict(fit_markers(made, self._dialect))
+        if made.get("role") == "assistant" and (request.crosses_vendor or self._is_strict):
+            self._fit_reasoning(made, request)
+        calls = made.get("tool_calls")
+        if isinstance(calls, list) and self._fits_markers(request):
+            made["tool_calls"] = [self._call(call, request) for call in calls]
+        return made
+
+    def dropped(self, messages: list[Any]) -> tuple[str, ...]:
+        """What is left out of these messages that changes the answer in degree, in words. A tool's name is known from
+        its call."""
+        if self._dialect.message_names or not any(_has_name(message) for message in messages):
+            return ()
+        return (f"messages.name: dropped, {self._dialect.provider} has no counterpart",)
+
+    def _fits_markers(self, request: ChatRequest) -> bool:
+        return request.crosses_vendor or not self._dialect.is_open
+
+    def _call(self, call: Any, request: ChatRequest) -> Any:
+        """A tool call without the signatures of other vendors (`extra_content`)."""
+        if not isinstance(call, Mapping):
+            return call
+        fitted = fit_markers(call, self._dialect)
+        if not request.crosses_vendor:
+            if not self._is_strict:
+                return fitted
+            return {name: value for name, value in fitted.items() if name != "extra_content"}
+        if call.get("type") == "custom" and self._dialect.parameters >= OPENAI_PARAMETERS:
+            return {name: value for name, value in fitted.items() if name in _CALL_FIELDS or name == "custom"}
+        if not isinstance(call.get("function"), Mapping):
+            raise self._refused(f"tool calls of type {call.get('type')!r}")
+        return {name: value for name, value in fitted.items() if name in _CALL_FIELDS}
+
+    def _fit_reasoning(self, made: Fields, request: ChatRequest) -> None:
+        details = made.pop("reasoning_details", None)
+        formats = self._dialect.reasoning_formats or ()
+        if isinstance(details, list):
+            # The start is enough: the SDK's own helper joins the format of every fragment of a stream to one text.
+            own = [part for part in details if formats == ANY_FORMAT or _format(part).startswith(formats)]
+            if own:
+                made["reasoning_details"] = own
+        match self._dialect.history:
+            case History.KEEP:
+                return
+            case History.PASS | History.WITH_TOOLS if not request.crosses_vendor:
+                return
+            case History.WITH_TOOLS if made.get("tool_calls"):
+                made.pop("reasoning", None)
+                return
+        text, name = made.pop("reasoning_content", None), made.pop("reasoning", None)
+        renamed = self._dialect.history is History.RENAME and is_one_of(request.model, self._dialect.reasoning_models)
+        if renamed and (name or text):
+            made["reasoning"] = name or text
+
+    def _part(self, part: Any, request: ChatRequest) -> Any:
+        if not isinstance(part, Mapping):
+            return part
+        if self._fits_markers(request):
+            part = fit_markers(part, self._dialect)
+        match part.get("type"):
+            case "image_url":
+                return self._image(part, request)
+            case "document_url":
+                return self._document(part, request)
+            case "file":
+                return self._file(part, request)
+        return part
+
+    def _image(self, part: Mapping[str, Any], request: ChatRequest) -> Any:
+        if self._dialect.images is Images.REFUSE:
+            raise self._refused("images")
+        url = _address(image := part.get("image_url"))
+        if self._dialect.images is Images.URL or not _is_address(url):
+            return part
+        data = _data_url(self._fetched_file(url, request))
+        return {**part, "image_url": {**image, "url": data} if isinstance(image, Mapping) else {"url": data}}
+
+    def _document(self, part: Mapping[str, Any], request: ChatRequest) -> Any:
+        way = self._dialect.documents
+        if way is Documents.PASS:
+            return part
+        url = _address(part.get("document_url"))
+        if not url:
+            raise UnsupportedParameterError(
+                "messages", "document_url needs an object with a url", provider=self._dialect.provider
+            )
+        if way is Documents.REFUSE:
+            raise self._refused("documents")
+        name = str(part.get("name") or part.get("title") or "") or _file_name(url)
+        if way is Documents.PLAIN:
+            return {"type": "document_url", "document_url": url}
+        if way is Documents.SONAR:
+            return _sonar_file(url, name)
+        if way is Documents.FILE_DATA and _is_address(url):
+            # https://platform.openai.com/docs/guides/pdf-files: chat completions take file data or an uploaded file.
+            url = _data_url(self._fetched_file(url, request))
+        made = {"type": "file", "file": {"filename": name, "file_data": url}}
+        return {**made, **{name: part[name] for name in _MARKERS if name in part}}
+
+    def _file(self, part: Mapping[str, Any], request: ChatRequest) -> Any:
+        """OpenAI's own part, which look-alikes do not know. One without data names a file that was uploaded to the
+        provider which the client asked for."""
+        way, file = self._dialect.documents, part.get("file")
+        data = file.get("file_data") if isinstance(file, Mapping) else None
+        if not isinstance(file, Mapping) or not isinstance(data, str):
+            if request.crosses_vendor:
+                raise self._refused("files that were uploaded elsewhere")
+            return part
+        if way is Documents.REFUSE:
+            raise self._refused("documents")
+        if way is Documents.SONAR:
+            return _sonar_file(data, str(file.get("filename") or "") or _file_name(data))
+        return part
+
+    def _fetched_file(self, url: str, request: ChatRequest) -> Media:
+        media = request.media.get(url)
+        if media is None:
+            raise self._refused("files by address")
+        return media
+
+    def _refused(self, what: str) -> UnsupportedParameterError:
+        return UnsupportedParameterError(
+            "messages", f"{self._dialect.provider} does not take {what}", provider=self._dialect.provider
+        )
+
+
+def _has_name(message: Any) -> bool:
+    return isinstance(message, Mapping) and bool(message.get("name")) and message.get("role") != "tool"
+
+
+def _marks_of_fetched(dialect: Dialect) -> tuple[bytes, ...]:
+    marks = []
+    if dialect.documents is Documents.FILE_DATA:
+        marks.append(b'"document_url"')
+    if dialect.images is Images.DATA_ONLY:
+        marks.append(b'"image_url"')
+    return tuple(marks)
+
+
+def _marks_of_parts(dialect: Dialect) -> tuple[bytes, ...]:
+    marks = []
+    if dialect.documents is not Documents.PASS:
+        marks.append(b'"document_url"')
+    if dialect.documents in (Documents.REFUSE, Documents.SONAR):
+        marks.append(b'"file"')
+    if dialect.images is not Images.URL:
+        marks.append(b'"image_url"')
+    if not dialect.developer_role:
+        marks.append(b'"developer"')
+    if not dialect.message_names:
+        marks.append(b'"name"')
+    return tuple(marks)
+
+
+def _all_parts(messages: list[Any]) -> Iterator[Mapping[str, Any]]:
+    for message in messages:
+        content = message.get("content") if isinstance(message, Mapping) else None
+        if isinstance(content, list):
+            yield from (part for part in content if isinstance(part, Mapping))
+
+
+def _take_media(message: Fields) -> list[Any]:
+    """Takes out of a tool's result what only a user may show; the result says where it went."""
+    content = message.get("content")
+    if not isinstance(content, list):
+        return []
+    media = [part for part in content if isinstance(part, Mapping) and str(part.get("type")) in _MEDIA_KINDS]
+    if not media:
+        return []
+    call = str(message.get("tool_call_id") or "")
+    texts = [part for part in content if part not in media]
+    message["content"] = texts or f"{_ATTACHED}{call} follows."
+    return [{"type": "text", "text": f"{_ATTACHED}{call}."}, *media]
+
+
+def _format(detail: Any) -> str:
+    return str(detail.get("format") or "") if isinstance(detail, Mapping) else ""
+
+
+def _address(holder: Any) -> str:
+    url = holder.get("url") if isinstance(holder, Mapping) else holder
+    return url if isinstance(url, str) else ""
+
+
+def _is_address(url: str) -> bool:
+    return url[:8].lower().startswith(("http://", "https://"))
+
+
+def _data_url(media: Media) -> str:
+    return f"data:{media.media_type};base64,{base64.b64encode(media.data).decode()}"
+
+
+def _sonar_file(url: str, name: str) -> Fields:
+    """https://docs.perplexity.ai/guides/file-attachments: base64 goes without the head of a data URL."""
+    bare = url if _is_address(url) else url.partition(",")[2] or url
+    return {"type": "file_url", "file_url": {"url": bare}, "file_name": name}
+
+
+def _file_name(url: str) -> str:
+    if url.startswith("data:"):
+        return "document.pdf" if url.startswith("data:application/pdf") else "document"
+    return url.partition("?")[0].rpartition("/")[2] or "document"

@@ -1,0 +1,309 @@
+"""Top-level fields of a request, put into the words of a provider of the OpenAI dialect.
+
+Values that stay are never decoded. What is left out is named; what would give an answer of another kind is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from integrations.providers.base import ChatRequest
+from integrations.providers.common.parameters import (
+    EFFORTS,
+    THINKING_OFF,
+    ReasoningWish,
+    check_reasoning_words,
+    effort_of,
+)
+from integrations.providers.errors import UnsupportedParameterError
+from integrations.providers.openai.cache_markers import fit_tools
+from integrations.providers.openai.dialect import (
+    COMMON_PARAMETERS,
+    OPENAI_PARAMETERS,
+    Dialect,
+    Search,
+    Thinking,
+    is_one_of,
+)
+
+RawFields = dict[str, msgspec.Raw]
+
+# The gateway's own fields, which it has acted on; never part of what a provider sees.
+OWN_FIELDS = ("models", "provider", "prompt_config", "prompt_variables")
+# Left out of a fallback they would leave an answer of another kind.
+_OF_ANOTHER_KIND = ("audio", "modalities", "web_search_options")
+_AS_IF_ABSENT = frozenset({b"null", b"false", b"0", b"0.0", b"{}", b"[]"})
+_USUAL_EFFORTS = ("low", "medium", "high")
+_encode = msgspec.json.Encoder().encode
+
+
+def of_interest(dialect: Dialect) -> frozenset[str]:
+    """The fields that `adjust` has something to do with on a direct request; without any it need not be called."""
+    names = {*OWN_FIELDS, *dialect.drops, *dialect.ignores}
+    if dialect.thinking is not Thinking.PASS:
+        names.add("thinking")
+    if dialect.search is not Search.PASS:
+        names.add("web_search_options")
+    if not dialect.json_schema:
+        names.add("response_format")
+    if not dialect.tool_choice:
+        names.add("tool_choice")
+    if not dialect.choices:
+        names.add("n")
+    if not dialect.max_completion_tokens:
+        names.add("max_completion_tokens")
+    return frozenset(names)
+
+
+def adjust(raw: RawFields, request: ChatRequest, dialect: Dialect) -> tuple[str, ...]:
+    """Changes `raw` in place; returns what was dropped, in words. Raises UnsupportedParameterError."""
+    for name in OWN_FIELDS:
+        raw.pop(name, None)
+    account = _Account(raw, dialect)
+    if "web_search_options" in raw and dialect.search is not Search.PASS:
+        _translate_search(account)
+    if request.crosses_vendor:
+        _keep_known(account, request.own_parameters)
+    for name in dialect.drops:
+        account.drop(name)
+    for name in dialect.ignores:
+        account.ignore(name, crosses_vendor=request.crosses_vendor)
+    if "thinking" in raw:
+        _translate_thinking(account, request.model, crosses_vendor=request.crosses_vendor)
+    if request.crosses_vendor:
+        _fit_reasoning_model(account, request.model)
+    _rename_limit(account, request)
+    _check_kind(account)
+    if not dialect.tool_choice and "tool_choice" in raw:
+        _fit_tool_choice(account, request)
+    return tuple(account.warnings)
+
+
+class _Account:
+    """The fields and what was left out of them."""
+
+    __slots__ = ("dialect", "raw", "warnings")
+
+    def __init__(self, raw: RawFields, dialect: Dialect) -> None:
+        self.raw = raw
+        self.dialect = dialect
+        self.warnings: list[str] = []
+
+    def drop(self, name: str, why: str = "") -> None:
+        """A value that stands for leaving it out says nothing, and nothing is said about it."""
+        if self._asks_for_something(name):
+            self.warnings.append(f"{name}: dropped, {why or f'{self.dialect.provider} has no counterpart'}")
+        self.raw.pop(name, None)
+
+    def ignore(self, name: str, *, crosses_vendor: bool) -> None:
+        """The provider takes no notice: said, and left to it where the client has sent it there."""
+        if crosses_vendor:
+            self.drop(name)
+        elif self._asks_for_something(name):
+            self.warnings.append(f"{name}: ignored by {self.dialect.provider}")
+
+    def _asks_for_something(self, name: str) -> bool:
+        value = self.raw.get(name)
+        return value is not None and bytes(value) not in _AS_IF_ABSENT
+
+    def value(self, name: str) -> Any:
+        raw = self.raw.get(name)
+        return None if raw is None else msgspec.json.decode(raw)
+
+    def set(self, name: str, value: Any) -> None:
+        self.raw[name] = msgspec.Raw(_encode(value))
+
+    def refuse(self, name: str, problem: str) -> UnsupportedParameterError:
+        return UnsupportedParameterError(name, problem, provider=self.dialect.provider)
+
+
+def _keep_known(account: _Account, own: frozenset[str]) -> None:
+    """On a fallback the client's extras are another vendor's: only what this one knows goes out, and what the
+    integration has set."""
+    known = account.dialect.parameters | own
+    for name in [name for name in account.raw if name not in COMMON_PARAMETERS and name not in known]:
+        if name in _OF_ANOTHER_KIND and _asks_for_more(name, account.value(name)):
+            raise account.refuse(name, f"{account.dialect.provider} does not know it")
+        account.drop(name)
+    if "metadata" in account.raw and account.value("store") is not True:
+        # Refused by OpenAI unless the answer is stored (https://platform.openai.com/docs/api-reference/chat/create).
+        account.drop("metadata", "it needs store")
+    _fit_tools(account)
+
+
+def _fit_tools(account: _Account) -> None:
+    """Markers go, and what is no function is a vendor's own: without it the answer would be another."""
+    tools = account.value("tools")
+    if not isinstance(tools, list):
+        return
+    types = ("function", "custom") if account.dialect.parameters >= OPENAI_PARAMETERS else ("function",)
+    for tool in tools:
+        if isinstance(tool, Mapping) and (kind := tool.get("type", "function")) not in types:
+            raise account.refuse("tools", f"{account.dialect.provider} has no tool of type {kind!r}")
+    fitted = fit_tools(tools, account.dialect)
+    if fitted != tools:
+        account.set("tools", fitted)
+
+
+def _asks_for_more(name: str, value: Any) -> bool:
+    if name == "web_search_options":
+        return value is not None  # an empty object asks for a search with nothing special about it
+    return bool(value) and not (name == "modalities" and value == ["text"])
+
+
+def _translate_search(account: _Account) -> None:
+    """https://www.alibabacloud.com/help/en/model-studio/web-search"""
+    options = account.value("web_search_options")
+    del account.raw["web_search_options"]
+    if options is None:
+        return
+    if account.dialect.search is Search.REFUSE:
+        raise account.refuse("web_search_options", f"{account.dialect.provider} does not search the web by it")
+    account.raw.setdefault("enable_search", msgspec.Raw(b"true"))
+    for name in options if isinstance(options, Mapping) else ():
+        account.warnings.append(f"web_search_options.{name}: dropped, {account.dialect.provider} has no counterpart")
+
+
+def _translate_thinking(account: _Account, model: str, *, crosses_vendor: bool) -> None:
+    dialect, wish = account.dialect, account.value("thinking")
+    if dialect.thinking is Thinking.PASS:
+        if crosses_vendor and not dialect.is_open and isinstance(wish, Mapping):
+            _thinking_in_common_words(account, wish)
+        return
+    if not isinstance(wish, Mapping) or "reasoning" in account.raw:
+        account.drop("thinking")
+        return
+    check_reasoning_words(wish, None, provider=dialect.provider)
+    takes_effort = dialect.thinking in (Thinking.EFFORT, Thinking.TOGGLE) and is_one_of(model, dialect.effort_models)
+    if dialect.thinking is Thinking.ENABLE:
+        _thinking_as_switch(account, wish)
+    elif (reasoning := _reasoning_object(dialect, wish, model)) is not None:
+        _replace(account, "reasoning", reasoning)
+    elif not _is_enabled(wish) and is_one_of(model, dialect.optional_models):
+        _replace(account, "reasoning_effort", "none")
+    elif takes_effort:
+        _thinking_as_effort(account, wish)
+    elif not _is_enabled(wish):
+        del account.raw["thinking"]  # what does not reason does as it is told
+    else:
+        account.drop("thinking", f"{model} has no counterpart")
+
+
+def _reasoning_object(dialect: Dialect, wish: Mapping[str, Any], model: str) -> dict[str, Any] | None:
+    """The field `reasoning`; None where there is none."""
+    if dialect.thinking is Thinking.REASONING:
+        return _openrouter_reasoning(wish)
+    if dialect.thinking is Thinking.REASONING_EFFORT and _is_enabled(wish):
+        return {"effort": _effort(wish)}
+    if dialect.thinking is Thinking.TOGGLE and is_one_of(model, dialect.toggle_models):
+        return {"enabled": _is_enabled(wish)}
+    return None
+
+
+def _thinking_in_common_words(account: _Account, wish: Mapping[str, Any]) -> None:
+    """Of Claude's types look-alikes know `enabled` and `disabled`, and nothing of how the thoughts are shown."""
+    check_reasoning_words(wish, None, provider=account.dialect.provider)
+    budget = wish.get("budget_tokens") if _is_enabled(wish) else None
+    said = {"type": "enabled" if _is_enabled(wish) else "disabled"}
+    account.set("thinking", said if budget is None else {**said, "budget_tokens": budget})
+    for name in wish:
+        if name not in ("type", "budget_tokens"):
+            account.warnings.append(f"thinking.{name}: dropped, {account.dialect.provider} has no counterpart")
+
+
+def _thinking_as_switch(account: _Account, wish: Mapping[str, Any]) -> None:
+    """https://www.alibabacloud.com/help/en/model-studio/deep-thinking"""
+    if "enable_thinking" in account.raw:
+        del account.raw["thinking"]  # said already, and in the provider's own word
+        return
+    _replace(account, "enable_thinking", _is_enabled(wish))
+    budget = wish.get("budget_tokens")
+    if _is_enabled(wish) and isinstance(budget, int):
+        account.set("thinking_budget", budget)
+
+
+def _thinking_as_effort(account: _Account, wish: Mapping[str, Any]) -> None:
+    if "reasoning_effort" in account.raw:
+        del account.raw["thinking"]  # said already, and in the provider's own word
+    elif _is_enabled(wish):
+        _replace(account, "reasoning_effort", _effort(wish))
+    else:
+        account.drop("thinking", "the model always reasons")
+
+
+def _replace(account: _Account, name: str, value: Any) -> None:
+    del account.raw["thinking"]
+    account.set(name, value)
+
+
+def _is_enabled(wish: Mapping[str, Any]) -> bool:
+    return wish.get("type") not in THINKING_OFF
+
+
+def _openrouter_reasoning(wish: Mapping[str, Any]) -> dict[str, Any]:
+    """https://openrouter.ai/docs/use-cases/reasoning-tokens"""
+    budget = wish.get("budget_tokens")
+    if _is_enabled(wish) and isinstance(budget, int):
+        return {"max_tokens": budget}
+    return {"enabled": _is_enabled(wish)}
+
+
+def _effort(wish: Mapping[str, Any]) -> str:
+    budget = wish.get("budget_tokens")
+    return effort_of(ReasoningWish(_is_enabled(wish), budget if isinstance(budget, int) else None))
+
+
+def _fit_reasoning_model(account: _Account, model: str) -> None:
+    """A client that addressed another model could not know what this one refuses; a direct one hears it itself."""
+    dialect = account.dialect
+    if "reasoning_effort" in account.raw and dialect.effort_models and not is_one_of(model, dialect.effort_models):
+        account.drop("reasoning_effort", f"{model} has no counterpart")
+    elif "reasoning_effort" in account.raw and dialect.effort_models:
+        _fit_effort(account, model)
+    if is_one_of(model, dialect.reasoning_models):
+        for name in dialect.sampling_refused:
+            account.drop(name, f"{model} does not take it")
+        if "max_tokens" in account.raw and dialect.max_completion_tokens:
+            # https://platform.openai.com/docs/api-reference/chat/create: not compatible with o-series models.
+            limit = account.raw.pop("max_tokens")
+            account.raw.setdefault("max_completion_tokens", limit)
+
+
+def _fit_effort(account: _Account, model: str) -> None:
+    """The level that comes closest among those that the model takes; one of tomorrow is left to it."""
+    dialect, effort = account.dialect, account.value("reasoning_effort")
+    levels = next((levels for prefix, levels in dialect.efforts if is_one_of(model, (prefix,))), _USUAL_EFFORTS)
+    known = ("none", *levels) if is_one_of(model, dialect.optional_models) else levels
+    if effort in known or effort not in EFFORTS:
+        return
+    wanted = EFFORTS.index(effort)
+    closest = min(known, key=lambda level: (abs(EFFORTS.index(level) - wanted), -EFFORTS.index(level)))
+    account.set("reasoning_effort", closest)
+    account.warnings.append(f"reasoning_effort: {effort} became {closest}, {model} takes {', '.join(known)}")
+
+
+def _rename_limit(account: _Account, request: ChatRequest) -> None:
+    if not account.dialect.max_completion_tokens and "max_completion_tokens" in account.raw:
+        account.raw["max_tokens"] = account.raw.pop("max_completion_tokens")
+
+
+def _check_kind(account: _Account) -> None:
+    dialect = account.dialect
+    if not dialect.choices and isinstance(count := account.value("n"), int) and count > 1:
+        raise account.refuse("n", f"{dialect.provider} gives one answer a request")
+    if not dialect.json_schema:
+        wish = account.value("response_format")
+        if isinstance(wish, Mapping) and wish.get("type") == "json_schema":
+            raise account.refuse("response_format", f"{dialect.provider} takes no JSON schema")
+
+
+def _fit_tool_choice(account: _Account, request: ChatRequest) -> None:
+    choice = account.value("tool_choice")
+    if choice == "none":
+        for name in ("tool_choice", "tools", "parallel_tool_calls"):
+            account.raw.pop(name, None)
+    elif choice != "auto":
+        account.ignore("tool_choice", crosses_vendor=request.crosses_vendor)

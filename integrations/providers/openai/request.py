@@ -1,0 +1,108 @@
+"""The body that goes upstream: the client's own bytes unless something has to change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from integrations.providers.base import NOTHING, ChatRequest, Needs
+from integrations.providers.openai.cache_markers import fit_tools, mark_of_markers
+from integrations.providers.openai.dialect import Dialect, Documents
+from integrations.providers.openai.messages import MessageRules
+from integrations.providers.openai.parameters import OWN_FIELDS, RawFields, adjust, of_interest
+
+__all__ = ["OWN_FIELDS", "BodyBuilder", "Documents"]
+
+_INCLUDE_USAGE = msgspec.Raw(b'{"include_usage":true}')
+_decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class BodyBuilder:
+    """What one dialect needs to build its bodies, worked out once."""
+
+    __slots__ = ("_mark_of_markers", "_messages", "_of_interest", "dialect")
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self._of_interest = of_interest(dialect)
+        self._messages = MessageRules(dialect)
+        self._mark_of_markers = mark_of_markers(dialect)
+
+    @property
+    def marks_of_fetched(self) -> tuple[bytes, ...]:
+        """What is in every body for which `needs` has something to say."""
+        return self._messages.marks_of_fetched
+
+    def needs(self, request: ChatRequest) -> Needs:
+        """The addresses of files that this provider takes as data only."""
+        addresses = self._messages.addresses(msgspec.json.decode(_decode(request.body)["messages"]))
+        return Needs(media=addresses) if addresses else NOTHING
+
+    def build(self, request: ChatRequest, *, stream_options: bool = True) -> tuple[bytes, tuple[str, ...]]:
+        """The body, and what was dropped from it, in words. Values that stay are copied as bytes, never decoded;
+        `request.fields` is not looked at, since it may be lazy. Raises UnsupportedParameterError.
+        """
+        body = request.body
+        raw = _decode(body)
+        warnings: tuple[str, ...] = ()
+        changed = request.crosses_vendor or not self._of_interest.isdisjoint(raw)
+        if changed:
+            warnings = adjust(raw, request, self.dialect)
+        if raw.get("model") != (model := _raw_name(request.model)):
+            raw["model"] = model
+            changed = True
+        if request.stream:
+            if stream_options and self.dialect.stream_options:
+                sent = raw.get("stream_options")
+                raw["stream_options"] = _INCLUDE_USAGE if sent is None else _with_usage(sent)
+                changed = True
+            elif raw.pop("stream_options", None) is not None:
+                changed = True
+        if not self.dialect.message_names and b'"name"' in body:
+            warnings += self._messages.dropped(msgspec.json.decode(raw["messages"]))
+        changed |= self._fit_messages(raw, request)
+        return (_encode(raw) if changed else body), warnings
+
+    def _fit_messages(self, raw: RawFields, request: ChatRequest) -> bool:
+        """Whether something changed, in messages or tools."""
+        body = request.body
+        if request.crosses_vendor:
+            return self._rewrite_messages(raw, request)
+        if self._mark_of_markers and body.find(self._mark_of_markers) >= 0:
+            return self._fit_tools(raw) | self._rewrite_messages(raw, request)
+        return self._messages.may_concern(body) and self._rewrite_messages(raw, request)
+
+    def _fit_tools(self, raw: RawFields) -> bool:
+        """Whether something changed."""
+        tools = msgspec.json.decode(raw["tools"]) if "tools" in raw else None
+        fitted = fit_tools(tools, self.dialect)
+        if fitted == tools:
+            return False
+        raw["tools"] = msgspec.Raw(_encode(fitted))
+        return True
+
+    def _rewrite_messages(self, raw: RawFields, request: ChatRequest) -> bool:
+        """Whether something changed."""
+        messages = msgspec.json.decode(raw["messages"])
+        rewritten = self._messages.rewrite(messages, request)
+        if rewritten == messages:
+            return False
+        raw["messages"] = msgspec.Raw(_encode(rewritten))
+        return True
+
+
+@lru_cache(maxsize=1024)
+def _raw_name(model: str) -> msgspec.Raw:
+    return msgspec.Raw(_encode(model))
+
+
+def _with_usage(raw: msgspec.Raw) -> msgspec.Raw:
+    """Usage is always asked for where it can be; the client's other options stay."""
+    sent: Any = msgspec.json.decode(raw)
+    if not isinstance(sent, Mapping) or not sent:
+        return _INCLUDE_USAGE
+    return msgspec.Raw(_encode({**sent, "include_usage": True}))

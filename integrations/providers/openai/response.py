@@ -1,0 +1,160 @@
+"""A whole answer of the OpenAI dialect: passed on byte for byte when it conforms, completed where it does not."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+from integrations.providers.base import ChatRequest, ParsedResponse, Usage
+from integrations.providers.common.failures import failure_in_body, is_status_alone
+from integrations.providers.common.surrogates import lenient
+from integrations.providers.common.usage import completed_usage, read_usage
+from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.openai.finish import failure_of, finish_reason
+from integrations.providers.openai.shapes import (
+    COMPLETION,
+    Choice,
+    Completion,
+    ToolCall,
+    UsageCounts,
+    add_reasoning_content,
+    arguments_text,
+    flatten_content,
+    has_output,
+    made_up_id,
+    time_of,
+)
+
+_told = msgspec.to_builtins  # without what is not there
+_decode_conforming = msgspec.json.Decoder(Completion).decode
+_decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
+
+
+def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:
+    """Raises ProviderError: the error that the body carries, UNUSABLE when it is no answer."""
+    try:
+        completion = _decode_conforming(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _complete(request, body, provider)
+    if not completion.choices or completion.error or not completion.id or completion.created <= 0:
+        return _complete(request, body, provider)
+    for choice in completion.choices:
+        if not _conforms(choice):
+            return _complete(request, body, provider)
+    return ParsedResponse(
+        body=body,
+        model=completion.model,
+        finish_reason=completion.choices[0].finish_reason,
+        usage=_usage(completion.usage, completion.service_tier),
+    )
+
+
+def _conforms(choice: Choice) -> bool:
+    reason, message = choice.finish_reason, choice.message
+    if (message.reasoning or message.reasoning_details) and not message.reasoning_content:
+        return False
+    if message.tool_calls and not _have_ids(message.tool_calls):
+        return False
+    return not choice.error and reason == finish_reason(reason, called_tools=bool(message.tool_calls))
+
+
+def _have_ids(calls: list[ToolCall]) -> bool:
+    return all(call.id for call in calls) and len({call.id for call in calls}) == len(calls)
+
+
+def _usage(counts: UsageCounts, service_tier: object) -> Usage:
+    prompt, completion = counts.prompt_tokens, counts.completion_tokens
+    if (
+        not service_tier
+        and counts == UsageCounts(prompt, completion, counts.total_tokens)
+        and prompt >= 0 <= completion
+    ):
+        return Usage(prompt, completion)
+    return read_usage(_told(counts), service_tier)
+
+
+def _complete(request: ChatRequest, body: bytes, provider: str) -> ParsedResponse:
+    """The answer with what is missing or odd put right; vendor fields stay."""
+    try:
+        answer = _decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _unusable("the answer is not a JSON object", provider) from error
+    choices = answer.get("choices")
+    told_alone = not isinstance(choices, list) and (answer.get("message") or answer.get("detail"))
+    if answer.get("error") or told_alone or is_status_alone(answer):
+        raise failure_in_body(answer, provider=provider)
+    if not isinstance(choices, list) or not choices or not all(isinstance(choice, dict) for choice in choices):
+        raise _unusable("the answer holds no choice", provider)
+    if not isinstance(answer.get("id"), str) or not answer["id"]:
+        # Derived, so that the same bytes give the same answer.
+        answer["id"] = f"chatcmpl-{hashlib.sha256(body).hexdigest()[:24]}"
+    try:
+        answer["choices"] = [
+            _completed_choice(choice, index, provider, answer["id"]) for index, choice in enumerate(choices)
+        ]
+    except ProviderError as error:
+        error.usage = error.usage or _completed_usage(answer)
+        raise
+    answer["object"] = COMPLETION
+    answer["created"] = time_of(answer.get("created"))
+    if not isinstance(answer.get("model"), str):
+        answer["model"] = request.model
+    usage = _completed_usage(answer)
+    return ParsedResponse(
+        body=msgspec.json.encode(answer),
+        model=answer["model"],
+        finish_reason=answer["choices"][0]["finish_reason"],
+        usage=usage,
+    )
+
+
+def _completed_usage(answer: dict[str, Any]) -> Usage | None:
+    """Fills in `usage` of the answer. None when the provider said nothing: the caller estimates and writes it."""
+    usage = answer.get("usage")
+    if not isinstance(usage, dict) or not usage:
+        return None
+    answer["usage"] = completed_usage(usage)
+    return read_usage(usage, answer.get("service_tier"))
+
+
+def _completed_choice(choice: dict[str, Any], position: int, provider: str, answer_id: str) -> dict[str, Any]:
+    if choice.get("error"):
+        raise failure_in_body(choice, provider=provider)
+    message = choice.get("message")
+    if message is None and choice.get("finish_reason"):
+        # Azure leaves the message out of an answer that its content filter stopped.
+        message = choice["message"] = {}
+    if not isinstance(message, dict):
+        raise _unusable("a choice holds no message", provider)
+    message.setdefault("role", "assistant")
+    message.setdefault("content", None)
+    flatten_content(message)
+    add_reasoning_content(message)
+    tool_calls = message.get("tool_calls")
+    ids: set[str] = set()
+    for number, call in enumerate(tool_calls if isinstance(tool_calls, list) else []):
+        if isinstance(call, dict):
+            _complete_tool_call(call, ids, made_up_id(answer_id, position, number))
+    if failure := failure_of(choice.get("finish_reason"), provider, said=has_output(message)):
+        raise failure
+    if not isinstance(choice.get("index"), int):
+        choice["index"] = position
+    choice["finish_reason"] = finish_reason(choice.get("finish_reason"), called_tools=bool(tool_calls))
+    return choice
+
+
+def _complete_tool_call(call: dict[str, Any], ids: set[str], made_up: str) -> None:
+    """`ids` are those of the calls before."""
+    if not isinstance(call.get("id"), str) or not call["id"] or call["id"] in ids:
+        call["id"] = made_up
+    ids.add(call["id"])
+    call.setdefault("type", "function")
+    function = call.get("function")
+    if isinstance(function, dict):
+        function["arguments"] = arguments_text(function.get("arguments"))
+
+
+def _unusable(message: str, provider: str) -> ProviderError:
+    return ProviderError(message, kind=FailureKind.UNUSABLE, provider=provider, status=200)

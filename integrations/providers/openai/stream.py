@@ -1,0 +1,365 @@
+"""A streamed answer of the OpenAI dialect: chunks as they came, usage and finish reason held for the last one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from integrations.providers.base import StreamEvent, Usage
+from integrations.providers.common.failures import failure_in_body, is_status_alone, scrub
+from integrations.providers.common.sse import EventParser, EventTooLargeError, ServerSentEvent
+from integrations.providers.common.surrogates import lenient
+from integrations.providers.common.usage import completed_usage, read_usage, usage_object
+from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.openai.finish import failure_of, finish_reason
+from integrations.providers.openai.shapes import (
+    CHUNK,
+    Chunk,
+    add_reasoning_content,
+    flatten_content,
+    has_output,
+    replaced,
+    time_of,
+    with_reasoning_content,
+)
+from integrations.providers.openai.tools import ToolIndexes
+
+_decode_conforming = msgspec.json.Decoder(Chunk).decode
+_decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
+_DONE = b"[DONE]"
+_HEAD_BYTES = 64 * 1024
+_encode = msgspec.json.Encoder().encode
+
+
+class OpenAIStream:
+    """See `StreamTranslator`. A caller that finds `usage` None at the end may set an estimate before `closing()`.
+
+    An error event behind good ones is raised by the next call, so that nothing before it is lost. All chunks carry the
+    `id` and `created` of the first: Snowflake sends none, others new ones with each chunk, or the seconds as they pass.
+    """
+
+    __slots__ = (
+        "_annotations",
+        "_base",
+        "_created",
+        "_done",
+        "_failure",
+        "_finished",
+        "_head",
+        "_id",
+        "_parser",
+        "_redact",
+        "_seed",
+        "_seen",
+        "_spoken",
+        "_tools",
+        "_usage_fields",
+        "finish_reason",
+        "model",
+        "provider",
+        "usage",
+    )
+
+    def __init__(
+        self, *, model: str, provider: str, redact: Callable[[ProviderError], None], seed: bytes = b""
+    ) -> None:
+        """`seed`: what an id is made of where the provider gives none, beside its first chunk: the request."""
+        self.model = model
+        self.provider = provider
+        self.finish_reason = ""
+        self.usage: Usage | None = None
+        self._redact = redact
+        self._parser = EventParser()
+        self._usage_fields: dict[str, Any] | None = None  # the provider's own object, for the last chunk
+        self._finished: dict[int, dict[str, Any]] = {}  # choice index → the choice of its last chunk
+        self._base: dict[str, Any] = {}  # top-level fields of chunks that were held back
+        self._seed = seed
+        self._id: str | None = None  # of all chunks, once one with a choice has come
+        self._created = 0
+        self._tools = ToolIndexes()
+        self._annotations: dict[int, int] = {}  # choice → how many of its annotations have left
+        self._failure: ProviderError | None = None
+        self._head = b""  # what came before the first event: perhaps not a stream at all
+        self._seen = False
+        self._spoken = False  # whether anything of an answer has come
+        self._done = False
+
+    def feed(self, data: bytes) -> list[StreamEvent]:
+        try:
+            return self._feed(data)
+        except ProviderError as error:
+            self._account(error)
+            raise
+
+    def closing(self) -> list[StreamEvent]:
+        try:
+            return self._close()
+        except ProviderError as error:
+            self._account(error)
+            raise
+
+    def _account(self, error: ProviderError) -> None:
+        """What the attempt has used will be billed all the same."""
+        error.usage = error.usage or self.usage
+        self._redact(error)
+
+    def _feed(self, data: bytes) -> list[StreamEvent]:
+        self._raise_failure()
+        if not self._seen and len(self._head) < _HEAD_BYTES:
+            self._head += data
+        try:
+            events = self._parser.feed(data)
+        except EventTooLargeError as error:
+            raise self._unusable(str(error)) from error
+        translated = self._translate(events)
+        if not translated:
+            self._raise_failure()
+        return translated
+
+    def _close(self) -> list[StreamEvent]:
+        self._raise_failure()
+        translated = self._translate(self._parser.flush(), cut=True)
+        self._raise_failure()
+        if not self._seen:
+            raise self._not_a_stream()
+        if not self._done and not self._finished:
+            raise self._unusable("the stream ended before its end was announced")
+        if not self._finished:
+            # Snowflake ends with [DONE] and never names a reason.
+            if failure := failure_of(None, self.provider, said=self._spoken):
+                raise failure
+            self._finished[0] = {"index": 0}
+        return translated + self._last_chunks()
+
+    def _translate(self, events: list[ServerSentEvent], *, cut: bool = False) -> list[StreamEvent]:
+        translated = []
+        for event in events:
+            if self._done or self._failure is not None:
+                break
+            data = event.data
+            if data[:6] == _DONE:
+                self._done = True
+                break
+            try:
+                out = self._chunk(data, event.event)
+            except ProviderError as error:
+                if cut and error.kind is FailureKind.UNUSABLE:
+                    break  # half an event: closing() says whether the stream was whole without it
+                self._failure = error
+                break
+            if out is not None:
+                translated.append(out)
+        return translated
+
+    def _chunk(self, data: bytes, name: str) -> StreamEvent | None:
+        """The event for one chunk, None when all of it is held back. Raises ProviderError."""
+        if name == "error":
+            raise self._error_event(data)
+        try:
+            chunk = _decode_conforming(data)
+            if not data.isascii():
+                data.decode()  # msgspec looks at the fields it wants only, and what goes out has to be text throughout
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return self._rework(data)
+        extension = chunk.x_groq
+        if (
+            len(chunk.choices) != 1
+            or chunk.usage is not None
+            or chunk.error is not None
+            or (choice := chunk.choices[0]).finish_reason is not None
+            or choice.error is not None
+            or self._finished
+            or (extension is not None and extension.usage is not None)
+        ):
+            return self._rework(data)
+        if chunk.id != self._id or chunk.created != self._created:
+            named = self._with_identity(data, chunk)
+            if named is None:
+                return self._rework(data)
+            data = named
+        delta = choice.delta
+        if delta.annotations or (delta.tool_calls and not self._tools.accept(choice.index, delta.tool_calls)):
+            return self._rework(data)
+        if (delta.reasoning or delta.reasoning_details) and not delta.reasoning_content:
+            named = with_reasoning_content(data, delta)
+            if named is None:
+                return self._rework(data)
+            data = named
+        self._seen = True
+        self.model = chunk.model or self.model
+        output = delta.has_output()
+        self._spoken = output or self._spoken
+        return StreamEvent(data, output, (delta.content or "") if choice.index == 0 else "")
+
+    def _rework(self, data: bytes) -> StreamEvent | None:
+        """A chunk that ends something, carries usage or an error, or lacks a field."""
+        if not data.strip():
+            return None
+        fields = self._decoded(data)
+        self._seen = True
+        self._take_usage(fields)
+        choices = fields.pop("choices", None)
+        if choices:
+            self._identify(fields, data)
+        kept = [
+            choice
+            for position, choice in enumerate(choices if isinstance(choices, list) else [])
+            if isinstance(choice, dict) and self._keep_choice(choice, position)
+        ]
+        if isinstance(fields.get("model"), str) and fields["model"]:
+            self.model = fields["model"]
+        if not kept:
+            self._base.update((name, value) for name, value in fields.items() if value is not None and value != "")
+            return None
+        self._complete_identity(fields)
+        fields["choices"] = kept
+        first = kept[0]
+        content = first["delta"].get("content") if first["index"] == 0 else None
+        return StreamEvent(
+            msgspec.json.encode(fields),
+            any(has_output(choice["delta"]) for choice in kept),
+            content if isinstance(content, str) else "",
+        )
+
+    def _decoded(self, data: bytes) -> dict[str, Any]:
+        try:
+            fields = _decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._unusable("a chunk of the stream is not a JSON object") from error
+        if fields.get("error") or fields.get("object") == "error" or _is_bare_error(fields):
+            self._take_usage(fields)
+            raise failure_in_body(fields, provider=self.provider)
+        return fields
+
+    def _keep_choice(self, choice: dict[str, Any], position: int) -> bool:
+        """Puts the choice right and takes its end away. False when nothing is left to send before the last chunk."""
+        if choice.get("error"):
+            raise failure_in_body(choice, provider=self.provider)
+        index = choice.get("index")
+        if not isinstance(index, int):
+            index = choice["index"] = position
+        delta = choice.get("delta")
+        if not isinstance(delta, dict):
+            delta = choice["delta"] = {}
+        choice.pop("message", None)  # Perplexity repeats the whole answer so far beside each delta
+        flatten_content(delta)
+        add_reasoning_content(delta)
+        self._number_annotations(index, delta.get("annotations"))
+        if isinstance(delta.get("tool_calls"), list):
+            self._tools.rewrite(index, delta["tool_calls"], self._id or "")
+        reason = choice.get("finish_reason")
+        choice["finish_reason"] = None
+        output = has_output(delta)
+        self._spoken = self._spoken or output
+        if reason and (failure := failure_of(reason, self.provider, said=self._spoken)):
+            raise failure
+        if reason:
+            held = {"index": index} if output else choice
+            self._finished[index] = {**held, "finish_reason": reason}
+        return output or index not in self._finished
+
+    def _number_annotations(self, index: int, annotations: Any) -> None:
+        """OpenRouter sends them one by one and unnumbered, at which the official SDK's stream helper raises."""
+        for annotation in annotations if isinstance(annotations, list) else ():
+            if isinstance(annotation, dict):
+                number = self._annotations.get(index, 0)
+                annotation.setdefault("index", number)
+                self._annotations[index] = number + 1
+
+    def _take_usage(self, fields: dict[str, Any]) -> None:
+        """Removes usage from wherever the vendor puts it and remembers the latest."""
+        usage = fields.pop("usage", None)
+        extension = fields.get("x_groq")
+        if isinstance(extension, dict) and "usage" in extension:
+            groq_usage = extension.pop("usage")
+            usage = usage or groq_usage
+        if isinstance(usage, dict) and usage:
+            self._usage_fields = usage
+            self.usage = read_usage(usage, fields.get("service_tier"))
+
+    def _with_identity(self, data: bytes, chunk: Chunk) -> bytes | None:
+        """The chunk with the stream's id and time, put in at their places; None when it has to be written anew."""
+        if not self._id:
+            if not chunk.id or chunk.created <= 0:
+                return None
+            self._id, self._created = chunk.id, chunk.created
+            return data
+        if chunk.id != self._id:
+            data = replaced(data, _encode(chunk.id), _encode(self._id))
+        if chunk.created != self._created:
+            data = replaced(data, b"%d" % chunk.created, b"%d" % self._created)
+        return data or None
+
+    def _identify(self, fields: Mapping[str, Any], data: bytes) -> None:
+        """Settles what the chunks of this stream are called, unless that is settled."""
+        if self._id:
+            return
+        told, self._created = fields.get("id"), time_of(fields.get("created"))
+        if isinstance(told, str) and told:
+            self._id = told
+        else:
+            digest = blake2b(self._seed + b"\n" + data + b"\n%d" % self._created, digest_size=12)
+            self._id = f"chatcmpl-{digest.hexdigest()}"
+
+    def _complete_identity(self, fields: dict[str, Any]) -> None:
+        """All chunks have one id and one time; `object` is always the specification's."""
+        fields["id"], fields["created"] = self._id, self._created
+        if not isinstance(fields.get("model"), str):
+            fields["model"] = self.model
+        fields["object"] = CHUNK
+
+    def _last_chunks(self) -> list[StreamEvent]:
+        """One chunk per choice with its finish reason, the last of them with usage."""
+        base = self._base
+        self._identify(base, b"")
+        self._complete_identity(base)
+        ends = [self._end_of_choice(index, self._finished[index]) for index in sorted(self._finished)]
+        self.finish_reason = ends[0]["finish_reason"]
+        chunks = [{**base, "choices": [end]} for end in ends]
+        usage = self._closing_usage()
+        if usage is not None:
+            chunks[-1]["usage"] = usage
+        return [StreamEvent(msgspec.json.encode(chunk), False) for chunk in chunks]
+
+    def _end_of_choice(self, index: int, choice: dict[str, Any]) -> dict[str, Any]:
+        reason = finish_reason(choice.get("finish_reason"), called_tools=self._tools.called(index))
+        return {**choice, "delta": {}, "finish_reason": reason}
+
+    def _closing_usage(self) -> dict[str, Any] | None:
+        if self._usage_fields is not None:
+            return completed_usage(self._usage_fields)
+        return None if self.usage is None else usage_object(self.usage)
+
+    def _error_event(self, data: bytes) -> ProviderError:
+        try:
+            decoded = _decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            decoded = {"message": data[:2000].decode("utf-8", "replace")}
+        return failure_in_body(decoded, provider=self.provider)
+
+    def _not_a_stream(self) -> ProviderError:
+        """Some servers answer 200 with a JSON error where a stream was asked for."""
+        try:
+            decoded = _decode(self._head)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return self._unusable("the stream ended without an answer")
+        if decoded.get("error") or decoded.get("message"):
+            return failure_in_body(decoded, provider=self.provider)
+        return self._unusable("the provider did not answer with a stream")
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _unusable(self, message: str) -> ProviderError:
+        return ProviderError(scrub(message), kind=FailureKind.UNUSABLE, provider=self.provider, status=200)
+
+
+def _is_bare_error(fields: dict[str, Any]) -> bool:
+    """The body of an error answer (`{"message", "code"}`, `{"detail"}`, `{"errors"}`) in place of a chunk."""
+    if is_status_alone(fields):
+        return True
+    return "choices" not in fields and any(fields.get(name) for name in ("message", "detail", "errors"))
