@@ -9,24 +9,24 @@ from typing import Any, NamedTuple, Protocol
 from gateway.guardrails.detectors.injection import injection_score
 from gateway.guardrails.detectors.pii import PiiKind, find_pii
 from gateway.guardrails.detectors.topics import find_topics
-from gateway.guardrails.remembered import Remembered
+from gateway.guardrails.digest_cache import DigestCache
 from gateway.guardrails.settings import GuardrailSettings
-from gateway.guardrails.spoken import Speaker, Spoken, spoken_in, spoken_in_variables
+from gateway.guardrails.texts import Segment, Speaker, text_segments, variable_segments
 from gateway.guardrails.tools import same_tool, tools_of
 from gateway.guardrails.verdicts import Guardrail
 
 # More would take more memory than the text itself.
-_MOST_ENTITIES = 100
-_personal_data = Remembered(find_pii, worth=lambda found: len(found) <= _MOST_ENTITIES)
-_score = Remembered(partial(injection_score, untrusted=False))
-_untrusted_score = Remembered(partial(injection_score, untrusted=True))
+_MAX_ENTITIES = 100
+_personal_data = DigestCache(find_pii, worth=lambda found: len(found) <= _MAX_ENTITIES)
+_score = DigestCache(partial(injection_score, untrusted=False))
+_untrusted_score = DigestCache(partial(injection_score, untrusted=True))
 
 
 class Finding(NamedTuple):
-    """`told` is what the client is told; it quotes nothing but settings and figures."""
+    """`message` is what the client is message; it quotes nothing but settings and figures."""
 
     guardrail: Guardrail
-    told: str
+    message: str
     detail: str = ""
     score: float = 1.0
 
@@ -43,29 +43,29 @@ class Request:
         self.tokens = tokens
 
     @cached_property
-    def spoken(self) -> tuple[Spoken, ...]:
-        return (*spoken_in(self._fields), *spoken_in_variables(self._variables))
+    def segments(self) -> tuple[Segment, ...]:
+        return (*text_segments(self._fields), *variable_segments(self._variables))
 
     @cached_property
     def tools(self) -> frozenset[str]:
         return frozenset(tools_of(self._fields))
 
-    def said_by(self, *speakers: Speaker) -> Iterator[Spoken]:
-        return (spoken for spoken in self.spoken if spoken.speaker in speakers)
+    def segments_by(self, *speakers: Speaker) -> Iterator[Segment]:
+        return (segment for segment in self.segments if segment.speaker in speakers)
 
 
 class InputCheck(Protocol):
-    def look_at(self, request: Request) -> Iterable[Finding]: ...
+    def inspect(self, request: Request) -> Iterable[Finding]: ...
 
 
 class PromptLength:
-    def __init__(self, most_tokens: int) -> None:
-        self._most_tokens = most_tokens
+    def __init__(self, max_tokens: int) -> None:
+        self._max_tokens = max_tokens
 
-    def look_at(self, request: Request) -> Iterable[Finding]:
-        if request.tokens > self._most_tokens:
-            told = f"The prompt has about {request.tokens} tokens, this project allows {self._most_tokens}"
-            yield Finding(Guardrail.PROMPT_TOO_LONG, told, f"{request.tokens} tokens")
+    def inspect(self, request: Request) -> Iterable[Finding]:
+        if request.tokens > self._max_tokens:
+            message = f"The prompt has about {request.tokens} tokens, this project allows {self._max_tokens}"
+            yield Finding(Guardrail.PROMPT_TOO_LONG, message, f"{request.tokens} tokens")
 
 
 class BlockedTools:
@@ -74,10 +74,10 @@ class BlockedTools:
     def __init__(self, names: tuple[str, ...]) -> None:
         self._names = {same_tool(name): name for name in names}
 
-    def look_at(self, request: Request) -> Iterable[Finding]:
+    def inspect(self, request: Request) -> Iterable[Finding]:
         for name in sorted({same_tool(tool) for tool in request.tools} & self._names.keys()):
-            told = f"The tool {self._names[name]!r} is blocked in this project"
-            yield Finding(Guardrail.BLOCKED_TOOL, told, self._names[name])
+            message = f"The tool {self._names[name]!r} is blocked in this project"
+            yield Finding(Guardrail.BLOCKED_TOOL, message, self._names[name])
 
 
 class BlockedTopics:
@@ -86,9 +86,9 @@ class BlockedTopics:
     def __init__(self, topics: tuple[str, ...]) -> None:
         self._topics = topics
 
-    def look_at(self, request: Request) -> Iterable[Finding]:
-        said = request.said_by(Speaker.USER, Speaker.VARIABLE, Speaker.UNTRUSTED)
-        found = {topic for spoken in said for topic in find_topics(spoken.text, self._topics)}
+    def inspect(self, request: Request) -> Iterable[Finding]:
+        segments = request.segments_by(Speaker.USER, Speaker.VARIABLE, Speaker.UNTRUSTED)
+        found = {topic for segment in segments for topic in find_topics(segment.text, self._topics)}
         for topic in self._topics:
             if topic in found:
                 yield Finding(
@@ -100,11 +100,13 @@ class PersonalData:
     """Of everybody but the operator: what stands in his own prompt he wants to be said. He has not said the values of
     its variables."""
 
-    def look_at(self, request: Request) -> Iterable[Finding]:
-        operator = "\n".join(spoken.text for spoken in request.said_by(Speaker.OPERATOR))
-        found = {entity.kind for spoken in request.said_by(Speaker.VARIABLE) for entity in _personal_data(spoken.text)}
-        for spoken in request.said_by(Speaker.USER, Speaker.UNTRUSTED, Speaker.ASSISTANT):
-            found |= kinds_beside(operator, spoken.text)
+    def inspect(self, request: Request) -> Iterable[Finding]:
+        operator = "\n".join(segment.text for segment in request.segments_by(Speaker.OPERATOR))
+        found = {
+            entity.kind for segment in request.segments_by(Speaker.VARIABLE) for entity in _personal_data(segment.text)
+        }
+        for segment in request.segments_by(Speaker.USER, Speaker.UNTRUSTED, Speaker.ASSISTANT):
+            found |= kinds_beside(operator, segment.text)
         for kind in sorted(found):
             yield Finding(Guardrail.PII, f"The request holds personal data: {kind.value}", kind.value)
 
@@ -131,12 +133,12 @@ def kinds_beside(operator: str, text: str) -> set[PiiKind]:
 class PromptInjection:
     """In what users say, and more strictly in what nobody should be giving orders by: documents, results of tools."""
 
-    def look_at(self, request: Request) -> Iterable[Finding]:
-        for spoken in request.said_by(Speaker.USER, Speaker.VARIABLE, Speaker.UNTRUSTED):
-            scored = (_untrusted_score if spoken.speaker is Speaker.UNTRUSTED else _score)(spoken.text)
+    def inspect(self, request: Request) -> Iterable[Finding]:
+        for segment in request.segments_by(Speaker.USER, Speaker.VARIABLE, Speaker.UNTRUSTED):
+            scored = (_untrusted_score if segment.speaker is Speaker.UNTRUSTED else _score)(segment.text)
             if scored.is_injection:
-                told = "The request looks like a prompt injection"
-                yield Finding(Guardrail.PROMPT_INJECTION, told, ", ".join(scored.rules), scored.score)
+                message = "The request looks like a prompt injection"
+                yield Finding(Guardrail.PROMPT_INJECTION, message, ", ".join(scored.rules), scored.score)
 
 
 @lru_cache(maxsize=512)

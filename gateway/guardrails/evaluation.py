@@ -179,7 +179,7 @@ def _judge_vector(line: Line, found: list[PiiEntity], evaluation: Evaluation) ->
     return count == line.expected_matches
 
 
-def limits_of_confidence(successes: int, trials: int, *, confidence: float = 0.95) -> tuple[float, float]:
+def confidence_interval(successes: int, trials: int, *, confidence: float = 0.95) -> tuple[float, float]:
     """Between which a rate lies, of which a sample had so many successes: Wilson's score interval (Wilson 1927)."""
     if not trials:
         return 0.0, 1.0

@@ -15,12 +15,12 @@ from analytics.models import ScoreType
 from analytics.queries.unscored import Unscored, unscored_requests
 from analytics.services import NewScore, record_scores
 from gateway.guardrails.settings import TrustMode
-from gateway.guardrails.verdicts import VERDICTS, Action, Guardrail, Verdict
+from gateway.guardrails.verdicts import VERDICTS, Guardrail, GuardrailAction, GuardrailVerdict
 from gateway.models import GatewaySettings
 
 logger = logging.getLogger("gateway.guardrails")
 
-_decode = msgspec.json.Decoder(list[Verdict]).decode
+_decode = msgspec.json.Decoder(list[GuardrailVerdict]).decode
 EVALUATOR = "guardrail"
 _HIGHEST = 100
 # So many requests fit into the memory that a query may have.
@@ -65,7 +65,7 @@ def _guarded_projects(*, since_days: int) -> Iterator[UUID]:
             yield project_id
 
 
-def _read(rows: Iterable[Unscored]) -> Iterator[tuple[str, list[Verdict]]]:
+def _read(rows: Iterable[Unscored]) -> Iterator[tuple[str, list[GuardrailVerdict]]]:
     for row in rows:
         try:
             yield str(row.request_id), _decode(row.said)
@@ -74,7 +74,7 @@ def _read(rows: Iterable[Unscored]) -> Iterator[tuple[str, list[Verdict]]]:
             logger.warning("verdicts.unreadable request_id=%s", row.request_id)
 
 
-def record_verdicts(project_id: UUID, verdicts: Mapping[str, Iterable[Verdict]]) -> int:
+def record_verdicts(project_id: UUID, verdicts: Mapping[str, Iterable[GuardrailVerdict]]) -> int:
     """Records what was said of these requests, by their ids; returns how many scores that makes.
 
     The same again changes nothing.
@@ -85,16 +85,16 @@ def record_verdicts(project_id: UUID, verdicts: Mapping[str, Iterable[Verdict]])
     return len(scores)
 
 
-def scores_of(request_id: str, verdicts: Iterable[Verdict]) -> list[NewScore]:
+def scores_of(request_id: str, verdicts: Iterable[GuardrailVerdict]) -> list[NewScore]:
     """One score for each guardrail that had something to say; none for what could not be judged."""
-    by_guardrail: dict[str, list[Verdict]] = {}
+    by_guardrail: dict[str, list[GuardrailVerdict]] = {}
     for verdict in verdicts:
-        if verdict.action is not Action.SKIPPED:
+        if verdict.action is not GuardrailAction.SKIPPED:
             by_guardrail.setdefault(verdict.guardrail, []).append(verdict)
     return [_score(request_id, name, said) for name, said in by_guardrail.items()]
 
 
-def _score(request_id: str, name: str, said: list[Verdict]) -> NewScore:
+def _score(request_id: str, name: str, said: list[GuardrailVerdict]) -> NewScore:
     last = said[-1]
     value, kind = 1.0, ScoreType.BOOLEAN
     if name == Guardrail.LOW_QUALITY:

@@ -39,7 +39,7 @@ class Spotlight:
         self._key = key
         self.marked = 0
 
-    def shine_on(self, body: bytes) -> bytes:
+    def apply(self, body: bytes) -> bytes:
         """The request with its untrusted texts marked; the same bytes when it has none."""
         fields = _decode_fields(body)
         messages = _decode_messages(fields["messages"])

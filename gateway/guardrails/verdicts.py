@@ -6,16 +6,16 @@ from enum import StrEnum
 
 import msgspec
 
-# Under this name a record's attributes hold its verdicts: a JSON array of `Verdict`.
+# Under this name a record's attributes hold its verdicts: a JSON array of `GuardrailVerdict`.
 VERDICTS = "guardrails"
 
 
-class Stage(StrEnum):
+class GuardrailStage(StrEnum):
     INPUT = "input"
     OUTPUT = "output"
 
 
-class Action(StrEnum):
+class GuardrailAction(StrEnum):
     FLAGGED = "flagged"  # seen and recorded; the request went on as it was
     BLOCKED = "blocked"
     MASKED = "masked"
@@ -24,13 +24,13 @@ class Action(StrEnum):
     SKIPPED = "skipped"  # of low_quality: it could not be judged
 
 
-class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
+class GuardrailVerdict(msgspec.Struct, frozen=True, omit_defaults=True):
     """`guardrail` is a name of `Guardrail`; `detail` a kind of PII, a topic, a tool or names of rules, never what the
     text says; `score` from 0 to 1, how sure the guardrail is (of low_quality: the judge's score divided by 100)."""
 
     guardrail: str
-    stage: Stage
-    action: Action
+    stage: GuardrailStage
+    action: GuardrailAction
     detail: str = ""
     score: float = 1.0
 

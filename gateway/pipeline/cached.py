@@ -10,7 +10,7 @@ from gateway import sse
 from gateway.cache.key import cache_key
 from gateway.cache.store import CachedAnswer
 from gateway.cache.wish import CacheWish
-from gateway.guardrails.verdicts import Action
+from gateway.guardrails.verdicts import GuardrailAction
 from gateway.pipeline.context import Account, Attempt, RequestContext
 from gateway.pipeline.record import record
 from gateway.pipeline.respond import served_by
@@ -78,7 +78,7 @@ def keep(runtime: Runtime, account: Account) -> None:
         or account.contract_violation
         or account.finish_reason in _NOT_WORTH_KEEPING
         # The next one may find the judge at work.
-        or any(verdict.action is Action.SKIPPED for verdict in account.verdicts)
+        or any(verdict.action is GuardrailAction.SKIPPED for verdict in account.verdicts)
         or not account.cache_ttl
     ):
         return

@@ -10,7 +10,7 @@ from analytics.contracts import Attempt as AttemptRecord
 from analytics.contracts import Outcome, RequestRecord
 from core.errors import ApplicationError
 from core.keys import KeyRecord
-from gateway.guardrails.verdicts import Verdict
+from gateway.guardrails.verdicts import GuardrailVerdict
 from gateway.headers import RequestHeaders
 from gateway.limits.claims import Held
 from gateway.snapshot.project import ProjectSnapshot
@@ -117,7 +117,7 @@ class Account(msgspec.Struct):
     media: dict[str, Media] = msgspec.field(default_factory=dict)
     held: Held | None = None  # what is reserved of the project's limits
     rate_headers: Sequence[tuple[bytes, bytes]] = ()
-    verdicts: tuple[Verdict, ...] = ()  # of guardrails
+    verdicts: tuple[GuardrailVerdict, ...] = ()  # of guardrails
     cache: bytes = b"skip"  # or hit, miss
     cache_key: str = ""  # under which the answer is kept, for `cache_ttl` seconds
     cache_ttl: int = 0

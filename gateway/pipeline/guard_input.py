@@ -17,7 +17,7 @@ from gateway.errors import GuardrailError
 from gateway.guardrails.checks import Finding, InputCheck, Request, checks_of
 from gateway.guardrails.settings import GuardrailSettings, TrustMode
 from gateway.guardrails.spotlight import Spotlight
-from gateway.guardrails.verdicts import Action, Guardrail, Stage, Verdict
+from gateway.guardrails.verdicts import Guardrail, GuardrailAction, GuardrailStage, GuardrailVerdict
 from gateway.limits.estimate import prompt_tokens
 from gateway.pipeline.context import Account, RequestContext
 from gateway.pipeline.estimate import estimated_tokens
@@ -64,7 +64,7 @@ def _looked_at(context: RequestContext, account: Account) -> Request:
 def _findings(checks: Iterable[InputCheck], request: Request, stop_at_first: bool) -> list[Finding]:
     findings: list[Finding] = []
     for check in checks:
-        findings += check.look_at(request)
+        findings += check.inspect(request)
         if findings and stop_at_first:
             break
     return findings
@@ -73,13 +73,13 @@ def _findings(checks: Iterable[InputCheck], request: Request, stop_at_first: boo
 def _judge(findings: list[Finding], account: Account, *, enforced: bool) -> None:
     if not findings:
         return
-    action = Action.BLOCKED if enforced else Action.FLAGGED
+    action = GuardrailAction.BLOCKED if enforced else GuardrailAction.FLAGGED
     seen = {(found.guardrail, found.detail): found for found in findings}.values()
     account.verdicts += tuple(
-        Verdict(found.guardrail, Stage.INPUT, action, found.detail, found.score) for found in seen
+        GuardrailVerdict(found.guardrail, GuardrailStage.INPUT, action, found.detail, found.score) for found in seen
     )
     if enforced:
-        raise GuardrailError(findings[0].told, code=_code(findings[0].guardrail))
+        raise GuardrailError(findings[0].message, code=_code(findings[0].guardrail))
 
 
 def _code(guardrail: Guardrail) -> str:
@@ -88,12 +88,14 @@ def _code(guardrail: Guardrail) -> str:
 
 def _spotlit(context: RequestContext, account: Account, guardrails: GuardrailSettings) -> RequestContext:
     spotlight = Spotlight(f"{settings.SECRET_KEY}:spotlight:{context.snapshot.id_text}".encode())
-    body = spotlight.shine_on(context.body)
+    body = spotlight.apply(context.body)
     if not spotlight.marked:
         return context
     account.injected_bytes += len(body) - len(context.body)
     detail = f"{spotlight.marked} texts"
-    account.verdicts += (Verdict(Guardrail.SPOTLIGHTING, Stage.INPUT, Action.CHANGED, detail),)
+    account.verdicts += (
+        GuardrailVerdict(Guardrail.SPOTLIGHTING, GuardrailStage.INPUT, GuardrailAction.CHANGED, detail),
+    )
     request = msgspec.structs.replace(context.request, messages=_messages(body))
     return RequestContext(context.snapshot, context.headers, body, request, LazyFields(body))
 

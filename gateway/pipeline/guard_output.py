@@ -20,8 +20,8 @@ from gateway.errors import GuardrailError, ProviderFailedError
 from gateway.guardrails.output.answer import Found, OutputChecks
 from gateway.guardrails.output.stream import StreamGuard
 from gateway.guardrails.settings import TrustMode
-from gateway.guardrails.spoken import spoken_in
-from gateway.guardrails.verdicts import Action, Guardrail, Stage, Verdict
+from gateway.guardrails.texts import text_segments
+from gateway.guardrails.verdicts import Guardrail, GuardrailAction, GuardrailStage, GuardrailVerdict
 from gateway.pipeline.context import Account, RequestContext
 from gateway.pipeline.quality import grade_later, hold_to
 from gateway.runtime import Runtime
@@ -112,7 +112,7 @@ class OutputGuard:
             await hold_to(self._least_quality, self._runtime, self._context, self._account, body)
 
     def _texts(self) -> list[str]:
-        return [spoken.text for spoken in spoken_in(self._context.fields)]
+        return [segment.text for segment in text_segments(self._context.fields)]
 
     async def _run(self, data: list[bytes], work: Callable[[], T]) -> T:
         size = sum(map(len, data))
@@ -130,17 +130,17 @@ class OutputGuard:
         """Puts what is new into the account. Raises GuardrailError when it must not go out."""
         blocking = self._checks.blocking()
         for found in blocking:
-            self._add(found, Action.BLOCKED)
+            self._add(found, GuardrailAction.BLOCKED)
         for found in self._checks.masking():
-            self._add(found, Action.MASKED)
+            self._add(found, GuardrailAction.MASKED)
         if blocking and self._enforced:
             raise GuardrailError(_told(blocking[0]), code=blocking[0].guardrail.value)
 
-    def _add(self, found: Found, action: Action) -> None:
+    def _add(self, found: Found, action: GuardrailAction) -> None:
         if found not in self._noted:
             self._noted.add(found)
-            action = action if self._enforced else Action.FLAGGED
-            self._account.verdicts += (Verdict(found.guardrail, Stage.OUTPUT, action, found.detail),)
+            action = action if self._enforced else GuardrailAction.FLAGGED
+            self._account.verdicts += (GuardrailVerdict(found.guardrail, GuardrailStage.OUTPUT, action, found.detail),)
 
 
 def _guarded(checks: OutputChecks, body: bytes) -> bytes:

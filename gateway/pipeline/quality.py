@@ -18,7 +18,7 @@ from django.conf import settings
 from core.errors import ApplicationError
 from gateway.errors import GuardrailError, LowQualityError
 from gateway.guardrails.scores import record_verdicts
-from gateway.guardrails.verdicts import Action, Guardrail, Stage, Verdict
+from gateway.guardrails.verdicts import Guardrail, GuardrailAction, GuardrailStage, GuardrailVerdict
 from gateway.judging.rubric import Criterion
 from gateway.pipeline.context import Account, Attempt, RequestContext
 from gateway.pipeline.record import estimated_usage
@@ -39,9 +39,11 @@ _TAKEN_ALL_IN_ALL = Criterion("quality", "taken all in all, a good answer: right
 async def hold_to(least: float, runtime: Runtime, context: RequestContext, account: Account, body: bytes) -> None:
     """Raises LowQualityError for a chat completion whose first choice is graded lower. The verdict is in `account`."""
     seconds = min(settings.JUDGE_SECONDS, runtime.patience.left(account.started))
-    verdict = await _verdict(least, runtime, context, account.request_id, body, bad=Action.BLOCKED, seconds=seconds)
+    verdict = await _verdict(
+        least, runtime, context, account.request_id, body, bad=GuardrailAction.BLOCKED, seconds=seconds
+    )
     account.verdicts += (verdict,)
-    if verdict.action is Action.BLOCKED:
+    if verdict.action is GuardrailAction.BLOCKED:
         raise LowQualityError(f"The answer was graded {verdict.detail}")
 
 
@@ -94,9 +96,9 @@ async def _verdict(
     request_id: str,
     body: bytes,
     *,
-    bad: Action,
+    bad: GuardrailAction,
     seconds: float,
-) -> Verdict:
+) -> GuardrailVerdict:
     # The judge is asked through this very pipeline.
     from gateway.judging.judge import judge_answer
 
@@ -116,14 +118,22 @@ async def _verdict(
         return _not_judged(judgement.error.message)
     score = judgement.grades[_TAKEN_ALL_IN_ALL.name].score
     detail = f"{score:g} of {_HIGHEST}, at least {least:g} is wanted"
-    return Verdict(
-        Guardrail.LOW_QUALITY, Stage.OUTPUT, bad if score < least else Action.PASSED, detail, score / _HIGHEST
+    return GuardrailVerdict(
+        Guardrail.LOW_QUALITY,
+        GuardrailStage.OUTPUT,
+        bad if score < least else GuardrailAction.PASSED,
+        detail,
+        score / _HIGHEST,
     )
 
 
-def _not_judged(reason: str) -> Verdict:
-    return Verdict(
-        Guardrail.LOW_QUALITY, Stage.OUTPUT, Action.SKIPPED, f"not judged: {reason[:_REASON_CHARACTERS]}", 0.0
+def _not_judged(reason: str) -> GuardrailVerdict:
+    return GuardrailVerdict(
+        Guardrail.LOW_QUALITY,
+        GuardrailStage.OUTPUT,
+        GuardrailAction.SKIPPED,
+        f"not judged: {reason[:_REASON_CHARACTERS]}",
+        0.0,
     )
 
 
@@ -131,7 +141,7 @@ async def _grade_aside(least: float, runtime: Runtime, context: RequestContext, 
     request_id = account.request_id
     try:
         verdict = await _verdict(
-            least, runtime, context, request_id, body, bad=Action.FLAGGED, seconds=settings.JUDGE_SECONDS
+            least, runtime, context, request_id, body, bad=GuardrailAction.FLAGGED, seconds=settings.JUDGE_SECONDS
         )
         record = sync_to_async(record_verdicts, thread_sensitive=False)
         # With what the record says: a request that has scores of guardrails is not looked at again.

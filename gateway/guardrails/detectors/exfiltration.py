@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import re2
 
-from gateway.guardrails.detectors.carried import Carried, carried_by
 from gateway.guardrails.detectors.characters import Span, character_spans, encoded
 from gateway.guardrails.detectors.encodings import decoded
 from gateway.guardrails.detectors.pii import find_pii
+from gateway.guardrails.detectors.url_parts import UrlParts, url_parts
 
 
 class UrlForm(StrEnum):
@@ -48,13 +48,13 @@ class Conversation:
         self._texts: Sequence[str] = tuple(texts)
         self._verdicts: dict[tuple[str, UrlForm], bool] = {}
 
-    def is_carried_by(self, url: str, form: UrlForm) -> bool:
+    def is_leaked_by(self, url: str, form: UrlForm) -> bool:
         """Whether the address carries some of it away. Remembered: a stream is read again with what follows."""
         verdict = self._verdicts.get((url, form))
         if verdict is None:
-            if len(self._verdicts) >= _MAX_REMEMBERED:
+            if len(self._verdicts) >= _MAX_CACHED:
                 self._verdicts.clear()
-            verdict = self._verdicts[url, form] = _carries(url, form, self)
+            verdict = self._verdicts[url, form] = _leaks(url, form, self)
         return verdict
 
     @cached_property
@@ -104,20 +104,20 @@ _PATTERNS = (
     (UrlForm.IMAGE, re2.compile(r"(?im)^\s{0,3}\[[^\]]+\]:\s*<?" + _URL)),
     (UrlForm.LINK, re2.compile(r"(?i)" + r"((?:https?)://[^\s\"'<>()\[\]{}|\\^`]+)")),
 )
-_MAX_URLS, _MAX_URL_CHARACTERS, _MAX_REMEMBERED = 200, 16_384, 200
+_MAX_URLS, _MAX_URL_CHARACTERS, _MAX_CACHED = 200, 16_384, 200
 # Letters and digits. An address that loads by itself has no business with a few words of the conversation; a link may
 # name what was asked for, as a search does. Nobody spells it backwards or encodes it without a reason.
-_SAID_IN_IMAGE, _SAID_IN_LINK, _SAID_BACKWARDS, _SAID_ENCODED = 12, 40, 12, 4
+_MIN_IN_IMAGE, _MIN_IN_LINK, _MIN_BACKWARDS, _MIN_ENCODED = 12, 40, 12, 4
 # Put together, parts of an address are words of a subject, which images share with what is spoken of.
-_SAID_TOGETHER = 16
+_MIN_JOINED = 16
 # What is all of a value: words, or what looks like a password or a number that somebody keeps.
-_SAID_WORDS, _SAID_SECRET = 8, 6
-_OPAQUE_TEXT = 16
+_MIN_WORDS, _MIN_SECRET = 8, 6
+_MIN_OPAQUE = 16
 _PROSE_WORDS, _PROSE_CHARACTERS = 5, 30
 _SECRET = re.compile(r"(?=.*[^\W\d_])(?=.*\d).*|\d+", re.DOTALL)
 _NO_LETTERS = re.compile(r"[\W_]+")
 # The same for ASCII.
-_NEITHER = bytes(byte for byte in range(0x80) if not chr(byte).isalnum())
+_NO_LETTERS_ASCII = bytes(byte for byte in range(0x80) if not chr(byte).isalnum())
 _SMALL = bytes(range(0x100)).lower()
 _EXTENSION = re.compile(r"\.[A-Za-z]{2,5}$")
 # `iphone-15`
@@ -135,53 +135,53 @@ def find_exfiltration(text: str, conversation: Conversation) -> list[Exfiltratio
             if len(found) >= _MAX_URLS:
                 break
             found.setdefault(match.span(1), form)
-    carrying = [
+    leaking = [
         span
         for span in sorted(found)
-        if conversation.is_carried_by(data[span[0] : span[1]].decode("utf-8", "replace"), found[span])
+        if conversation.is_leaked_by(data[span[0] : span[1]].decode("utf-8", "replace"), found[span])
     ]
-    spans = character_spans(data, carrying)
-    return [ExfiltrationUrl(found[span], *place) for span, place in zip(carrying, spans, strict=True)]
+    spans = character_spans(data, leaking)
+    return [ExfiltrationUrl(found[span], *place) for span, place in zip(leaking, spans, strict=True)]
 
 
-def _carries(url: str, form: UrlForm, conversation: Conversation) -> bool:
+def _leaks(url: str, form: UrlForm, conversation: Conversation) -> bool:
     url = url[:_MAX_URL_CHARACTERS].rstrip(".,;:!?")
     if conversation.holds_url(url):
         return False
-    carried = carried_by(url)
-    text = "\n".join(dict.fromkeys((*carried.values, *carried.segments, *carried.wholes)))
+    parts = url_parts(url)
+    text = "\n".join(dict.fromkeys((*parts.values, *parts.segments, *parts.wholes)))
     if _encodes_text(text, conversation) or _names_personal_data(text, conversation):
         return True
-    wholes = [letters_of(whole) for whole in carried.wholes if len(whole) >= _SAID_BACKWARDS]
-    if any(conversation.holds_some(letters[::-1], at_least=_SAID_BACKWARDS) for letters in wholes):
+    wholes = [letters_of(whole) for whole in parts.wholes if len(whole) >= _MIN_BACKWARDS]
+    if any(conversation.holds_some(letters[::-1], at_least=_MIN_BACKWARDS) for letters in wholes):
         return True
-    at_least = _SAID_IN_LINK if form is UrlForm.LINK else _SAID_TOGETHER
+    at_least = _MIN_IN_LINK if form is UrlForm.LINK else _MIN_JOINED
     if any(conversation.holds_some(letters, at_least=at_least) for letters in wholes):
         return True
-    return form is UrlForm.IMAGE and _image_carries(carried, conversation)
+    return form is UrlForm.IMAGE and _image_leaks(parts, conversation)
 
 
-def _image_carries(carried: Carried, conversation: Conversation) -> bool:
-    for value in (*carried.values, *carried.segments):
-        if len(value) >= _SAID_IN_IMAGE and (
-            _is_prose(value) or conversation.holds_some(letters_of(value), at_least=_SAID_IN_IMAGE)
+def _image_leaks(parts: UrlParts, conversation: Conversation) -> bool:
+    for value in (*parts.values, *parts.segments):
+        if len(value) >= _MIN_IN_IMAGE and (
+            _is_prose(value) or conversation.holds_some(letters_of(value), at_least=_MIN_IN_IMAGE)
         ):
             return True
-    names = (_EXTENSION.sub("", segment) for segment in carried.segments)
+    names = (_EXTENSION.sub("", segment) for segment in parts.segments)
     secrets = (name for name in names if _SECRET.fullmatch(name) and not _NUMBERED_WORD.fullmatch(name))
-    return any(_is_said_whole(value, conversation) for value in (*carried.values, *secrets))
+    return any(_is_copied_whole(value, conversation) for value in (*parts.values, *secrets))
 
 
-def _is_said_whole(value: str, conversation: Conversation) -> bool:
+def _is_copied_whole(value: str, conversation: Conversation) -> bool:
     """A word alone may be an option of the server's; several, or letters with digits, are not."""
     if _SECRET.fullmatch(value):
-        return conversation.holds(value, at_least=_SAID_SECRET)
-    return len(value.split()) > 1 and conversation.holds(value, at_least=_SAID_WORDS)
+        return conversation.holds(value, at_least=_MIN_SECRET)
+    return len(value.split()) > 1 and conversation.holds(value, at_least=_MIN_WORDS)
 
 
 def _encodes_text(value: str, conversation: Conversation) -> bool:
     """Something readable: long enough, or said before."""
-    return any(len(text) >= _OPAQUE_TEXT or conversation.holds(text, at_least=_SAID_ENCODED) for text in decoded(value))
+    return any(len(text) >= _MIN_OPAQUE or conversation.holds(text, at_least=_MIN_ENCODED) for text in decoded(value))
 
 
 def _names_personal_data(text: str, conversation: Conversation) -> bool:
@@ -195,5 +195,5 @@ def _is_prose(value: str) -> bool:
 def letters_of(text: str) -> str:
     """Its letters and digits, in small letters."""
     if text.isascii():
-        return text.encode().translate(_SMALL, _NEITHER).decode()
+        return text.encode().translate(_SMALL, _NO_LETTERS_ASCII).decode()
     return _NO_LETTERS.sub("", text.casefold())

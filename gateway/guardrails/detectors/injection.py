@@ -7,10 +7,10 @@ from typing import NamedTuple
 import re2
 
 from gateway.guardrails.detectors.characters import encoded, plain
-from gateway.guardrails.detectors.foreign import foreign_requests
 from gateway.guardrails.detectors.injection_rules import RULES, THRESHOLD, Rule
 from gateway.guardrails.detectors.invisible import hides_text, is_disguised, readings
 from gateway.guardrails.detectors.matching import PatternSet, options
+from gateway.guardrails.detectors.off_topic_requests import has_off_topic_request
 
 
 class Scored(NamedTuple):
@@ -25,8 +25,8 @@ class Scored(NamedTuple):
 
 
 _CLEAN = Scored(0.0, ())
-_FOREIGN = "foreign_request"
-_FOREIGN_WEIGHT = 0.5
+_OFF_TOPIC = "foreign_request"
+_OFF_TOPIC_WEIGHT = 0.5
 _HIDDEN = "hidden_text"
 _HIDDEN_WEIGHT = 0.6
 
@@ -61,8 +61,8 @@ def _scored(text: str, *, untrusted: bool) -> Scored:
     if untrusted:
         matching += [_UNTRUSTED[index] for index in _UNTRUSTED_SET.matching(data)]
     found = {rule.name: rule.weight for rule in matching if _gives_orders(rule, data)}
-    if untrusted and foreign_requests(text):
-        found[_FOREIGN] = _FOREIGN_WEIGHT
+    if untrusted and has_off_topic_request(text):
+        found[_OFF_TOPIC] = _OFF_TOPIC_WEIGHT
     if not found:
         return _CLEAN
     return Scored(min(1.0, round(sum(found.values()), 3)), tuple(found))

@@ -70,7 +70,7 @@ class OutputChecks:
         window = self.window(name)
         return window.feed(text) + window.finish()
 
-    def look_at_calls(self, message: Mapping[str, Any]) -> None:
+    def inspect_calls(self, message: Mapping[str, Any]) -> None:
         """The tools that a message, or a piece of one, calls."""
         if not self._tools:
             return
@@ -94,7 +94,7 @@ class OutputChecks:
 
     def guard_message(self, message: dict[str, Any]) -> bool:
         """Masks what a whole message says, in place; whether anything changed."""
-        self.look_at_calls(message)
+        self.inspect_calls(message)
         return self.reads_texts and self.guard_value(message)
 
     def guard_value(self, value: Any, name: str = "", depth: int = 0) -> bool:

@@ -72,7 +72,9 @@ class StreamGuard:
             return out
         if not changed:
             return [*out, event]
-        has_output = any(_says(choice["delta"]) for choice in kept if isinstance(choice, dict) and "delta" in choice)
+        has_output = any(
+            _has_text(choice["delta"]) for choice in kept if isinstance(choice, dict) and "delta" in choice
+        )
         data = _encode({**fields, "choices": kept})
         return [*out, replace(event, data=data, has_output=event.has_output and has_output)]
 
@@ -82,7 +84,7 @@ class StreamGuard:
         index = index if isinstance(index, int) else 0
         choice = self._choices.setdefault(index, _Choice())
         delta, ends = fields["delta"], fields.get("finish_reason") is not None
-        self._checks.look_at_calls(delta)
+        self._checks.inspect_calls(delta)
         if not self._checks.reads_texts:
             return [], False, True
         before: list[StreamEvent] = []
@@ -90,18 +92,18 @@ class StreamGuard:
             # Clients take a call for the end of what was said before it.
             choice.has_called = True
             before = self._rest({index: choice})
-        said_something = _says(delta)
+        had_text = _has_text(delta)
         changed = self._guard_delta(choice, delta, ())
         # Tokens spell what was masked or is held.
         if fields.get("logprobs") is not None:
             fields["logprobs"], changed = None, True
-        if ends and _says(delta):
+        if ends and _has_text(delta):
             _finish_into(delta, choice)
         elif ends:
             before += self._rest({index: choice})
         is_new = delta.get("role") is not None and not choice.has_role
         choice.has_role |= is_new
-        return before, changed, ends or is_new or not said_something or _says(delta)
+        return before, changed, ends or is_new or not had_text or _has_text(delta)
 
     def _guard_delta(self, choice: _Choice, value: dict[str, Any], path: Path) -> bool:
         changed = False
@@ -152,8 +154,8 @@ class StreamGuard:
             delta: dict[str, Any] = {}
             _finish_into(delta, choice)
             if delta:
-                said = [{"index": index, "delta": delta, "finish_reason": None}]
-                out.append(StreamEvent(_encode({**self._base, "choices": said}), has_output=True))
+                choices = [{"index": index, "delta": delta, "finish_reason": None}]
+                out.append(StreamEvent(_encode({**self._base, "choices": choices}), has_output=True))
         return out
 
 
@@ -204,9 +206,9 @@ def _item_of(items: list[Any], kind: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _says(value: Any) -> bool:
+def _has_text(value: Any) -> bool:
     if isinstance(value, dict):
-        return any(_says(item) for name, item in value.items() if name not in _EMPTY and name != "role")
+        return any(_has_text(item) for name, item in value.items() if name not in _EMPTY and name != "role")
     if isinstance(value, list):
-        return any(_says(item) for item in value)
+        return any(_has_text(item) for item in value)
     return bool(value)

@@ -10,7 +10,7 @@ from gateway.guardrails.detectors.invisible import reading_with
 from gateway.guardrails.detectors.topics import find_topics
 
 # A word is looked at when it has ended, or has this many letters: some scripts put nothing between words.
-_LONGEST_WORD = 128
+_MAX_WORD = 128
 # Blanks and characters nobody sees may stretch a phrase.
 _STRETCH, _LOOK_BACK_FACTOR, _LOOK_BACK = 16, 4, 256
 
@@ -73,7 +73,7 @@ def _end_of_words(text: str) -> int:
     end = len(text)
     while end > 0 and _in_word(text[end - 1]):
         end -= 1
-        if len(text) - end >= _LONGEST_WORD:
+        if len(text) - end >= _MAX_WORD:
             return len(text)
     return end
 

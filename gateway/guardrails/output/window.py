@@ -16,8 +16,8 @@ from gateway.guardrails.output.masks import Mask, Masks
 from gateway.guardrails.output.topics import TopicGate
 from gateway.guardrails.verdicts import Guardrail
 
-MOST_HELD = 1024
-_CALM, _LONGEST = 64, 330
+MAX_HELD = 1024
+_CALM, _MAX_MATCH = 64, 330
 # What went before: words that name a number, and the way from `![` to an address.
 _CONTEXT, _CONTEXT_OF_LINKS = 192, 2048
 _KEPT = _CONTEXT_OF_LINKS + _CALM
@@ -81,7 +81,7 @@ class TextWindow:
     def _stretches(self, limit: int, *, final: bool) -> list[str]:
         out: list[str] = []
         while self._given < limit:
-            far = self._given + MOST_HELD
+            far = self._given + MAX_HELD
             if final and len(self._text) <= far:
                 cut, seen = len(self._text), len(self._text)
             else:
@@ -113,7 +113,7 @@ class TextWindow:
         return given
 
     def _forced_cut(self, far: int, found: list[Mask]) -> int:
-        text, given, last = self._text, self._given, far - _LONGEST
+        text, given, last = self._text, self._given, far - _MAX_MATCH
         blanks = [m.end() for m in self.border.finditer(text, given, last)]
         calm = [b for b in blanks if not (text[b].isdigit() or text[max(b - 2, 0)].isdigit())]
         cut = next((b for b in reversed(calm or blanks) if not any(m.start < b < m.end for m in found)), last)

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from gateway.guardrails.detectors.injection import injection_score
 from gateway.guardrails.detectors.pii import find_pii
-from gateway.guardrails.evaluation import Evaluation, KindTally, Line, Part, evaluate, limits_of_confidence
+from gateway.guardrails.evaluation import Evaluation, KindTally, Line, Part, confidence_interval, evaluate
 
 _decode = msgspec.json.Decoder(Line).decode
 
@@ -98,7 +98,7 @@ def _entity_rows(evaluation: Evaluation) -> Iterable[str]:
 
 
 def _limits(successes: int, trials: int) -> str:
-    low, high = limits_of_confidence(successes, trials)
+    low, high = confidence_interval(successes, trials)
     return f"{low:.1%} to {high:.1%}"
 
 

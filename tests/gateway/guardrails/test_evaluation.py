@@ -12,7 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from gateway.guardrails.detectors.pii import PiiKind
-from gateway.guardrails.evaluation import Evaluation, Line, Part, evaluate, limits_of_confidence
+from gateway.guardrails.evaluation import Evaluation, Line, Part, confidence_interval, evaluate
 from tests.recordings import shared_file
 
 MEASURED = (PiiKind.EMAIL, PiiKind.PHONE, PiiKind.CARD, PiiKind.IBAN, PiiKind.US_SSN, PiiKind.IP)
@@ -76,10 +76,10 @@ def test_part__any_text__is_always_the_same_and_blanks_around_it_do_not_count() 
 
 
 def test_limits_of_confidence__known_counts__are_wilsons() -> None:
-    assert limits_of_confidence(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)  # Newcombe 1998, method 3
-    assert limits_of_confidence(0, 20) == pytest.approx((0, 0.1611), abs=5e-5)
-    assert limits_of_confidence(29, 29) == pytest.approx((0.8830, 1), abs=5e-5)
-    assert limits_of_confidence(0, 0) == (0, 1)
+    assert confidence_interval(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)  # Newcombe 1998, method 3
+    assert confidence_interval(0, 20) == pytest.approx((0, 0.1611), abs=5e-5)
+    assert confidence_interval(29, 29) == pytest.approx((0.8830, 1), abs=5e-5)
+    assert confidence_interval(0, 0) == (0, 1)
 
 
 def test_command__part__leaves_the_other_out_and_names_no_line_to_judge_by(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from gateway.guardrails.spotlight import INSTRUCTION
-from gateway.guardrails.verdicts import VERDICTS, Verdict
+from gateway.guardrails.verdicts import VERDICTS, GuardrailVerdict
 from tests.fakes.scripted import Script, ScriptedServer, answer
 from tests.gateway.managed import last_sent, make_prompt
 from tests.gateway.service import Gateway, GatewayService
@@ -44,7 +44,7 @@ def projects(service: GatewayService, upstream: ScriptedServer) -> dict[str, tup
 
 def verdicts(project: Gateway, response: Any) -> list[tuple[str, str, str]]:
     kept = project.record(response).attributes.get(VERDICTS, "[]")
-    found = msgspec.json.decode(kept, type=list[Verdict])
+    found = msgspec.json.decode(kept, type=list[GuardrailVerdict])
     return [(verdict.guardrail, verdict.action, verdict.detail) for verdict in found]
 
 

@@ -130,7 +130,7 @@ def test_find_topics__unseen_in_or_for_blanks__is_found(name: str) -> None:
 
 def test_blocked_tools__unseen_in_the_name__is_refused() -> None:
     fields = {"tools": [{"type": "function", "function": {"name": "Delete\u200b_all"}}], "messages": []}
-    (finding,) = BlockedTools(("delete_all",)).look_at(Request(fields, 0, {}))
+    (finding,) = BlockedTools(("delete_all",)).inspect(Request(fields, 0, {}))
     assert finding.detail == "delete_all"
 
 

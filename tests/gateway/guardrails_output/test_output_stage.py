@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from gateway.guardrails.output.masks import LINK_REMOVED
-from gateway.guardrails.verdicts import VERDICTS, Verdict
+from gateway.guardrails.verdicts import VERDICTS, GuardrailVerdict
 from tests.fakes.scripted import DONE, FINISH, ROLE, USAGE_CHUNK, Step, answer, chunk, completion, raw, stream
 from tests.gateway.conftest import Routed
 from tests.gateway.service import Gateway
@@ -31,7 +31,7 @@ def guarded(routed: Routed, steps: list[Step], mode: str = "enforce", **checks: 
 
 def verdicts(project: Gateway, response: Any) -> list[tuple[str, str, str, str]]:
     kept = project.record(response).attributes.get(VERDICTS, "[]")
-    found = msgspec.json.decode(kept, type=list[Verdict])
+    found = msgspec.json.decode(kept, type=list[GuardrailVerdict])
     return [(verdict.guardrail, verdict.stage, verdict.action, verdict.detail) for verdict in found]
 
 

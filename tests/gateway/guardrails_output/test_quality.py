@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from analytics.contracts import RequestRecord
-from gateway.guardrails.verdicts import VERDICTS, Verdict
+from gateway.guardrails.verdicts import VERDICTS, GuardrailVerdict
 from gateway.judging.judge import JUDGED
 from tests.fakes import scripted as play
 from tests.fakes.scripted import Script, Step, answer, raw, status
@@ -42,7 +42,7 @@ def judged(
 
 def verdicts(project: Gateway, response: Any) -> list[tuple[str, str, float]]:
     kept = project.record(response).attributes.get(VERDICTS, "[]")
-    found = msgspec.json.decode(kept, type=list[Verdict])
+    found = msgspec.json.decode(kept, type=list[GuardrailVerdict])
     return [(verdict.action, verdict.detail, verdict.score) for verdict in found if verdict.guardrail == "low_quality"]
 
 

@@ -18,7 +18,7 @@ from analytics.queries.unscored import unscored_requests
 from core.models import Project
 from gateway.guardrails import scores
 from gateway.guardrails.scores import record_verdicts, score_verdicts, scores_of
-from gateway.guardrails.verdicts import VERDICTS, Action, Guardrail, Stage, Verdict
+from gateway.guardrails.verdicts import VERDICTS, Guardrail, GuardrailAction, GuardrailStage, GuardrailVerdict
 from gateway.models import GatewaySettings
 from gateway.tasks import score_verdicts as task
 from tests.factories.analytics import make_entry, store
@@ -141,8 +141,8 @@ def test_a_project_too_busy_to_be_asked_keeps_no_other_waiting(
 
 def test_scores_of_inputs() -> None:
     verdicts = [
-        Verdict(Guardrail.PROMPT_INJECTION, Stage.INPUT, Action.FLAGGED, "override", 0.7),
-        Verdict(Guardrail.BLOCKED_TOPIC, Stage.INPUT, Action.FLAGGED, "bombs"),
+        GuardrailVerdict(Guardrail.PROMPT_INJECTION, GuardrailStage.INPUT, GuardrailAction.FLAGGED, "override", 0.7),
+        GuardrailVerdict(Guardrail.BLOCKED_TOPIC, GuardrailStage.INPUT, GuardrailAction.FLAGGED, "bombs"),
     ]
     made = [(score.score_name, score.score_value) for score in scores_of("r", verdicts)]
     assert made == [("guardrail.prompt_injection", 0.7), ("guardrail.blocked_topic", 1.0)]

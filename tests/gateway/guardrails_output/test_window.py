@@ -11,7 +11,7 @@ from gateway.guardrails.detectors.pii import find_pii
 from gateway.guardrails.output.json_window import JsonWindow
 from gateway.guardrails.output.masks import LINK_REMOVED, Masks
 from gateway.guardrails.output.topics import TopicGate
-from gateway.guardrails.output.window import MOST_HELD, Notes, TextWindow
+from gateway.guardrails.output.window import MAX_HELD, Notes, TextWindow
 
 ENTITIES = [
     "ada@example.org", "4242 4242 4242 4242", "+49 30 901820 22", "DE89 3704 0044 0532 0130 00", "536-22-1234",
@@ -124,7 +124,7 @@ def test_never_more_than_the_bound_is_held() -> None:
     window = make(TextWindow)
     for piece in ["17 4 "] * 2000 + ["x7" * 400] * 20:
         given_before = window.feed(piece)
-        assert len(window._text) - window._given <= MOST_HELD + len(piece), given_before
+        assert len(window._text) - window._given <= MAX_HELD + len(piece), given_before
 
 
 def test_a_long_text_without_a_blank_goes_out_whole() -> None:

@@ -14,7 +14,7 @@ _NUMBER = re.compile(r"(\d+)")
 _LONG_LABEL = 16
 
 
-class Carried(NamedTuple):
+class UrlParts(NamedTuple):
     """`values`: of the query, the fragment, long labels of the host. `segments`: of the path. `wholes`: each of these
     put together, for what was split; those of the query also in the order of their names."""
 
@@ -23,11 +23,11 @@ class Carried(NamedTuple):
     wholes: tuple[str, ...]
 
 
-def carried_by(url: str) -> Carried:
+def url_parts(url: str) -> UrlParts:
     """Of an address with a host."""
     parts = _PARTS.match(url)
     if parts is None:
-        return Carried((url,), (), ())
+        return UrlParts((url,), (), ())
     authority, path, query, fragment = parts.groups("")
     named = _parameters(query) if query else []
     in_query = [value for _, value in named]
@@ -36,7 +36,7 @@ def carried_by(url: str) -> Carried:
     labels = _host(authority).split(".")[:-2]
     values = [*in_query, _form(fragment), *(label for label in labels if len(label) >= _LONG_LABEL)]
     wholes = map("".join, (in_query, by_name, segments, labels, values))
-    return Carried(_each_once(values), _each_once(segments), _each_once(wholes))
+    return UrlParts(_each_once(values), _each_once(segments), _each_once(wholes))
 
 
 def _host(authority: str) -> str:

@@ -11,11 +11,11 @@ from gateway.guardrails.detectors.characters import encoded
 Found = TypeVar("Found")
 
 # Shorter texts are as quick to read as to look up.
-_WORTH_CHARACTERS = 200
+_MIN_CHARACTERS = 200
 _ENTRIES = 4096
 
 
-class Remembered(Generic[Found]):
+class DigestCache(Generic[Found]):
     """A detector that reads a text once. It keeps digests and what was found, never a text."""
 
     def __init__(self, detect: Callable[[str], Found], *, worth: Callable[[Found], bool] = lambda _: True) -> None:
@@ -25,7 +25,7 @@ class Remembered(Generic[Found]):
         self._found: dict[bytes, Found] = {}
 
     def __call__(self, text: str) -> Found:
-        if len(text) < _WORTH_CHARACTERS:
+        if len(text) < _MIN_CHARACTERS:
             return self._detect(text)
         digest = hashlib.blake2b(encoded(text), digest_size=16).digest()
         try:

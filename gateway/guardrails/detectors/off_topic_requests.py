@@ -54,7 +54,7 @@ _COMMON_WORDS = """
 _COMMON = frozenset(_COMMON_WORDS.split())
 
 
-def foreign_requests(text: str) -> bool:
+def has_off_topic_request(text: str) -> bool:
     """Whether a line asks for something in words that no other line has."""
     lines = [line.strip() for line in text.splitlines()]
     candidates = [
@@ -65,7 +65,7 @@ def foreign_requests(text: str) -> bool:
     if not candidates:
         return False
     counted = _counted(lines)
-    return any(_is_foreign(lines[index], counted) for index in candidates)
+    return any(_is_off_topic(lines[index], counted) for index in candidates)
 
 
 def _is_request(line: str) -> bool:
@@ -100,7 +100,7 @@ def _counted(lines: list[str]) -> dict[str, int]:
     return counted
 
 
-def _is_foreign(line: str, counted: dict[str, int]) -> bool:
+def _is_off_topic(line: str, counted: dict[str, int]) -> bool:
     words = _words(line)
     if len(words) < _MIN_CONTENT_WORDS or len(counted) - len(words) < _MIN_DOCUMENT_WORDS:
         return False

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.guardrails.remembered import Remembered
-from gateway.guardrails.spoken import Speaker, spoken_in
+from gateway.guardrails.digest_cache import DigestCache
 from gateway.guardrails.spotlight import Spotlight
+from gateway.guardrails.texts import Speaker, text_segments
 from gateway.guardrails.tools import tools_of
 from gateway.wire import decode_request
 
@@ -66,21 +66,21 @@ def nested(value: Any, depth: int) -> Any:
         ({"role": "assistant", "content": None, "tool_calls": [{"custom": {"input": NEEDLE}}]}, Speaker.ASSISTANT),
     ],
 )
-def test_spoken_in__needle__is_read_and_has_its_speaker(message: dict[str, Any], speaker: Speaker) -> None:
+def test_text_segments__needle__is_read_and_has_its_speaker(message: dict[str, Any], speaker: Speaker) -> None:
     body = json.dumps({"model": "gpt-4o", "messages": [message]}).encode()
     decode_request(body)
-    read = [spoken for spoken in spoken_in(json.loads(body)) if NEEDLE in spoken.text]
-    assert [spoken.speaker for spoken in read] == [speaker]
+    read = [segment for segment in text_segments(json.loads(body)) if NEEDLE in segment.text]
+    assert [segment.speaker for segment in read] == [speaker]
 
 
-def test_spoken_in__prediction__is_the_users() -> None:
+def test_text_segments__prediction__is_the_users() -> None:
     fields = {"messages": [], "prediction": {"type": "content", "content": NEEDLE}}
-    assert [spoken.text for spoken in spoken_in(fields)] == [NEEDLE]
+    assert [segment.text for segment in text_segments(fields)] == [NEEDLE]
 
 
-def test_spoken_in__picture__says_nothing() -> None:
+def test_text_segments__picture__says_nothing() -> None:
     part = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
-    assert list(spoken_in({"messages": [{"role": "user", "content": [part]}]})) == []
+    assert list(text_segments({"messages": [{"role": "user", "content": [part]}]})) == []
 
 
 @given(st.sampled_from(["user", "assistant", "tool"]), JSON, JSON, JSON, JSON)
@@ -103,7 +103,7 @@ def test_request__any_json_in_open_fields__is_read(
         "function_call": tool,
         "prediction": extra,
     }
-    assert all(isinstance(spoken.text, str) for spoken in spoken_in(fields))
+    assert all(isinstance(segment.text, str) for segment in text_segments(fields))
     assert all(isinstance(name, str) for name in tools_of(fields))
 
 
@@ -119,7 +119,7 @@ def test_spotlight__any_text__comes_back_out_of_its_marks(text: str, question: s
     given_back = json.loads(body)["messages"]
 
     light = Spotlight(b"key")
-    sent = json.loads(light.shine_on(body))
+    sent = json.loads(light.apply(body))
 
     assert light.marked == 3
     assert sent["n"] == 1
@@ -142,7 +142,7 @@ def test_remembered__long_text__is_read_once_and_short_texts_each_time() -> None
         read.append(text)
         return len(text)
 
-    detect = Remembered(length)
+    detect = DigestCache(length)
     assert [detect("x" * 500), detect("x" * 500), detect("x"), detect("x")] == [500, 500, 1, 1]
     assert read == ["x" * 500, "x", "x"]
 
@@ -154,6 +154,6 @@ def test_remembered__of_what_is_not_worth_it__is_nothing() -> None:
         read.append(text)
         return text.split()
 
-    detect = Remembered(words, worth=lambda found: len(found) < 100)
+    detect = DigestCache(words, worth=lambda found: len(found) < 100)
     assert [len(detect(text)) for text in ["x " * 300, "x " * 300, "x" * 300, "x" * 300]] == [300, 300, 1, 1]
     assert read == ["x " * 300, "x " * 300, "x" * 300]

@@ -19,7 +19,7 @@ class Speaker(StrEnum):
     VARIABLE = "variable"  # values that a request puts into a managed prompt
 
 
-class Spoken(NamedTuple):
+class Segment(NamedTuple):
     speaker: Speaker
     text: str
 
@@ -33,16 +33,16 @@ _SPEAKERS = {
     "function": Speaker.UNTRUSTED,
 }
 # Of messages and parts: names of things, not words of somebody.
-_NOT_SPOKEN = frozenset(
+_NOT_TEXT = frozenset(
     {"role", "type", "id", "tool_call_id", "cache_control", "detail", "format", "media_type", "file_id"}
 )
-_SPOKEN_APART = frozenset({"content", "tool_calls", "function_call"})
+_READ_SEPARATELY = frozenset({"content", "tool_calls", "function_call"})
 _TEXT_PARTS = frozenset({"text", "input_text", "output_text", "refusal", "thinking"})
 _UNREADABLE_PARTS = frozenset({"image_url", "input_audio", "image", "audio", "input_image"})
 _MAX_NESTING = 100
 
 
-def spoken_in(fields: Mapping[str, Any]) -> Iterator[Spoken]:
+def text_segments(fields: Mapping[str, Any]) -> Iterator[Segment]:
     """Every text of the messages: contents of all kinds, names, arguments of tool calls."""
     for message in fields["messages"]:
         yield from _of_message(message)
@@ -51,32 +51,32 @@ def spoken_in(fields: Mapping[str, Any]) -> Iterator[Spoken]:
         yield from _of_content(prediction.get("content") if isinstance(prediction, dict) else prediction, Speaker.USER)
 
 
-def spoken_in_variables(values: Mapping[str, Any]) -> Iterator[Spoken]:
+def variable_segments(values: Mapping[str, Any]) -> Iterator[Segment]:
     for value in values.values():
         yield from _of_value(value, Speaker.VARIABLE)
 
 
-def _of_message(message: Mapping[str, Any]) -> Iterator[Spoken]:
+def _of_message(message: Mapping[str, Any]) -> Iterator[Segment]:
     speaker = _SPEAKERS[message["role"]]
     yield from _of_content(message.get("content"), speaker)
     for call in (*(message.get("tool_calls") or ()), message.get("function_call")):
         # The arguments are JSON in a text, or a text of their own.
         yield from _of_value(call, speaker)
     for key, value in message.items():
-        if key not in _NOT_SPOKEN and key not in _SPOKEN_APART:
+        if key not in _NOT_TEXT and key not in _READ_SEPARATELY:
             yield from _of_value(value, speaker)
 
 
-def _of_content(content: Any, speaker: Speaker) -> Iterator[Spoken]:
+def _of_content(content: Any, speaker: Speaker) -> Iterator[Segment]:
     if isinstance(content, str):
-        yield Spoken(speaker, readable(content))
+        yield Segment(speaker, readable(content))
     elif isinstance(content, list):
         yield from _of_parts(content, speaker)
     elif content is not None:
         yield from _of_value(content, speaker)
 
 
-def _of_parts(parts: list[Any], speaker: Speaker) -> Iterator[Spoken]:
+def _of_parts(parts: list[Any], speaker: Speaker) -> Iterator[Segment]:
     """Texts that follow each other are one text to the model, with or without a break between them."""
     texts: list[str] = []
     for part in parts:
@@ -89,9 +89,9 @@ def _of_parts(parts: list[Any], speaker: Speaker) -> Iterator[Spoken]:
             elif part.get("type") not in _UNREADABLE_PARTS:
                 yield from _of_value(part, speaker if speaker is Speaker.OPERATOR else Speaker.UNTRUSTED)
     if texts:
-        yield Spoken(speaker, readable("\n".join(texts)))
+        yield Segment(speaker, readable("\n".join(texts)))
     if len(texts) > 1:
-        yield Spoken(speaker, readable("".join(texts)))
+        yield Segment(speaker, readable("".join(texts)))
 
 
 def _text_of(part: Mapping[str, Any]) -> str | None:
@@ -101,10 +101,10 @@ def _text_of(part: Mapping[str, Any]) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def _of_value(value: Any, speaker: Speaker) -> Iterator[Spoken]:
+def _of_value(value: Any, speaker: Speaker) -> Iterator[Segment]:
     text = "\n".join(_lines(value, ""))
     if text:
-        yield Spoken(speaker, text)
+        yield Segment(speaker, text)
 
 
 def readable(text: str) -> str:
@@ -125,7 +125,7 @@ def _lines(value: Any, name: str, depth: int = 0) -> Iterator[str]:
         yield from _lines_of_text(value, name, depth)
     elif isinstance(value, dict) and value:
         for key, item in value.items():
-            if key not in _NOT_SPOKEN:
+            if key not in _NOT_TEXT:
                 yield from _lines(item, key, depth + 1)
     elif isinstance(value, list) and value:
         for item in value:
