@@ -133,7 +133,7 @@ def _start() -> Runtime:
             log_patience=settings.LIMITS_LOG_SECONDS,
         ),
         cache=ResponseCache(
-            settings.REDIS_URL, most_bytes=settings.CACHE_ANSWER_BYTES, patience=settings.CACHE_REDIS_SECONDS
+            settings.REDIS_URL, max_bytes=settings.CACHE_ANSWER_BYTES, patience=settings.CACHE_REDIS_SECONDS
         ),
         patience=Patience.from_settings(),
         readiness=Readiness(draining, lambda: spool.has_room),

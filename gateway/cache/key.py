@@ -19,7 +19,7 @@ _WITHOUT_EFFECT = frozenset(
     }
 )  # fmt: skip
 # Above, fields are compared as they are written: to take some megabytes apart holds the event loop for seconds.
-_TAKEN_APART_BYTES = 64 * 1024
+_MAX_PARSED_BYTES = 64 * 1024
 _decode_raw = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode = msgspec.json.Encoder(order="sorted").encode
 
@@ -37,12 +37,12 @@ def cache_key(
     prompt in it and its version, `target` who is to answer: `auto` is not always the same model, nor a model always
     served by the same provider. Settings that choose or change answers count as well.
     Raises ValidationError for a number that is out of range."""
-    fields: Mapping[str, Any] = LazyFields(body) if len(body) <= _TAKEN_APART_BYTES else _decode_raw(body)
+    fields: Mapping[str, Any] = LazyFields(body) if len(body) <= _MAX_PARSED_BYTES else _decode_raw(body)
     shaping = {name: value for name, value in fields.items() if name not in _WITHOUT_EFFECT and value is not None}
-    told = repr(
+    context = repr(
         (prompt, target, stream, settings.routing, settings.reasoning, settings.guardrails, settings.judge_model)
     )
-    digest = hashlib.blake2b(told.encode(), digest_size=32, person=b"svc.cache")
+    digest = hashlib.blake2b(context.encode(), digest_size=32, person=b"svc.cache")
     digest.update(_encode(shaping))
     return f"{prefix(project)}{digest.hexdigest()}"
 

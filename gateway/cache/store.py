@@ -14,11 +14,11 @@ from gateway.cache.key import prefix
 
 logger = logging.getLogger("gateway.cache")
 
-_REST_SECONDS = 1.0
+_RETRY_SECONDS = 1.0
 # More at once wait for their turn: a crowd is no reason to take Redis for away.
 _CONNECTIONS = 32
 # Putting an answer away is nobody's wait, but must not pile up either.
-_MOST_PUTS = 256
+_MAX_PUTS = 256
 _AWAY = (redis.RedisError, OSError, TimeoutError)
 
 
@@ -40,15 +40,15 @@ _encode = msgspec.msgpack.Encoder().encode
 class ResponseCache:
     """One a worker. Belongs to one event loop."""
 
-    def __init__(self, url: str, *, most_bytes: int, patience: float) -> None:
-        """Answers of more than `most_bytes` are not kept. `patience`: seconds until Redis counts as away."""
+    def __init__(self, url: str, *, max_bytes: int, patience: float) -> None:
+        """Answers of more than `max_bytes` are not kept. `patience`: seconds until Redis counts as away."""
         self._redis = redis.asyncio.Redis.from_url(
             url, socket_timeout=patience, socket_connect_timeout=patience, retry=None
         )
         self._patience = patience
-        self._turns = asyncio.Semaphore(_CONNECTIONS)
-        self._most_bytes = most_bytes
-        self._rests_until = 0.0
+        self._slots = asyncio.Semaphore(_CONNECTIONS)
+        self._max_bytes = max_bytes
+        self._retry_at = 0.0
         self._away = False
         self._refused = False
         self._puts: set[asyncio.Task[None]] = set()
@@ -59,11 +59,11 @@ class ResponseCache:
 
     @property
     def is_away(self) -> bool:
-        return time.monotonic() < self._rests_until
+        return time.monotonic() < self._retry_at
 
     async def get(self, key: str, *, max_age: float) -> CachedAnswer | None:
         """An answer that is at most `max_age` seconds old."""
-        async with self._turns:
+        async with self._slots:
             if self.is_away:
                 return None
             try:
@@ -83,14 +83,14 @@ class ResponseCache:
 
     def put(self, key: str, answer: CachedAnswer, ttl: int) -> None:
         """Keeps an answer for `ttl` seconds. Does not wait."""
-        if self.is_away or len(answer.content) > self._most_bytes or len(self._puts) >= _MOST_PUTS:
+        if self.is_away or len(answer.content) > self._max_bytes or len(self._puts) >= _MAX_PUTS:
             return
         task = asyncio.get_running_loop().create_task(self._put(key, _encode(answer), ttl))
         self._puts.add(task)
         task.add_done_callback(self._puts.discard)
 
     async def _put(self, key: str, kept: bytes, ttl: int) -> None:
-        async with self._turns:
+        async with self._slots:
             if self.is_away:
                 return
             try:
@@ -114,7 +114,7 @@ class ResponseCache:
             logger.warning("redis.accepts")
 
     def _note_away(self, error: Exception) -> None:
-        self._rests_until = time.monotonic() + _REST_SECONDS
+        self._retry_at = time.monotonic() + _RETRY_SECONDS
         if not self._away:
             self._away = True
             logger.warning("redis.away error=%s", type(error).__name__)

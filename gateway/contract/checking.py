@@ -12,13 +12,13 @@ import jsonschema_rs
 
 logger = logging.getLogger("gateway.request")
 
-_REMEMBERED_SCHEMA_BYTES = 64 * 1024
+_MAX_CACHED_SCHEMA_BYTES = 64 * 1024
 _PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000)
 
 
 def first_violation(schema: bytes, contents: Sequence[str]) -> int | None:
     """The index of the first of the texts that is not of the schema; None when all are, or when it is no schema."""
-    validator = _validator(schema) if len(schema) <= _REMEMBERED_SCHEMA_BYTES else _compiled(schema)
+    validator = _validator(schema) if len(schema) <= _MAX_CACHED_SCHEMA_BYTES else _compiled(schema)
     if validator is None:
         return None
     return next((index for index, content in enumerate(contents) if not _is_valid(validator, content)), None)
@@ -31,7 +31,7 @@ def reason(schema: bytes, content: str) -> str:
     except (ValueError, RecursionError):
         return "not JSON"
     try:
-        validator = _validator(schema) if len(schema) <= _REMEMBERED_SCHEMA_BYTES else _compiled(schema)
+        validator = _validator(schema) if len(schema) <= _MAX_CACHED_SCHEMA_BYTES else _compiled(schema)
         validator.validate(instance)
     except jsonschema_rs.ValidationError as error:
         # Of the schema, which is the request's own, and not of the content, whose names may be anybody's.

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from gateway.contract.apart import Check, CheckProcess, NotWantedError
+from gateway.contract.checker_process import Check, CheckMovedError, CheckProcess
 
 SLOW_SECONDS = 60.0
 # The memory of who overran is cleared of the past when it holds more projects.
@@ -35,13 +35,13 @@ class CheckLanes:
         check = Check(
             schema,
             contents,
-            is_wanted=lambda: not self._is_slow(project_id),
+            belongs_here=lambda: not self._is_slow(project_id),
             on_overrun=lambda: self._remember(project_id),
         )
         try:
             return await self._usual.violation(check)
-        except NotWantedError:
-            return await self._slow.violation(replace(check, is_wanted=lambda: True))
+        except CheckMovedError:
+            return await self._slow.violation(replace(check, belongs_here=lambda: True))
 
     def close(self) -> None:
         self._usual.close()

@@ -22,9 +22,9 @@ logger = logging.getLogger("gateway.guardrails")
 
 _decode = msgspec.json.Decoder(list[GuardrailVerdict]).decode
 EVALUATOR = "guardrail"
-_HIGHEST = 100
+_MAX_SCORE = 100
 # So many requests fit into the memory that a query may have.
-_AT_ONCE = timedelta(hours=1)
+_WINDOW = timedelta(hours=1)
 
 
 def score_verdicts(*, back: timedelta) -> int:
@@ -49,7 +49,7 @@ def _score_project(project_id: UUID, back: timedelta) -> int:
     made, end = 0, timezone.now()
     first = end - back
     while end > first:
-        start = max(end - _AT_ONCE, first)
+        start = max(end - _WINDOW, first)
         for rows in unscored_requests(project_id, VERDICTS, EVALUATOR, start=start, end=end):
             made += record_verdicts(project_id, dict(_read(rows)))
         end = start
@@ -99,7 +99,7 @@ def _score(request_id: str, name: str, said: list[GuardrailVerdict]) -> NewScore
     value, kind = 1.0, ScoreType.BOOLEAN
     if name == Guardrail.LOW_QUALITY:
         # Of two answers to one request the second was meant for the client.
-        value, kind = last.score * _HIGHEST, ScoreType.NUMBER
+        value, kind = last.score * _MAX_SCORE, ScoreType.NUMBER
     elif name == Guardrail.PROMPT_INJECTION:
         value, kind = max(verdict.score for verdict in said), ScoreType.NUMBER
     return NewScore(

@@ -22,7 +22,7 @@ NO_JUDGE = Reported(
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class JudgeResult:
     """`grades` by criterion, empty when there is an `error`. `answer` is what became of the judge's own request."""
 
     model: str
@@ -41,23 +41,23 @@ async def judge_answer(
     seconds: float,
     key_id: int = 0,
     criteria: Iterable[Criterion] = CRITERIA,
-) -> Judgement:
+) -> JudgeResult:
     """Grades `answer`, the assistant's message in reply to `messages`. Never raises for a judge that fails: the
     judgement says why there are no grades. `request_id` is the judged request's."""
     model = snapshot.settings.judge_model
     if not model:
-        return Judgement(model, error=NO_JUDGE)
+        return JudgeResult(model, error=NO_JUDGE)
     chosen = tuple(criteria)
     body = judge_request(model, messages, answer, chosen)
     caller = Caller(SOURCE, key_id, attributes={JUDGED: request_id})
-    told = await ask(runtime, _unguarded(snapshot), caller, body, seconds=seconds)
-    if told.error is not None:
-        return Judgement(model, error=told.error, answer=told)
+    answered = await ask(runtime, _unguarded(snapshot), caller, body, seconds=seconds)
+    if answered.error is not None:
+        return JudgeResult(model, error=answered.error, answer=answered)
     try:
-        return Judgement(model, read_grades(_content(told), chosen), answer=told)
+        return JudgeResult(model, read_grades(_content(answered), chosen), answer=answered)
     except UnreadableGradesError as problem:
-        return Judgement(
-            model, error=Reported(503, "service_unavailable_error", "invalid_judgement", str(problem)), answer=told
+        return JudgeResult(
+            model, error=Reported(503, "service_unavailable_error", "invalid_judgement", str(problem)), answer=answered
         )
 
 

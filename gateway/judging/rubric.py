@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import msgspec
 
-LOWEST, HIGHEST = 0, 100
+MIN_SCORE, MAX_SCORE = 0, 100
 
 # Of the conversation and of the answer each: a judge reads all of most, and of the longest their ends.
-_MOST_CHARACTERS = 60_000
-_REASON_CHARACTERS = 2_000
+_MAX_CHARACTERS = 60_000
+_MAX_REASON_CHARACTERS = 2_000
 
 _INSTRUCTIONS = """\
 You grade the answer of an assistant. The user message is one JSON object: "conversation" is what the assistant was
@@ -52,12 +52,12 @@ class UnreadableGradesError(Exception):
     """The judge answered something else than it was asked for. The text says what is wrong, without quoting it."""
 
 
-class _Given(msgspec.Struct):
-    score: Annotated[float, msgspec.Meta(ge=LOWEST, le=HIGHEST)]
+class _JudgedCriterion(msgspec.Struct):
+    score: Annotated[float, msgspec.Meta(ge=MIN_SCORE, le=MAX_SCORE)]
     reason: str = ""
 
 
-_decode = msgspec.json.Decoder(dict[str, _Given]).decode
+_decode = msgspec.json.Decoder(dict[str, _JudgedCriterion]).decode
 
 
 def judge_request(
@@ -69,13 +69,13 @@ def judge_request(
     """
     chosen = tuple(criteria)
     listed = "\n".join(f"- {criterion.name}: {criterion.meaning}" for criterion in chosen)
-    asked = {"conversation": _conversation(messages), "answer": _said(answer, _MOST_CHARACTERS)}
+    question = {"conversation": _conversation(messages), "answer": _excerpt(answer, _MAX_CHARACTERS)}
     return msgspec.json.encode(
         {
             "model": model,
             "messages": [
                 {"role": "system", "content": _INSTRUCTIONS.format(criteria=listed)},
-                {"role": "user", "content": json.dumps(asked, ensure_ascii=False)},
+                {"role": "user", "content": json.dumps(question, ensure_ascii=False)},
             ],
             "response_format": {
                 "type": "json_schema",
@@ -103,8 +103,8 @@ def read_grades(content: Any, criteria: Iterable[Criterion] = CRITERIA) -> dict[
     return {criterion.name: _grade(given[criterion.name]) for criterion in criteria}
 
 
-def _grade(given: _Given) -> Grade:
-    return Grade(given.score, given.reason.replace("\x00", "").strip()[:_REASON_CHARACTERS])
+def _grade(given: _JudgedCriterion) -> Grade:
+    return Grade(given.score, given.reason.replace("\x00", "").strip()[:_MAX_REASON_CHARACTERS])
 
 
 def _schema(criteria: Iterable[Criterion]) -> dict[str, Any]:
@@ -130,21 +130,21 @@ def _schema(criteria: Iterable[Criterion]) -> dict[str, Any]:
 def _conversation(messages: Iterable[Any]) -> list[dict[str, Any]]:
     """Text and tool calls of each message. Of a conversation that is too long, the latest messages."""
     kept: list[dict[str, Any]] = []
-    left = _MOST_CHARACTERS
+    left = _MAX_CHARACTERS
     for message in reversed([message for message in messages if isinstance(message, dict)]):
-        said = _said(message, left)
-        kept.append({"role": message.get("role"), **said})
-        left -= sum(map(len, said.values()))
+        excerpt = _excerpt(message, left)
+        kept.append({"role": message.get("role"), **excerpt})
+        left -= sum(map(len, excerpt.values()))
         if left <= 0:
             break
     return kept[::-1]
 
 
-def _said(message: Mapping[str, Any], most: int) -> dict[str, str]:
-    said = {"content": _cut(_text(message.get("content") or message.get("refusal")), most)}
+def _excerpt(message: Mapping[str, Any], limit: int) -> dict[str, str]:
+    excerpt = {"content": _cut(_text(message.get("content") or message.get("refusal")), limit)}
     if message.get("tool_calls"):
-        said["tool_calls"] = _cut(json.dumps(message["tool_calls"], ensure_ascii=False), most)
-    return said
+        excerpt["tool_calls"] = _cut(json.dumps(message["tool_calls"], ensure_ascii=False), limit)
+    return excerpt
 
 
 def _text(content: Any) -> str:
@@ -159,9 +159,9 @@ def _text(content: Any) -> str:
     )
 
 
-def _cut(text: str, most: int) -> str:
+def _cut(text: str, limit: int) -> str:
     """Start and end of a text that is too long."""
-    if len(text) <= most:
+    if len(text) <= limit:
         return text
-    half = max(most // 2, 0)
+    half = max(limit // 2, 0)
     return f"{text[:half]} [{len(text) - 2 * half} characters left out] {text[len(text) - half :]}"

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from analytics.contracts import Outcome
 from gateway import sse
 from gateway.cache.key import cache_key
+from gateway.cache.policy import CachePolicy
 from gateway.cache.store import CachedAnswer
-from gateway.cache.wish import CacheWish
 from gateway.guardrails.verdicts import GuardrailAction
 from gateway.pipeline.context import Account, Attempt, RequestContext
 from gateway.pipeline.record import record
@@ -29,7 +29,7 @@ _EVENTS_AT_ONCE = 64
 
 
 async def look_up(
-    runtime: Runtime, context: RequestContext, account: Account, wish: CacheWish, first: Attempt
+    runtime: Runtime, context: RequestContext, account: Account, policy: CachePolicy, first: Attempt
 ) -> CachedAnswer | None:
     """What was kept for this request, whose first choice is `first`. `account` then knows how to keep the answer if
     there was nothing."""
@@ -42,13 +42,13 @@ async def look_up(
         context.body,
         stream=context.request.stream is True,
     )
-    if wish.max_age:
-        found = await runtime.cache.get(key, max_age=wish.max_age)
+    if policy.max_age:
+        found = await runtime.cache.get(key, max_age=policy.max_age)
         if found is not None:
             return found
     if not runtime.cache.is_away:
         account.cache = MISS
-        account.cache_key, account.cache_ttl = key, wish.ttl
+        account.cache_key, account.cache_ttl = key, policy.ttl
     return None
 
 

@@ -14,9 +14,9 @@ from uuid import UUID
 import msgspec
 
 from analytics.shipper.streamed import assembled
-from gateway.contract.apart import CheckTooLongError
+from gateway.contract.checker_process import CheckTooLongError
 from gateway.contract.checking import first_violation, reason
-from gateway.contract.effort import is_quick
+from gateway.contract.complexity import is_cheap
 from gateway.contract.lanes import check_lanes
 from gateway.pipeline.context import Account
 from gateway.wire import ChatCompletionRequest
@@ -111,7 +111,7 @@ async def _problem(project_id: UUID, schema: bytes, data: bytes, *, streamed: bo
     if not answers:
         return None
     texts = list(answers.values())
-    if is_quick(schema, sum(map(len, texts))):
+    if is_cheap(schema, sum(map(len, texts))):
         index = first_violation(schema, texts)
         found = None if index is None else (index, reason(schema, texts[index]))
     else:

@@ -28,8 +28,8 @@ T = TypeVar("T")
 
 logger = logging.getLogger("gateway.request")
 
-_HIGHEST = 100
-_REASON_CHARACTERS = 200
+_MAX_SCORE = 100
+_MAX_REASON_CHARACTERS = 200
 # Of one worker, in `monitor`; what comes while so many are being graded is not.
 _MOST_AT_ONCE = 32
 _grading: set[asyncio.Task[None]] = set()
@@ -117,13 +117,13 @@ async def _verdict(
     if judgement.error is not None:
         return _not_judged(judgement.error.message)
     score = judgement.grades[_TAKEN_ALL_IN_ALL.name].score
-    detail = f"{score:g} of {_HIGHEST}, at least {least:g} is wanted"
+    detail = f"{score:g} of {_MAX_SCORE}, at least {least:g} is wanted"
     return GuardrailVerdict(
         Guardrail.LOW_QUALITY,
         GuardrailStage.OUTPUT,
         bad if score < least else GuardrailAction.PASSED,
         detail,
-        score / _HIGHEST,
+        score / _MAX_SCORE,
     )
 
 
@@ -132,7 +132,7 @@ def _not_judged(reason: str) -> GuardrailVerdict:
         Guardrail.LOW_QUALITY,
         GuardrailStage.OUTPUT,
         GuardrailAction.SKIPPED,
-        f"not judged: {reason[:_REASON_CHARACTERS]}",
+        f"not judged: {reason[:_MAX_REASON_CHARACTERS]}",
         0.0,
     )
 

@@ -8,7 +8,7 @@ import time
 
 from analytics.contracts import Outcome
 from core.errors import ApplicationError
-from gateway.cache.wish import NOTHING, wish_of
+from gateway.cache.policy import NO_CACHE, cache_policy
 from gateway.errors import InternalError
 from gateway.headers import read_headers
 from gateway.identifiers import new_request_id
@@ -103,9 +103,9 @@ async def _answer(runtime: Runtime, account: Account, receive: Receive, reply: R
     if context.snapshot.settings.limits.is_set:
         await admit(runtime, context, account, attempts)
     ttl = context.snapshot.settings.cache_ttl_seconds
-    wish = wish_of(context.headers.cache_control, ttl) if ttl or context.headers.cache_control else NOTHING
-    if wish is not NOTHING:
-        kept = await look_up(runtime, context, account, wish, attempts[0])
+    policy = cache_policy(context.headers.cache_control, ttl) if ttl or context.headers.cache_control else NO_CACHE
+    if policy is not NO_CACHE:
+        kept = await look_up(runtime, context, account, policy, attempts[0])
         if kept is not None:
             await answer_again(runtime, account, reply, kept, stream=request.stream is True)
             return

@@ -9,7 +9,7 @@ from typing import Any
 from analytics.contracts import RequestRecord
 from gateway.headers import PROMPT_VERSION, VARIANT, WARNING
 from gateway.inside import Answer, Reported
-from gateway.judging.judge import Judgement
+from gateway.judging.judge import JudgeResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Result:
 
     model: str
     answer: Answer
-    judgement: Judgement | None = None
+    judgement: JudgeResult | None = None
 
     @property
     def succeeded(self) -> bool:
@@ -83,7 +83,7 @@ def error_of(error: Reported | None) -> dict[str, str] | None:
     return None if error is None else {"type": error.type, "code": error.code, "message": error.message}
 
 
-def evaluation_of(judgement: Judgement | None) -> dict[str, Any] | None:
+def evaluation_of(judgement: JudgeResult | None) -> dict[str, Any] | None:
     if judgement is None:
         return None
     answer = judgement.answer
@@ -111,7 +111,7 @@ def _usage(record: RequestRecord | None) -> Mapping[str, Any] | None:
     }
 
 
-def _scores(judgement: Judgement | None) -> dict[str, float] | None:
+def _scores(judgement: JudgeResult | None) -> dict[str, float] | None:
     if judgement is None or not judgement.grades:
         return None
     return {name: grade.score for name, grade in judgement.grades.items()}

@@ -19,7 +19,7 @@ from analytics.services import NewScore, record_scores
 from core.errors import ApplicationError
 from gateway import sse
 from gateway.inside import Answer, Caller, InsideRequest, Reported, ask
-from gateway.judging.judge import Judgement, judge_answer
+from gateway.judging.judge import JudgeResult, judge_answer
 from gateway.playground.comparison import Contender
 from gateway.playground.results import Result, error_of, message_of
 from gateway.runtime import Runtime
@@ -116,7 +116,7 @@ async def judged(runtime: Runtime, snapshot: ProjectSnapshot, run: Run, model: s
     except Exception:
         # The answer is there and paid for.
         logger.exception("judgement.failed request_id=%s", answer.request_id)
-        judgement = Judgement(snapshot.settings.judge_model, error=_JUDGE_FAILED)
+        judgement = JudgeResult(snapshot.settings.judge_model, error=_JUDGE_FAILED)
     return Result(model, answer, judgement)
 
 

@@ -12,9 +12,9 @@ from uuid import UUID
 import openai
 import pytest
 
-from gateway.contract import apart
-from gateway.contract.apart import _REASON_SECONDS, CHECK_SECONDS, CheckTooLongError
-from gateway.contract.effort import is_quick
+from gateway.contract import checker_process
+from gateway.contract.checker_process import _REASON_SECONDS, CHECK_SECONDS, CheckTooLongError
+from gateway.contract.complexity import is_cheap
 from gateway.contract.lanes import check_lanes
 from gateway.pipeline import contract
 from tests.fakes import scripted as play
@@ -40,7 +40,7 @@ def no_process_left() -> Iterator[None]:
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A check that ends is not given up, however busy the machine is."""
     for name in ("CHECK_SECONDS", "_REASON_SECONDS", "_QUEUE_SECONDS", "_START_SECONDS"):
-        monkeypatch.setattr(apart, name, PATIENCE_SECONDS)
+        monkeypatch.setattr(checker_process, name, PATIENCE_SECONDS)
 
 
 PROJECT = UUID(int=1)
@@ -207,7 +207,7 @@ def test_schema__that_would_take_for_ever__ends_in_time_and_nobody_else_waits(sc
 
 def test_check__after_one_that_took_too_long__is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as impatient:
-        impatient.setattr(apart, "CHECK_SECONDS", CHECK_SECONDS)
+        impatient.setattr(checker_process, "CHECK_SECONDS", CHECK_SECONDS)
         with pytest.raises(CheckTooLongError):
             problem_of(doubling(60), "5")
     assert problem_of({"pattern": "^a"}, '"b"') == "choices[0]: #/pattern fails"
@@ -230,7 +230,7 @@ def test_schemas__of_one_project_that_explode__cost_another_none_of_its_checks(s
 
 
 def test_violation__whose_place_takes_too_long_to_find__is_told_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apart, "_REASON_SECONDS", _REASON_SECONDS)
+    monkeypatch.setattr(checker_process, "_REASON_SECONDS", _REASON_SECONDS)
     assert str(problem_of(doubling(18), "5")).startswith("choices[0]: ")
 
 
@@ -250,12 +250,12 @@ def test_violation__whose_place_takes_too_long_to_find__is_told_without(monkeypa
     ],
 )
 def test_schema__is_quick_to_check_or_has_to_be_watched(schema: Any, size: int, quick: bool) -> None:
-    assert is_quick(json.dumps(schema).encode(), size) is quick
+    assert is_cheap(json.dumps(schema).encode(), size) is quick
 
 
 def test_schema__nested_without_end__has_to_be_watched() -> None:
-    assert not is_quick(b'{"not":' * 2000 + b"{}" + b"}" * 2000, 10)
-    assert not is_quick(b'{"not":' * 100 + b"{}" + b"}" * 100, 10)
+    assert not is_cheap(b'{"not":' * 2000 + b"{}" + b"}" * 2000, 10)
+    assert not is_cheap(b'{"not":' * 100 + b"{}" + b"}" * 100, 10)
 
 
 PARTS = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": '{"name": '}]

@@ -154,8 +154,8 @@ class StreamGuard:
             delta: dict[str, Any] = {}
             _finish_into(delta, choice)
             if delta:
-                choices = [{"index": index, "delta": delta, "finish_reason": None}]
-                out.append(StreamEvent(_encode({**self._base, "choices": choices}), has_output=True))
+                rest = [{"index": index, "delta": delta, "finish_reason": None}]
+                out.append(StreamEvent(_encode({**self._base, "choices": rest}), has_output=True))
         return out
 
 

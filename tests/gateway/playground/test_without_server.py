@@ -13,7 +13,7 @@ from django.test import Client
 from core.models import Project
 from core.rights.roles import Role
 from gateway.inside import Answer, on_loop
-from gateway.judging.judge import Judgement
+from gateway.judging.judge import JudgeResult
 from gateway.judging.rubric import Grade
 from gateway.playground.results import Result
 from gateway.playground.services import Run, judged, with_kept_scores
@@ -77,7 +77,7 @@ def test_playground__scores_cannot_be_stored__answer_says_so(project: Project, m
 
     monkeypatch.setattr("gateway.playground.services.record_scores", refuse)
     grades = {"relevance": Grade(50, "")}
-    result = Result("m", Answer("r", 1.0), Judgement("judge", grades))
+    result = Result("m", Answer("r", 1.0), JudgeResult("judge", grades))
     run = Run(project.pk, "key:1", "", [], {}, evaluate=True, seconds=1)
 
     async def work(runtime: Runtime) -> list[Result]:
@@ -91,7 +91,7 @@ def test_playground__scores_cannot_be_stored__answer_says_so(project: Project, m
 def test_playground__judge_has_a_defect__answer_says_so(
     project: Project, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def defective(*given: Any, **options: Any) -> Judgement:
+    async def defective(*given: Any, **options: Any) -> JudgeResult:
         raise ZeroDivisionError
 
     monkeypatch.setattr("gateway.playground.services.judge_answer", defective)

@@ -31,18 +31,18 @@ class CheckTooLongError(Exception):
     """It is not known whether the text is of the schema."""
 
 
-class NotWantedError(Exception):
+class CheckMovedError(Exception):
     """The check is to be made elsewhere."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """Texts to hold against a JSON schema. The process's thread calls both functions: `is_wanted` when the check's turn
-    comes, and `on_overrun` when it was begun and not finished, before the next check has its turn."""
+    """Texts to check against a JSON schema, and two callbacks that the process's thread calls: `belongs_here` when the
+    check's turn comes, and `on_overrun` before the next check when this one was begun and not finished."""
 
     schema: bytes
     contents: Sequence[str]
-    is_wanted: Callable[[], bool]
+    belongs_here: Callable[[], bool]
     on_overrun: Callable[[], None]
 
 
@@ -57,7 +57,7 @@ class CheckProcess:
     async def violation(self, check: Check) -> tuple[int, str] | None:
         """Returns the index of the first text that is not of the schema, and why; None when all are.
 
-        Raises CheckTooLongError when that could not be found out in time, and NotWantedError.
+        Raises CheckTooLongError when that could not be found out in time, and CheckMovedError.
         """
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, self._violation, check, time.monotonic())
@@ -71,8 +71,8 @@ class CheckProcess:
             process.wait()
 
     def _violation(self, check: Check, asked: float) -> tuple[int, str] | None:
-        if not check.is_wanted():
-            raise NotWantedError
+        if not check.belongs_here():
+            raise CheckMovedError
         if time.monotonic() - asked > _QUEUE_SECONDS:
             raise CheckTooLongError
         try:
@@ -93,7 +93,7 @@ class CheckProcess:
 
     def _started(self) -> Connection:
         ours, theirs = multiprocessing.Pipe()
-        command = [sys.executable, "-m", "gateway.contract.child", str(theirs.fileno())]
+        command = [sys.executable, "-m", "gateway.contract.checker_main", str(theirs.fileno())]
         self._process = subprocess.Popen(  # noqa: S603 - no word of it comes from outside
             command, pass_fds=[theirs.fileno()], cwd=settings.BASE_DIR, stdin=subprocess.DEVNULL
         )

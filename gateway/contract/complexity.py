@@ -8,25 +8,25 @@ from functools import lru_cache
 from typing import Any
 
 # Schemas times bytes of the text: some 20 ms at worst, and mostly far less.
-_QUICK = 1_000_000
-_QUICK_BYTES = 64 * 1024
-_QUICK_SCHEMA_BYTES = 16 * 1024
-_MOST_SCHEMAS = 5_000
+_MAX_WORK = 1_000_000
+_MAX_TEXT_BYTES = 64 * 1024
+_MAX_SCHEMA_BYTES = 16 * 1024
+_MAX_SCHEMAS = 5_000
 _MAX_NESTING = 60
 # Patterns may backtrack; the others lead to places that are not known beforehand.
-_NOT_QUICK = frozenset({"pattern", "patternProperties", "$dynamicRef", "$recursiveRef", "$id", "id"})
+_UNBOUNDED_KEYWORDS = frozenset({"pattern", "patternProperties", "$dynamicRef", "$recursiveRef", "$id", "id"})
 
 
-class _EndlessError(Exception):
+class _UnboundedError(Exception):
     pass
 
 
-def is_quick(schema: bytes, size: int) -> bool:
+def is_cheap(schema: bytes, size: int) -> bool:
     """Whether a text of `size` bytes can be held against the schema on the event loop."""
-    if len(schema) > _QUICK_SCHEMA_BYTES or size > _QUICK_BYTES:
+    if len(schema) > _MAX_SCHEMA_BYTES or size > _MAX_TEXT_BYTES:
         return False
     schemas = _schemas(schema)
-    return schemas is not None and schemas * size <= _QUICK
+    return schemas is not None and schemas * size <= _MAX_WORK
 
 
 @lru_cache(maxsize=256)
@@ -34,43 +34,43 @@ def _schemas(schema: bytes) -> int | None:
     """How many schemas stand in it when its references are written out; None for too many, and for no end of them."""
     try:
         root = json.loads(schema)
-        counted = _Count(root).of(root, 0)
-    except (ValueError, RecursionError, _EndlessError):
+        counted = _Counter(root).count(root, 0)
+    except (ValueError, RecursionError, _UnboundedError):
         return None
-    return counted if counted <= _MOST_SCHEMAS else None
+    return counted if counted <= _MAX_SCHEMAS else None
 
 
-class _Count:
+class _Counter:
     def __init__(self, root: Any) -> None:
         self._root = root
         self._known: dict[int, int] = {}
 
-    def of(self, node: Any, depth: int) -> int:
+    def count(self, node: Any, depth: int) -> int:
         if depth > _MAX_NESTING:
-            raise _EndlessError
+            raise _UnboundedError
         if isinstance(node, list):
-            return sum(self.of(item, depth + 1) for item in node)
+            return sum(self.count(item, depth + 1) for item in node)
         if not isinstance(node, dict):
             return 1
         known = self._known.get(id(node))
         if known is None:
-            known = self._known[id(node)] = self._of_schema(node, depth)
+            known = self._known[id(node)] = self._count_schema(node, depth)
         return known
 
-    def _of_schema(self, node: dict[str, Any], depth: int) -> int:
-        if not _NOT_QUICK.isdisjoint(node):
-            raise _EndlessError
-        counted = 1 + sum(self.of(item, depth + 1) for item in node.values())
+    def _count_schema(self, node: dict[str, Any], depth: int) -> int:
+        if not _UNBOUNDED_KEYWORDS.isdisjoint(node):
+            raise _UnboundedError
+        counted = 1 + sum(self.count(item, depth + 1) for item in node.values())
         # A reference to what it stands in never ends: the depth does.
-        return counted + self.of(self._referred(node["$ref"]), depth + 1) if "$ref" in node else counted
+        return counted + self.count(self._referred(node["$ref"]), depth + 1) if "$ref" in node else counted
 
     def _referred(self, reference: Any) -> Any:
         if not isinstance(reference, str) or not reference.startswith("#"):
-            raise _EndlessError
+            raise _UnboundedError
         found = self._root
         for step in reference[1:].split("/")[1:]:
             name = step.replace("~1", "/").replace("~0", "~")
             if not isinstance(found, dict) or name not in found:
-                raise _EndlessError
+                raise _UnboundedError
             found = found[name]
         return found
