@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: serve test demo chaos bench bench-analytics soak fuzz lint types imports migrations openapi check lock clean
+.PHONY: serve test format demo chaos bench bench-analytics soak fuzz lint types imports migrations openapi check \
+	lock clean
 
 serve: $(READY)
 	$(BIN)/python manage.py serve
@@ -32,6 +33,10 @@ soak: $(READY)
 # Hours of it: make fuzz ARGS="--seconds 14400".
 fuzz: $(READY)
 	$(BIN)/python -m tests.fuzzing $(ARGS)
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
 
 lint: $(READY)
 	$(BIN)/ruff check .

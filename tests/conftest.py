@@ -21,6 +21,11 @@ def pytest_report_header() -> str:
     )
 
 
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(stores: None) -> None:
+    """Has the stores run before pytest-django makes the test database: the first use of a database starts them."""
+
+
 @pytest.fixture
 def last_uses_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once a minute a call also writes when keys were last used: not while queries are counted."""

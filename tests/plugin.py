@@ -1,7 +1,8 @@
-"""Starts what the suite needs before Django reads its settings, and stops it at the end.
+"""Gives Django's settings the addresses of the suite's own stores, starts those stores on first use and stops them.
 
-DATABASE_URL, REDIS_URL and CLICKHOUSE_URL given in the environment are used instead. The ClickHouse engine starts when
-the first test asks for the fixture `clickhouse`.
+PostgreSQL and Redis start with the first test that asks for the fixture `stores`, as every test with a database does
+through `tests/conftest.py`; the ClickHouse engine starts with the first test that asks for `clickhouse`. A run of tests
+of pure functions starts no server. Servers that DATABASE_URL, REDIS_URL and CLICKHOUSE_URL name are used instead.
 """
 
 from __future__ import annotations
@@ -14,23 +15,28 @@ import secrets
 import shutil
 import signal
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.services import Service, start_clickhouse, start_postgresql, start_redis
+from tests.services import Service, postgresql_url, redis_url, start_clickhouse, start_postgresql, start_redis
 
 _MANAGE = Path(__file__).resolve().parent.parent / "manage.py"
 
 _running: list[Service] = []
 _folders: list[Path] = []
+# The variables of stores that whoever runs the suite has set.
+_given = frozenset(name for name in ("DATABASE_URL", "REDIS_URL", "CLICKHOUSE_URL") if os.environ.get(name))
+# The starters of the stores whose addresses the suite has set itself.
+_starters: list[Callable[[], tuple[Service, str]]] = []
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests() -> Generator[None, None, None]:
     # A wrapper, since pytest-django reads the settings in this same hook and also asks to be first.
-    _start()
+    _prepare()
     return (yield)
 
 
@@ -39,22 +45,27 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_report_header() -> list[str]:
-    own = {service.name: service.version for service in _running}
-    variables = {"postgresql": "DATABASE_URL", "redis": "REDIS_URL"}
-    told = [f"{name} {own[name] if name in own else 'by ' + url}" for name, url in variables.items()]
-    told.append("clickhouse " + ("by CLICKHOUSE_URL" if os.environ.get("CLICKHOUSE_URL") else "engine on first use"))
-    return ["services: " + ", ".join(told), f"var: {os.environ['VAR_DIR']}"]
+    given = f", those of {', '.join(sorted(_given))} given" if _given else ""
+    return [f"stores: started on first use{given}", f"var: {os.environ['VAR_DIR']}"]
 
 
 @pytest.fixture(scope="session")
-def clickhouse_engine() -> Iterator[None]:
+def stores() -> None:
+    """PostgreSQL and Redis, running at the addresses that Django's settings name until the session ends."""
+    while _starters:
+        service, _ = _starters.pop()()
+        _running.append(service)
+
+
+@pytest.fixture(scope="session")
+def clickhouse_engine(stores: None) -> Iterator[None]:
     """A ClickHouse with the analytics tables, at the address that Django's settings name."""
     from django.core.management import call_command
 
     from analytics.clickhouse import client
 
     engine = None
-    if not os.environ.get("CLICKHOUSE_URL"):
+    if "CLICKHOUSE_URL" not in _given:
         run = Path(os.environ["VAR_DIR"]) / "run"
         run.mkdir(exist_ok=True)
         engine = start_clickhouse(_folders[0] / "clickhouse", _MANAGE, run / "clickhouse.url")
@@ -81,19 +92,19 @@ def clickhouse(clickhouse_engine: None) -> Iterator[None]:
         client.execute(f"TRUNCATE TABLE `{table}`")
 
 
-def _start() -> None:
+def _prepare() -> None:
     # Short: a Unix socket's path has at most 107 bytes.
     folder = Path(tempfile.mkdtemp(prefix="gw-", dir="/tmp"))
     folder.chmod(0o755)
     _folders.append(folder)
     atexit.register(_stop)
     _set_environment(folder)
-    if not os.environ.get("DATABASE_URL"):
-        service, os.environ["DATABASE_URL"] = start_postgresql(folder / "pg")
-        _running.append(service)
-    if not os.environ.get("REDIS_URL"):
-        service, os.environ["REDIS_URL"] = start_redis(folder / "redis")
-        _running.append(service)
+    if "DATABASE_URL" not in _given:
+        os.environ["DATABASE_URL"] = postgresql_url(folder / "pg")
+        _starters.append(partial(start_postgresql, folder / "pg"))
+    if "REDIS_URL" not in _given:
+        os.environ["REDIS_URL"] = redis_url(folder / "redis")
+        _starters.append(partial(start_redis, folder / "redis"))
 
 
 def _set_environment(folder: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
-import re
 import shutil
 import signal
 import socket
@@ -23,6 +22,7 @@ STOP_SECONDS = 10.0
 # PostgreSQL refuses to run as root; where the suite runs as root (a container), it runs as this user.
 _UNPRIVILEGED = "nobody"
 _PR_SET_PDEATHSIG = 1
+_REDIS_SOCKET = "redis.sock"
 
 
 class ServiceError(RuntimeError):
@@ -32,11 +32,8 @@ class ServiceError(RuntimeError):
 class Service:
     """A child process that stops with the suite, whatever ends the suite."""
 
-    def __init__(
-        self, name: str, command: Sequence[str], *, folder: Path, user: str | None = None, version: str = ""
-    ) -> None:
+    def __init__(self, name: str, command: Sequence[str], *, folder: Path, user: str | None = None) -> None:
         self.name = name
-        self.version = version
         self._log = folder / f"{name}.log"
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
@@ -72,8 +69,18 @@ class Service:
             self._process.wait()
 
 
+def postgresql_url(folder: Path) -> str:
+    """Returns the DATABASE_URL of the cluster that `start_postgresql` starts in `folder`."""
+    return f"postgresql://postgres@/postgres?host={folder}"
+
+
+def redis_url(folder: Path) -> str:
+    """Returns the REDIS_URL of the server that `start_redis` starts in `folder`."""
+    return f"unix://{folder / _REDIS_SOCKET}"
+
+
 def start_postgresql(folder: Path) -> tuple[Service, str]:
-    """A new cluster on a Unix socket in `folder`, without durability: the address for DATABASE_URL."""
+    """Starts a PostgreSQL cluster on a Unix socket in `folder`, without durability; returns its DATABASE_URL too."""
     user = _UNPRIVILEGED if os.geteuid() == 0 else None
     folder.mkdir(mode=0o755)
     if user:
@@ -99,21 +106,21 @@ def start_postgresql(folder: Path) -> tuple[Service, str]:
     options = ["listen_addresses=", "full_page_writes=off", "synchronous_commit=off", "max_connections=200"]
     server = [str(programs / "postgres"), "-D", str(data), "-k", str(folder), "-F"]
     server += [word for option in options for word in ("-c", option)]
-    service = Service("postgresql", server, folder=folder, user=user, version=_version(server[0]))
+    service = Service("postgresql", server, folder=folder, user=user)
     ask = [str(programs / "pg_isready"), "-q", "-h", str(folder)]
     service.wait_until(lambda: subprocess.run(ask, check=False).returncode == 0)
-    return service, f"postgresql://postgres@/postgres?host={folder}"
+    return service, postgresql_url(folder)
 
 
 def start_redis(folder: Path) -> tuple[Service, str]:
-    """A server on a Unix socket in `folder`, kept in memory only: the address for REDIS_URL."""
+    """Starts a Redis server on a Unix socket in `folder`, kept in memory only; returns its REDIS_URL too."""
     folder.mkdir()
-    address = folder / "redis.sock"
+    address = folder / _REDIS_SOCKET
     program = shutil.which("redis-server") or _bundled_redis()
     options = ["--port", "0", "--unixsocket", str(address), "--save", "", "--appendonly", "no"]
-    service = Service("redis", [program, *options], folder=folder, version=_version(program))
+    service = Service("redis", [program, *options], folder=folder)
     service.wait_until(lambda: _listens(address))
-    return service, f"unix://{address}"
+    return service, redis_url(folder)
 
 
 def start_clickhouse(folder: Path, manage: Path, url_file: Path) -> Service:
@@ -149,13 +156,6 @@ def _listens(address: Path) -> bool:
     """The file of a Unix socket is there before anybody listens."""
     with socket.socket(socket.AF_UNIX) as probe:
         return probe.connect_ex(str(address)) == 0
-
-
-def _version(program: str) -> str:
-    """The first number with dots in what `--version` says."""
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
-    found = re.search(r"\d+(?:\.\d+)+", said)
-    return found.group() if found else "unknown"
 
 
 def _bundled_redis() -> str:

@@ -32,7 +32,7 @@ def second_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str | No
 
 
 @pytest.fixture
-def empty_store(second_engine: str | None, settings: Settings) -> Iterator[None]:
+def empty_store(second_engine: str | None, settings: Settings, stores: None) -> Iterator[None]:
     """A store beside the suite's, without any table."""
     usual = settings.CLICKHOUSE_URL
     name = f"empty_{uuid.uuid4().hex}"

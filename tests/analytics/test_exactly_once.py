@@ -64,7 +64,7 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path, settings: Settings) -> Iterator[Place]:
+def place(tmp_path: Path, settings: Settings, stores: None) -> Iterator[Place]:
     settings.VAR_DIR = tmp_path
     settings.RUN_DIR = tmp_path / "run"
     settings.CLICKHOUSE_URL = None

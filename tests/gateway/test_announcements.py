@@ -17,7 +17,7 @@ from tests.patience import PATIENCE_SECONDS
 
 
 @pytest.fixture
-def heard() -> Iterator[redis.client.PubSub]:
+def heard(stores: None) -> Iterator[redis.client.PubSub]:
     with redis.Redis.from_url(settings.REDIS_URL) as client, client.pubsub(ignore_subscribe_messages=True) as channel:
         channel.subscribe(CHANNEL)
         channel.get_message(timeout=PATIENCE_SECONDS)

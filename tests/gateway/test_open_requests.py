@@ -29,13 +29,13 @@ def rollout_id() -> str:
 
 
 @pytest.fixture
-def store() -> Iterator[redis.Redis]:
+def store(stores: None) -> Iterator[redis.Redis]:
     with redis.Redis.from_url(settings.REDIS_URL) as client:
         yield client
 
 
 @pytest.fixture
-async def teller() -> AsyncIterator[OpenRequests]:
+async def teller(stores: None) -> AsyncIterator[OpenRequests]:
     found = OpenRequests(settings.REDIS_URL)
     yield found
     await found.close()

@@ -181,7 +181,7 @@ def new_database() -> Iterator[str]:
 
 
 @pytest.fixture
-def shared(tmp_path: Path) -> Iterator[dict[str, str]]:
+def shared(tmp_path: Path, stores: None) -> Iterator[dict[str, str]]:
     """The environment of hosts that share their stores."""
     engine = EngineProcess(tmp_path / "clickhouse").wait_until_serving()
     try:

@@ -25,7 +25,7 @@ NOBODY = "redis://127.0.0.1:1"
 
 
 @pytest.fixture
-def store() -> Iterator[redis.Redis]:
+def store(stores: None) -> Iterator[redis.Redis]:
     with redis.Redis.from_url(settings.REDIS_URL) as client:
         yield client
 

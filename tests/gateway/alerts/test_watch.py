@@ -30,7 +30,7 @@ DOLLAR = 10**10
 
 
 @pytest.fixture
-def client() -> Iterator[redis.Redis]:
+def client(stores: None) -> Iterator[redis.Redis]:
     with redis.Redis.from_url(settings.REDIS_URL) as client:
         yield client
 

@@ -23,7 +23,7 @@ from tests.patience import PATIENCE_SECONDS
 
 
 @pytest.fixture(autouse=True)
-def _redis_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def _redis_is_there(stores: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """However slow the machine is: a worker that gives Redis up counts and probes on its own."""
     for name in ("ANSWER_SECONDS", "CLAIM_SECONDS"):
         monkeypatch.setattr(store, name, PATIENCE_SECONDS)
