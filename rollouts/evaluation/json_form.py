@@ -28,7 +28,10 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(kind: type[T], data: Any) -> T:
-    """The value of type `kind` that `to_json` gave `data` for. Raises KeyError, TypeError or ValueError."""
+    """The value of type `kind` that `to_json` gave `data` for; fields that it lacks take their defaults.
+
+    Raises KeyError, TypeError or ValueError for data of another form, or that lacks a field without a default.
+    """
     read: T = _read(kind, data)
     return read
 
@@ -50,7 +53,8 @@ def _read(kind: Any, data: Any) -> Any:
 
 
 def _dataclass(kind: Any, data: Any) -> Any:
-    return kind(**{name: _read(hint, data[name]) for name, hint in _hints(kind).items()})
+    # A field that was added after the value was stored takes its default.
+    return kind(**{name: _read(hint, data[name]) for name, hint in _hints(kind).items() if name in data})
 
 
 @cache

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
 
-from rollouts.evaluation.clusters import ClusterSums, spread_of
 from rollouts.evaluation.evidence import added
 from rollouts.evaluation.formula_2.blocks import EMPTY, Block, kept
+from rollouts.evaluation.formula_2.clustering import design_of_arms
 from rollouts.evaluation.formula_2.counts import ArmCounts, MinuteCounts, UserCounts
 from rollouts.evaluation.formula_2.factors import judged
 from rollouts.evaluation.formula_2.mixture import beginnings, begun, evidence
@@ -93,18 +93,10 @@ def _clustered(state: State, counts: MinuteCounts) -> State:
     """What is learned of clustering weighs the blocks that begin after this minute."""
     metrics = dict(state.metrics)
     for metric, sums in counts.clusters.items():
-        design = _design(sums, counts.target_clusters.get(metric))
-        metrics[metric] = metrics[metric].counting_for(metrics[metric].design, design)
+        one = metrics[metric]
+        design = design_of_arms(sums, counts.target_clusters.get(metric), one.variation)
+        metrics[metric] = one.counting_for(one.design, design)
     return replace(state, metrics=metrics)
-
-
-def _design(baseline: ClusterSums, target: ClusterSums | None) -> float:
-    """Of the users of both arms, each around its own arm: of a few who always fail most may be in the target."""
-    spread, expected = spread_of(baseline)
-    if target is not None:
-        more, more_expected = spread_of(target)
-        spread, expected = spread + more, expected + more_expected
-    return max(1.0, spread / expected) if expected else 1.0
 
 
 def _current(state: State, counts: MinuteCounts) -> State:

@@ -14,6 +14,7 @@ from rollouts.evaluation.evidence import (
     rare_factor,
     tilt_factors,
 )
+from rollouts.evaluation.formula_2.clustering import moments_below
 from rollouts.evaluation.formula_2.counts import ArmCounts
 from rollouts.evaluation.formula_2.mixture import evidence
 from rollouts.evaluation.formula_2.policy import LATENCY_MARGIN, Metric
@@ -81,6 +82,7 @@ def _weighed(
         next_design=metric.next_design,
         strata=strata,
         spared=metric.spared,
+        variation=metric.variation,
         users=metric.users,
     )
 
@@ -107,7 +109,7 @@ def _rate(
         safe = -odds_factors(events=events, drawn=drawn, all_events=all_events, total=total, odds=(margin,))[0]
     worse = odds_factors(events=events, drawn=drawn, all_events=all_events, total=total, odds=ODDS)
     counts = {"events": events, "drawn": drawn, "others_events": others_events, "others": others}
-    metric = replace(metric, spared=metric.spared.with_events(**counts))
+    metric = replace(_varied(metric, others, others_events), spared=metric.spared.with_events(**counts))
     return _weighed(metric, with_events(metric.strata, **counts), worse, (safe, rare), waiting)
 
 
@@ -129,7 +131,15 @@ def _slow(
     worse = odds_factors(events=slow, drawn=drawn, all_events=slow + theirs, total=total, odds=ODDS)
     safe = odds_factors(events=eased, drawn=drawn, all_events=eased + theirs, total=total, odds=LOWER_ODDS)
     strata = with_events(metric.strata, events=slow, drawn=drawn, others_events=theirs, others=others)
+    metric = _varied(metric, others, theirs)
     return _weighed(metric, strata, worse, (*safe, rare), waiting)
+
+
+def _varied(metric: MetricState, requests: int, events: int) -> MetricState:
+    """The metric with the variation of a block of the baseline, which only sticky allocation needs."""
+    if not metric.users:
+        return metric
+    return replace(metric, variation=metric.variation.with_block(requests, events, events))
 
 
 def _above(histogram: Histogram, bound: int) -> int:
@@ -152,6 +162,9 @@ def _means(
     if reference is None:
         return replace(metric, strata=strata)
     allowance, margin = divisors
+    if metric.users:
+        moments = moments_below(baseline, reference.cap)
+        metric = replace(metric, variation=metric.variation.with_block(*moments))
     return _weighed(
         metric,
         strata,

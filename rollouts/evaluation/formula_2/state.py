@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from rollouts.evaluation.evidence import ODDS, TILTS, log_mean
 from rollouts.evaluation.formula_2.blocks import EMPTY, Block
+from rollouts.evaluation.formula_2.clustering import Variation
 from rollouts.evaluation.formula_2.mixture import RATES_FIRST_SHARE, VALUES_FIRST_SHARE, beginnings
 from rollouts.evaluation.formula_2.policy import RATES, Metric, Policy
 from rollouts.evaluation.formula_2.sample_ratio import SampleRatio
@@ -45,7 +46,8 @@ class MetricState:
     `spared` are the rates that a difference has to be sizeable by, of metrics that count requests.
 
     Of sticky allocation only: every block counts for `design` times less, as known before the block (None: not known,
-    so nothing is judged); `next_design` is what the blocks after it go by.
+    so nothing is judged); `next_design` is what the blocks after it go by. `variation` is that of the baseline, against
+    which the design is measured.
     """
 
     worse: tuple[float, ...]
@@ -56,6 +58,7 @@ class MetricState:
     next_design: float | None = 1.0
     strata: Strata = field(default_factory=Strata)
     spared: Spared = field(default_factory=Spared)
+    variation: Variation = field(default_factory=Variation)
     users: UserState | None = None
 
     def counting_for(self, design: float | None, next_design: float | None) -> MetricState:
@@ -69,6 +72,7 @@ class MetricState:
             next_design,
             self.strata,
             self.spared,
+            self.variation,
             self.users,
         )
 

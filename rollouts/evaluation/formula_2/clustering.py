@@ -1,0 +1,62 @@
+"""By how much the requests of one user count for less than independent ones, under sticky allocation.
+
+The users' requests are compared with what independent requests would do over the whole rollout. An hour in which every
+request fails makes both vary more without saying anything about users: the variance that the factors of the blocks
+assume is the one within the blocks, so the excess of the users is divided by that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rollouts.evaluation.clusters import ClusterSums, spread_of
+from rollouts.evaluation.grid import Histogram, value_of
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """How the values of the baseline vary: their number, sum and sum of squares over all blocks, and the sum of the
+    squared deviations from the mean of the value's own block, without the bias of small blocks."""
+
+    requests: float = 0.0
+    total: float = 0.0
+    squares: float = 0.0
+    within: float = 0.0
+
+    def with_block(self, requests: int, total: float, squares: float) -> Variation:
+        """The variation after another block of so many values, of this sum and this sum of squares."""
+        if requests < 2:
+            return self
+        within = max(0.0, squares - total * total / requests) * requests / (requests - 1)
+        return Variation(self.requests + requests, self.total + total, self.squares + squares, self.within + within)
+
+    @property
+    def share_within(self) -> float:
+        """The share of the variance that is found within blocks, at most 1; 1 while nothing varies within any."""
+        overall = self.squares - self.total * self.total / self.requests if self.requests else 0.0
+        return min(1.0, self.within / overall) if self.within and overall > 0 else 1.0
+
+
+def moments_below(values: Histogram, cap: float) -> tuple[int, float, float]:
+    """The number, the sum and the sum of squares of values that are cut at `cap`."""
+    number, total, squares = 0, 0.0, 0.0
+    for bin_number in sorted(values):
+        count, value = values[bin_number], min(value_of(bin_number), cap)
+        number += count
+        total += count * value
+        squares += count * value * value
+    return number, total, squares
+
+
+def design_of_arms(baseline: ClusterSums, target: ClusterSums | None, variation: Variation) -> float:
+    """The design effect of both arms' users, each compared with the mean of their own arm, at least 1.
+
+    Both arms count, since of a few users who always fail most may be in the target.
+    """
+    spread, expected = spread_of(baseline)
+    if target is not None:
+        more, more_expected = spread_of(target)
+        spread, expected = spread + more, expected + more_expected
+    if not expected:
+        return 1.0
+    return 1.0 + max(0.0, spread / expected - 1.0) / variation.share_within
