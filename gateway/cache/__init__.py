@@ -1,1 +1,1 @@
-"""Answers that are given again to the same request (design, section 5, Cache)."""
+"""The response cache: repeats an earlier answer to the same request (docs/glossary.md)."""

@@ -1,4 +1,4 @@
-"""What makes two requests the same: everything that shapes the answer, and nothing else."""
+"""Computes the cache key of a request from everything that shapes its answer, and nothing else."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ import msgspec
 from gateway.snapshot.settings import ProjectSettings
 from gateway.wire import LazyFields
 
-# Who asks, how it is accounted for and how usage is told (always the same here) do not shape an answer.
+# These fields do not shape an answer: they name the user, the accounting, or the streaming of usage, which is always
+# included here.
 _WITHOUT_EFFECT = frozenset(
     {
         "user", "safety_identifier", "metadata", "store", "prompt_cache_key", "prompt_cache_retention", "stream",
         "stream_options",
     }
 )  # fmt: skip
-# Above, fields are compared as they are written: to take some megabytes apart holds the event loop for seconds.
+# In bodies above this size, fields are compared as they are written: parsing some megabytes blocks the event loop for
+# seconds.
 _MAX_PARSED_BYTES = 64 * 1024
 _decode_raw = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode = msgspec.json.Encoder(order="sorted").encode
@@ -33,10 +35,10 @@ def cache_key(
     *,
     stream: bool,
 ) -> str:
-    """The name of the answer in Redis. `body` is the request as it is forwarded, `prompt` the id of the managed
-    prompt in it and its version, `target` who is to answer: `auto` is not always the same model, nor a model always
-    served by the same provider. Settings that choose or change answers count as well.
-    Raises ValidationError for a number that is out of range."""
+    """Returns the Redis key of a request's answer. `body` is the request as it is forwarded, `prompt` the id of its
+    managed prompt and the version, `target` the provider and model to ask: `auto` is not always the same model, nor a
+    model always served by the same provider. Settings that choose or change answers count as well. Raises
+    ValidationError for a number that is out of range."""
     fields: Mapping[str, Any] = LazyFields(body) if len(body) <= _MAX_PARSED_BYTES else _decode_raw(body)
     shaping = {name: value for name, value in fields.items() if name not in _WITHOUT_EFFECT and value is not None}
     context = repr(

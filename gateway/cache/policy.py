@@ -1,4 +1,4 @@
-"""Whether a request wants to be answered from the cache, and how old the answer may be."""
+"""Decides whether a request may be answered from the cache, and how old the answer may be."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from functools import lru_cache
 import msgspec
 
 MAX_SECONDS = 30 * 86_400
-# Clients choose what is remembered.
+# Clients choose these values, so only short ones are kept in the lookup cache.
 _MAX_CHARACTERS = 200
 _MAX_AGE = re.compile(r"max-age=\"?([0-9]{1,18})\"?\Z")
 
 
 class CachePolicy(msgspec.Struct, frozen=True):
-    """Seconds. `max_age` 0: nothing kept will do. `ttl` 0: the answer is not kept."""
+    """How one request uses the cache, in seconds. `max_age` 0 means that no stored answer is acceptable, `ttl` 0 that
+    the answer is not stored."""
 
     max_age: int
     ttl: int
@@ -24,11 +25,10 @@ NO_CACHE = CachePolicy(0, 0)
 
 
 def cache_policy(cache_control: str, project_ttl: int) -> CachePolicy:
-    """What the header `Cache-Control` (RFC 9111, 5.2.1) and the project's `cache_ttl_seconds` ask for together.
-
-    `max-age=N` asks for an answer of at most N seconds and keeps it as long, or as long as the project keeps answers;
-    `no-cache` asks for a new one, `no-store` for a new one that is not kept. What cannot be read asks for nothing.
-    """
+    """Combines the header `Cache-Control` (RFC 9111, 5.2.1) with the project's `cache_ttl_seconds`. `max-age=N`
+    accepts an answer of at most N seconds and stores the answer as long, or for the project's time if that is
+    longer; `no-cache` requires a new answer, `no-store` a new one that is not stored. An unreadable header turns the
+    cache off."""
     return _read(cache_control, project_ttl) if len(cache_control) <= _MAX_CHARACTERS else NO_CACHE
 
 

@@ -1,4 +1,4 @@
-"""Keeps answers in Redis. While Redis is away nothing is found and nothing kept, and nobody waits for it."""
+"""Stores answers in Redis. While Redis is away, nothing is found or stored, and no request waits for it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from gateway.cache.key import prefix
 logger = logging.getLogger("gateway.cache")
 
 _RETRY_SECONDS = 1.0
-# More at once wait for their turn: a crowd is no reason to take Redis for away.
+# More concurrent commands wait for a connection: a burst of requests must not look like an outage of Redis.
 _CONNECTIONS = 32
-# Putting an answer away is nobody's wait, but must not pile up either.
+# Storing an answer delays no request, but pending writes are bounded.
 _MAX_PUTS = 256
 _AWAY = (redis.RedisError, OSError, TimeoutError)
 
 
 class CachedAnswer(msgspec.Struct, frozen=True):
-    """`content` is the JSON of a chat completion, or the events of a stream without its terminator. `kept_at`: Unix
-    time."""
+    """A stored answer. `content` is the JSON of a chat completion, or the events of a stream without its terminator.
+    `kept_at` is the Unix time of storing it."""
 
     provider: str
     model: str
@@ -38,10 +38,11 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class ResponseCache:
-    """One a worker. Belongs to one event loop."""
+    """The response cache of one worker; it belongs to one event loop."""
 
     def __init__(self, url: str, *, max_bytes: int, patience: float) -> None:
-        """Answers of more than `max_bytes` are not kept. `patience`: seconds until Redis counts as away."""
+        """Answers larger than `max_bytes` are not stored. `patience` is the number of seconds until Redis counts as
+        away."""
         self._redis = redis.asyncio.Redis.from_url(
             url, socket_timeout=patience, socket_connect_timeout=patience, retry=None
         )
@@ -62,7 +63,7 @@ class ResponseCache:
         return time.monotonic() < self._retry_at
 
     async def get(self, key: str, *, max_age: float) -> CachedAnswer | None:
-        """An answer that is at most `max_age` seconds old."""
+        """Returns the stored answer if it is at most `max_age` seconds old, else None."""
         async with self._slots:
             if self.is_away:
                 return None
@@ -78,11 +79,11 @@ class ResponseCache:
         try:
             answer = _decode(kept)  # type: ignore[arg-type]
         except msgspec.DecodeError:
-            return None  # of another version of this code
+            return None  # written by another version of this code
         return answer if time.time() - answer.kept_at <= max_age else None
 
     def put(self, key: str, answer: CachedAnswer, ttl: int) -> None:
-        """Keeps an answer for `ttl` seconds. Does not wait."""
+        """Stores an answer for `ttl` seconds, without waiting."""
         if self.is_away or len(answer.content) > self._max_bytes or len(self._puts) >= _MAX_PUTS:
             return
         task = asyncio.get_running_loop().create_task(self._put(key, _encode(answer), ttl))
@@ -96,7 +97,7 @@ class ResponseCache:
             try:
                 await self._redis.set(key, kept, ex=ttl)
             except redis.ResponseError as error:
-                # It is there, and read from, but takes nothing: its disk is full, or its memory, or it is a replica.
+                # Redis answers and refuses the write: its disk or memory is full, or it is a replica.
                 self._note_refusal(error)
             except _AWAY as error:
                 self._note_away(error)
@@ -126,7 +127,7 @@ class ResponseCache:
 
 
 def empty(client: redis.Redis, project: str) -> int:
-    """Forgets every answer kept for a project; returns how many. Raises redis.RedisError."""
+    """Deletes every stored answer of a project; returns how many there were. Raises redis.RedisError."""
     count = 0
     for key in client.scan_iter(match=prefix(project) + "*", count=1000):
         count += int(client.unlink(key))

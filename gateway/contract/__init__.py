@@ -1,1 +1,1 @@
-"""Answers held against the JSON schema that their request asked for."""
+"""Checks answers against the JSON schema that their request asked for."""

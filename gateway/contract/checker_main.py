@@ -1,9 +1,7 @@
-"""Runs the schema checks that may take long in a process of its own, which the parent kills after a time limit.
-
-The process is started as `python -m gateway.contract.checker_main FD`.
-It is asked [schema, texts] as MessagePack and answers twice: the index of the first text that is not of the schema or
-nil, and, unless that was nil, the reason.
-"""
+"""Runs the schema checks that may take long in a process of its own, which its parent kills after a time limit. The
+process is started as `python -m gateway.contract.checker_main FD`. A request is [schema, texts] as MessagePack.
+There are one or two responses: the index of the first text that violates the schema, or nil, and after an index the
+reason."""
 
 from __future__ import annotations
 
@@ -16,9 +14,9 @@ import msgspec
 
 from gateway.contract.checking import first_violation, reason
 
-# References written out can fill any memory.
+# A schema whose references are expanded can fill any memory.
 _MAX_BYTES = 1 << 30
-# For a parent that was killed before it could end a check.
+# The alarm ends the process when its parent was killed before it could end a check.
 _MAX_SECONDS = 10
 
 _decode = msgspec.msgpack.Decoder(tuple[bytes, list[str]]).decode
@@ -30,7 +28,7 @@ def serve(connection: Connection) -> None:
         try:
             schema, contents = _decode(connection.recv_bytes())
         except EOFError:
-            return  # the worker is gone
+            return  # the worker has exited
         signal.alarm(_MAX_SECONDS)
         index = first_violation(schema, contents)
         connection.send_bytes(_encode(index))
@@ -40,7 +38,7 @@ def serve(connection: Connection) -> None:
 
 
 if __name__ == "__main__":
-    # Ctrl-C is for the worker, which closes the connection.
+    # SIGINT is meant for the worker, which closes the connection.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_AS, (_MAX_BYTES, _MAX_BYTES))
     serve(Connection(int(sys.argv[1])))

@@ -1,5 +1,5 @@
-"""Checks in a process of their own, which is killed when one takes too long: the library that checks holds the
-interpreter while it does, and cannot be interrupted."""
+"""Runs schema checks in a process of their own, which is killed when a check takes too long: the validation library
+holds the interpreter's lock and cannot be interrupted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from django.conf import settings
 
 CHECK_SECONDS = 1.0
 _REASON_SECONDS = 0.25
-# Behind others that take long.
+# The longest that a check waits behind slow ones before it fails.
 _QUEUE_SECONDS = 2.0
 _START_SECONDS = 10.0
 
@@ -28,11 +28,11 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class CheckTooLongError(Exception):
-    """It is not known whether the text is of the schema."""
+    """The check ran out of time: whether the text matches the schema is unknown."""
 
 
 class CheckMovedError(Exception):
-    """The check is to be made elsewhere."""
+    """The check has to move to another process."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Check:
 
 
 class CheckProcess:
-    """A process that checks, started when first needed, and a thread that asks it one question after the other."""
+    """A checking process, started on first use, and a thread that sends it one check after the other."""
 
     def __init__(self, name: str) -> None:
         self._threads = ThreadPoolExecutor(1, thread_name_prefix=name)
@@ -55,10 +55,9 @@ class CheckProcess:
         self._connection: Connection | None = None
 
     async def violation(self, check: Check) -> tuple[int, str] | None:
-        """Returns the index of the first text that is not of the schema, and why; None when all are.
-
-        Raises CheckTooLongError when that could not be found out in time, and CheckMovedError.
-        """
+        """Returns the index of the first text that violates the schema, and the reason; None when all texts match.
+        Raises CheckTooLongError when the time limit passed first, and CheckMovedError when the check belongs
+        elsewhere."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, self._violation, check, time.monotonic())
 
@@ -99,7 +98,7 @@ class CheckProcess:
         )
         theirs.close()
         self._connection = ours
-        # The first check waits for it to be there, and is then as quick as any.
+        # An empty check waits for the process to start, so that the first real one is as quick as any.
         ours.send_bytes(_encode((b"{}", [])))
         self._answer(ours, _START_SECONDS)
         return ours

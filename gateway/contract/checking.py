@@ -1,4 +1,5 @@
-"""Where a text leaves a JSON schema. Imports no framework: it also runs in a process of its own."""
+"""Finds where a text violates a JSON schema. The module imports no framework, because it also runs in a process of its
+own."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ _PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000)
 
 
 def first_violation(schema: bytes, contents: Sequence[str]) -> int | None:
-    """The index of the first of the texts that is not of the schema; None when all are, or when it is no schema."""
+    """Returns the index of the first text that violates the schema; None when all match, or when `schema` is no
+    schema."""
     validator = _validator(schema) if len(schema) <= _MAX_CACHED_SCHEMA_BYTES else _compiled(schema)
     if validator is None:
         return None
@@ -25,7 +27,8 @@ def first_violation(schema: bytes, contents: Sequence[str]) -> int | None:
 
 
 def reason(schema: bytes, content: str) -> str:
-    """Why a text violates the schema, without a word of it. To find it takes far longer than to see that it does."""
+    """Returns why a text violates the schema, without quoting the text. The reason takes far longer to find than the
+    violation."""
     try:
         instance = json.loads(content)
     except (ValueError, RecursionError):
@@ -34,7 +37,8 @@ def reason(schema: bytes, content: str) -> str:
         validator = _validator(schema) if len(schema) <= _MAX_CACHED_SCHEMA_BYTES else _compiled(schema)
         validator.validate(instance)
     except jsonschema_rs.ValidationError as error:
-        # Of the schema, which is the request's own, and not of the content, whose names may be anybody's.
+        # The path is that within the schema, which is the request's own; a path within the content would quote its
+        # names.
         return "/".join(["#", *map(str, error.schema_path)])[:500] + " fails"
     except ValueError:
         pass
@@ -54,9 +58,9 @@ def _validator(schema: bytes) -> Any:
 
 
 def _compiled(schema: bytes) -> Any:
-    """None for what is no schema: providers refuse it or answer as they see fit."""
+    """Compiles a schema; None for an invalid one, which providers refuse or answer as they see fit."""
     try:
-        # Offline: a reference in a schema must not make the gateway call an address.
+        # The validator is offline: a reference in a schema must not make the gateway call an address.
         return jsonschema_rs.validator_for(
             json.loads(schema), offline=True, pattern_options=_PATTERNS, validate_formats=False
         )

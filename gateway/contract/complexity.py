@@ -1,5 +1,5 @@
-"""Whether a schema is checked in no time whatever the text: a validator follows every reference anew, so that a few
-lines of schema can keep it busy for hours."""
+"""Estimates the cost of checking a text against a schema: a validator follows every reference anew, so that a few lines
+of schema can keep it busy for hours."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import json
 from functools import lru_cache
 from typing import Any
 
-# Schemas times bytes of the text: some 20 ms at worst, and mostly far less.
+# The limit of the number of schemas times the bytes of the text: some 20 ms at worst, and mostly far less.
 _MAX_WORK = 1_000_000
 _MAX_TEXT_BYTES = 64 * 1024
 _MAX_SCHEMA_BYTES = 16 * 1024
 _MAX_SCHEMAS = 5_000
 _MAX_NESTING = 60
-# Patterns may backtrack; the others lead to places that are not known beforehand.
+# `pattern` keywords may backtrack; the other keywords lead to schemas that cannot be counted beforehand.
 _UNBOUNDED_KEYWORDS = frozenset({"pattern", "patternProperties", "$dynamicRef", "$recursiveRef", "$id", "id"})
 
 
@@ -22,7 +22,7 @@ class _UnboundedError(Exception):
 
 
 def is_cheap(schema: bytes, size: int) -> bool:
-    """Whether a text of `size` bytes can be held against the schema on the event loop."""
+    """Returns whether a text of `size` bytes can be checked against the schema on the event loop."""
     if len(schema) > _MAX_SCHEMA_BYTES or size > _MAX_TEXT_BYTES:
         return False
     schemas = _schemas(schema)
@@ -31,7 +31,8 @@ def is_cheap(schema: bytes, size: int) -> bool:
 
 @lru_cache(maxsize=256)
 def _schemas(schema: bytes) -> int | None:
-    """How many schemas stand in it when its references are written out; None for too many, and for no end of them."""
+    """Returns the number of schemas after all references are expanded; None when there are too many or infinitely
+    many."""
     try:
         root = json.loads(schema)
         counted = _Counter(root).count(root, 0)
@@ -61,7 +62,7 @@ class _Counter:
         if not _UNBOUNDED_KEYWORDS.isdisjoint(node):
             raise _UnboundedError
         counted = 1 + sum(self.count(item, depth + 1) for item in node.values())
-        # A reference to what it stands in never ends: the depth does.
+        # A reference to an enclosing schema recurses until the maximum depth ends it.
         return counted + self.count(self._referred(node["$ref"]), depth + 1) if "$ref" in node else counted
 
     def _referred(self, reference: Any) -> Any:

@@ -1,8 +1,6 @@
-"""Two check processes a worker, so that one project's schemas do not cost another its checks.
-
-A project whose check overran goes to the slow process for a while, with what it has waiting: whoever sends schemas that
-explode waits behind himself. Others wait once for the check that was under way, at most CHECK_SECONDS.
-"""
+"""Runs two checking processes a worker, so that one project's schemas do not cost another project its checks. A project
+whose check overran moves to the slow process for a while, with its waiting checks: it then waits only behind its own
+schemas. Other projects wait once for the check that was under way, at most CHECK_SECONDS."""
 
 from __future__ import annotations
 
@@ -15,12 +13,13 @@ from uuid import UUID
 from gateway.contract.checker_process import Check, CheckMovedError, CheckProcess
 
 SLOW_SECONDS = 60.0
-# The memory of who overran is cleared of the past when it holds more projects.
+# Expired entries of the slow projects are removed when there are more projects than this.
 _MAX_PROJECTS = 1_000
 
 
 class CheckLanes:
-    """The usual process and the slow one, and which projects use the latter until when (monotonic seconds)."""
+    """The usual process and the slow one, with the time (monotonic seconds) until which each slow project uses the
+    latter."""
 
     def __init__(self) -> None:
         self._usual = CheckProcess("contract")
@@ -28,10 +27,8 @@ class CheckLanes:
         self._slow_until: dict[UUID, float] = {}
 
     async def violation(self, project_id: UUID, schema: bytes, contents: Sequence[str]) -> tuple[int, str] | None:
-        """Returns the index of the first text that is not of the schema, and why; None when all are.
-
-        Raises CheckTooLongError when that could not be found out in time.
-        """
+        """Returns the index of the first text that violates the schema, and the reason; None when all texts match.
+        Raises CheckTooLongError when the time limit passed first."""
         check = Check(
             schema,
             contents,

@@ -1,1 +1,1 @@
-"""What a project's requests and answers may hold: checks with one method each, and what runs them."""
+"""Guardrails of requests and answers: checks with one method each, and the code that runs them."""

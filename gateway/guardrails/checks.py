@@ -15,7 +15,7 @@ from gateway.guardrails.texts import Segment, Speaker, text_segments, variable_s
 from gateway.guardrails.tools import same_tool, tools_of
 from gateway.guardrails.verdicts import Guardrail
 
-# More would take more memory than the text itself.
+# A longer list of entities would take more memory in the cache than the text itself.
 _MAX_ENTITIES = 100
 _personal_data = DigestCache(find_pii, worth=lambda found: len(found) <= _MAX_ENTITIES)
 _score = DigestCache(partial(injection_score, untrusted=False))
@@ -23,7 +23,7 @@ _untrusted_score = DigestCache(partial(injection_score, untrusted=True))
 
 
 class Finding(NamedTuple):
-    """`message` is what the client is message; it quotes nothing but settings and figures."""
+    """One finding of an input check. `message` is for the client and quotes nothing but settings and figures."""
 
     guardrail: Guardrail
     message: str
@@ -32,10 +32,8 @@ class Finding(NamedTuple):
 
 
 class Request:
-    """What the checks look at. The texts are taken apart on first use: some checks never ask for them.
-
-    `variables` are those of the managed prompt in it.
-    """
+    """The request as the checks see it. Its texts are extracted on first use, because some checks never need them.
+    `variables` are the values for the request's managed prompt."""
 
     def __init__(self, fields: Mapping[str, Any], tokens: int, variables: Mapping[str, Any]) -> None:
         self._fields = fields
@@ -69,7 +67,8 @@ class PromptLength:
 
 
 class BlockedTools:
-    """Tools by name, in any case: those that are offered, forced, and called in the conversation."""
+    """Finds blocked tools by name, in any letter case: tools that are offered, forced, or called in the
+    conversation."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self._names = {same_tool(name): name for name in names}
@@ -81,7 +80,8 @@ class BlockedTools:
 
 
 class BlockedTopics:
-    """Not in the operator's own words: a prompt that forbids a topic names it. Nor in the model's: it declines so."""
+    """Finds blocked topics in the words of users, tools and documents. The operator's own prompt may name a topic to
+    forbid it, and the model's answers name a topic to decline it; both are left out."""
 
     def __init__(self, topics: tuple[str, ...]) -> None:
         self._topics = topics
@@ -97,8 +97,8 @@ class BlockedTopics:
 
 
 class PersonalData:
-    """Of everybody but the operator: what stands in his own prompt he wants to be said. He has not said the values of
-    its variables."""
+    """Finds personal data in all texts but the operator's own prompt. Values of a prompt's variables are not the
+    operator's words and are searched too."""
 
     def inspect(self, request: Request) -> Iterable[Finding]:
         operator = "\n".join(segment.text for segment in request.segments_by(Speaker.OPERATOR))
@@ -112,8 +112,8 @@ class PersonalData:
 
 
 def kinds_beside(operator: str, text: str) -> set[PiiKind]:
-    """Of what the text holds and the operator's does not. Both may hold thousands: the operator's text is searched only
-    for what is not already known to be, or not to be, in it."""
+    """Returns the kinds of personal data in `text` that do not also stand in the operator's text. Both texts may hold
+    thousands of entities: the operator's text is searched only for values that have not been looked up yet."""
     found: set[PiiKind] = set()
     known: set[str] | None = None
     for entity in _personal_data(text):
@@ -131,7 +131,8 @@ def kinds_beside(operator: str, text: str) -> set[PiiKind]:
 
 
 class PromptInjection:
-    """In what users say, and more strictly in what nobody should be giving orders by: documents, results of tools."""
+    """Finds injections in the words of users and, by stricter rules, in documents and results of tools, which should
+    contain no instructions."""
 
     def inspect(self, request: Request) -> Iterable[Finding]:
         for segment in request.segments_by(Speaker.USER, Speaker.VARIABLE, Speaker.UNTRUSTED):
@@ -143,7 +144,7 @@ class PromptInjection:
 
 @lru_cache(maxsize=512)
 def checks_of(settings: GuardrailSettings) -> tuple[InputCheck, ...]:
-    """What is set, the cheap ones first."""
+    """Returns the checks that the settings switch on, the cheap ones first."""
     checks: list[InputCheck] = []
     if settings.max_prompt_tokens is not None:
         checks.append(PromptLength(settings.max_prompt_tokens))

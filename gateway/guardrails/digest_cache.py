@@ -1,4 +1,4 @@
-"""What was found in a text before: conversations come again whole with every turn."""
+"""Caches what a detector found in a text, because a conversation comes again whole with every turn."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from gateway.guardrails.detectors.characters import encoded
 
 Found = TypeVar("Found")
 
-# Shorter texts are as quick to read as to look up.
+# Texts shorter than this are as quick to read again as to look up.
 _MIN_CHARACTERS = 200
 _ENTRIES = 4096
 
 
 class DigestCache(Generic[Found]):
-    """A detector that reads a text once. It keeps digests and what was found, never a text."""
+    """A detector that reads a text once. The cache keeps digests of texts and what was found in them, never a text."""
 
     def __init__(self, detect: Callable[[str], Found], *, worth: Callable[[Found], bool] = lambda _: True) -> None:
-        """`worth`: whether what was found is small enough to be kept."""
+        """`worth` returns whether what was found is small enough to be kept."""
         self._detect = detect
         self._worth = worth
         self._found: dict[bytes, Found] = {}

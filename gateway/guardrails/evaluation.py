@@ -1,11 +1,11 @@
-"""How well the detectors do on labelled texts: counts in, rates out.
+"""Measures how well the detectors do on labelled texts: counts in, rates out.
 
 A line of such a file has `id`, `text`, `label` (1: should be detected) and `kind`. Lines with personal data name it in
 `entities` (`type`, `start`, `end` in characters) or, as test vectors of one recogniser, in `entity_type` and
 `expected_matches`.
 
-Texts are in two parts, by a hash of what they say: rules are written with one at hand, and judged by the other, whose
-texts nobody who writes rules looks at.
+The texts are split into two parts by a hash of the text: rules are written with one part at hand and evaluated on the
+other, which the authors of rules do not read.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from gateway.guardrails.detectors.characters import encoded
 from gateway.guardrails.detectors.injection import injection_score
 from gateway.guardrails.detectors.pii import PiiEntity, PiiKind, find_pii
 
-# Kinds of texts that are about personal data; all others are about injections.
+# These kinds of texts are about personal data; all others are about injections.
 _PERSONAL = frozenset(
     {"pii_identifier", "pii_person_name", "no_pii_template", "vector_valid", "vector_invalid", "benign_prompt"}
 )
-# Kinds that are documents or results of tools, not a user's own message.
+# Kinds with this suffix are documents or results of tools, not a user's own message.
 _UNTRUSTED_SUFFIX = "_document"
-# What labels call the kinds that are looked for; names, addresses and other countries' identifiers are not.
+# The labels' names of the detected kinds of personal data. Names, addresses and other countries' identifiers are not
+# detected.
 _TYPES = {
     "EMAIL_ADDRESS": PiiKind.EMAIL,
     "PHONE_NUMBER": PiiKind.PHONE,
@@ -43,7 +44,7 @@ _TYPES = {
 
 
 class Part(StrEnum):
-    """What a text is for. `JUDGING` is never read by who writes rules."""
+    """The purpose of a text. Authors of rules never read the texts of `JUDGING`."""
 
     WRITING = "writing"
     JUDGING = "judging"
@@ -74,14 +75,16 @@ class Line(msgspec.Struct, frozen=True):
 
     @property
     def part(self) -> Part:
-        """By the text alone, so that the same text is never in both, whatever set it came in."""
+        """The part follows from the text alone, so that the same text is never in both parts, whatever data set it came
+        in."""
         is_odd = hashlib.sha256(encoded(self.text.strip())).digest()[-1] % 2
         return Part.JUDGING if is_odd else Part.WRITING
 
 
 @dataclass
 class KindTally:
-    """Of one kind of texts: how many were detected. The rate is recall for label 1, false positives for label 0."""
+    """Counts the detected texts of one kind. The rate is the recall for label 1 and the false-positive rate for label
+    0."""
 
     label: int
     texts: int = 0
@@ -94,7 +97,7 @@ class KindTally:
 
 @dataclass
 class EntityTally:
-    """Of one kind of personal data, entity by entity: found when something of the same kind was, at the same place."""
+    """Counts the entities of one kind of personal data. An entity is found when a detection of its kind overlaps it."""
 
     found: int = 0
     missed: int = 0
@@ -113,7 +116,8 @@ class EntityTally:
 class Evaluation:
     injections: dict[tuple[str, int], KindTally] = field(default_factory=dict)
     entities: dict[PiiKind, EntityTally] = field(default_factory=dict)
-    # Ids of lines that were judged otherwise than labelled; none of the part that nobody looks at.
+    # The ids of misclassified lines; lines of the evaluation part are left out, because authors of rules do not read
+    # them.
     mistaken: list[str] = field(default_factory=list)
 
     @property
@@ -167,7 +171,7 @@ def _judge_personal(line: Line, evaluation: Evaluation) -> bool:
 
 
 def _judge_vector(line: Line, found: list[PiiEntity], evaluation: Evaluation) -> bool:
-    """A vector speaks of its own type only."""
+    """Counts a test vector, which only makes a statement about its own type of entity."""
     kind = _TYPES.get(line.entity_type)
     if kind is None:
         return True
@@ -180,7 +184,7 @@ def _judge_vector(line: Line, found: list[PiiEntity], evaluation: Evaluation) ->
 
 
 def confidence_interval(successes: int, trials: int, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Between which a rate lies, of which a sample had so many successes: Wilson's score interval (Wilson 1927)."""
+    """Returns Wilson's score interval (Wilson 1927) for a rate, given the successes and trials of a sample."""
     if not trials:
         return 0.0, 1.0
     z = NormalDist().inv_cdf(0.5 + confidence / 2)

@@ -1,9 +1,9 @@
-"""Marks around text that nobody vouches for, and one instruction that says what they mean.
+"""Encloses untrusted text in marks, and adds one instruction that explains the marks to the model.
 
-Delimiting of Hines et al. 2024, "Defending Against Indirect Prompt Injection Attacks With Spotlighting"
+The method is delimiting, of Hines et al. 2024, "Defending Against Indirect Prompt Injection Attacks With Spotlighting"
 (arXiv:2403.14720), with marks that a text cannot close: each holds a code that is a keyed hash of the very text it
 encloses. The same text has the same marks in the next turn, so that providers go on finding the conversation in their
-caches; a text that was written to hold its own mark does not exist.
+caches. An attacker without the key cannot write a text that holds its own mark.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ INSTRUCTION = (
 _CODE_CHARACTERS = 16
 _DOCUMENT_PARTS = frozenset({"document_url", "document", "file", "input_file"})
 
-# Any instead of Raw: new values stand beside bytes that stay, and the encoder takes both.
+# The type is Any instead of Raw: new values stand beside bytes that stay, and the encoder takes both.
 _decode_fields: Callable[[bytes], dict[str, Any]] = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_messages: Callable[[Any], list[dict[str, Any]]] = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
 _decode_parts: Callable[[Any], list[Any]] = msgspec.json.Decoder(list[msgspec.Raw]).decode
@@ -33,14 +33,15 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Spotlight:
-    """`key` is secret: who knows it could write a text that closes its marks. `marked` counts the texts."""
+    """Marks the untrusted texts of one request. `key` is secret: with it an attacker could write a text that closes its
+    marks. `marked` counts the marked texts."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
         self.marked = 0
 
     def apply(self, body: bytes) -> bytes:
-        """The request with its untrusted texts marked; the same bytes when it has none."""
+        """Returns the request's body with its untrusted texts marked; the same bytes when it has none."""
         fields = _decode_fields(body)
         messages = _decode_messages(fields["messages"])
         for message in messages:
@@ -62,7 +63,7 @@ class Spotlight:
             message["content"] = self._marked_parts(_decode_parts(content), is_tool=role in ("tool", "function"))
 
     def _marked_parts(self, parts: list[Any], *, is_tool: bool) -> list[Any]:
-        """Texts of a tool in their marks; documents between two texts that are their marks."""
+        """Returns the parts with a tool's texts in marks, and each document between two texts that are its marks."""
         made: list[Any] = []
         for raw in parts:
             part = msgspec.json.decode(raw)
@@ -87,8 +88,8 @@ class Spotlight:
 
 
 def _instructed(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """With the instruction at the end of the first message when that is the operator's, else in one before all others:
-    some models take only one."""
+    """Returns the messages with the instruction at the end of the first message when that is the operator's, else in a
+    new first message: some models take only one system message."""
     first = messages[0]
     if msgspec.json.decode(first["role"], type=str) not in ("system", "developer"):
         return [{"role": "system", "content": INSTRUCTION}, *messages]

@@ -1,4 +1,4 @@
-"""The texts of a request, each with who speaks in it."""
+"""The texts of a request, each with the speaker whose words it holds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SPEAKERS = {
     "tool": Speaker.UNTRUSTED,
     "function": Speaker.UNTRUSTED,
 }
-# Of messages and parts: names of things, not words of somebody.
+# These fields of messages and parts name things; no speaker's words stand in them.
 _NOT_TEXT = frozenset(
     {"role", "type", "id", "tool_call_id", "cache_control", "detail", "format", "media_type", "file_id"}
 )
@@ -43,7 +43,7 @@ _MAX_NESTING = 100
 
 
 def text_segments(fields: Mapping[str, Any]) -> Iterator[Segment]:
-    """Every text of the messages: contents of all kinds, names, arguments of tool calls."""
+    """Yields every text of the messages: contents of all kinds, names, arguments of tool calls."""
     for message in fields["messages"]:
         yield from _of_message(message)
     prediction = fields.get("prediction")
@@ -60,7 +60,7 @@ def _of_message(message: Mapping[str, Any]) -> Iterator[Segment]:
     speaker = _SPEAKERS[message["role"]]
     yield from _of_content(message.get("content"), speaker)
     for call in (*(message.get("tool_calls") or ()), message.get("function_call")):
-        # The arguments are JSON in a text, or a text of their own.
+        # The arguments of a call are JSON within a text, or a plain text.
         yield from _of_value(call, speaker)
     for key, value in message.items():
         if key not in _NOT_TEXT and key not in _READ_SEPARATELY:
@@ -77,7 +77,7 @@ def _of_content(content: Any, speaker: Speaker) -> Iterator[Segment]:
 
 
 def _of_parts(parts: list[Any], speaker: Speaker) -> Iterator[Segment]:
-    """Texts that follow each other are one text to the model, with or without a break between them."""
+    """Consecutive text parts are one text to the model, so they are yielded joined with and without a line break."""
     texts: list[str] = []
     for part in parts:
         if isinstance(part, str):
@@ -108,7 +108,7 @@ def _of_value(value: Any, speaker: Speaker) -> Iterator[Segment]:
 
 
 def readable(text: str) -> str:
-    r"""What a model reads: JSON may spell letters as `\u0041`, and has numbers without quotes."""
+    r"""Returns the text as a model reads it: JSON may spell letters as `\u0041`, and has numbers without quotes."""
     if text[:1] not in "{[" or "\\" not in text:
         return text
     try:
@@ -118,7 +118,7 @@ def readable(text: str) -> str:
 
 
 def _lines(value: Any, name: str, depth: int = 0) -> Iterator[str]:
-    """The tree's leaves, each after its name: `phone: 555 0100` says more than the number."""
+    """Yields the leaves of a JSON tree, each after its name: `phone: 555 0100` says more than the number."""
     if depth >= _MAX_NESTING:
         yield msgspec.json.encode(value).decode()
     elif isinstance(value, str):
@@ -150,7 +150,7 @@ def _named(name: str, text: str) -> str:
 
 
 def _nested(text: str) -> Any:
-    """JSON in a text, as arguments are; None for any other text."""
+    """Returns the JSON that a text holds, as arguments of tools are; None for any other text."""
     if text[:1] not in ("{", "["):
         return None
     try:
@@ -160,7 +160,7 @@ def _nested(text: str) -> Any:
 
 
 def _decoded(text: str) -> str:
-    """A document that is a data URL of a text; files of other kinds cannot be read and say nothing."""
+    """Returns the text of a document that is a data URL. Files of other kinds cannot be read and give an empty text."""
     if not text.startswith("data:"):
         return text
     head, _, content = text.partition(",")

@@ -1,4 +1,5 @@
-"""What a guardrail found: the record's words for it. A verdict never holds the text that was found."""
+"""The findings of guardrails, in the terms that request records store. A verdict never holds the text that was
+found."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
-# Under this name a record's attributes hold its verdicts: a JSON array of `GuardrailVerdict`.
+# A record's attribute of this name holds its verdicts: a JSON array of `GuardrailVerdict`.
 VERDICTS = "guardrails"
 
 
@@ -20,13 +21,14 @@ class GuardrailAction(StrEnum):
     BLOCKED = "blocked"
     MASKED = "masked"
     CHANGED = "changed"
-    PASSED = "passed"  # of low_quality: it was judged, and good enough
-    SKIPPED = "skipped"  # of low_quality: it could not be judged
+    PASSED = "passed"  # for low_quality: the answer was judged, and good enough
+    SKIPPED = "skipped"  # for low_quality: the answer could not be judged
 
 
 class GuardrailVerdict(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`guardrail` is a name of `Guardrail`; `detail` a kind of PII, a topic, a tool or names of rules, never what the
-    text says; `score` from 0 to 1, how sure the guardrail is (of low_quality: the judge's score divided by 100)."""
+    """One finding of a guardrail in one request. `guardrail` is a name of `Guardrail`. `detail` is a kind of personal
+    data, a topic, a tool or names of rules, never a quotation. `score`, from 0 to 1, is the guardrail's confidence; for
+    low_quality it is the judge's score divided by 100."""
 
     guardrail: str
     stage: GuardrailStage
@@ -36,7 +38,7 @@ class GuardrailVerdict(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Guardrail(StrEnum):
-    """The names of guardrails; those that block are also the error codes of design, section 5."""
+    """The names of guardrails; those that block requests are also error codes."""
 
     PROMPT_TOO_LONG = "prompt_too_long"
     BLOCKED_TOPIC = "blocked_topic"

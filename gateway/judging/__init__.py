@@ -1,1 +1,1 @@
-"""Answers graded by the project's judge model."""
+"""Grades answers with the project's judge model."""

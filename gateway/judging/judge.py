@@ -1,4 +1,4 @@
-"""Asks the project's judge model for grades, as a request of its own (source `judge` in the request log)."""
+"""Asks the project's judge model for grades, in a request of its own (source `judge` in the request log)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_JUDGE = Reported(
 
 @dataclass(frozen=True, slots=True)
 class JudgeResult:
-    """`grades` by criterion, empty when there is an `error`. `answer` is what became of the judge's own request."""
+    """The grades by criterion, empty when there is an `error`. `answer` is the result of the judge's own request."""
 
     model: str
     grades: Mapping[str, Grade] = field(default_factory=dict)
@@ -42,8 +42,8 @@ async def judge_answer(
     key_id: int = 0,
     criteria: Iterable[Criterion] = CRITERIA,
 ) -> JudgeResult:
-    """Grades `answer`, the assistant's message in reply to `messages`. Never raises for a judge that fails: the
-    judgement says why there are no grades. `request_id` is the judged request's."""
+    """Grades `answer`, the assistant's message in reply to `messages`. A judge that fails raises nothing: the result's
+    `error` says why there are no grades. `request_id` is the judged request's."""
     model = snapshot.settings.judge_model
     if not model:
         return JudgeResult(model, error=NO_JUDGE)
@@ -62,7 +62,8 @@ async def judge_answer(
 
 
 def _unguarded(snapshot: ProjectSnapshot) -> ProjectSnapshot:
-    """What the judge reads has passed the guardrails already, and its own answer must not be judged in turn."""
+    """Returns the snapshot without guardrails: the judge's input has passed them already, and its own answer must not
+    be judged in turn."""
     if not snapshot.settings.guardrails.is_on:
         return snapshot
     return replace(snapshot, settings=replace(snapshot.settings, guardrails=NO_GUARDRAILS))

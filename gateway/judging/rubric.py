@@ -1,4 +1,4 @@
-"""What the judge model is asked, and how its grades are read. Knows no network and no framework."""
+"""The judge model's instructions, and the reader of its grades. The module knows no network and no framework."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import msgspec
 
 MIN_SCORE, MAX_SCORE = 0, 100
 
-# Of the conversation and of the answer each: a judge reads all of most, and of the longest their ends.
+# The limit holds for the conversation and for the answer separately: of longer ones the judge reads the start and the
+# end.
 _MAX_CHARACTERS = 60_000
 _MAX_REASON_CHARACTERS = 2_000
 
@@ -42,14 +43,14 @@ CRITERIA = (RELEVANCE, COHERENCE, HELPFULNESS)
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """`score` from 0 to 100."""
+    """`score` is from 0 to 100."""
 
     score: float
     reason: str
 
 
 class UnreadableGradesError(Exception):
-    """The judge answered something else than it was asked for. The text says what is wrong, without quoting it."""
+    """The judge did not answer in the requested format. The message says what is wrong, without quoting the answer."""
 
 
 class _JudgedCriterion(msgspec.Struct):
@@ -63,10 +64,8 @@ _decode = msgspec.json.Decoder(dict[str, _JudgedCriterion]).decode
 def judge_request(
     model: str, messages: Iterable[Any], answer: Mapping[str, Any], criteria: Iterable[Criterion] = CRITERIA
 ) -> bytes:
-    """A chat-completion request: `messages` as they were asked, `answer` the assistant's message.
-
-    No temperature and no limit of tokens: models that reason refuse the one and use up the other.
-    """
+    """Returns a chat-completion request for the judge, given the messages of a conversation and the assistant's
+    `answer`. Temperature and token limit are left out: reasoning models refuse the one and use up the other."""
     chosen = tuple(criteria)
     listed = "\n".join(f"- {criterion.name}: {criterion.meaning}" for criterion in chosen)
     question = {"conversation": _conversation(messages), "answer": _excerpt(answer, _MAX_CHARACTERS)}
@@ -86,10 +85,10 @@ def judge_request(
 
 
 def read_grades(content: Any, criteria: Iterable[Criterion] = CRITERIA) -> dict[str, Grade]:
-    """The grades by criterion from the content of the judge's message. Raises UnreadableGradesError."""
+    """Returns the grades by criterion from the content of the judge's message. Raises UnreadableGradesError."""
     if not isinstance(content, str) or not content.strip():
         raise UnreadableGradesError("the judge said nothing")
-    # Models without schemas like to put a fence around what they were asked for.
+    # Models without structured output often put a code fence around their JSON.
     text = content[content.find("{") : content.rfind("}") + 1]
     try:
         given = _decode(text)
@@ -108,7 +107,7 @@ def _grade(given: _JudgedCriterion) -> Grade:
 
 
 def _schema(criteria: Iterable[Criterion]) -> dict[str, Any]:
-    # Without minimum and maximum: not every provider takes them in a strict schema, and the reader holds to them.
+    # Minimum and maximum are left out: not every provider accepts them in a strict schema, and the reader checks them.
     grade = {
         "type": "object",
         "properties": {
@@ -128,7 +127,7 @@ def _schema(criteria: Iterable[Criterion]) -> dict[str, Any]:
 
 
 def _conversation(messages: Iterable[Any]) -> list[dict[str, Any]]:
-    """Text and tool calls of each message. Of a conversation that is too long, the latest messages."""
+    """Returns the text and tool calls of each message; the latest messages of a conversation that is too long."""
     kept: list[dict[str, Any]] = []
     left = _MAX_CHARACTERS
     for message in reversed([message for message in messages if isinstance(message, dict)]):
@@ -148,7 +147,7 @@ def _excerpt(message: Mapping[str, Any], limit: int) -> dict[str, str]:
 
 
 def _text(content: Any) -> str:
-    """The text of a content; of its parts, what is no text is named only."""
+    """Returns the text of a message's content; parts of other types appear as their type's name."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else ()
@@ -160,7 +159,7 @@ def _text(content: Any) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
-    """Start and end of a text that is too long."""
+    """Returns the start and the end of a text that is too long."""
     if len(text) <= limit:
         return text
     half = max(limit // 2, 0)

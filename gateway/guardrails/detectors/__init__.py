@@ -1,1 +1,1 @@
-"""Pure functions over text: what it holds, and where. Every pattern is matched in time linear in the text."""
+"""Pure functions that find things in a text, with their places. Every pattern is matched in time linear in the text."""

@@ -1,4 +1,4 @@
-"""Numbers that money moves by: cards, IBANs, wallets. Each has a checksum."""
+"""Finds payment numbers in a text: cards, IBANs and crypto wallets. Each kind has a checksum."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from stdnum.exceptions import ValidationError
 from gateway.guardrails.detectors.characters import Span, apart
 
 _DIGITS = re2.compile(r"[0-9](?:[ .-]?[0-9])*[ .-]?[0-9]{4}")
-# UATP's numbers begin as many other numbers do: only where somebody speaks of a card, or answers with nothing else.
+# UATP card numbers begin as many other numbers do, so they count only beside the word card, or when they are all of an
+# answer.
 _AIR_TRAVEL = tuple(
     re2.compile(pattern) for pattern in (r"^\s*(1[0-9]{14})\s*$", r"(?i)\bcards?\b[^0-9\n]{0,40}\b(1[0-9]{14})\b")
 )
 _GROUP = re2.compile(r"[0-9]+")
 _MIN_CARD, _MAX_GROUPS = 12, 5
-# Numbers with a point in them are many other things: with points, groups stand as they are printed on cards.
+# A number with points in it is rarely a card: groups between points have to be those that are printed on cards.
 _PRINTED = frozenset(((4, 4, 4, 4), (4, 4, 4, 4, 3), (4, 6, 5), (4, 6, 4)))
 
-# Issuers by the first digits of their numbers, and the lengths they give out (ISO/IEC 7812; the ranges the networks
-# publish): first, last, lengths.
+# Card issuers by the first digits of their numbers, with the lengths they issue (ISO/IEC 7812 and the ranges that the
+# networks publish): first, last, lengths.
 _ISSUERS: tuple[tuple[str, str, tuple[int, ...]], ...] = (
     ("4", "4", (13, 16, 19)),  # Visa
     ("51", "55", (16,)),  # Mastercard
@@ -36,7 +37,7 @@ _ISSUERS: tuple[tuple[str, str, tuple[int, ...]], ...] = (
     ("644", "649", (16, 19)),
     ("65", "65", (16, 19)),
     ("62", "62", (16, 17, 18, 19)),  # UnionPay
-    ("35", "35", (16, 17, 18, 19)),  # JCB, which was given 3528 to 3589; nobody else has the rest
+    ("35", "35", (16, 17, 18, 19)),  # JCB, which was given 3528 to 3589; no other issuer has the rest
     ("1800", "1800", (15,)),
     ("2131", "2131", (15,)),
     ("50", "50", (12, 13, 14, 15, 16, 17, 18, 19)),  # Maestro, Dankort, Elo
@@ -90,7 +91,7 @@ def _cards_in_runs(data: bytes) -> Iterator[Span]:
 
 
 def _cards_among(data: bytes, groups: list[Span]) -> Iterator[Span]:
-    """Other numbers may stand before and after with nothing but a blank between."""
+    """Yields the cards among groups of digits: other numbers may stand before and after with only a blank between."""
     first = 0
     while first < len(groups):
         for last in range(min(first + _MAX_GROUPS, len(groups)) - 1, first - 1, -1):
@@ -103,14 +104,14 @@ def _cards_among(data: bytes, groups: list[Span]) -> Iterator[Span]:
 
 
 def _is_fraction(data: bytes, span: Span) -> bool:
-    """`0.4242424242424242`"""
+    """Returns whether the span is the fractional part of a decimal number, such as `0.4242424242424242`."""
     before = data[max(0, span[0] - 3) : span[0]]
     return before.endswith(b"0.") and not before[:-2].isdigit()
 
 
 def _is_card(candidate: bytes) -> bool:
     if not _is_grouped(candidate):
-        return False  # quicker to see than who issues it
+        return False  # cheaper to check than the issuer
     digits = candidate.translate(None, b" .-").decode()
     return _is_issued(digits) and luhn.is_valid(digits)
 
@@ -120,7 +121,7 @@ def _is_issued(digits: str) -> bool:
 
 
 def _is_grouped(candidate: bytes) -> bool:
-    """One run, or groups as they stand on a card; a row of small numbers is no card."""
+    """Returns whether the digits are one run, or groups as they stand on a card; a row of small numbers is no card."""
     groups = candidate.replace(b"-", b" ").replace(b".", b" ").split(b" ")
     if b"." in candidate:
         return tuple(map(len, groups)) in _PRINTED
@@ -137,7 +138,7 @@ def find_ibans(data: bytes) -> Iterator[Span]:
 
 
 def _ends(data: bytes, start: int, end: int) -> Iterator[int]:
-    """Where it may end: words of four letters that follow look like another group."""
+    """Yields the offsets where an IBAN may end: words of four letters that follow it look like another group."""
     yield end
     while end - start > _MIN_IBAN:
         end = max(data.rfind(b" ", start, end), data.rfind(b"-", start, end))
@@ -148,11 +149,11 @@ def _ends(data: bytes, start: int, end: int) -> Iterator[int]:
 
 def _is_iban(candidate: bytes) -> bool:
     compact = candidate.translate(None, b" -").decode()
-    # ISO 7064, before the library looks up what the country's accounts look like.
+    # The ISO 7064 checksum is cheap and comes before the library's lookup of the country's account format.
     if int("".join(str(int(character, 36)) for character in compact[4:] + compact[:4])) % 97 != 1:
         return False
     try:
-        # Without the countries' own checksums: accounts that a country would refuse are still accounts.
+        # The countries' own checksums are left out: accounts that a country would refuse are still accounts.
         iban.validate(compact, check_country=False)
     except ValidationError:
         return False
@@ -168,10 +169,10 @@ def find_crypto(data: bytes) -> Iterator[Span]:
 
 
 def _is_taproot(address: str) -> bool:
-    """`bc1p…`, whose checksum (BIP 350) python-stdnum does not know yet."""
+    """Returns whether an address `bc1p…` has a valid BIP 350 checksum, which python-stdnum does not support yet."""
     if not address.startswith("bc1p"):
         return False
-    # The expanded human-readable part "bc", then the data; both as BIP 173 has it.
+    # The values are the expanded human-readable part "bc" and then the data, both as in BIP 173.
     values = [3, 3, 0, 2, 3, *(_BECH32.index(character) for character in address[3:])]
     checksum = 1
     for value in values:

@@ -1,4 +1,4 @@
-"""Offsets of a text and of its UTF-8 bytes, on which RE2 searches."""
+"""Converts between offsets in a text and offsets in its UTF-8 bytes, which RE2 searches."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ Span = tuple[int, int]
 
 
 def encoded(text: str) -> bytes:
-    """UTF-8; a lone surrogate, which JSON can spell and UTF-8 cannot, becomes a question mark."""
+    """Returns the UTF-8 of a text; a lone surrogate, which JSON can spell and UTF-8 cannot, becomes a question mark."""
     return text.encode("utf-8", "replace")
 
 
 def plain(text: str) -> str:
-    """Letters in disguise (mathematical, full-width) as what they look like, and without characters nobody sees."""
+    """Returns the text with disguised letters (mathematical, full-width) as plain ones and without invisible
+    characters."""
     return without_invisible(text if text.isascii() else unicodedata.normalize("NFKC", text))
 
 
 def character_spans(data: bytes, spans: Iterable[Span]) -> list[Span]:
-    """Spans of bytes as spans of characters. `spans` are ordered and do not overlap; the text is decoded once."""
+    """Returns spans of bytes as spans of characters. `spans` are ordered and do not overlap; the text is decoded
+    once."""
     if data.isascii():
         return list(spans)
     found: list[Span] = []
@@ -35,7 +37,7 @@ def character_spans(data: bytes, spans: Iterable[Span]) -> list[Span]:
 
 
 def apart(spans: list[Span]) -> Iterator[Span]:
-    """The longest where several overlap, in order."""
+    """Yields the longest of overlapping spans, in order."""
     last = (-1, -1)
     for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
         if start >= last[1]:

@@ -1,8 +1,6 @@
-"""What base64 and hexadecimal of a text look like, as patterns of RE2.
-
-An address is full of what could be base64: words, digests, random names. Few of them are base64 of a text, because most
-bytes cannot follow each other in UTF-8; the signs that stand for them show it, without decoding.
-"""
+"""Builds RE2 patterns for the base64 and the hexadecimal encodings of a text. A URL is full of what could be base64:
+words, digests, random names. Few of them are base64 of a text, because most bytes cannot follow each other in UTF-8;
+the encoded characters show this without decoding."""
 
 from __future__ import annotations
 
@@ -11,13 +9,13 @@ from collections.abc import Iterable
 from functools import cache
 from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits
 
-# Characters of ASCII that nobody prints and that break no line.
+# ASCII control characters other than those that break a line.
 UNPRINTABLE = bytes((*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F))
 
 _VALUES = dict(zip(ascii_uppercase + ascii_lowercase + digits + "+/-_", (*range(64), 62, 63), strict=True))
 _PLAIN = ascii_letters + digits + "+/"
-# Bytes of UTF-8 by kind: `a` is a character of ASCII, `f` the first of a longer character, `o` one of its others. What
-# three bytes at the start, three bytes behind those, and one or two at the end may be.
+# UTF-8 bytes by kind: `a` is an ASCII character, `f` the first byte of a longer character, `o` one of its other bytes.
+# The three tuples list the kinds of three bytes at the start, of three bytes after those, and of one or two at the end.
 _START = ("aaa", "aaf", "afo", "foa", "fof", "foo")
 _GOING_ON = (*_START, "oaa", "oaf", "ofo", "ooa", "oof", "ooo")
 _END = ("a", "o", "aa", "fo", "oa", "oo")
@@ -27,13 +25,14 @@ _HEXADECIMAL = rf"(?:[2-7]{_HEX}|0[9AaDd]|(?:[C-Ec-e]{_HEX}|[Ff][0-4])(?:[89ABab
 
 
 def hexadecimal_of_text() -> str:
-    """Of three characters at least."""
+    """Returns a pattern for the hexadecimal encoding of at least three characters."""
     return _alone(_HEXADECIMAL, _PLAIN)
 
 
 def base64_of_text(*, separators: str = "", backwards: bool = False) -> str:
-    """Of four bytes at least, of seven when it is written backwards, which more words look like by chance. With `-_` as
-    `separators` they stand for 62 and 63 too, else they end it."""
+    """Returns a pattern for the base64 encoding of at least four bytes, or of seven when it is written backwards,
+    which more words match by chance. With `-_` as `separators` these two stand for 62 and 63 too, else they end the
+    encoding."""
     signs = _PLAIN + separators
     start, going_on, end = (_bytes(kinds, signs, backwards=backwards) for kinds in (_START, _GOING_ON, _END))
     if backwards:
@@ -42,10 +41,10 @@ def base64_of_text(*, separators: str = "", backwards: bool = False) -> str:
 
 
 def _bytes(sequences: Iterable[str], signs: str, *, backwards: bool) -> str:
-    """Any of the sequences of kinds, as base64 from a border of three bytes on."""
+    """Returns a pattern for the base64 of any of the sequences of kinds, starting at a border of three bytes."""
     ways = []
     for kinds in sequences:
-        # Bits are left over: of the last byte, or as padding.
+        # The last character holds the remaining bits of the last byte, or padding bits.
         classes = [*(_signs_of(kind, place, signs) for place, kind in enumerate(kinds)), _class(signs)]
         ways.append("".join(classes[::-1] if backwards else classes))
     return f"(?:{'|'.join(ways)})"
@@ -53,7 +52,8 @@ def _bytes(sequences: Iterable[str], signs: str, *, backwards: bool) -> str:
 
 @cache
 def _signs_of(kind: str, place: int, signs: str) -> str:
-    """What a byte of this kind may begin in: all of the first sign, four bits of the second, two of the third."""
+    """Returns a class of the base64 characters that may encode a byte of this kind: all six bits of the first
+    character, four of the second, two of the third."""
     shift = 2 * place + 2
     lowest = {sign: _VALUES[sign] << shift & 0xFF for sign in signs}
     return _class(sign for sign in signs if kind in map(_kind, range(lowest[sign], lowest[sign] + (1 << shift))))

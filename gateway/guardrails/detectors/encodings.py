@@ -1,4 +1,4 @@
-"""Readable texts in base64 and hexadecimal, forwards or backwards, and in each other."""
+"""Decodes readable texts from base64 and hexadecimal, forwards or backwards, and from one within the other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import re2
 from gateway.guardrails.detectors.characters import encoded
 from gateway.guardrails.detectors.encoded_text import UNPRINTABLE, base64_of_text, hexadecimal_of_text
 
-# `-` and `_` are signs of base64 in addresses, and separators of everything else.
+# `-` and `_` are base64 characters in URLs, and separators everywhere else.
 _SEPARATORS = "-_"
 _READABLE = re2.compile(
     "|".join(
@@ -25,7 +25,7 @@ _READABLE = re2.compile(
         ]
     )
 )
-# Base64 or hexadecimal of four characters at least.
+# The base64 or hexadecimal encoding of at least four characters.
 _ENCODED = re.compile(rb"={0,2}[A-Za-z0-9+/_-]{6,}={0,2}")
 _MIN_PIECE, _MIN_BACKWARDS = 6, 12
 _MAX_PERCENT, _MAX_ENCODINGS = 4, 2
@@ -34,14 +34,14 @@ _HEXADECIMAL = b"0123456789abcdefABCDEF"
 
 
 def decoded(text: str) -> Iterator[str]:
-    """What parts of the text say when they are decoded, with percent signs undone."""
-    if " " in text:  # which was a plus sign before the address was read
+    """Yields the texts that parts of `text` decode to, with their percent encoding undone."""
+    if " " in text:  # a blank was a plus sign before the URL was decoded
         text = f"{text}\n{text.replace(' ', '+')}"
     return _decoded(text, _MAX_ENCODINGS)
 
 
 def unquoted(text: str) -> str:
-    """With percent signs undone, however often they were quoted."""
+    """Returns the text with its percent encoding undone, up to four levels deep."""
     for _ in range(_MAX_PERCENT):
         if "%" not in text:
             break
@@ -52,7 +52,7 @@ def unquoted(text: str) -> str:
 def _decoded(text: str, encodings: int) -> Iterator[str]:
     data = encoded(text)
     if not _READABLE.search(data):
-        return  # as for most: quicker to see than to decode
+        return  # true of most texts, and cheaper to check than to decode
     for piece in _pieces(data):
         for readable in _texts(piece):
             plain = unquoted(readable)
@@ -73,12 +73,12 @@ def _texts(piece: bytes) -> Iterator[str]:
     is_hexadecimal = len(piece) % 2 == 0 and not piece.strip(_HEXADECIMAL)
     if is_hexadecimal:
         yield from _readable(binascii.unhexlify(piece))
-    # Six letters of base64 are all small once in 220 times; those of words in a path nearly always are.
+    # Six base64 letters are all lower-case once in 220 times; the letters of words in a path nearly always are.
     if piece.islower() and piece.isalpha():
         return
     if len(piece) < _MIN_BACKWARDS:
         yield from _from_base64(piece)
-    elif not is_hexadecimal:  # so many digits are no accident
+    elif not is_hexadecimal:  # so many hexadecimal digits are no accident
         yield from _from_base64(piece)
         yield from _from_base64(piece[::-1])
 
@@ -90,9 +90,9 @@ def _from_base64(piece: bytes) -> Iterator[str]:
 
 
 def _readable(data: bytes) -> Iterator[str]:
-    """Random bytes are hardly ever printable text from end to end."""
+    """Yields the bytes as text if all of it is printable, which random bytes hardly ever are."""
     if data.isascii() and data.translate(None, UNPRINTABLE) != data:
-        return  # as for most: quicker to see than to decode
+        return  # true of most bytes, and cheaper to check than to decode
     try:
         text = data.decode()
     except UnicodeDecodeError:

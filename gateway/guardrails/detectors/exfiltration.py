@@ -1,8 +1,8 @@
-"""Links in an answer that carry away what was said.
+"""Finds links in an answer that carry conversation data to another host.
 
-An injected order can make a model write an image or a link whose address holds the conversation: the client's browser
-loads the image at once, and the attacker reads his access log (Rehberger, "Data exfiltration from chatbots via
-markdown images", embracethered.com, 2023). Plain links pass; so does every address that stands in the conversation.
+An injected instruction can make a model write an image or a link whose URL holds the conversation: the client's browser
+loads the image at once, and the attacker reads his access log (Rehberger, "Data exfiltration from chatbots via markdown
+images", embracethered.com, 2023). Plain links pass; so does every URL that stands in the conversation.
 """
 
 from __future__ import annotations
@@ -22,34 +22,36 @@ from gateway.guardrails.detectors.url_parts import UrlParts, url_parts
 
 
 class UrlForm(StrEnum):
-    """How an address stands in the text: what loads by itself is judged more strictly."""
+    """The form of a URL in the text: a URL that loads by itself has the lower thresholds."""
 
     IMAGE = "image"
     LINK = "link"
 
 
 class ExfiltrationUrl(NamedTuple):
-    """`start` and `end` count characters and enclose the address alone."""
+    """A URL that leaks data. `start` and `end` count characters and enclose the URL alone."""
 
     form: UrlForm
     start: int
     end: int
 
 
-# Letters, from which on a conversation is long.
+# The number of letters in a block, and the length in letters from which blocks of a conversation are searched first.
 _BLOCK, _LONG = 6, 4096
 _BLOCKS = re.compile("." * _BLOCK, re.DOTALL)
 
 
 class Conversation:
-    """What was said, prepared on first use for many questions. `letters` are what `letters_of` gives."""
+    """The texts of a conversation, prepared on first use for many lookups. `_letters` are in the form of
+    `letters_of`."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts: Sequence[str] = tuple(texts)
         self._verdicts: dict[tuple[str, UrlForm], bool] = {}
 
     def is_leaked_by(self, url: str, form: UrlForm) -> bool:
-        """Whether the address carries some of it away. Remembered: a stream is read again with what follows."""
+        """Returns whether the URL leaks part of the conversation. The result is cached, because a stream is searched
+        again with the text that follows."""
         verdict = self._verdicts.get((url, form))
         if verdict is None:
             if len(self._verdicts) >= _MAX_CACHED:
@@ -63,7 +65,8 @@ class Conversation:
 
     @cached_property
     def _blocks(self) -> frozenset[str]:
-        """What was said, cut every six letters: of eleven letters in a row that were said, one of these is a part."""
+        """The conversation cut every six letters: any eleven consecutive letters of it contain one of these blocks
+        whole."""
         return frozenset(_BLOCKS.findall(self._letters))
 
     @cached_property
@@ -71,19 +74,21 @@ class Conversation:
         return tuple(text for text in self._texts if "//" in text)
 
     def holds(self, text: str, *, at_least: int) -> bool:
-        """Whether its letters and digits were said, in this order or backwards; never for fewer than `at_least`."""
+        """Returns whether the text's letters and digits stand in the conversation, in this order or backwards; never
+        for fewer than `at_least`."""
         letters = letters_of(text)
         return len(letters) >= at_least and (letters in self._letters or letters[::-1] in self._letters)
 
     def holds_some(self, letters: str, *, at_least: int) -> bool:
-        """Whether any stretch of `at_least` letters and digits was said."""
+        """Returns whether any stretch of `at_least` letters and digits stands in the conversation."""
         if len(letters) < at_least or (at_least >= 2 * _BLOCK - 1 and self._shares_no_block(letters)):
             return False
         starts = range(0, len(letters) - at_least + 1, max(1, at_least // 2))
         return any(letters[start : start + at_least] in self._letters for start in starts)
 
     def _shares_no_block(self, letters: str) -> bool:
-        """Where much was said, this is quicker to see than to search all of it for every stretch."""
+        """Returns whether no block of a long conversation stands in `letters`, which is cheaper than to search for
+        every stretch."""
         if len(self._letters) < _LONG:
             return False
         return self._blocks.isdisjoint([letters[start : start + _BLOCK] for start in range(len(letters) - _BLOCK + 1)])
@@ -100,32 +105,33 @@ _PATTERNS = (
         re2.compile(r"(?i)<(?:img|image|iframe|video|audio|source|embed|object|link|script)\s[^>]*?" + _URL),
     ),
     (UrlForm.IMAGE, re2.compile(r"(?i)url\(\s*[\"']?" + _URL)),
-    # Reference definitions: an image may point at them from anywhere.
+    # Reference definitions count as images: an image may point at them from anywhere.
     (UrlForm.IMAGE, re2.compile(r"(?im)^\s{0,3}\[[^\]]+\]:\s*<?" + _URL)),
     (UrlForm.LINK, re2.compile(r"(?i)" + r"((?:https?)://[^\s\"'<>()\[\]{}|\\^`]+)")),
 )
 _MAX_URLS, _MAX_URL_CHARACTERS, _MAX_CACHED = 200, 16_384, 200
-# Letters and digits. An address that loads by itself has no business with a few words of the conversation; a link may
-# name what was asked for, as a search does. Nobody spells it backwards or encodes it without a reason.
+# The thresholds count letters and digits. A URL that loads by itself has no reason to hold a few words of the
+# conversation; a link may name what was asked for, as a search does. Spelling backwards or encoding has no honest
+# reason in either.
 _MIN_IN_IMAGE, _MIN_IN_LINK, _MIN_BACKWARDS, _MIN_ENCODED = 12, 40, 12, 4
-# Put together, parts of an address are words of a subject, which images share with what is spoken of.
+# Joined parts of a URL are often words of a subject, which images share with the conversation about it.
 _MIN_JOINED = 16
-# What is all of a value: words, or what looks like a password or a number that somebody keeps.
+# The thresholds for a value that is copied whole: words, or a secret such as a password or an account number.
 _MIN_WORDS, _MIN_SECRET = 8, 6
 _MIN_OPAQUE = 16
 _PROSE_WORDS, _PROSE_CHARACTERS = 5, 30
 _SECRET = re.compile(r"(?=.*[^\W\d_])(?=.*\d).*|\d+", re.DOTALL)
 _NO_LETTERS = re.compile(r"[\W_]+")
-# The same for ASCII.
+# The ASCII characters that are neither letters nor digits, as bytes.
 _NO_LETTERS_ASCII = bytes(byte for byte in range(0x80) if not chr(byte).isalnum())
 _SMALL = bytes(range(0x100)).lower()
 _EXTENSION = re.compile(r"\.[A-Za-z]{2,5}$")
-# `iphone-15`
+# Words such as `iphone-15`.
 _NUMBERED_WORD = re.compile(r"[^\W\d_]+[-_ ]?\d{1,4}|\d+")
 
 
 def find_exfiltration(text: str, conversation: Conversation) -> list[ExfiltrationUrl]:
-    """Addresses that carry conversation data, in order, each once."""
+    """Returns the URLs that carry conversation data, in order, each once."""
     if "//" not in text:
         return []
     data = encoded(text)
@@ -173,14 +179,15 @@ def _image_leaks(parts: UrlParts, conversation: Conversation) -> bool:
 
 
 def _is_copied_whole(value: str, conversation: Conversation) -> bool:
-    """A word alone may be an option of the server's; several, or letters with digits, are not."""
+    """Returns whether a whole value is copied from the conversation. A word alone may be an option of the server's;
+    several words, or letters with digits, are not."""
     if _SECRET.fullmatch(value):
         return conversation.holds(value, at_least=_MIN_SECRET)
     return len(value.split()) > 1 and conversation.holds(value, at_least=_MIN_WORDS)
 
 
 def _encodes_text(value: str, conversation: Conversation) -> bool:
-    """Something readable: long enough, or said before."""
+    """Returns whether the value decodes to a readable text that is long or stands in the conversation."""
     return any(len(text) >= _MIN_OPAQUE or conversation.holds(text, at_least=_MIN_ENCODED) for text in decoded(value))
 
 
@@ -193,7 +200,7 @@ def _is_prose(value: str) -> bool:
 
 
 def letters_of(text: str) -> str:
-    """Its letters and digits, in small letters."""
+    """Returns the text's letters and digits in lower case."""
     if text.isascii():
         return text.encode().translate(_SMALL, _NO_LETTERS_ASCII).decode()
     return _NO_LETTERS.sub("", text.casefold())

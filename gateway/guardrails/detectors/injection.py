@@ -1,4 +1,4 @@
-"""How much a text looks like an attempt to make a model work against its operator: a score of rules."""
+"""Scores how much a text looks like an attempt to turn a model against its operator, by a table of rules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gateway.guardrails.detectors.off_topic_requests import has_off_topic_reques
 
 
 class Scored(NamedTuple):
-    """`score` from 0 to 1; `rules` by name, in the order of the table."""
+    """A text's injection score, from 0 to 1, and the names of the matching rules in the order of the table."""
 
     score: float
     rules: tuple[str, ...]
@@ -45,7 +45,8 @@ _GUARDED = {rule: re2.compile(rule.pattern, options()) for rule in RULES if rule
 
 
 def injection_score(text: str, *, untrusted: bool) -> Scored:
-    """`untrusted`: the text stands in a document or in a tool's result, where nobody should be giving orders."""
+    """Returns the text's score. `untrusted` says that the text stands in a document or a tool's result, which should
+    contain no instructions."""
     scored = _scored(plain(text), untrusted=untrusted)
     if not is_disguised(text, encoded(text)):
         return scored
@@ -69,7 +70,8 @@ def _scored(text: str, *, untrusted: bool) -> Scored:
 
 
 def _gives_orders(rule: Rule, data: bytes) -> bool:
-    """False when somebody only speaks of himself wherever the rule matches."""
+    """Returns False when every match of the rule describes the writer or a third person instead of ordering the
+    model."""
     pattern = _GUARDED.get(rule)
     return pattern is None or any(
         not _HIMSELF.search(data[max(0, match.start() - _LOOK_BACK) : match.start()])

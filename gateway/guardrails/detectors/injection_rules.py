@@ -1,4 +1,4 @@
-"""The table of injection_rules.toml, read once."""
+"""Reads the table of injection_rules.toml, once per process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PLACEHOLDER = re.compile(r"<<(?P<name>[a-z_]+)(?: (?P<words>[0-9]+))?>>")
 
 
 class Rule(NamedTuple):
-    """`pattern` is whole: with its fragments, its flags, and in one line."""
+    """One row of the table. `pattern` is complete: with its fragments and flags, and in one line."""
 
     name: str
     weight: float

@@ -1,4 +1,4 @@
-"""E-mail and IP addresses."""
+"""Finds e-mail and IP addresses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _IPV4 = re2.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}")
 _IPV6 = re2.compile(
     r"[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,8}(?:[0-9]{0,2}(?:\.[0-9]{1,3}){3})?(?:%[0-9A-Za-z]{1,15})?"
 )
-# `::` alone is an address only where somebody speaks of one; elsewhere it is a program's.
+# `::` alone is an address only beside a word for one; elsewhere it belongs to program code.
 _UNSPECIFIED_AFTER = re2.compile(
     r"(?i)(?:=|\b(?:address|addr|bind|host|ip|ipv6|server|src|dst|source|unspecified|(?:listen(?:s|ing)?|bind|bound)"
     r"(?: on| to)?)[ :\"'(]{1,3})$"
@@ -53,7 +53,7 @@ def _is_domain(domain: bytes) -> bool:
 
 
 def find_ips(data: bytes) -> Iterator[Span]:
-    """Those of version 6 first: one of version 4 may be their end."""
+    """Yields the addresses in order. Version 6 is searched first, because an address of version 4 may be its end."""
     sixes = list(_find_ipv6(data)) if data.count(b":") > 1 else []
     index = 0
     for start, end in _find_ipv4(data):
@@ -77,7 +77,7 @@ def _find_ipv4(data: bytes) -> Iterator[Span]:
 def _follows_version(data: bytes, start: int) -> bool:
     before = data[max(0, start - 3) : start]
     if b"=" not in before and before.rstrip(_BETWEEN)[-1:] not in _BEFORE_VERSION:
-        return False  # as for most: quicker to see than to search
+        return False  # true of most texts, and cheaper to check than to search
     return bool(_VERSION_BEFORE.search(data[max(0, start - _LOOK_BACK) : start]))
 
 
@@ -85,7 +85,7 @@ def _find_ipv6(data: bytes) -> Iterator[Span]:
     for match in _IPV6.finditer(data):
         start, end = match.span()
         if data[start : start + 1] == b":" and data[start : start + 2] != b"::":
-            start += 1  # the colon of a label before it
+            start += 1  # the colon ends a label before the address
         while data[end - 1 : end] == b":" and data[end - 2 : end] != b"::" and end > start:
             end -= 1
         if not _stands_alone(data, start, end) or not _is_address(data[start:end]):
@@ -95,7 +95,8 @@ def _find_ipv6(data: bytes) -> Iterator[Span]:
 
 
 def _stands_alone(data: bytes, start: int, end: int) -> bool:
-    """No letter, digit or further part of an address on either side; a full stop may end the sentence."""
+    """Returns whether no letter, digit or further part of an address stands on either side; a full stop may end the
+    sentence."""
     before, after = data[max(0, start - 2) : start], data[end : end + 2]
     if before[-1:].isalnum() or before[-1:] in (b"_", b".") or after[:1].isalnum() or after[:1] == b"_":
         return False
@@ -105,7 +106,7 @@ def _stands_alone(data: bytes, start: int, end: int) -> bool:
 
 
 def _is_port(data: bytes, start: int, end: int) -> bool:
-    """`10.0.0.1:8080`"""
+    """Returns whether a port follows the address, as in `10.0.0.1:8080`."""
     return data[end : end + 1] == b":" and b":" not in data[start:end] and data[end + 1 : end + 2].isdigit()
 
 

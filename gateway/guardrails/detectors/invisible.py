@@ -1,8 +1,9 @@
-"""Characters that nobody sees: inside of words and numbers, between them, or with a text of their own.
+"""Finds invisible characters: inside of words and numbers, between them, or spelling a text of their own.
 
-A text with such characters can be read in more than one way, and is looked at in each: without them; with a blank in
-their place, as a zero-width space is where a line may break; as a bidirectional override shows it; and what is spelled
-in tag characters or variation selectors ("ASCII smuggling": Rehberger 2024; Butler 2025), which models read as letters.
+A text with such characters can be read in more than one way, and is searched in each: without them; with a blank in
+their place, as a zero-width space is where a line may break; as a bidirectional override shows it; and as the letters
+that tag characters or variation selectors spell ("ASCII smuggling": Rehberger 2024; Butler 2025), which models can
+read.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import NamedTuple
 
 import re2
 
-# Default_Ignorable_Code_Point of Unicode 16 (DerivedCoreProperties.txt), format characters (Cf) beside it, control
-# characters that break no line, and the empty Braille pattern.
+# The ranges are Default_Ignorable_Code_Point of Unicode 16 (DerivedCoreProperties.txt), other format characters (Cf),
+# control characters that break no line, and the empty Braille pattern.
 _RANGES = (
     (0x00, 0x08), (0x0E, 0x1B), (0x7F, 0x84), (0x86, 0x9F), (0xAD, 0xAD), (0x034F, 0x034F), (0x0600, 0x0605),
     (0x061C, 0x061C), (0x06DD, 0x06DD), (0x070F, 0x070F), (0x0890, 0x0891), (0x08E2, 0x08E2), (0x115F, 0x1160),
@@ -23,11 +24,11 @@ _RANGES = (
     (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFFB), (0x110BD, 0x110BD),
     (0x110CD, 0x110CD), (0x13430, 0x13438), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
 )  # fmt: skip
-# What stands between the brackets of a class, for RE2 and the standard library alike.
+# The content of a character class, for RE2 and the standard library alike.
 INVISIBLE = "".join(re.escape(chr(first)) + "-" + re.escape(chr(last)) for first, last in _RANGES)
 
 _RUN = re.compile(f"[{INVISIBLE}]+")
-# Beside an emoji, or at a text's ends, they are harmless and usual.
+# Invisible characters beside an emoji, or at a text's ends, are harmless and common.
 _BESIDE = r"[ -~\pL\pN]"
 _WITHIN = re2.compile(
     f"{_BESIDE}[{INVISIBLE}]+{_BESIDE}|[\U000e0020-\U000e007e]|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{{4}}|\u202e"
@@ -36,23 +37,23 @@ _CONTROLS = bytes((*range(0x09), *range(0x0E, 0x1C), 0x7F))
 _WITHOUT_CONTROLS = dict.fromkeys(_CONTROLS)
 
 _OVERRIDDEN = re.compile("\u202e([^\u202a-\u202e\u2066-\u2069\n]*)")
-# Flags of England, Scotland and others end with a cancel tag.
+# The flags of England, Scotland and others are tag characters that end with a cancel tag.
 _TAGS = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{1,8}\U000e007f|([\U000e0020-\U000e007e])")
 _TAG_RUN = re.compile("[\U000e0020-\U000e007e]{6,}")
 _TAG_BASE = 0xE0000
 _SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
-# Nobody hides so much by chance.
+# Fewer hidden characters than this may stand in a text by chance.
 _MIN_HIDDEN = 8
 
 
 class Reading(NamedTuple):
-    """`positions`: where each character stands in the text that was read."""
+    """One reading of a text. `positions` holds the offset of each of its characters in the original text."""
 
     text: str
     positions: array[int]
 
     def place(self, start: int, end: int) -> tuple[int, int]:
-        """Of a part of the reading, in the text that was read: what encloses all of its characters."""
+        """Returns the span in the original text that encloses all characters of a part of the reading."""
         places = self.positions[start:end]
         return min(places), max(places) + 1
 
@@ -64,14 +65,14 @@ def without_invisible(text: str) -> str:
 
 
 def is_disguised(text: str, data: bytes) -> bool:
-    """Whether characters that nobody sees stand where they change how the text is read. `data`: its UTF-8."""
+    """Returns whether invisible characters stand where they change how the text is read. `data` is the text's UTF-8."""
     if len(data) == len(text) == len(data.translate(None, _CONTROLS)):
         return False
     return _WITHIN.search(data) is not None
 
 
 def readings(text: str) -> Iterator[Reading]:
-    """Of a text that is disguised: all but the text as it stands."""
+    """Yields the readings of a disguised text, except for the text as it stands."""
     yield reading_with(text, "")
     yield reading_with(text, " ")
     if "\u202e" in text:
@@ -79,12 +80,12 @@ def readings(text: str) -> Iterator[Reading]:
     for match in _TAG_RUN.finditer(text):
         yield Reading("".join(chr(ord(tag) - _TAG_BASE) for tag in match[0]), array("I", range(*match.span())))
     for match in _SELECTORS.finditer(text):
-        # A letter for each byte: what is looked for is ASCII, and so it keeps its place.
+        # Each byte is decoded to one letter: the detectors look for ASCII, and so every letter keeps its offset.
         yield Reading(bytes(map(_selected, match[0])).decode("latin-1"), array("I", range(*match.span())))
 
 
 def hides_text(text: str) -> bool:
-    """Whether somebody wrote letters that only a machine reads."""
+    """Returns whether the text spells letters that only a machine reads."""
     if text.isascii():
         return False
     if sum(match[1] is not None for match in _TAGS.finditer(text)) >= _MIN_HIDDEN:
@@ -93,7 +94,7 @@ def hides_text(text: str) -> bool:
 
 
 def reading_with(text: str, instead: str) -> Reading:
-    """With `instead` for each run of characters that nobody sees: nothing, or one character."""
+    """Returns the reading with `instead`, nothing or one character, for each run of invisible characters."""
     pieces: list[str] = []
     positions = array("I")
     at = 0
@@ -109,7 +110,8 @@ def reading_with(text: str, instead: str) -> Reading:
 
 
 def _as_shown(text: str) -> Reading:
-    """From right to left where the text says so, then without what nobody sees."""
+    """Returns the reading from right to left where the text overrides its direction, then without invisible
+    characters."""
     positions = array("I")
     at = 0
     for match in _OVERRIDDEN.finditer(text):

@@ -1,4 +1,4 @@
-"""Many patterns looked for at once: RE2 makes one automaton of them and reads the text once."""
+"""Searches a text for many patterns at once: RE2 makes one automaton of them and reads the text once."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import re2
 
-# Gaps of several words make large automata. What an automaton holds at a time is bounded by this; RE2 starts anew, and
-# never gives up, when a text leads to more states.
+# Patterns that allow several words in between make large automata. This bounds the memory for an automaton's states;
+# RE2 drops them and goes on, never fails, when a text leads to more.
 _MAX_BYTES = 16 << 20
 
 
@@ -19,8 +19,8 @@ def options() -> re2.Options:
 
 
 class PatternSet:
-    """Which of the patterns occur in a text. `group` patterns share an automaton: more are quicker once its states are
-    known, fewer are quicker to know."""
+    """Finds the patterns that occur in a text. `group` patterns share an automaton: larger groups are quicker once
+    their states are computed, smaller ones are quicker to compute."""
 
     def __init__(self, patterns: Sequence[str], *, group: int = 12) -> None:
         self._groups: list[tuple[int, re2.Set]] = []
@@ -28,7 +28,7 @@ class PatternSet:
             self._add(first, patterns[first : first + group])
 
     def _add(self, first: int, patterns: Sequence[str]) -> None:
-        """As one automaton, or as two where one would be too large."""
+        """Adds the patterns as one automaton, or as two where one would be too large."""
         made = re2.Set.SearchSet(options())
         for pattern in patterns:
             made.Add(pattern)
@@ -44,5 +44,5 @@ class PatternSet:
             self._groups.append((first, made))
 
     def matching(self, data: bytes) -> list[int]:
-        """Indices of the patterns that occur, ascending."""
+        """Returns the indices of the patterns that occur in the UTF-8 text, ascending."""
         return [first + index for first, made in self._groups for index in sorted(made.Match(data) or ())]

@@ -1,8 +1,8 @@
-"""Requests in a document that speak of nothing the document speaks of.
+"""Finds requests in a document that share no words with the rest of the document.
 
-Whoever plants an order in somebody else's text (Greshake et al. 2023; BIPIA, Yi et al. 2023) adds a line that asks for
-something: a question, or a sentence in the imperative. A document has such lines of its own, but those share words with
-what surrounds them: a FAQ answers its questions, a letter asks for what it is about.
+An attacker who plants an instruction in another's document (Greshake et al. 2023; BIPIA, Yi et al. 2023) adds a line
+that asks for something: a question, or a sentence in the imperative. A document has such lines of its own, but those
+share words with the lines around them: a FAQ answers its questions, a letter asks for what it is about.
 """
 
 from __future__ import annotations
@@ -34,16 +34,18 @@ _QUESTION = re2.compile(
     r"|wie|warum|wer|wann|wo|welche[rsn]?|qué|cómo|por qué|quién|comment|pourquoi|quels?|quelles?"
     r")\b"
 )
-# One class repeated: the standard library's matcher is linear in it, and quicker than a call for every word.
+# The pattern is a single repeated class: the standard library's matcher is linear in it, and quicker than a call for
+# every word.
 _WORD = re.compile(r"[^\W_]{4,}")
-# Nothing else runs while it reads; a line can be a megabyte.
+# The matcher holds the interpreter's lock while it reads, and a line can be a megabyte, so it reads this many
+# characters at a time.
 _AT_ONCE = 16_384
 _QUOTES = "\"')\u201d\u2019"
 _MIN_WORDS, _MIN_CONTENT_WORDS, _MAX_CHARACTERS = 3, 2, 300
-# Where the rest is shorter there is nothing to compare with.
+# A shorter rest of the document has too few words to compare with.
 _MIN_DOCUMENT_WORDS = 12
 _MAX_CANDIDATES = 200
-# Words of any document, and of requests, that connect nothing.
+# Words that stand in any document and any request, and so connect nothing.
 _COMMON_WORDS = """
     about above after again also another because been before being below between both could does doing down each
     from have having here hers into just like main make more most much must need only other over please primary
@@ -55,7 +57,7 @@ _COMMON = frozenset(_COMMON_WORDS.split())
 
 
 def has_off_topic_request(text: str) -> bool:
-    """Whether a line asks for something in words that no other line has."""
+    """Returns whether a line asks for something in words that no other line has."""
     lines = [line.strip() for line in text.splitlines()]
     candidates = [
         index
@@ -69,7 +71,8 @@ def has_off_topic_request(text: str) -> bool:
 
 
 def _is_request(line: str) -> bool:
-    """A whole sentence: one that begins in the middle of a line before it has a small letter."""
+    """Returns whether a line is a whole question or order. A line that begins with a small letter continues a
+    sentence."""
     if line[0].islower():
         return False
     end = line.rstrip(_QUOTES)[-1:]
@@ -87,12 +90,12 @@ def _words(line: str) -> set[str]:
 
 
 def _stem(word: str) -> str:
-    """Enough for a plural or a tense to be the same word."""
+    """Returns a prefix of the word, long enough that a plural or a tense gives the same stem."""
     return word[:5] if word not in _COMMON else word
 
 
 def _counted(lines: list[str]) -> dict[str, int]:
-    """In how many lines a word stands."""
+    """Returns the number of lines that each word stands in."""
     counted: dict[str, int] = {}
     for line in lines:
         for word in _words(line):

@@ -1,4 +1,4 @@
-"""Telephone numbers: by their international or national form, or because the text says that they are."""
+"""Finds telephone numbers by their international or national form, or beside a word that names them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _NAMED_BEFORE = re2.compile(
     + r")\b[^0-9+(\n]{0,32}(?::?\s{0,4})|(?:^|[\n,;|])\s*(?:ph|p|t|m|f|o|c|w|h)[.:]{1,2}\s{0,2})"
     + _NUMBER
 )
-# One more of the kind that stands before it.
+# A number that continues an enumeration of numbers.
 _ANOTHER = re2.compile(r"(?i)\s?(?:or|and|/|,|;|und|oder|ou|et|y|o)\s" + _NUMBER)
 _NAMED_AFTER = re2.compile(
     r"(?i)(?:^|[^0-9a-z])"
@@ -46,7 +46,7 @@ _NAMED_AFTER = re2.compile(
     + r"(?:[ \-(,\[]{1,3}(?:office|fax|mobile|mob|cell|home|work|tel|phone|desk|landline)"
     r"|\s(?:is|was)\s(?:my|his|her|our|their|your)\s(?:\w+\s)?(?:number|phone|mobile|cell))\b"
 )
-# What is counted by another number: `my account number is …`
+# The words of numbers that are no telephone numbers: `my account number is …`.
 _OTHER_NUMBER = re2.compile(
     r"(?i)\b(?:account|acct|card|case|claim|customer (?:id|no|number)|driver\S*|id|invoice|iban"
     r"|licen[cs]e|member(?:ship)?|order|passport|policy|reference|routing|serial|ssn|tax|ticket|tracking|transaction|vat|zip)\b"
@@ -58,7 +58,7 @@ _DATE = re2.compile(
     r"^(?:[0-9]{1,2}[ ./\-][0-9]{1,2}[ ./\-](?:[0-9]{2}|[0-9]{4})|[0-9]{4}[ ./\-][0-9]{1,2}[ ./\-][0-9]{1,2})$"
 )
 
-# Whose numbers with a leading zero are recognised without a word that says so: the most spoken numbering plans.
+# National numbers with a leading zero are recognised without a label in these regions, which have the most speakers.
 _REGIONS = ("GB", "DE", "FR", "IT", "AU", "IL", "IN", "BR", "ZA", "NL", "JP", "CH", "AT", "SE", "BE")
 _MIN_DIGITS, _MAX_DIGITS = 7, 15
 _MAX_GROUPS_AFTER = 3
@@ -80,13 +80,13 @@ def find_phones(data: bytes) -> Iterator[Span]:
         spans += _accepted(data, match.span(), sure=True)
     for match in _NORTH_AMERICAN.finditer(data):
         start, end = match.span()
-        # Three groups with blanks between them are also what other numbers look like.
+        # Three groups with blanks between them may be another kind of number, so the numbering plan decides.
         found = _accepted(data, (start, end))
         if found and (not _ONLY_BLANKS.search(data[start:end]) or _is_north_american(data[start:end].decode())):
             spans += found
     for match in _NATIONAL.finditer(data):
         start, end = match.span()
-        # Last, because it asks for many regions.
+        # National numbers come last, because many regions' numbering plans have to be searched.
         found = _accepted(data, (start, end))
         if found and _is_national(data[start:end].decode()):
             spans += found
@@ -99,7 +99,7 @@ def find_phones(data: bytes) -> Iterator[Span]:
 
 
 def _accepted_row(data: bytes, span: Span) -> Iterator[Span]:
-    """A number that is named as one, and those that follow it in the same breath."""
+    """Yields a number behind a label, and the numbers that follow it in an enumeration."""
     for _ in range(_MAX_ROW):
         found = _accepted(data, span, sure=True)
         yield from found
@@ -110,8 +110,8 @@ def _accepted_row(data: bytes, span: Span) -> Iterator[Span]:
 
 
 def _accepted(data: bytes, span: Span, *, sure: bool = False) -> list[Span]:
-    """The span, if it stands alone and is neither a date nor too long to be dialled; without the groups at its end that
-    make it so: another number may follow with nothing but a blank between."""
+    """Returns the span if it stands alone and is neither a date nor too long for a telephone number. Groups at its end
+    that make it too long are dropped, because another number may follow after a blank."""
     start, end = span
     before = data[max(0, start - 1) : start]
     if before.isalnum() or (before in (b"-", b".", b"/", b",", b"$", b"#") and not sure):

@@ -1,8 +1,6 @@
-"""Personal data with a form of its own: addresses, numbers and accounts that a format or a checksum gives away.
-
-Two steps, both linear in the text: one RE2 pattern per kind proposes, a library that knows the numbering plan or the
-checksum (phonenumbers, python-stdnum, ipaddress) decides.
-"""
+"""Finds personal data whose format or checksum gives it away: addresses, numbers and accounts. The search has two
+steps, both linear in the text: one RE2 pattern per kind proposes candidates, and a library that knows the numbering
+plan or the checksum (phonenumbers, python-stdnum, ipaddress) decides."""
 
 from __future__ import annotations
 
@@ -40,14 +38,14 @@ class PiiKind(StrEnum):
 
 
 class PiiEntity(NamedTuple):
-    """`start` and `end` count characters."""
+    """One finding; `start` and `end` count characters."""
 
     kind: PiiKind
     start: int
     end: int
 
 
-# What is surer comes first and keeps its place: nothing else is looked for inside it.
+# Surer kinds come first and keep their place: no other kind is searched for inside of them.
 _FINDERS: tuple[tuple[PiiKind, Callable[[bytes], Iterator[Span]], tuple[str, ...]], ...] = (
     (PiiKind.EMAIL, find_emails, EMAIL_PATTERNS),
     (PiiKind.CRYPTO, find_crypto, CRYPTO_PATTERNS),
@@ -58,7 +56,7 @@ _FINDERS: tuple[tuple[PiiKind, Callable[[bytes], Iterator[Span]], tuple[str, ...
     (PiiKind.IP, find_ips, IP_PATTERNS),
     (PiiKind.PHONE, find_phones, PHONE_PATTERNS),
 )
-# One reading of the text says which finders have anything to find: none, for most texts.
+# A single pass over the text says which finders have anything to find: none, for most texts.
 _PATTERNS = PatternSet([pattern for _, _, patterns in _FINDERS for pattern in patterns])
 _OWNERS = [index for index, (_, _, patterns) in enumerate(_FINDERS) for _ in patterns]
 
@@ -79,12 +77,12 @@ _PLAIN = {
 }
 
 _DISGUISED = re2.compile("[" + "".join(map(chr, _PLAIN)) + "]")
-# Nothing else runs while a text is translated.
+# Translating holds the interpreter's lock, so a text is translated in pieces of this many characters.
 _AT_ONCE = 16_384
 
 
 def find_pii(text: str) -> list[PiiEntity]:
-    """What the text holds, in order, never overlapping; also between and in characters that nobody sees."""
+    """Returns the entities in the text, in order, never overlapping; invisible characters do not hide them."""
     data = encoded(text)
     if not text.isascii() and _DISGUISED.search(data):
         data = encoded(_undisguised(text))
@@ -112,7 +110,7 @@ def _find(data: bytes) -> list[PiiEntity]:
 
 
 def _united(found: list[PiiEntity]) -> list[PiiEntity]:
-    """In order; where several overlap, all that they cover, as what the longest of them is."""
+    """Returns the entities in order; overlapping ones become one that covers all, with the kind of the longest."""
     united: list[PiiEntity] = []
     longest = 0
     for entity in sorted(found, key=lambda one: (one.start, one.start - one.end)):
@@ -134,7 +132,8 @@ def _undisguised(text: str) -> str:
 def _merged(
     taken: list[tuple[int, int, PiiKind]], found: list[tuple[int, int, PiiKind]]
 ) -> list[tuple[int, int, PiiKind]]:
-    """Both in order, without what of `found` overlaps `taken`. Both are ordered and free of overlaps themselves."""
+    """Returns both lists in order, without entities of `found` that overlap `taken`. Both are ordered and free of
+    overlaps."""
     merged: list[tuple[int, int, PiiKind]] = []
     index = 0
     for entity in found:

@@ -1,4 +1,4 @@
-"""Social-security and taxpayer numbers of the United States."""
+"""Finds social-security and taxpayer numbers of the United States."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from stdnum.us import ssn
 
 from gateway.guardrails.detectors.characters import Span
 
-# The same separator twice; `RE2` has no back-references. Nine bare digits are one only where the text says so.
+# Both separators are the same; the pattern lists them because RE2 has no back-references. Nine bare digits count only
+# beside a word for the number.
 _WRITTEN = re2.compile(r"\b(?:[0-9]{3}-[0-9]{2}-[0-9]{4}|[0-9]{3} [0-9]{2} [0-9]{4}|[0-9]{3}\.[0-9]{2}\.[0-9]{4})\b")
 _NAMED = re2.compile(r"(?i)\b(?:ssn|ss#|social security(?: number| no\.?| #)?)[^0-9\n]{0,20}\b([0-9]{9})\b")
 
-# An answer that is nothing but the number needs no separators: it was asked for.
+# An answer that is nothing but the number needs no separators: the request asked for it.
 _ANSWER = re2.compile(r"^\s*[0-9]{3}-?[0-9]{2}-?[0-9]{4}(?:[\s,;]+[0-9]{3}-?[0-9]{2}-?[0-9]{4})*\s*$")
 _NUMBER = re2.compile(r"[0-9]{3}-?[0-9]{2}-?[0-9]{4}")
 
-# What a taxpayer number is called where it is given without separators; before it, or behind it.
+# The names of a taxpayer number, which stand before or behind digits without separators.
 _TAXPAYER = (
     r"(?:i?tins?\b|(?:individual |personal )?tax(?:payer)?(?:['\x{2019}]?s)? ?(?:id(?:entification|entifier)?s?)\b"
     r"|identificaci[oó]n (?:personal |individual |fiscal )?(?:del? )?contribuyente)"
@@ -31,12 +32,12 @@ _NAMED_ITIN = (
     ),
 )
 
-# The middle digits that are given out: https://www.irs.gov/irm/part3/irm_03-021-263r (python-stdnum stops at 70).
+# The middle digits that are issued: https://www.irs.gov/irm/part3/irm_03-021-263r (python-stdnum stops at 70).
 _ITIN_GROUPS = frozenset((*range(50, 66), *range(70, 89), *range(90, 93), *range(94, 100)))
 
 
 SSN_PATTERNS: tuple[str, ...] = (_WRITTEN.pattern, _NAMED.pattern, _ANSWER.pattern)
-# All begin with a 9: where none does, nobody looks.
+# All ITINs begin with a 9: a text where no number does is not searched.
 ITIN_PATTERNS: tuple[str, ...] = (
     r"\b9[0-9]{2}[ .-][0-9]{2}[ .-][0-9]{4}\b",
     r"^[0-9\s,;-]*\b9[0-9]{2}-?[0-9]{2}-?[0-9]{4}\b[0-9\s,;-]*$",
@@ -73,7 +74,7 @@ def _is_itin(data: bytes, span: Span) -> bool:
 def _found(data: bytes) -> Iterator[Span]:
     for match in _WRITTEN.finditer(data):
         start, end = match.span()
-        # A part of a longer number.
+        # The match is a part of a longer number.
         if data[max(0, start - 1) : start] in (b"-", b".", b"+") or data[end : end + 1] == b"-":
             continue
         if data[end : end + 1] == b"." and data[end + 1 : end + 2].isdigit():

@@ -1,4 +1,4 @@
-"""Phrases that a project does not want to hear or to say."""
+"""Finds the phrases that a project blocks in requests or in answers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from gateway.guardrails.detectors.invisible import is_disguised, readings
 from gateway.guardrails.detectors.matching import PatternSet
 
 _BORDER_BEFORE, _BORDER_AFTER = r"(?:^|[^\pL\pN_])", r"(?:$|[^\pL\pN_])"
-# Scripts that put no blanks between words: Chinese, Japanese, Thai, Lao, Khmer, Burmese.
+# These scripts put no blanks between words: Chinese, Japanese, Thai, Lao, Khmer, Burmese.
 _UNSPACED = re2.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
 _REMEMBERED_LISTS, _REMEMBERED_TOPICS = 512, 2048
 
 
 def find_topics(text: str, topics: tuple[str, ...]) -> list[str]:
-    """Those of `topics` that the text names, as whole words, in any case and spacing, in the order of the list."""
+    """Returns those of `topics` that the text names, as whole words, in any case and spacing, in the order of the
+    list."""
     if not topics:
         return []
     found = _named(plain(text), topics)
@@ -29,7 +30,7 @@ def find_topics(text: str, topics: tuple[str, ...]) -> list[str]:
 
 def _named(text: str, topics: tuple[str, ...]) -> set[str]:
     data = encoded(text.casefold())
-    # Borders are classes of many thousand letters: only a phrase that occurs is looked for with them.
+    # The border patterns are classes of many thousand letters, so they are used only for a phrase that occurs.
     phrases = (topics[index] for index in _phrases(topics).matching(data))
     return {topic for topic in phrases if _whole(topic).search(data)}
 
@@ -50,12 +51,13 @@ def _words(topic: str) -> list[str]:
 
 
 def _phrase(words: list[str]) -> str:
-    """Matches nothing when there is no word."""
+    """Returns the pattern of a phrase; it matches nothing when there is no word."""
     return r"\s+".join(re2.escape(word) for word in words) or r"[^\s\S]"
 
 
 def _border(border: str, character: str) -> str:
-    """None beside a sign (`C++`) and where the script has none."""
+    """Returns the pattern beside a phrase: empty beside a sign (`C++`) and for scripts without borders between
+    words."""
     if not (character.isalnum() or character == "_") or _UNSPACED.search(character):
         return ""
     return border

@@ -1,4 +1,4 @@
-"""What an address can carry: the parts that somebody chose, alone and put together, with their percent signs undone."""
+"""Splits a URL into the parts that can carry data, alone and joined, with their percent encoding undone."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ _LONG_LABEL = 16
 
 
 class UrlParts(NamedTuple):
-    """`values`: of the query, the fragment, long labels of the host. `segments`: of the path. `wholes`: each of these
-    put together, for what was split; those of the query also in the order of their names."""
+    """The decoded parts of a URL. `values` come from the query, the fragment and long labels of the host, `segments`
+    from the path. `wholes` are each of these joined, for data that was split; the query's values are also joined in the
+    order of their names."""
 
     values: tuple[str, ...]
     segments: tuple[str, ...]
@@ -24,7 +25,7 @@ class UrlParts(NamedTuple):
 
 
 def url_parts(url: str) -> UrlParts:
-    """Of an address with a host."""
+    """Returns the parts of a URL that has a host; any other text is a single value."""
     parts = _PARTS.match(url)
     if parts is None:
         return UrlParts((url,), (), ())
@@ -44,18 +45,18 @@ def _host(authority: str) -> str:
 
 
 def _parameters(query: str) -> list[tuple[str, str]]:
-    """By name, or what stands alone."""
+    """Returns (name, value) for each parameter; a parameter without a name is its own value."""
     pieces = [piece.partition("=") for piece in query.replace(";", "&").split("&")]
     return [(name, _form(value if separator else name)) for name, separator, value in pieces]
 
 
 def _form(text: str) -> str:
-    """As forms write it: a plus sign is a blank."""
+    """Decodes a form-encoded text: a plus sign is a blank."""
     return unquoted(text.replace("+", " "))
 
 
 def _in_order(named: tuple[str, str]) -> list[tuple[int, str]]:
-    """`p9` before `p10`."""
+    """Sorts numbered names by number: `p9` before `p10`."""
     name, _ = named
     if not _NUMBER.search(name):
         return [(-1, name)]

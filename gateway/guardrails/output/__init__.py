@@ -1,1 +1,1 @@
-"""What an answer may say: checks that hold for whole answers and, through a sliding window, for streams."""
+"""Guardrails of answers: checks that work on whole answers and, through a sliding window, on streams."""

@@ -1,4 +1,5 @@
-"""Texts of an answer, wherever they stand in a message or in the pieces of one, and one window for each."""
+"""Finds the texts of an answer anywhere in a message or a streamed delta, and reads each through a window of its
+own."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from gateway.guardrails.verdicts import Guardrail
 
 Path = tuple[str | int | None, ...]
 
-# Names, kinds, and bytes that nobody reads.
+# These fields hold names, kinds and opaque bytes, no text for a reader.
 _NOT_TEXT = frozenset(
     {
         "id", "type", "role", "name", "object", "format", "model", "finish_reason", "signature", "thought_signature",
@@ -22,14 +23,15 @@ _NOT_TEXT = frozenset(
         "expires_at", "system_fingerprint", "service_tier", "provider", "thoughtSignature", "continuationToken",
     }
 )  # fmt: skip
-# Come in pieces; whatever else a chunk says it says whole.
+# The texts of these fields are streamed in pieces; every other field of a chunk comes whole.
 _IN_PIECES = frozenset(
     {"content", "refusal", "reasoning_content", "reasoning", "arguments", "input", "transcript", "text", "summary",
      "thinking"}
 )  # fmt: skip
 _SIGNATURES = ("signature", "thoughtSignature")
 _JSON = frozenset({"arguments"})
-# Nobody clicks on what a tool is given, and a search is meant to hold what was asked.
+# In these fields links are left in: a person does not click on a tool's arguments, and a search is meant to contain the
+# question.
 _FOR_TOOLS = frozenset({"arguments", "input"})
 _FILES = frozenset({"url", "image_url", "file_data"})
 _MAX_NESTING = 60
@@ -41,7 +43,7 @@ class Found(NamedTuple):
 
 
 class OutputChecks:
-    """What a project wants no answer to hold, for one answer. `texts` gives the texts of the request."""
+    """The output checks of a project, applied to one answer. `texts` returns the texts of the request."""
 
     def __init__(
         self, settings: GuardrailSettings, texts: Callable[[], Iterable[str]], *, json_content: bool = False
@@ -64,14 +66,14 @@ class OutputChecks:
         return (JsonWindow if is_json else TextWindow)(masks, self.topics, self._notes)
 
     def masked(self, text: str, name: str = "") -> str:
-        """A text that is whole."""
+        """Returns a whole text with its findings masked."""
         if name in _FILES and text.startswith("data:"):
             return text
         window = self.window(name)
         return window.feed(text) + window.finish()
 
     def inspect_calls(self, message: Mapping[str, Any]) -> None:
-        """The tools that a message, or a piece of one, calls."""
+        """Records which blocked tools a message, or a streamed delta of one, calls."""
         if not self._tools:
             return
         calls = message.get("tool_calls")
@@ -82,23 +84,23 @@ class OutputChecks:
                     self._called[self._tools[same_tool(name)]] = None
 
     def blocking(self) -> list[Found]:
-        """What no answer may go on with, so far."""
+        """Returns the findings so far that end the answer."""
         return [
             *(Found(Guardrail.BLOCKED_TOOL, tool) for tool in self._called),
             *(Found(Guardrail.BLOCKED_TOPIC, topic) for topic in self._notes.topics),
         ]
 
     def masking(self) -> list[Found]:
-        """What has to be masked, so far."""
+        """Returns the findings so far that are masked in the answer."""
         return [Found(*found) for found in self._notes.masked]
 
     def guard_message(self, message: dict[str, Any]) -> bool:
-        """Masks what a whole message says, in place; whether anything changed."""
+        """Masks the texts of a whole message in place; returns whether anything changed."""
         self.inspect_calls(message)
         return self.reads_texts and self.guard_value(message)
 
     def guard_value(self, value: Any, name: str = "", depth: int = 0) -> bool:
-        """The same for every text in a list or an object."""
+        """Masks every text within a list or an object in place; returns whether anything changed."""
         if depth > _MAX_NESTING:
             return False
         changed = False
@@ -115,7 +117,7 @@ class OutputChecks:
             elif isinstance(item, dict | list):
                 changed |= self.guard_value(item, own, depth + 1)
         if changed and isinstance(value, dict):
-            # Signed was what stood there before.
+            # The provider signed the text as it was before masking, so the signature is removed.
             for signature in _SIGNATURES:
                 value.pop(signature, None)
         return changed

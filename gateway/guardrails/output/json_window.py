@@ -1,4 +1,4 @@
-"""A text that is JSON: read with its escapes undone, masked so that it stays JSON."""
+"""Reads a JSON text with its escapes undone, and masks it so that it stays JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from gateway.guardrails.output.masks import Mask, Masks
 from gateway.guardrails.output.window import Notes, TextWindow, borders
 
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
-# In a string: plain characters, the second half of a character in two escapes, an escape, what may become one.
+# The tokens within a JSON string: plain characters, a surrogate pair in two escapes, an escape, and an unfinished
+# escape at the end of the text.
 _IN_STRING = re.compile(
     r"(?P<plain>[^\"\\]+)|(?P<pair>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
     r"|(?P<half>\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?\Z)|(?P<code>\\u[0-9a-fA-F]{4})"
@@ -25,17 +26,15 @@ _PUNCTUATION = 0
 
 
 class JsonWindow(TextWindow):
-    """A value that is complete goes out at once. What is not JSON passes as well as it can.
-
-    Behind a comma nothing goes on that a detector looks for, as little as behind a blank.
-    """
+    """A window over JSON. A complete value is released at once; text that is not JSON passes as well as it can. No
+    detector's pattern continues across a comma, so a comma is a border as a blank is."""
 
     border = _BORDER
 
     def __init__(self, masks: Masks, topics: tuple[str, ...], notes: Notes) -> None:
         super().__init__(masks, topics, notes)
         self._pieces: list[str] = []  # the notation of each character of `_text`
-        self._tokens: list[int] = []  # to which it belongs: a string (even), a number (odd), or _PUNCTUATION
+        self._tokens: list[int] = []  # each character's token: a string (even), a number (odd), or _PUNCTUATION
         self._unread = ""
         self._in_string = False
         self._depth = 0
@@ -54,7 +53,7 @@ class JsonWindow(TextWindow):
         return given + rest
 
     def _read(self, source: str) -> tuple[str, bool]:
-        """The characters that `source` spells, and whether a value has ended with it."""
+        """Returns the characters that `source` spells, and whether a JSON value has ended with it."""
         read: list[str] = []
         at, self._unread, closed = 0, "", False
         while at < len(source):
@@ -83,7 +82,7 @@ class JsonWindow(TextWindow):
     def _read_outside(self, found: re.Match[str], read: list[str]) -> None:
         text, kind = found[0], found.lastgroup
         if kind == "number":
-            # In pieces or not, what follows each other is one number.
+            # Consecutive digits are one number, whether they come in pieces or not.
             is_on = bool(self._tokens) and self._tokens[-1] % 2 == 1
             self._token += 0 if is_on else 2
             self._add(text, list(text), self._tokens[-1] if is_on else self._token + 1, read)
@@ -108,7 +107,8 @@ class JsonWindow(TextWindow):
 
     @override
     def _whole(self, start: int, end: int) -> tuple[int, int]:
-        """With all of the numbers that are touched: a part of one cannot be quoted."""
+        """Widens a span to the whole numbers that it touches: a part of a number cannot be replaced by a quoted
+        text."""
         tokens = self._tokens
         while start > 0 and tokens[start] % 2 and tokens[start - 1] == tokens[start]:
             start -= 1
@@ -133,7 +133,7 @@ class JsonWindow(TextWindow):
 
 
 def _unescaped(escape: str) -> str:
-    """One character, whatever the escape: half a character becomes U+FFFD."""
+    """Returns the one character that an escape spells; half of a surrogate pair becomes U+FFFD."""
     if escape[1] != "u":
         return _ESCAPES.get(escape[1], escape[1])
     if len(escape) == 12:

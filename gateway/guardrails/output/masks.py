@@ -1,4 +1,4 @@
-"""What is taken out of an answer and what stands there instead."""
+"""Finds the stretches of an answer to mask, and the text that replaces each."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from gateway.guardrails.detectors.invisible import INVISIBLE
 from gateway.guardrails.detectors.pii import find_pii
 from gateway.guardrails.verdicts import Guardrail
 
-# No word of a link: with a blank in it Markdown makes neither an image nor a link of the rest.
+# The replacement is no word of a link: with a blank in it, Markdown makes neither an image nor a link of the rest.
 LINK_REMOVED = "[LINK REMOVED]"
 
 _SELECTORS = r"\ufe00-\ufe0f\U000e0100-\U000e01ef"
-# A character, and what has to follow. Without one of these a text holds no personal data: digits and signs, plain and
-# as tag characters, two colons, and what spells letters in variation selectors.
+# Each row is a class of first characters and the pattern that has to follow. A text without any match holds no personal
+# data: the rows are digits and signs, plain and as tag characters, two colons, and letters spelled in variation
+# selectors.
 _PERSONAL = (
     (r"\d@\uff20\U000e0030-\U000e0040", ""),
     (r":\uff1a", f"[{INVISIBLE}]*[:\uff1a]"),
@@ -27,20 +28,22 @@ _LINK = ("/", "/")
 
 
 def _any_of(kinds: Iterable[tuple[str, str]]) -> re.Pattern[str]:
-    """Begins with one class, which a text is searched for more quickly than for alternatives."""
+    """Returns one pattern that begins with a single character class, which is searched for more quickly than
+    alternatives."""
     kinds = tuple(kinds)
     firsts = "".join(first for first, _ in kinds)
     return re.compile(f"[{firsts}](?:{'|'.join(f'(?<=[{first}]){rest}' for first, rest in kinds)})")
 
 
-# What a piece of personal data may go on after, with nothing but words between. Full-width signs count as plain ones.
+# Personal data may continue after a match of this pattern with nothing but words between. Full-width signs count as
+# plain ones.
 _OPENING = _any_of((*_PERSONAL, (r"+\uff0b", "")))
-# Letters after a backslash that stand for a break or a tab, in JSON within the text.
+# These letters stand for a line break or a tab after a backslash, in JSON within the text.
 _ESCAPED = frozenset("nrtbf")
 
 
 class Mask(NamedTuple):
-    """`start` and `end` count characters; `text` takes the place of what is between."""
+    """One replacement: `text` takes the place of the characters from `start` to `end`."""
 
     start: int
     end: int
@@ -50,7 +53,8 @@ class Mask(NamedTuple):
 
 
 class Masks:
-    """What to look for, for one request. `texts` gives what was said in it; it is asked when the first link appears."""
+    """The detectors of one request's answer. `texts` returns the conversation; it is called when the first link
+    appears."""
 
     def __init__(self, *, personal_data: bool, links: bool, texts: Callable[[], Iterable[str]]) -> None:
         self._personal_data, self._links, self._texts = personal_data, links, texts
@@ -64,15 +68,15 @@ class Masks:
 
     @property
     def will_read_texts(self) -> bool:
-        """Whether the next link makes the conversation be read."""
+        """Returns whether the next link causes the conversation to be read."""
         return self._links and "_conversation" not in self.__dict__
 
     def suspects(self, text: str, start: int, end: int) -> bool:
-        """Whether `text[start:end]` has to be looked at."""
+        """Returns whether `text[start:end]` may hold a finding and has to be searched."""
         return self._suspect is not None and self._suspect.search(text, start, end) is not None
 
     def find(self, text: str) -> list[Mask]:
-        """In order, never overlapping."""
+        """Returns the masks in order, never overlapping."""
         links = self._find_links(text) if self._links and "//" in text else []
         if not self._personal_data:
             return links

@@ -1,8 +1,6 @@
-"""A streamed answer: what of each event may go out now, and what of it has to wait.
-
-Events without text pass as their bytes and at once. Of the others goes what their windows give; one that has nothing
-left to say is not sent. What is held at the end of a choice goes out before its finish reason.
-"""
+"""Guards a streamed answer: decides for each event which of its text may go out now, and which has to wait. Events
+without text pass at once and byte for byte. Events with text go out with the text that their windows release; an event
+with no text left is dropped. Text that is still held at the end of a choice goes out before its finish reason."""
 
 from __future__ import annotations
 
@@ -18,14 +16,14 @@ from integrations.providers.common.surrogates import lenient
 
 _decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 _encode = msgspec.json.Encoder().encode
-# Say where and what something is, and nothing.
+# These fields say where and what something is, and hold no text.
 _EMPTY = frozenset({"index", "type", "format"})
-# What a chunk says of it is whole: a client replaces it, or adds the entries of its lists.
+# A chunk's value of this field is complete: a client replaces the field, or appends to its lists.
 _WHOLE = "provider_specific_fields"
 
 
 class _Choice:
-    """The windows of one choice, by where their texts stand; `kinds` what else has to stand beside a list's text."""
+    """The windows of one choice, by the path of their texts; `kinds` holds the other fields of each list item."""
 
     def __init__(self) -> None:
         self.windows: dict[Path, TextWindow] = {}
@@ -41,14 +39,14 @@ class StreamGuard:
         self._base: dict[str, Any] = {}
 
     def feed(self, events: list[StreamEvent]) -> list[StreamEvent]:
-        """What may go out now. Look at `checks.blocking()` before it does."""
+        """Returns the events that may go out now. The caller checks `checks.blocking()` before it sends them."""
         out: list[StreamEvent] = []
         for event in events:
             out += self._guarded(event)
         return out
 
     def close(self, last: list[StreamEvent]) -> list[StreamEvent]:
-        """The same for the last events, with all that was held before the very last."""
+        """Returns the last events, with all held text before the very last one."""
         return [*self.feed(last[:-1]), *self._rest(self._choices), *self.feed(last[-1:])]
 
     def _guarded(self, event: StreamEvent) -> list[StreamEvent]:
@@ -79,7 +77,8 @@ class StreamGuard:
         return [*out, replace(event, data=data, has_output=event.has_output and has_output)]
 
     def _guard_choice(self, fields: dict[str, Any]) -> tuple[list[StreamEvent], bool, bool]:
-        """Events that have to go before, whether the choice was changed, and whether anything of it is left."""
+        """Returns the events that go out before this one, whether the choice was changed, and whether anything of it is
+        left."""
         index = fields.get("index")
         index = index if isinstance(index, int) else 0
         choice = self._choices.setdefault(index, _Choice())
@@ -89,12 +88,12 @@ class StreamGuard:
             return [], False, True
         before: list[StreamEvent] = []
         if delta.get("tool_calls") and not choice.has_called:
-            # Clients take a call for the end of what was said before it.
+            # Clients take a tool call for the end of the text before it, so held text goes out first.
             choice.has_called = True
             before = self._rest({index: choice})
         had_text = _has_text(delta)
         changed = self._guard_delta(choice, delta, ())
-        # Tokens spell what was masked or is held.
+        # Log probabilities list tokens, which would spell the text that was masked or is held.
         if fields.get("logprobs") is not None:
             fields["logprobs"], changed = None, True
         if ends and _has_text(delta):
@@ -148,7 +147,7 @@ class StreamGuard:
         return changed
 
     def _rest(self, choices: dict[int, _Choice]) -> list[StreamEvent]:
-        """One event for each choice that still holds something."""
+        """Returns one event for each choice that still holds text."""
         out: list[StreamEvent] = []
         for index, choice in choices.items():
             delta: dict[str, Any] = {}
@@ -160,7 +159,7 @@ class StreamGuard:
 
 
 def _finish_into(delta: dict[str, Any], choice: _Choice) -> None:
-    """Adds what the choice still holds."""
+    """Adds the text that the choice still holds to `delta`."""
     for path, window in choice.windows.items():
         rest = window.finish()
         if rest:
@@ -168,7 +167,8 @@ def _finish_into(delta: dict[str, Any], choice: _Choice) -> None:
 
 
 def _signed(choice: _Choice, item: dict[str, Any], path: Path) -> bool:
-    """A signature ends what it signs, and is worth nothing for a text that was masked."""
+    """Ends the texts that a signature covers, and removes the signature of a text that was masked. Returns whether the
+    item changed."""
     changed = masked = False
     for where, window in choice.windows.items():
         if where[: len(path)] == path:
@@ -183,7 +183,7 @@ def _signed(choice: _Choice, item: dict[str, Any], path: Path) -> bool:
 
 
 def _put(delta: dict[str, Any], path: Path, text: str, kinds: dict[Path, dict[str, Any]]) -> None:
-    """Adds `text` to what stands at `path`, which is made if need be."""
+    """Appends `text` to the value at `path`, which is created if need be."""
     value, depth = delta, 0
     while depth < len(path) - 1:
         name, following = str(path[depth]), path[depth + 1]
@@ -197,7 +197,7 @@ def _put(delta: dict[str, Any], path: Path, text: str, kinds: dict[Path, dict[st
 
 
 def _item_of(items: list[Any], kind: dict[str, Any]) -> dict[str, Any]:
-    """The piece of a list that has this index; a new one if there is none."""
+    """Returns the list item with this index; a new one if there is none."""
     same = [item for item in items if isinstance(item, dict) and item.get("index") == kind.get("index")]
     if same:
         return same[-1]

@@ -1,4 +1,4 @@
-"""Keeps back what may become a phrase that must not be said."""
+"""Holds back text that may become a blocked phrase."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from gateway.guardrails.detectors.characters import plain
 from gateway.guardrails.detectors.invisible import reading_with
 from gateway.guardrails.detectors.topics import find_topics
 
-# A word is looked at when it has ended, or has this many letters: some scripts put nothing between words.
+# A word is checked when it has ended or has this many letters, because some scripts write no spaces between words.
 _MAX_WORD = 128
-# Blanks and characters nobody sees may stretch a phrase.
+# Blanks and invisible characters may stretch a phrase by this many characters.
 _STRETCH, _LOOK_BACK_FACTOR, _LOOK_BACK = 16, 4, 256
 
 
 class _Phrases(NamedTuple):
-    """`beginnings` of all phrases, as `_normal` writes them; `longest` in characters."""
+    """`beginnings` are the prefixes of all phrases, as `_normal` writes them; `longest` is in characters."""
 
     beginnings: frozenset[str]
     firsts: frozenset[str]
@@ -24,18 +24,18 @@ class _Phrases(NamedTuple):
 
 
 class TopicGate:
-    """One text, as it comes. `found` holds the topics that it names so far."""
+    """Checks one text as it arrives. `found` holds the topics that it has named so far."""
 
     def __init__(self, topics: tuple[str, ...]) -> None:
         self._topics = topics
         self._phrases = _phrases(topics)
         self._tail = ""
-        self._before = 0  # characters of the text that are not in `_tail` any more
-        self._checked = 0  # of `_tail`
+        self._before = 0  # the number of the text's characters that have been dropped from `_tail`
+        self._checked = 0  # the number of characters of `_tail` that have been checked
         self.found: list[str] = []
 
     def feed(self, text: str, *, final: bool = False) -> int:
-        """How many characters of the whole text so far may go: none of them begins a phrase that is not complete."""
+        """Returns how many characters of the whole text so far may go out: none of them begins an incomplete phrase."""
         self._tail += text
         end = len(self._tail) if final else _end_of_words(self._tail)
         if end > self._checked:
@@ -63,7 +63,7 @@ class TopicGate:
         start = self._checked - _LOOK_BACK_FACTOR * self._phrases.longest - _LOOK_BACK
         if start < _LOOK_BACK:
             return
-        # At the end of a word: the rest of one would look like a whole one.
+        # The tail is cut at the end of a word, because the rest of a word would look like a whole one.
         while start < self._checked and _in_word(self._tail[start]):
             start += 1
         self._tail, self._before, self._checked = self._tail[start:], self._before + start, self._checked - start

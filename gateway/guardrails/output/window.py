@@ -1,9 +1,9 @@
-"""One text of an answer as it comes, in pieces cut anywhere; what goes out depends on the text alone.
+"""A sliding window over one text of an answer, whose pieces may be cut anywhere; the output depends on the text alone.
 
-Text goes out up to a blank behind which nothing that was said before can go on: for personal data that is one with no
-digit and no sign of an address (`@`, `+`, `::`) among the 64 characters before it, more than any detector reads on
-behind one. Each stretch is looked at with what went before it. When there is no such blank in 1024 characters, the text
-is cut where nothing that was found stands, with 330 characters more to look at: no address is longer.
+Text goes out up to a blank that no finding can extend across: for personal data that is a blank with no digit and no
+sign of an address (`@`, `+`, `::`) among the 64 characters before it, more than any detector reads on. Each stretch is
+searched together with the text before it. When there is no such blank in 1024 characters, the text is cut at a place
+that no finding covers, with 330 characters more to read: no address is longer.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from gateway.guardrails.verdicts import Guardrail
 
 MAX_HELD = 1024
 _CALM, _MAX_MATCH = 64, 330
-# What went before: words that name a number, and the way from `![` to an address.
+# The characters before a stretch that are searched with it: words that label a number, and the distance from `![` to an
+# address.
 _CONTEXT, _CONTEXT_OF_LINKS = 192, 2048
 _KEPT = _CONTEXT_OF_LINKS + _CALM
 _TRIM_AT = 4 * _KEPT
 
 
 def borders(signs: str) -> re.Pattern[str]:
-    """One of the signs of a class. Behind characters that nobody sees it is no border: any number of them may stand in
-    the middle of something."""
+    """Returns a pattern for one sign of a class. A sign behind an invisible character is no border, because any number
+    of these may stand in the middle of a finding."""
     return re.compile(f"[{signs}](?<![{INVISIBLE}][{signs}])")
 
 
@@ -34,7 +35,7 @@ _BLANK = borders(r"\s")
 
 
 class Notes:
-    """What was found in an answer, each thing once, in order: (guardrail, detail)."""
+    """The findings in an answer, each one once and in order: (guardrail, detail)."""
 
     def __init__(self) -> None:
         self.masked: dict[tuple[Guardrail, str], None] = {}
@@ -42,18 +43,18 @@ class Notes:
 
 
 class TextWindow:
-    """`feed` and `finish` give what may go out. `masked` says whether anything was."""
+    """`feed` and `finish` return the text that may go out. `masked` says whether any of it was masked."""
 
     border = _BLANK
 
     def __init__(self, masks: Masks, topics: tuple[str, ...], notes: Notes) -> None:
         self._masks, self._notes = masks, notes
         self._gate = TopicGate(topics) if topics else None
-        self._text = ""  # the end of what went out, and what is held
-        self._before = 0  # characters that are not in `_text` any more
-        self._given = 0  # of `_text`
-        self._searched = 0  # of `_text`: between here and `_given` it cannot be cut
-        self._cut_mask = False  # the last stretch ended in the middle of something that was masked
+        self._text = ""  # the end of the text that went out, and the text that is held
+        self._before = 0  # the number of characters that have been dropped from `_text`
+        self._given = 0  # the number of characters of `_text` that went out
+        self._searched = 0  # an offset in `_text`: between `_given` and this one the text cannot be cut
+        self._cut_mask = False  # whether the last stretch ended in the middle of a masked finding
         self.masked = False
 
     def feed(self, text: str) -> str:
@@ -61,7 +62,7 @@ class TextWindow:
         return self._give(text, final=False)
 
     def finish(self) -> str:
-        """The rest. More text may follow all the same; it is read with what went before."""
+        """Returns the rest of the text. More text may still follow; it is searched together with the text before it."""
         return self._give("", final=True)
 
     def _give(self, text: str, *, final: bool) -> str:
@@ -96,7 +97,7 @@ class TextWindow:
         return out
 
     def _border_before(self, end: int, limit: int) -> int:
-        """The last place up to `end` and `limit` where the text may be cut; `_given` when there is none."""
+        """Returns the last place up to `end` and `limit` where the text may be cut; `_given` when there is none."""
         text, given = self._text, self._given
         start, end = max(given, self._searched), min(end, limit)
         opening = self._masks.opening
@@ -107,7 +108,7 @@ class TextWindow:
             index = bisect_left(marks, border + 1) - 1
             if index < 0 or border - marks[index] > _CALM:
                 return border
-            # None before this mark's first character can be calm because of it, none behind it is.
+            # This mark disturbs every border behind its first character, so those borders are skipped together.
             del borders[bisect_left(borders, marks[index]) :]
         self._searched = max(end, self._searched)
         return given
@@ -123,8 +124,8 @@ class TextWindow:
         return cut
 
     def _rendered(self, cut: int, seen: int, known: list[Mask] | None) -> str:
-        """The stretch up to `cut`, with what is to be masked in it found in the text up to `seen`; `known` when the
-        text has to be cut by force, and was looked at for that."""
+        """Returns the stretch up to `cut` with its findings masked; the search reads the text up to `seen`. `known`
+        holds the findings of a text that is cut by force, which has been searched already."""
         given, was_cut = self._given, self._cut_mask
         if not was_cut and not self._masks.suspects(self._text, given, cut):
             self._given = cut
@@ -147,7 +148,7 @@ class TextWindow:
         return "".join(out)
 
     def _found(self, seen: int) -> list[Mask]:
-        """In what is held up to `seen`."""
+        """Returns the findings in the held text up to `seen`."""
         far_back = self._cut_mask or "//" in self._text[self._given : seen]
         start = max(0, self._given - (_CONTEXT_OF_LINKS if far_back else _CONTEXT))
         return [
@@ -161,7 +162,7 @@ class TextWindow:
         self._searched -= count
         self._before += count
 
-    # What is given for the characters, for a text that is a notation of another one.
+    # JsonWindow overrides the three methods below, because its text is a notation of another text.
 
     def _between(self, start: int, end: int) -> str:
         return self._text[start:end]
