@@ -1,7 +1,7 @@
-"""What providers answer to the calls that cost nothing: their lists of models, a key's description, a count of tokens.
+"""Fakes the providers' calls that cost nothing: lists of models, a key's description, a count of tokens.
 
-As strict as the vendors: a path or a version that is not theirs is 404 or 400, a key that is not the fake's is 401 in
-the vendor's own words. `tests/integrations/test_fake_cheap_calls.py` holds it against the vendors' SDKs.
+The fake is as strict as the vendors: an unknown path or version gets 404 or 400, and a wrong key 401 in the vendor's
+own words. `tests/integrations/test_fake_cheap_calls.py` compares the fake with the vendors' SDKs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _OPENAI_LIST = {"object": "list", "data": [_OPENAI_MODEL]}
 
 @dataclass(frozen=True)
 class Listing:
-    """`path` is all of the request's path with its query; `key` the header and what stands before the key in it."""
+    """One provider's call. `path` is the request's path with its query; `key` is the header of the key and the text
+    before the key in it."""
 
     path: str
     answer: Any
@@ -104,10 +105,10 @@ LISTINGS: Mapping[str, Listing] = {
             "data": [{**_OPENAI_MODEL, "type": "base", "capabilities": {"completion_chat": True, "vision": False}}],
         },
     ),
-    # A bare list: https://docs.together.ai/reference/models
+    # Together answers with a bare list: https://docs.together.ai/reference/models
     "together": Listing(r"/v1/models", [{**_OPENAI_MODEL, "type": "chat"}]),
 }
-# Their list needs no key or is not documented: they are asked for a token.
+# These providers' list needs no key or is not documented, so their credential is tested with a completion of one token.
 _COMPLETING = (
     "perplexity", "huggingface", "snowflake", "zai", "volcengine", "bigmodel", "upstage", "xiaomi_mimo", "inception",
     "morph", "v0", "meta_llama", "amazon_nova", "nvidia", "sambanova", "databricks", "github", "deepinfra", "novita",
@@ -118,7 +119,7 @@ _LISTS_IN_VAIN = {"openrouter": r"/api/v1/models"}
 
 
 def cheap_call(provider: str, secret: str | None = None) -> Step:
-    """The provider with one key that works: `secret`, or that of its fake."""
+    """Returns a step that plays the provider with one valid key: `secret`, or that of its fake."""
     fake = FAKES[provider]
     key = fake.credentials("").secret if secret is None else secret
 
@@ -130,7 +131,8 @@ def cheap_call(provider: str, secret: str | None = None) -> Step:
 
 
 def refuses(provider: str, status: int, message: str, *, retry_after: int | None = None) -> Step:
-    """In the provider's own shape, whatever is asked; `{key}` in the message is the key that was sent."""
+    """Returns a step that fails every request in the provider's own shape; `{key}` in the message stands for the key
+    that was sent."""
 
     async def step(received: Received, connection: Connection) -> None:
         told = message.replace("{key}", sent_key(received))
@@ -159,7 +161,7 @@ def _listed(provider: str, key: str, received: Received) -> Reply:
         if not re.fullmatch(form, received.headers.get(name, "")):
             return fake.failure(400, f"{name}: header is required")
     header, scheme = listing.key
-    # Anthropic's official SDK sends the key as a bearer token; the vendor takes both.
+    # Anthropic's official SDK sends the key as a bearer token; the vendor accepts both headers.
     bearer = provider == "anthropic" and received.headers.get("authorization") == f"Bearer {key}"
     if received.headers.get(header) != f"{scheme}{key}" and not bearer:
         return fake.failure(401, f"Incorrect API key provided: {sent_key(received)}")

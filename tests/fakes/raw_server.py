@@ -1,4 +1,4 @@
-"""A server in the test's own event loop that does to each connection exactly what a script says, byte by byte."""
+"""A server in the test's own event loop that runs a script for each connection, byte by byte."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Peer:
         """Set when the server's side is closed."""
 
     async def read_head(self) -> tuple[str, dict[str, str]]:
-        """Raises IncompleteReadError when the client hung up before."""
+        """Returns the request line and the headers. Raises IncompleteReadError when the client hung up before."""
         head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         line, *fields = head[:-4].split("\r\n")
         pairs = (name_and_value.split(": ", 1) for name_and_value in fields)
@@ -46,7 +46,7 @@ class Peer:
         return Received(line, headers, await self.reader.readexactly(int(headers.get("content-length", 0))))
 
     async def send(self, *pieces: bytes) -> None:
-        """Every piece is a write of its own, and the client gets a turn in between."""
+        """Writes every piece separately, and gives the client a turn in between."""
         for piece in pieces:
             self.writer.write(piece)
             await self.writer.drain()
@@ -59,13 +59,13 @@ class Peer:
         self.writer.close()
 
     def reset(self) -> None:
-        """Closes with RST instead of FIN."""
+        """Closes the connection with RST instead of FIN."""
         sock = self.writer.get_extra_info("socket")
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.writer.transport.abort()
 
     async def hung_up(self) -> None:
-        """Returns when the client has closed or reset the connection; reads nothing else into the test."""
+        """Returns when the client has closed or reset the connection; data that arrives before is dropped."""
         with contextlib.suppress(ConnectionError):
             while await self.reader.read(1 << 16):
                 pass
@@ -134,7 +134,7 @@ async def raw_server(script: Script, *, tls: ssl.SSLContext | None = None) -> As
 
 
 def answer(body: bytes = b"hello", *, head: bytes = b"") -> bytes:
-    """A whole 200 with a content length; `head` holds more header lines, each ending in CRLF."""
+    """Returns a complete 200 response with a content length; `head` holds more header lines, each ending in CRLF."""
     return b"HTTP/1.1 200 OK\r\n%bcontent-length: %d\r\n\r\n%b" % (head, len(body), body)
 
 
@@ -160,7 +160,7 @@ def answering_once(*pieces: bytes) -> Script:
 
 
 async def eventually(condition: Callable[[], bool]) -> None:
-    """Lets the loop run until `condition` holds."""
+    """Lets the event loop run until `condition` holds."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         while not condition():  # noqa: ASYNC110 - any condition, nothing that could set an event
             await asyncio.sleep(0.001)

@@ -1,4 +1,5 @@
-"""Answers from recorded exchanges: each at its own base URL `/r/<name>`, whatever the rest of the path says."""
+"""Answers requests from recorded exchanges: each has a base URL of its own, `/r/<name>`, and ignores the rest of the
+path."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from tests.fakes.upstream import Connection, Received, UpstreamServer
 
 Splitter = Callable[[bytes], list[bytes]]
 
-# The framing of the recording, not of the replay.
+# These headers frame the recording, not the replay.
 _FRAMING = frozenset({"content-length", "transfer-encoding", "content-encoding", "connection", "content-type"})
 
 
@@ -25,7 +26,7 @@ def single_bytes(body: bytes) -> list[bytes]:
 
 
 def at_random(seed: int, longest: int = 60) -> Splitter:
-    """Pieces of 1 to `longest` bytes; cuts fall inside characters, lines and events."""
+    """Returns a splitter into pieces of 1 to `longest` bytes; cuts fall inside characters, lines and events."""
 
     def split(body: bytes) -> list[bytes]:
         source = random.Random(seed)
@@ -46,7 +47,8 @@ def inside_characters(body: bytes) -> list[bytes]:
 
 
 def cut_at(share: float) -> Splitter:
-    """Only the first `share` of the body; the connection then closes without an end of the stream."""
+    """Returns a splitter that keeps the first `share` of the body; the connection then closes without an end of the
+    stream."""
 
     def split(body: bytes) -> list[bytes]:
         return [body[: int(len(body) * share)]]
@@ -55,7 +57,7 @@ def cut_at(share: float) -> Splitter:
 
 
 def body_of(response: Mapping[str, Any]) -> bytes:
-    """AWS event streams are binary and kept as base64."""
+    """Returns the recorded body; AWS event streams are binary and recorded as base64."""
     if response.get("body_base64") is not None:
         return base64.b64decode(response["body_base64"])
     text: str = response["body_text"]
@@ -63,7 +65,8 @@ def body_of(response: Mapping[str, Any]) -> bytes:
 
 
 class ReplayServer(UpstreamServer):
-    """`splits[name]` says how a stream is cut; `received_by(name)` what arrived for a recording."""
+    """Serves recordings. `splits[name]` says how a stream is cut; `received_by(name)` returns the requests for a
+    recording."""
 
     def __init__(self, recordings: Mapping[str, Mapping[str, Any]]) -> None:
         super().__init__(self._replay)

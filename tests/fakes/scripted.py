@@ -1,6 +1,6 @@
-"""An upstream of the OpenAI dialect that does what the test's script says, one step per request.
+"""An upstream of the OpenAI dialect that follows the test's script, one step per request.
 
-Steps are chosen by the path: base URL `/s/<script>`; a script is a list of steps, the last one repeats.
+The path selects a script: its base URL is `/s/<script>`. A script is a list of steps, the last of which repeats.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def completion(text: str = "Hello from upstream", **extra: Any) -> dict[str, Any
 
 
 def chunk(delta: dict[str, Any] | None, finish_reason: str | None = None, **extra: Any) -> bytes:
-    """One event; `delta` None means an event without choices, as the one that carries usage."""
+    """Returns one event; `delta` None makes an event without choices, like the one that carries usage."""
     choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish_reason}]
     body = {
         "id": "chatcmpl-scripted",
@@ -59,7 +59,7 @@ def text_events(*words: str) -> list[bytes]:
 
 
 def answer(text: str = "Hello from upstream", delay: float = 0.0, **extra: Any) -> Step:
-    """A whole answer, or a stream of its words, as the request asks."""
+    """Returns a step that gives a whole answer, or a stream of its words, as the request asks."""
 
     async def step(request: Received, connection: Connection) -> None:
         await asyncio.sleep(delay)
@@ -87,8 +87,8 @@ def raw(code: int, body: bytes, headers: dict[str, str] | None = None) -> Step:
 
 
 def stream(*pieces: bytes | float | threading.Event, end: str = "end") -> Step:
-    """Bytes are sent as a piece each, numbers are pauses in seconds, an event is waited for; `end`: "end", "hang",
-    "reset" or "hang_up"."""
+    """Returns a step that streams: bytes are sent as one piece each, numbers are pauses in seconds, an event is waited
+    for. `end` is "end", "hang", "reset" or "hang_up"."""
 
     async def step(request: Received, connection: Connection) -> None:
         await connection.start_stream()
@@ -112,7 +112,7 @@ def stream(*pieces: bytes | float | threading.Event, end: str = "end") -> Step:
 
 
 def endless(pause: float = 0.01) -> Step:
-    """Words for ever, until the gateway hangs up."""
+    """Returns a step that streams words until the gateway hangs up."""
 
     async def step(request: Received, connection: Connection) -> None:
         await connection.start_stream()
@@ -125,7 +125,7 @@ def endless(pause: float = 0.01) -> Step:
 
 
 async def hang(request: Received, connection: Connection) -> None:
-    """No byte of an answer until the gateway hangs up."""
+    """Sends no byte of an answer and waits until the gateway hangs up."""
     await connection.wait_until_gone()
 
 
@@ -179,7 +179,7 @@ class ScriptedServer(UpstreamServer):
         return f"{self.url}/s/{name}"
 
     def play(self, name: str, *steps: Step) -> Script:
-        """Sets the steps of `/s/<name>` and forgets what it received before."""
+        """Sets the steps of `/s/<name>` and forgets the requests that it received before."""
         script = Script(list(steps))
         self.scripts[name] = script
         return script

@@ -1,6 +1,6 @@
 """A local HTTP/1.1 server whose answers are written by hand, byte by byte, in a thread of its own.
 
-Raw sockets and not a web framework: tests need half answers, resets and splits inside a character.
+It uses raw sockets and no web framework, because tests need half answers, resets and splits inside a character.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ MAX_HEAD_BYTES = 1 << 20
 
 @dataclass
 class Received:
-    """A request as it arrived. Header names are lower case; `gone` is set, with the time (monotonic
-    seconds), when the peer hangs up before its answer is complete."""
+    """A request as it arrived. Header names are lower case; `gone` is set, with the time (monotonic seconds), when the
+    peer hangs up before its answer is complete."""
 
     method: str
     path: str
@@ -38,7 +38,7 @@ class Received:
 
 
 class Connection:
-    """What an answer writes to. Every `send` is one write to the socket."""
+    """The connection that a step answers on. Every `send` is one write to the socket."""
 
     def __init__(self, writer: asyncio.StreamWriter, lost: asyncio.Event) -> None:
         self._writer = writer
@@ -65,7 +65,7 @@ class Connection:
         await self.lost.wait()
 
     def hang_up(self) -> None:
-        """Closes in the ordinary way: what was written arrives, then the end."""
+        """Closes the connection in the ordinary way: written data arrives, then the end."""
         self._writer.close()
 
     def reset(self) -> None:
@@ -84,7 +84,7 @@ def head(status: int, headers: dict[str, str]) -> bytes:
 
 
 class _Protocol(asyncio.StreamReaderProtocol):
-    """Notices the peer's end while an answer is being written, which a plain stream server does not."""
+    """Detects the peer's end while an answer is being written, which a plain stream server does not."""
 
     def __init__(self, reader: asyncio.StreamReader, serve: Callable[..., Awaitable[None]]) -> None:
         self.lost = asyncio.Event()
@@ -102,7 +102,7 @@ class _Protocol(asyncio.StreamReaderProtocol):
 
 
 class UpstreamServer:
-    """Runs `answer` for each request; `received` holds them in order of arrival."""
+    """Runs `answer` for each request; `received` holds the requests in order of arrival."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
@@ -151,7 +151,7 @@ class UpstreamServer:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, lost: asyncio.Event) -> None:
         self.connections += 1
         connection = Connection(writer, lost)
-        # Cancelled only when the server stops: the loop's own callback would log that as a failure.
+        # The task is cancelled only when the server stops; the loop's own callback would log that as a failure.
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             while not lost.is_set():
                 request = await _read_request(reader)

@@ -1,4 +1,4 @@
-"""The live service: one for the session, and a factory for tests that stop or break theirs."""
+"""Fixtures of the live service: one shared by the session, and a factory for tests that stop or break their own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ StartService = Callable[..., LiveService]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # The start of a service counts into the first test, and waits here are for minutes to close and processes to start.
+    # The start of a service counts into the first test, and live tests wait for minutes to close and processes to
+    # start.
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
             item.add_marker(pytest.mark.timeout(900))
@@ -23,7 +24,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def live_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
-    """Shared; a test may kill its children, which are restarted, but must not stop it."""
+    """The session's shared service; a test may kill its children, which are restarted, but must not stop it."""
     service = LiveService(tmp_path_factory.mktemp("live") / "var", SHORTENED)
     try:
         yield service
@@ -34,7 +35,8 @@ def live_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServi
 
 @pytest.fixture
 def start_service(tmp_path: Path) -> Iterator[StartService]:
-    """`start_service(environment, arguments)` starts one on the test's own VAR_DIR, again and again if need be."""
+    """`start_service(environment, arguments)` starts a service on the test's own VAR_DIR, as often as the test calls
+    it."""
     started: list[LiveService] = []
 
     def start(environment: Mapping[str, str] | None = None, arguments: Sequence[str] = ()) -> LiveService:

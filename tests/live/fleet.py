@@ -39,7 +39,7 @@ _MODEL = "openai_compatible/echo"
 _REQUESTS_A_HOST = 3
 _LOAD_PAUSE_SECONDS = 0.05
 
-# Of several days, sessions, users, outcomes and retentions; columns that are not named are empty.
+# The rows span several days, sessions, users, outcomes and retentions; columns that are not named are empty.
 _FILL = """
 INSERT INTO ingest (
     project_id, ts, request_id, outcome, status_code, session_id, user_id, provider, model, error_type, error_code,
@@ -53,7 +53,7 @@ SELECT
     if(number % 2 = 0, 100, 400)
 FROM numbers({rows:UInt64})
 """
-# As if all days were over, so that none is left out.
+# The comparison treats all days as over, so that none is left out.
 _COMPARE = """
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -67,7 +67,8 @@ print("FOUND", count_requests(project).requests, len(report.differences), report
 
 @dataclass
 class Outcome:
-    """What became of a round. `rows` are requests in the log, `answered` those that clients saw answered."""
+    """The result of one round. `rows` is the number of requests in the log, `answered` the number that clients saw
+    answered."""
 
     ended: int = 0
     keys_shown: int = 0
@@ -85,7 +86,7 @@ class Outcome:
 
 
 class Host:
-    """One `serve` on a VAR_DIR of its own."""
+    """One `serve` process on a VAR_DIR of its own."""
 
     def __init__(self, folder: Path, name: str, environment: Mapping[str, str], *, tree: Path = ROOT) -> None:
         self.name = name
@@ -121,7 +122,7 @@ class Host:
         return self.process.poll() is not None
 
     def wait(self) -> None:
-        """Until it serves or has ended."""
+        """Returns when the host serves or has ended."""
         wait_for(
             lambda: self.address or self.has_ended or None, seconds=8 * START_SECONDS, what=f"{self.name} to serve"
         )
@@ -138,7 +139,7 @@ class Host:
 
 
 class Clients:
-    """Requests to hosts, counted."""
+    """Clients that send requests to hosts and count the answers."""
 
     def __init__(self, key: str) -> None:
         self._headers = {"Authorization": f"Bearer {key}"}
@@ -157,7 +158,7 @@ class Clients:
 
     @contextmanager
     def load(self, address: str) -> Iterator[None]:
-        """Requests to one host, one after the other, for as long as it takes."""
+        """Sends requests to one host, one after the other, until the block ends."""
         ended = threading.Event()
 
         def ask_on() -> None:
@@ -174,7 +175,7 @@ class Clients:
 
 
 class Stores:
-    """PostgreSQL, Redis, ClickHouse and a provider, new and empty; ended on exit."""
+    """PostgreSQL, Redis, ClickHouse and a provider, new and empty; they end on exit."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self._folder = folder
@@ -196,7 +197,7 @@ class Stores:
             "WEB_WORKERS": "1",
             "ALLOW_PRIVATE_UPSTREAMS": "1",
         }
-        # The first project gets it as an integration.
+        # The first project gets the fake provider as an integration.
         self.environment["OPENAI_COMPATIBLE_BASE_URL"] = self._start_provider(stack)
 
     def fill(self, project: str, rows: int) -> None:
@@ -207,7 +208,8 @@ class Stores:
             client.disconnect()
 
     def compare(self, project: str) -> tuple[int, int, int]:
-        """Requests in the log, figures that differ from them, and how many were compared."""
+        """Returns the number of requests in the log, of figures that differ from them, and of figures that were
+        compared."""
         ran = subprocess.run(
             [sys.executable, "manage.py", "shell", "--verbosity", "0", "-c", _COMPARE.format(project=project)],
             cwd=ROOT,
@@ -232,10 +234,8 @@ class Stores:
 
 
 def start_together(hosts: int, *, former: Path | None = None, rows: int = 0, keep: Path | None = None) -> Outcome:
-    """One round. `former` is the tree of a version that makes the stores and serves on while the hosts start.
-
-    With `keep`, the hosts' output is left there when something went wrong.
-    """
+    """Runs one round. `former` is the tree of a version that makes the stores and keeps serving while the hosts start.
+    With `keep`, the hosts' output is copied there when something went wrong."""
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="fl-", dir="/tmp"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -268,7 +268,7 @@ def _round(folder: Path, stack: ExitStack, hosts: int, former: Path | None, rows
             clients.ask(host.address or "")
     outcome.keys_shown = sum(host.printed(r"API key +(\S+)") is not None for host in running)
     outcome.waited = [host.name for host in running if re.search(r"(lock|lease)\.waiting", host.log)]
-    # Their shippers empty the spools before they end.
+    # The hosts' shippers empty their spools before the hosts end.
     outcome.ended += sum(host.stop() != 0 for host in running if not host.has_ended)
     outcome.answered, outcome.refused = clients.answered + rows, clients.refused
     outcome.rows, outcome.differing, outcome.units = stores.compare(project)
@@ -308,7 +308,7 @@ def _first_key(hosts: list[Host]) -> tuple[str, str]:
 
 @contextmanager
 def former_tree(checkout: Path, until: int) -> Iterator[Path]:
-    """A copy of a version's code without the ClickHouse migrations whose numbers are above `until`."""
+    """Yields a copy of a version's code without the ClickHouse migrations whose numbers are above `until`."""
     with tempfile.TemporaryDirectory(prefix="fl-tree-") as folder:
         tree = Path(folder) / "tree"
         unused = shutil.ignore_patterns(

@@ -1,4 +1,4 @@
-"""The chat with the agent in the admin as its operator uses it, and projects whose agents follow a test's script."""
+"""A driver for the agent's chat panel in the admin, and projects whose agents follow a test's script."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ settings.save()
 
 @dataclass
 class Office:
-    """A project whose agent's model is scripted. `user` may use the panel and nothing else."""
+    """A project whose agent uses a scripted model. `user` may use the panel and nothing else."""
 
     team: Team
     upstream: ScriptedServer
@@ -42,11 +42,11 @@ class Office:
         return self.team.service.base_url + PATH
 
     def play(self, *steps: Step) -> Script:
-        """What the model does with one request after another; the last step repeats."""
+        """Sets the model's answers to one request after another; the last step repeats."""
         return self.upstream.play(self.team.project_id, *steps)
 
     def agent(self, method: str, path: str, **parameters: Any) -> requests.Response:
-        """A call below /api/agent/ with the project's key."""
+        """Sends a request below /api/agent/ with the project's key."""
         headers = {"Authorization": f"Bearer {self.team.api_key}", "X-Project-Id": self.team.project_id}
         url = f"{self.team.service.base_url}/api/agent/{path}"
         return requests.request(method, url, headers=headers, params=parameters, timeout=30)

@@ -1,4 +1,4 @@
-"""The playground's page as its operator uses it, a project with scripted models, and accounts with and without it."""
+"""A driver for the playground's page, a project with scripted models, and accounts with and without the permission."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Stage:
         return self.team.service.base_url + PATH
 
     def play(self, **steps: Step) -> Script:
-        """What each model does from now on."""
+        """Sets the answers of each model from now on."""
 
         async def step(request: Received, connection: Connection) -> None:
             await steps[json.loads(request.body)["model"]](request, connection)
@@ -76,7 +76,7 @@ class Stage:
         return found
 
     def kept_requests(self, session_id: str, count: int) -> list[dict[str, Any]]:
-        """Those listed under a session, once there are so many."""
+        """Returns the requests listed under a session, once there are `count` of them."""
 
         def listed() -> list[dict[str, Any]] | None:
             found: list[dict[str, Any]] = self.manage("requests", session_id=session_id)["results"]
@@ -92,7 +92,7 @@ def make_stage(team: Team, upstream: ScriptedServer) -> Stage:
 
 
 def make_account(team: Team, role: str) -> Account:
-    """Somebody with the role in the team's project."""
+    """Returns a new account that has the role in the team's project."""
     account = Account()
     team.command("shell", "--verbosity", "0", "-c", _ACCOUNT.format(name=account.name, password=account.password))
     give_role(team, account, role)
@@ -123,7 +123,7 @@ class PlaygroundPage:
         await expect(self.page.locator("#playground[data-ready]")).to_be_visible()
 
     async def ask(self, text: str, *models: str) -> None:
-        """Fills in the first message and chooses models, by their whole names."""
+        """Fills in the first message and chooses models by their full names."""
         await self.page.get_by_label("Text of message 1").fill(text)
         await self.choose(*models)
 
@@ -137,7 +137,7 @@ class PlaygroundPage:
         await self.run_button.click()
 
     async def done(self, text: str) -> None:
-        """Waits for the end of a run, and for what the page says about it."""
+        """Waits for the end of a run and for the page's text about it."""
         await expect(self.status).to_contain_text(text)
         await expect(self.run_button).to_be_enabled()
 
@@ -148,14 +148,14 @@ class PlaygroundPage:
         return self.page.get_by_label(f"Answer of {model}", exact=True)
 
     async def figures(self, model: str) -> dict[str, str]:
-        """What the column says beside the answer."""
+        """Returns the figures beside an answer, by their labels."""
         column = self.answer(model)
         names, values = await column.locator("dt").all_inner_texts(), await column.locator("dd").all_inner_texts()
         return dict(zip(names, values, strict=True))
 
 
 def gated(before: Iterable[str], gate: threading.Event, after: Iterable[str]) -> Step:
-    """A stream that goes on when the test opens the gate."""
+    """Returns a stream that pauses until the test opens the gate."""
 
     async def step(request: Received, connection: Connection) -> None:
         await connection.start_stream()

@@ -1,4 +1,4 @@
-"""A project of a live service with managed prompts and rollouts, as its team and its clients use them."""
+"""A project of a live service with managed prompts and rollouts, seen by its team and by its clients."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from tests.services import START_SECONDS
 
 JSON = dict[str, Any]
 
-# A minute is judged so long after its end, where the default is two minutes.
+# A minute is evaluated this long after its end; the default is two minutes.
 EVALUATION_LAG_SECONDS = 5
 SHORTENED = {"ROLLOUT_EVALUATION_LAG_SECONDS": str(EVALUATION_LAG_SECONDS)}
 
 WORKERS = ("web-1", "web-2")
 
 
-# What `auto` is where no prompt says otherwise.
+# The model that `auto` resolves to where no prompt names one.
 _PREFER = """
 from gateway.models import GatewaySettings
 GatewaySettings.objects.create(project_id="{project_id}", preferred_models=["sandbox/mirror"])
@@ -45,7 +45,7 @@ print(json.dumps([[str(one.project_id), one.api_key] for one in made]))
 
 
 class Project:
-    """One of a live service, whose team and clients have this key."""
+    """A project of a live service, whose team and clients share this key."""
 
     def __init__(self, service: LiveService, project_id: str, api_key: str) -> None:
         self.service = service
@@ -57,18 +57,19 @@ class Project:
         return {"Authorization": f"Bearer {self.api_key}", "X-Project-Id": self.project_id}
 
     def set(self, **settings: Any) -> None:
-        """The gateway settings; what is left out gets its default."""
+        """Replaces the gateway settings; omitted fields get their defaults."""
         url = f"{self.service.base_url}/api/llm/settings"
         response = requests.put(url, headers=self._headers, json=settings, timeout=30)
         assert response.status_code == 200, response.text
 
     def send(self, method: str, path: str, body: JSON | None = None) -> requests.Response:
-        """A call of the management API below `prompts/`."""
+        """Sends a request to the management API below `prompts/`."""
         url = f"{self.service.base_url}/api/llm/prompts/{path}"
         return requests.request(method, url, headers=self._headers, json=body, timeout=30)
 
     def call(self, method: str, path: str, body: JSON | None = None) -> JSON:
-        """The same; the answer's JSON. Anything but 200 and 201 fails the test."""
+        """Sends a request as `send` does and returns the JSON of the answer. Any status but 200 and 201 fails the
+        test."""
         response = self.send(method, path, body)
         assert response.status_code in (200, 201), response.text
         answer: JSON = response.json()
@@ -85,7 +86,7 @@ class Project:
             return list(pool.map(run, calls))
 
     def prompt(self, name: str, *versions: JSON) -> Prompt:
-        """A config with these versions, the first of which is active."""
+        """Makes a config with these versions, the first of which is active."""
         config = self.call("POST", "configs", {"name": name, "project_id": self.project_id})
         prompt = Prompt(self, name, config["id"])
         for version in versions:
@@ -94,13 +95,13 @@ class Project:
 
     def client(self) -> openai.OpenAI:
         base_url = f"{self.service.base_url}/api/gateway/v1"
-        # However long a test does something else between two requests: who has a connection to a worker keeps it.
+        # Connections never expire, so that a client keeps its worker however long a test pauses between two requests.
         http_client = openai.DefaultHttpxClient(limits=httpx2.Limits(keepalive_expiry=None), timeout=30)
         return openai.OpenAI(base_url=base_url, api_key=self.api_key, max_retries=0, http_client=http_client)
 
 
 class Team(Project):
-    """A project of its own, made for a test."""
+    """A project made for one test."""
 
     def __init__(self, service: LiveService, name: str) -> None:
         made = json.loads(command(service, "bootstrap", "--name", name, "--json"))
@@ -108,18 +109,18 @@ class Team(Project):
         self.command("shell", "--verbosity", "0", "-c", _PREFER.format(project_id=self.project_id))
 
     def command(self, *arguments: str, **environment: str) -> str:
-        """What a `manage.py` command beside the service prints."""
+        """Returns the output of a `manage.py` command that runs beside the service."""
         return command(self.service, *arguments, **SHORTENED, **environment)
 
 
 def new_projects(service: LiveService, names: Sequence[str], **environment: str) -> list[Project]:
-    """Many at once, by one process. `environment` is what the service has besides the usual."""
+    """Makes many projects with one process. `environment` holds the service's additional variables."""
     made = command(service, "shell", "--verbosity", "0", "-c", _BOOTSTRAP.format(names=list(names)), **environment)
     return [Project(service, *one) for one in json.loads(made)]
 
 
 def command(service: LiveService, *arguments: str, **environment: str) -> str:
-    """What a `manage.py` command beside the service prints."""
+    """Returns the output of a `manage.py` command that runs beside the service."""
     done = subprocess.run(
         [sys.executable, "manage.py", *arguments],
         cwd=ROOT,
@@ -133,7 +134,7 @@ def command(service: LiveService, *arguments: str, **environment: str) -> str:
 
 
 class Prompt:
-    """A prompt config; `version_ids` in the order of their numbers."""
+    """A prompt config; `version_ids` are in the order of their numbers."""
 
     def __init__(self, team: Project, name: str, config_id: str) -> None:
         self.team = team
@@ -154,11 +155,11 @@ class Prompt:
         return found
 
     def new_rollout(self, **wanted: Any) -> JSON:
-        """The body that makes a rollout to the latest version."""
+        """Returns the request body that makes a rollout to the latest version."""
         return {"config_id": self.config_id, "target_version_id": self.version_ids[-1], "name": self.name, **wanted}
 
     def rollout(self, **wanted: Any) -> Rollout:
-        """A running one to the latest version."""
+        """Returns a running rollout to the latest version."""
         rollout = Rollout(self.team, self.team.call("POST", "rollouts", self.new_rollout(**wanted))["id"])
         rollout.move("start")
         return rollout
@@ -174,7 +175,7 @@ class Rollout:
         self.id = id
 
     def move(self, move: str, **body: Any) -> JSON:
-        """start, pause, promote, rollback or complete."""
+        """Requests a move: start, pause, promote, rollback or complete."""
         return self.team.call("POST", f"rollouts/{self.id}/{move}", body)
 
     def shown(self) -> JSON:
@@ -189,7 +190,7 @@ class Rollout:
         return row
 
     def wait_until_recorded(self, target: int, baseline: int) -> None:
-        """Until the request log holds at least so many requests of the arms."""
+        """Returns when the request log holds at least these numbers of requests of the two arms."""
 
         def recorded() -> bool:
             found = self.metrics()
@@ -200,7 +201,8 @@ class Rollout:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a client is told. `asked_at` is when it asked, `port` from where; `text` is empty for a failure."""
+    """An answer as a client sees it. `asked_at` is the time of the request, `port` the client's port; `text` is empty
+    for a failure."""
 
     asked_at: datetime
     status: int
@@ -212,21 +214,21 @@ class Answer:
 
     @property
     def served(self) -> str:
-        """`version variant`, with - for what is missing, or the warning where nothing was injected."""
+        """`version variant`, with - for a missing one, or the warning where no prompt was injected."""
         if not self.version:
             return self.warning
         return f"{self.version} {self.variant or '-'}"
 
     @property
     def system_prompt(self) -> str | None:
-        """What the model `mirror` received as such."""
+        """The system prompt that the model `mirror` received."""
         messages = json.loads(self.text)
         prompts = [message["content"] for message in messages if message["role"] == "system"]
         return prompts[0] if prompts else None
 
 
 def ask(client: openai.OpenAI, config: str, question: str = "What have you got?") -> Answer:
-    """The one request that clients send, whatever the team does behind it."""
+    """Sends the request that clients always send, whatever the team changes behind it."""
     asked_at = datetime.now(UTC)
     try:
         raw = client.chat.completions.with_raw_response.create(
@@ -249,7 +251,7 @@ def ask(client: openai.OpenAI, config: str, question: str = "What have you got?"
 
 
 class EachWorker:
-    """Clients of one config, each of which has its connection to another worker. To be closed."""
+    """Clients of one config, each with a connection to a different worker. The object has to be closed."""
 
     def __init__(self, prompt: Prompt) -> None:
         self.prompt = prompt
@@ -265,7 +267,7 @@ class EachWorker:
             client.close()
 
     def ask(self, question: str = "What have you got?") -> dict[int, Answer]:
-        """One answer of each worker, by its process."""
+        """Returns one answer of each worker, by its process id."""
         found = {}
         for pid, client in self._clients.items():
             found[pid] = ask(client, self.prompt.name, question)

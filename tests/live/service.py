@@ -1,4 +1,4 @@
-"""A whole `manage.py serve` of its own, as a user would start it."""
+"""A whole `manage.py serve` process of the test's own, started as a user would start it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STOP_SECONDS = 120.0
 
 
 class LiveService:
-    """`project_id`, `api_key` and `curl` are what the first start printed; empty on a later start."""
+    """A running service. `project_id`, `api_key` and `curl` are printed by the first start; empty on a later one."""
 
     def __init__(
         self, var_dir: Path, environment: Mapping[str, str] | None = None, arguments: Sequence[str] = ()
@@ -43,7 +43,7 @@ class LiveService:
 
     @property
     def output(self) -> str:
-        """What this start printed."""
+        """The output of this start alone."""
         return self.output_file.read_text(encoding="utf-8")[self._printed_before :]
 
     @property
@@ -51,7 +51,7 @@ class LiveService:
         return self.log_file.read_text(encoding="utf-8")
 
     def pid(self, role: str) -> int | None:
-        """The process of a role (one of ROLES), or None while there is none."""
+        """Returns the process of a role (one of ROLES), or None while there is none."""
         file = self.var_dir / "run" / f"{role}.pid"
         try:
             return int(file.read_text(encoding="ascii"))
@@ -59,13 +59,13 @@ class LiveService:
             return None
 
     def kill(self, role: str) -> int:
-        """SIGKILL; returns the pid that was killed."""
+        """Sends SIGKILL to a role's process; returns the pid that was killed."""
         pid = wait_for(lambda: self.pid(role), what=f"a process for {role}")
         os.kill(pid, signal.SIGKILL)
         return pid
 
     def wait_for_successor(self, role: str, killed: int) -> int:
-        """The pid of the process that replaced `killed`."""
+        """Returns the pid of the process that replaced `killed`."""
 
         def successor() -> int | None:
             pid = self.pid(role)
@@ -77,18 +77,18 @@ class LiveService:
         return OpenAI(base_url=f"{self.base_url}/api/gateway/v1", api_key=self.api_key, **options)
 
     def manage(self, path: str, *, timeout: float = 30.0, **parameters: str) -> requests.Response:
-        """GET a path under /api/llm as the first project; `timeout` in seconds."""
+        """Sends a GET to a path under /api/llm as the first project; `timeout` is in seconds."""
         headers = {"Authorization": f"Bearer {self.api_key}", "X-Project-Id": self.project_id}
         query = {"project_id": self.project_id, **parameters}
         return requests.get(f"{self.base_url}/api/llm/{path}", headers=headers, params=query, timeout=timeout)
 
     def metrics_text(self) -> str:
-        """What Prometheus reads."""
+        """Returns the metrics in the text format that Prometheus reads."""
         url = (self.var_dir / "run" / "metrics.url").read_text(encoding="utf-8").strip()
         return requests.get(url, timeout=30).text
 
     def metrics(self) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-        """The same by name and labels."""
+        """Returns the metrics' values by name and labels."""
         return {
             (sample.name, frozenset(sample.labels.items())): sample.value
             for family in text_string_to_metric_families(self.metrics_text())
@@ -96,13 +96,13 @@ class LiveService:
         }
 
     def stop(self) -> int:
-        """SIGTERM; returns the exit code."""
+        """Sends SIGTERM; returns the exit code."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=_STOP_SECONDS)
 
     def stop_at_once(self) -> int:
-        """SIGTERM, and another for the PRESTOP_SECONDS; returns the exit code."""
+        """Sends SIGTERM, and a second one that skips the PRESTOP_SECONDS; returns the exit code."""
         begun = self.log.count("service.stopping")
         self.process.send_signal(signal.SIGTERM)
         wait_for(lambda: self.log.count("service.stopping") > begun, what="serve to begin to stop")
@@ -129,7 +129,7 @@ class LiveService:
                 raise AssertionError(f"serve ended with {self.process.returncode}:\n{self.log}")
             return self._printed(r"Serving (\S+) .*\n") or None
 
-        # Many processes, whose start `serve` itself gives up after two minutes.
+        # A start runs many processes, and `serve` itself gives it up after two minutes.
         return wait_for(serving, seconds=2 * START_SECONDS, what="serve to print its address")
 
     def _printed(self, pattern: str) -> str:
@@ -138,13 +138,13 @@ class LiveService:
 
 
 def minimal_environment(var_dir: Path) -> dict[str, str]:
-    """What a fresh shell has, and a free port."""
+    """Returns the environment of a fresh shell, with a free port."""
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "TMPDIR")}
     return {**kept, "VAR_DIR": str(var_dir), "PORT": "0", "METRICS_PORT": "0", "WEB_WORKERS": "2"}
 
 
 def run_curl(line: str) -> dict[str, Any]:
-    """Runs the printed line in a shell; the answer's JSON."""
+    """Runs the printed command line in a shell; returns the JSON of the answer."""
     shell = subprocess.run(["/bin/sh", "-c", f"{line} --silent --show-error"], capture_output=True, check=True)
     answer: dict[str, Any] = json.loads(shell.stdout)
     return answer

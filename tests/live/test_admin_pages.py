@@ -1,4 +1,4 @@
-"""The admin of prompts and rollouts as a signed-in browser meets it: sessions, CSRF tokens, forms that ask first."""
+"""The admin pages of prompts and rollouts in a signed-in session: CSRF tokens, and forms that ask for confirmation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def team(live_service: LiveService) -> Team:
 
 @pytest.fixture(scope="module")
 def browser(team: Team) -> Iterator[Browser]:
-    """Signed in as an operator who may do everything."""
+    """A browser signed in as a superuser."""
     name, password = f"operator-{uuid.uuid4().hex[:8]}", uuid.uuid4().hex
     arguments = ("createsuperuser", "--noinput", "--username", name, "--email", "operator@example.com")
     team.command(*arguments, DJANGO_SUPERUSER_PASSWORD=password)
@@ -83,7 +83,7 @@ def test_pages__without_a_session__lead_to_the_login(team: Team) -> None:
 
 
 class Browser:
-    """Keeps cookies, follows redirects, and sends a page's form with the hidden fields that the page gave it."""
+    """A client that keeps cookies, follows redirects, and sends a page's form with its hidden fields."""
 
     def __init__(self, base_url: str) -> None:
         self._base_url = base_url
@@ -99,7 +99,7 @@ class Browser:
         return self._checked(self._session.get(f"{self._base_url}{path}", timeout=30))
 
     def submit(self, page: requests.Response, **values: str) -> requests.Response:
-        """The page's form whose values include those given, as its button would send it."""
+        """Sends the page's form whose values include the given ones, as its button would."""
         form = next(form for form in _forms(page.text) if _offers(form, values))
         url = requests.compat.urljoin(page.url, form.action or page.url)
         data = [*form.fields, *values.items()]
@@ -113,7 +113,8 @@ class Browser:
 
 
 class _Form:
-    """`fields` are the hidden ones; `buttons` the (name, value) of its submit buttons; `inputs` names to fill in."""
+    """A form of a page. `fields` are the hidden ones; `buttons` the (name, value) of its submit buttons; `inputs` names
+    to fill in."""
 
     def __init__(self, action: str) -> None:
         self.action = action

@@ -1,4 +1,4 @@
-"""The chat with the agent in headless Chromium, against the whole service and models that a test has in its hands."""
+"""The agent's chat in headless Chromium, against the whole service and models that the test scripts."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def office(live_service: LiveService, upstream: ScriptedServer) -> Office:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def panel(page: Page, office: Office) -> PanelPage:
-    """Open, by an operator who may use it, in a project without conversations."""
+    """The panel, opened by a permitted operator in a project without conversations."""
     office.empty()
     made = PanelPage(page, office)
     await made.sign_in()
@@ -108,7 +108,7 @@ async def test_panel__tool_called__name_arguments_and_result_are_shown(panel: Pa
     await expect(result).to_be_hidden()
     await tool.get_by_text("get_project").click()
     await expect(result).to_be_visible()
-    # The answer goes on, and what the tool was given is known already.
+    # The answer is still streaming, and the tool's arguments are known already.
     await expect(tool.get_by_text("{}", exact=True)).to_be_visible()
     gate.set()
     await panel.done()
@@ -234,7 +234,7 @@ async def test_panel__provider_fails__says_so_and_can_be_retried(panel: PanelPag
     await panel.done()
     await expect(panel.answers.last).to_contain_text("Now it works.")
     await expect(panel.questions).to_have_count(2)
-    # What failed is stored as such.
+    # The failed turn is stored as failed.
     await panel.page.reload()
     await panel.ready()
     await expect(panel.answers.first.get_by_role("button", name="Retry")).to_be_visible()
@@ -329,7 +329,7 @@ async def test_panel__two_projects__are_apart(
     await tool.get_by_text("get_project").click()
     await expect(tool).to_contain_text(second.team.project_id)
     await panel.choose(office.team.project_id)
-    # Each project goes on where it was left.
+    # Each project continues with the conversation that was open in it.
     await expect(panel.answers).to_contain_text("Of the first.")
     assert [row["title"] for row in second.conversations()] == ["second"]
     assert [row["title"] for row in office.conversations()] == ["first"]

@@ -1,4 +1,5 @@
-"""Dockerfile and compose.yaml without Docker: their steps are run, or compared with those that are."""
+"""Dockerfile and compose.yaml are tested without Docker: their steps are run, or compared with steps that run
+elsewhere."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _PACKAGES = ("config", "core", "integrations", "analytics", "prompts", "rollouts
 
 
 def _command(name: str) -> list[str]:
-    """The last `NAME [...]` instruction of the Dockerfile that is written as JSON."""
+    """Returns the last `NAME [...]` instruction of the Dockerfile that is written as JSON."""
     found: list[str] = json.loads(re.findall(rf"^{name} .*?(\[.*\])$", _DOCKERFILE, re.MULTILINE)[-1])
     return found
 
@@ -57,7 +58,7 @@ def _sign_in_over_plain_http(service: LiveService) -> None:
 
 
 def _here(command: list[str]) -> list[str]:
-    """The same command with this environment's programs."""
+    """Returns the same command with this environment's programs."""
     program = {"python": sys.executable, "celery": str(Path(sys.executable).with_name("celery"))}[command[0]]
     return [program, *command[1:]]
 
@@ -107,7 +108,7 @@ def test_dockerfile__health_check__passes_on_a_live_service_and_fails_without(li
         check = subprocess.run(_here(_command("HEALTHCHECK")), env={**environment, "PORT": port}, capture_output=True)
         return check.returncode == 0
 
-    # Docker too asks again: the check itself waits for four seconds.
+    # Docker repeats its health check as well; a single check waits for four seconds.
     wait_for(lambda: passes(port), what="the health check to pass")
     assert not passes("1")
 
@@ -136,7 +137,7 @@ def test_compose__port__is_published_on_this_machine_alone() -> None:
 
 
 def test_compose__settings__want_to_know_who_speaks_tls(tmp_path: Path) -> None:
-    """The variables of compose.yaml without a `.env` are empty."""
+    """The variables of compose.yaml are empty without a `.env`."""
     chosen = {"DJANGO_SETTINGS_MODULE": _settings_module(), "TRUSTED_PROXIES": "", "INSECURE_HTTP": ""}
     assert all(f"{name}: ${{{name}:-}}" in _COMPOSE for name in ("TRUSTED_PROXIES", "INSECURE_HTTP"))
 

@@ -43,8 +43,11 @@ MARK = "mark-of-this-run-5b1d"
 
 
 class Canaries:
-    """Credentials that occur nowhere else. Searched for by their middle, so that a part of one is found as well, and by
-    what base64 makes of it at each alignment, as Celery's messages in Redis are written."""
+    """Credentials that occur nowhere else.
+
+    The search looks for the middle of each, so that a part of one is found as well, and for its base64 at each
+    alignment, which Celery's messages in Redis use.
+    """
 
     def __init__(self) -> None:
         self.middles: list[str] = []
@@ -61,7 +64,7 @@ class Canaries:
 def _needles(middle: str) -> list[bytes]:
     raw_bytes = middle.encode()
     encoded = [base64.b64encode(b"\0" * shift + raw_bytes)[4:-4] for shift in range(3)]
-    # The first 12 alone give a key away.
+    # The first 12 characters alone are enough to identify a key.
     return [raw_bytes[:12], raw_bytes[-12:], raw_bytes.upper()[:12], raw_bytes[::-1][:12], *encoded]
 
 
@@ -72,7 +75,8 @@ def upstream() -> Iterator[DialectServer]:
 
 
 class Run:
-    """A service whose providers are fakes that put every credential into what they say. `told` is all it answered."""
+    """A service whose fake providers repeat every credential in their answers. `told` holds all answers of the
+    service."""
 
     def __init__(self, service: LiveService, upstream: DialectServer, canaries: Canaries) -> None:
         self.service = service
@@ -98,7 +102,7 @@ class Run:
         return answer.json() if answer.content else None
 
     def credential(self, provider: str) -> dict[str, str]:
-        """Another one each time, with the address of the provider's fake."""
+        """Returns a new credential each time, with the address of the provider's fake."""
         access = FAKES[provider].credentials(self.upstream.base_url(provider))
         body = {"base_url": access.base_url}
         if provider == "bedrock":
@@ -108,7 +112,7 @@ class Run:
         return {**body, **access.extra, "api_key": self.canaries.key(head)}
 
     def chatter(self, provider: str) -> str:
-        """The provider's words: the credential that it was sent, as it is."""
+        """Returns a provider's message that quotes the credential it was sent."""
         return f"not with {' or '.join(self.sent[provider])}"
 
     def chat(self, provider: str, *, stream: bool) -> None:
@@ -154,7 +158,7 @@ def test_credentials__of_a_run_with_failures__in_no_file_table_log_or_answer(
         assert canaries.found_in(told.encode()) == [], told
     files = {path: path.read_bytes() for path in _files(service)}
     assert [(str(path), canaries.found_in(data)) for path, data in files.items() if canaries.found_in(data)] == []
-    # The search finds what there is to find.
+    # The search is able to find what is there: a known mark is found.
     assert MARK.encode() in rows
     database = b"".join(data for path, data in files.items() if path.name.startswith("db.sqlite3"))
     assert upstream.base_url("anthropic").encode() in database
@@ -179,11 +183,11 @@ def _started(start_service: StartService, upstream: DialectServer, canaries: Can
 
 
 def _set_up(run: Run, operator: Operator) -> None:
-    # Each failure once: what is told of the second try is what is told of the first.
+    # Retries are off, since the second attempt's failure is reported as the first one's is.
     run.call("PUT", "settings", {"retry_enabled": False}, status=200)
     for provider in OVER_API:
         run.call("POST", "integrations", {"provider": provider, **run.credential(provider)}, status=201)
-        # Rotated once: what was there before must not stay either.
+        # The credential is rotated once: the earlier one must not stay anywhere either.
         fresh = {name: value for name, value in run.credential(provider).items() if name != "base_url"}
         run.call("PUT", f"integrations/{provider}", fresh, status=200)
         run.uses(provider, fresh)
@@ -239,12 +243,12 @@ def _give_wrong_input(run: Run) -> None:
     run.call("PUT", "integrations/openai", {"api_key": {"secret": key()}}, status=400)
     run.call("POST", "integrations/xai/test", {"api_key": key(), "base_url": f"http://127.0.0.1:9/{key()}"}, status=200)
     run.call("DELETE", "integrations/cohere", status=204)
-    # What was typed into a field that is no secret comes back in the answer that shows the field.
+    # A value typed into a field that is no secret comes back in the answer that shows the field.
     run.told = [told for told in run.told if "Unknown provider" not in told]
 
 
 class Operator:
-    """Signed in to the admin."""
+    """A client signed in to the admin."""
 
     def __init__(self, service: LiveService) -> None:
         self._service = service
@@ -271,7 +275,7 @@ class Operator:
         access = run.credential(provider)
         run.uses(provider, access)
         fields = {"project": self._service.project_id, "provider": provider, "enabled": "on", "options": "{}"}
-        # Once with a mistake, so that the form comes back.
+        # The first submission has a mistake, so that the form comes back.
         run.told.append(self.post(page, page, **fields, **{**access, "base_url": "nowhere"}))
         run.told.append(self.post(page, page, **fields, **access))
 
@@ -288,10 +292,10 @@ class Operator:
 
 
 def _everything_in_clickhouse(var_dir: Path) -> bytes:
-    """Every row of every table: on disk they are compressed."""
+    """Returns every row of every table, because the files on disk are compressed."""
     url = (var_dir / "run" / "clickhouse.url").read_text(encoding="utf-8").strip()
     store = ClickHouse.from_url(url)
-    # States of aggregates cannot be carried, and are made of columns that are.
+    # Aggregate states cannot be exported, and are made of columns that are.
     tables = store.execute(
         "SELECT database, table, arrayStringConcat(groupArray('`' || name || '`'), ', ') FROM system.columns"
         " WHERE database NOT IN ('system', 'INFORMATION_SCHEMA', 'information_schema')"

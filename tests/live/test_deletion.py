@@ -1,4 +1,4 @@
-"""Deleting a session of the running service, with records of it that are still on their way."""
+"""A session of the running service is deleted while some of its records are still on their way."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.services import START_SECONDS
 
 @pytest.fixture(scope="module")
 def team(live_service: LiveService) -> Team:
-    """Its project has no requests but those of this file."""
+    """A project that has no requests but those of this file."""
     return Team(live_service, "forgotten")
 
 
@@ -30,7 +30,7 @@ def test_session__deleted_while_a_record_is_on_its_way__is_gone_and_its_account_
 
     assert answer.status_code == 204
     wait_for(lambda: total_requests(team) > before, what="the last record")
-    # What was on its way is found by the worker, which may have been killed by the test before; nobody asks again.
+    # The worker finds the records that were on their way; the test before may have killed it, so the wait is long.
     wait_for(lambda: is_gone(team, session), seconds=START_SECONDS, what="the end of the session")
     assert total_requests(team) == before + 1
 

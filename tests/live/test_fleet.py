@@ -1,11 +1,11 @@
-"""Hosts that start at the same moment; `python -m tests.live.fleet` does it with more of them and again and again."""
+"""Hosts that start at the same moment; `python -m tests.live.fleet` repeats this with more of them."""
 
 from __future__ import annotations
 
 from tests.live.fleet import former_tree, start_together
 from tests.live.service import ROOT
 
-# The last ClickHouse migration before figures of errors, and many more, were added.
+# The number of the last ClickHouse migration before the figures of errors, and many others, were added.
 _EARLY = 12
 
 

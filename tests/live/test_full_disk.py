@@ -1,6 +1,6 @@
-"""`manage.py serve` on a disk that is full for a while: clients notice nothing, and nobody has to restart anything.
+"""Runs `manage.py serve` on a disk that is full for a while: clients notice nothing, and no process needs a restart.
 
-FULL_DISK_SECONDS says for how long, 6 by default. The promise is a minute at 50 requests a second, whose figures are
+FULL_DISK_SECONDS is the duration, 6 by default. The promise is a minute at 50 requests a second, whose figures are
 logged by `FULL_DISK_SECONDS=60 pytest tests/live/test_full_disk.py --log-cli-level=INFO`.
 """
 
@@ -37,8 +37,8 @@ _DISK_BYTES = 400 << 20
 
 @dataclass
 class SteadyLoad:
-    """`_RATE` requests a second by a few clients, every other one a stream; `statuses` counts how they were answered,
-    0 for one that was not."""
+    """Sends `_RATE` requests a second from a few clients, every other one a stream. `statuses` counts the answers by
+    status, 0 for a failed connection."""
 
     service: LiveService
     statuses: Counter[int] = field(default_factory=Counter)
@@ -74,7 +74,7 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
 
 
 def settled(service: LiveService, load: SteadyLoad, spool: Path) -> Rows | None:
-    """The rows, once every answer is among them or counted as lost, and the rollups have followed."""
+    """Returns the rows once every answer is stored or counted as lost, and the rollups are up to date; None before."""
     rows = read_rows(service, service.project_id)
     if rows is None or not rows.consistent:
         return None
@@ -82,7 +82,7 @@ def settled(service: LiveService, load: SteadyLoad, spool: Path) -> Rows | None:
 
 
 def test_disk__full_under_load_and_freed__all_answered_stored_or_counted_and_a_clean_end(disk: SmallDisk) -> None:
-    # Little to bridge with, so that all of it is used: the reserve, the memory, the count.
+    # The reserve, the memory and the count are small, so that the test uses up all of them.
     seconds, spool = FULL_SECONDS, disk.path / "spool"
     service = LiveService(
         disk.path, {"SPOOL_RESERVE_BYTES": "131072", "SPOOL_QUEUE_BYTES": "150000", "DRAIN_SECONDS": "5"}
@@ -96,7 +96,7 @@ def test_disk__full_under_load_and_freed__all_answered_stored_or_counted_and_a_c
             disk.fill()
             shipper = service.kill("shipper")
             load.stop.wait(seconds / 2)
-            disk.fill()  # what others gave back meanwhile
+            disk.fill()  # space that other processes freed meanwhile
             refused = management_write(service)
             load.stop.wait(seconds / 2)
             at_the_end = read_losses(spool)
@@ -120,14 +120,14 @@ def test_disk__full_under_load_and_freed__all_answered_stored_or_counted_and_a_c
     assert (refused.status_code, "Retry-After" in refused.headers) == (503, True)
     assert management_write(service).status_code == 201
     assert len(list(spool.glob("*.seg"))) <= 8
-    # Redis itself comes and goes when others give room back.
+    # Redis itself comes and goes as other processes free space.
     away = Counter(re.findall(r"^(\S+) +\| .* (\S+ redis\.\w+)", service.log, re.MULTILINE))
     assert all(count <= 6 for count in away.values()), away
 
     disk.fill()
     service.kill("shipper")
     assert service.stop() == 0
-    # Celery's own words about a broker that refuses are not ours.
+    # Celery's own log lines about a refusing broker are left out.
     assert "Traceback" not in re.sub(r"^celery .*$", "", service.log, flags=re.MULTILINE)
 
 

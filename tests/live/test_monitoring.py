@@ -1,4 +1,4 @@
-"""What monitoring shows and tells of a whole service: on its own port, to keys, and to operators."""
+"""Monitoring of a whole service: metrics on a port of their own and for API keys, and alerts to operators."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def value(service: LiveService, name: str, **labels: str) -> float | None:
 
 @pytest.fixture(scope="module")
 def families(live_service: LiveService) -> dict[str, Any]:
-    """By name, once every subject has been asked."""
+    """The metric families by name, once every subject has been asked."""
 
     def complete() -> str | None:
         text = live_service.metrics_text()
@@ -94,7 +94,7 @@ def test_metrics__on_the_main_port__to_keys_with_the_scope_and_of_their_project(
     assert answer.headers["content-type"].startswith("text/plain")
     assert set(re.findall(r'project="([^"]*)"', answer.text)) == {live_service.project_id}
     assert f"{PREFIX}store_up" not in answer.text
-    # It is for figures alone.
+    # The key's scope allows metrics alone.
     assert live_service_manage(live_service, metrics).status_code == 403
 
 
@@ -132,7 +132,7 @@ def live_service_manage(service: LiveService, key: str) -> requests.Response:
 
 @contextmanager
 def receiver() -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
-    """An address, and what was posted to it: signature and body."""
+    """Yields a URL, and the list of (signature, body) that was posted to it."""
     received: list[tuple[str, bytes]] = []
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,6 +1,7 @@
-"""The analytics store away for a while under steady load, the shipper killed meanwhile: nobody but analytics notices.
+"""The analytics store is away for a while under steady load, and the shipper is killed meanwhile: only analytics is
+affected.
 
-OUTAGE_SECONDS says for how long, 15 by default. The promise is two minutes, whose figures are logged by
+OUTAGE_SECONDS is the duration, 15 by default. The promise is two minutes, whose figures are logged by
 `OUTAGE_SECONDS=120 pytest tests/live/test_outage.py --log-cli-level=INFO`.
 """
 
@@ -42,7 +43,8 @@ _RECOVERED_WITHIN_SECONDS = 90.0
 
 @dataclass
 class Load:
-    """Requests sent one after the other until told to stop. `statuses` counts the answers, `slowest` is in seconds."""
+    """Sends requests one after the other until it is stopped. `statuses` counts the answers, `slowest` is in
+    seconds."""
 
     service: LiveService
     statuses: Counter[int] = field(default_factory=Counter)
@@ -82,7 +84,7 @@ def steady_load(service: LiveService) -> Iterator[Load]:
 
 @contextmanager
 def store_away(service: LiveService) -> Iterator[None]:
-    """The engine does not answer and is not gone either, so nobody starts it again."""
+    """Stops the engine's process with SIGSTOP: it neither answers nor exits, so it is not restarted."""
     pid = wait_for(lambda: service.pid("engine"))
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -93,7 +95,7 @@ def store_away(service: LiveService) -> Iterator[None]:
 
 @dataclass
 class Watch:
-    """What the management API answers meanwhile: analytics asked in one thread, other endpoints in another."""
+    """Polls the management API: analytics in one thread, other endpoints in another."""
 
     service: LiveService
     analytics: Counter[str] = field(default_factory=Counter)
@@ -137,7 +139,7 @@ def test_store__away_under_load_and_shipper_killed_twice__nothing_lost_or_double
         wait_for(lambda: listed(service) > 0, what="the first session")
         with store_away(service), watched(service) as watch:
             for _ in range(2):
-                # It is killed in the midst of trying.
+                # The shipper is killed in the middle of an attempt.
                 load.stop.wait(OUTAGE_SECONDS / 3)
                 service.wait_for_successor("shipper", service.kill("shipper"))
             load.stop.wait(OUTAGE_SECONDS / 3)
@@ -175,7 +177,7 @@ def test_session__first_request__is_listed(live_service: LiveService) -> None:
 
 
 def listed(service: LiveService) -> int:
-    """Sessions, or none while the store does not answer."""
+    """Returns the number of sessions, or 0 while the store does not answer."""
     answer = service.manage("sessions", timeout=60)
     return int(answer.json()["count"]) if answer.status_code == 200 else 0
 

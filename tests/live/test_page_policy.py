@@ -1,4 +1,4 @@
-"""Every page as a browser meets it: under the content security policy, which no page may break."""
+"""Every page in a browser under the content security policy, which no page may break."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.live.service import LiveService
 
 _PROMPT = {"system_prompt": "You sell {{goods}}.", "model": "sandbox/mirror"}
 _VARYING = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|\d+")
-# What a visit would change, and files.
+# Visiting these paths would change something or download a file.
 _LEFT_OUT = ("/admin/logout/", "/admin/jsi18n/", "/static/")
 
 
 @pytest.fixture(scope="module")
 def team(live_service: LiveService) -> Team:
-    """With something to show on the pages that list things."""
+    """A project with something to show on the pages that list things."""
     made = Team(live_service, "page policy")
     second = {**_PROMPT, "system_prompt": "You sell <b>{{goods}}</b>."}
     made.prompt("shown", _PROMPT, second).rollout(stages=[{"weight": 10}, {"weight": 100}])
@@ -31,7 +31,7 @@ def team(live_service: LiveService) -> Team:
 
 
 async def test_admin__every_page_that_is_linked__keeps_to_the_policy(page: Page, team: Team) -> None:
-    """One page of each kind: the fixture `page` fails for what breaks the policy."""
+    """Visits one page of each kind; the fixture `page` fails the test for a breach of the policy."""
     base = team.service.base_url
     await sign_in(page, base, "policy", "a long password")
     waiting, kinds = ["/admin/"], set[str]()
@@ -53,7 +53,7 @@ async def test_admin__every_page_that_is_linked__keeps_to_the_policy(page: Page,
 
 
 async def _linked(page: Page) -> list[str]:
-    """Paths of this service below `/admin/`, without their queries."""
+    """Returns the linked paths of this service below `/admin/`, without their queries."""
     found: list[str] = await page.eval_on_selector_all("a[href]", "links => links.map(link => link.href)")
     paths = {urlsplit(urljoin(page.url, address)).path for address in found if address.startswith("http")}
     return sorted(path for path in paths if path.startswith("/admin/"))

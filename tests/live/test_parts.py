@@ -1,4 +1,4 @@
-"""Each part of `serve` started on its own, as a deployment by other means would."""
+"""Each part of `serve` is started on its own, as another deployment would."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _running(var_dir: Path, *command: str) -> Iterator[psutil.Process]:
 
 
 def _port(process: psutil.Process) -> int | None:
-    """Of its own choosing, once it listens."""
+    """Returns the port that the process chose, once it listens; None before."""
     listening = [found.laddr.port for found in process.net_connections("tcp") if found.status == psutil.CONN_LISTEN]
     return listening[0] if listening else None
 

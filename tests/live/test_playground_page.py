@@ -1,4 +1,4 @@
-"""The playground's page in headless Chromium, against the whole service and models that a test has in its hands."""
+"""The playground's page in headless Chromium, against the whole service and models that the test scripts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def stage(live_service: LiveService) -> Iterator[Stage]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def playground(page: Page, stage: Stage) -> PlaygroundPage:
-    """Open, by an operator who may use it and nothing else but see requests."""
+    """The page, opened by an operator who may use it and see requests, and nothing else."""
     made = PlaygroundPage(page, stage)
     await made.sign_in()
     await made.open()
@@ -125,7 +125,7 @@ async def test_page__kept_as_a_session__is_listed_and_linked(playground: Playgro
         rows = stage.manage("sessions", project_id=stage.team.project_id)["results"]
         return [row["request_count"] for row in rows if row["session_id"] == session_id]
 
-    # A view's rows may be seen a moment after those that they are made of.
+    # A view's rows may become visible a moment after the rows that they are made of.
     wait_for(lambda: listed() == [2], what="both requests in the list of sessions")
     await link.click()
     await expect(playground.page.get_by_text("2 requests")).to_be_visible()
@@ -147,7 +147,7 @@ async def test_page__prompt_version__has_a_field_for_each_variable(
     await page.get_by_label("Version").select_option("2")
     assert await unlabelled(page) == []
     await page.get_by_label("fresh (boolean)").select_option("true")
-    # The model of the version is chosen, as long as nobody chooses another.
+    # The version's model stays chosen until another one is chosen.
     await expect(playground.chosen).to_have_text(["sandbox/mirror"])
     await playground.ask("What is there?")
 
@@ -283,7 +283,7 @@ async def test_page__session_is_over__says_so_and_can_be_run_again(
     await playground.run()
     await playground.done("0 of 1 answered")
     await expect(playground.answer(GOOD)).to_contain_text("missing_api_key")
-    # Nothing was asked that a session could list.
+    # No request was sent that a session could list.
     await expect(playground.status).not_to_contain_text("kept")
 
 
@@ -372,4 +372,4 @@ async def test_page__policy__allows_the_services_own_files_only(playground: Play
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
     assert "<script>" not in await response.text()
-    assert (await playground.page.request.put(playground.stage.url)).status == 403  # no CSRF token
+    assert (await playground.page.request.put(playground.stage.url)).status == 403  # the request has no CSRF token

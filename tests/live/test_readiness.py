@@ -1,4 +1,4 @@
-"""`/readyz`: who should get traffic, told at once and before the socket closes."""
+"""`/readyz` says whether a host should get traffic; it changes at once and before the socket closes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.live.waiting import wait_for
 from tests.patience import PATIENCE_SECONDS
 from tests.services import START_SECONDS
 
-# Nobody waits for so long: what ends it is a second signal.
+# The stop does not wait this long: a second signal ends it.
 PATIENT = {"PRESTOP_SECONDS": "600"}
 
 
@@ -32,7 +32,7 @@ def ready(base_url: str, key: str = "") -> requests.Response:
 
 
 def says(base_url: str, status: int, failing: list[str]) -> bool:
-    """Also when nobody listens yet: then it says nothing."""
+    """Returns whether `/readyz` gives this answer; False when no process listens yet."""
     try:
         answer = ready(base_url)
     except requests.ConnectionError:
@@ -89,7 +89,7 @@ def test_stop__prestop_seconds__not_ready_first_and_whoever_comes_is_served(star
     for _ in range(10):
         wait_for(lambda: says(service.base_url, 503, ["draining"]), what="a host that is not ready")
     assert complete(service).choices[0].message.content == "Still there?"
-    # Who keeps connections is told to come back by another one, which may be another host's.
+    # A client that keeps connections is told to reconnect, which may lead it to another host.
     assert ready(service.base_url).headers["connection"] == "close"
 
     service.process.send_signal(signal.SIGTERM)
@@ -99,7 +99,7 @@ def test_stop__prestop_seconds__not_ready_first_and_whoever_comes_is_served(star
 
 @contextmanager
 def lone_worker(var_dir: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """uvicorn on its own, as somebody may run it."""
+    """Runs uvicorn without the supervisor."""
     port = free_port()
     with var_dir.with_name("uvicorn.log").open("ab") as log:
         process = subprocess.Popen(

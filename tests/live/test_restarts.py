@@ -34,7 +34,7 @@ def _complete(service: LiveService, session: str) -> bool:
 
 
 def _works(service: LiveService, role: str, pid: int) -> bool:
-    """Whether it does what neither an answer nor its record shows."""
+    """Returns whether the process does the work that neither an answer nor its record shows."""
     if role == "redis":
         return _redis_answers(service)
     if role == "celery":
@@ -55,7 +55,7 @@ def _redis_answers(service: LiveService) -> bool:
 
 
 def _web_answers(service: LiveService, pid: int) -> bool:
-    """A connection may be another worker's: then this one is not proved yet."""
+    """Returns whether this worker answered. A connection may reach another worker, which proves nothing yet."""
     address = urlsplit(service.base_url)
     with socket.create_connection((str(address.hostname), int(address.port or 0)), timeout=PATIENCE_SECONDS) as asking:
         asking.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -75,7 +75,7 @@ def test_child__killed__is_restarted_and_the_service_works(live_service: LiveSer
     successor = live_service.wait_for_successor(role, killed)
 
     assert wait_for(lambda: psutil.pid_exists(successor))
-    # A whole process with its imports, before the next test asks it for anything.
+    # The successor is a whole process with its imports, which have to finish before the next test uses it.
     wait_for(lambda: _works(live_service, role, successor), seconds=START_SECONDS, what=f"{role} to work again")
     wait_for(lambda: _complete(live_service, session), what="an answer after the restart")
     wait_for(lambda: _is_listed(live_service, session), seconds=60, what="the record after the restart")
@@ -95,7 +95,7 @@ def test_supervisor__killed__leaves_no_child_and_the_next_start_works(start_serv
 
 
 def _has_ended(pid: int) -> bool:
-    """Gone, or a zombie that whoever inherited it has not collected yet."""
+    """Returns whether the process is gone, or a zombie that its new parent has not collected yet."""
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -115,4 +115,4 @@ def _open_to_others(file: Path) -> bool:
     try:
         return bool(file.stat().st_mode & 0o077)
     except FileNotFoundError:
-        return False  # gone since it was listed
+        return False  # removed since it was listed

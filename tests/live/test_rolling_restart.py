@@ -1,4 +1,5 @@
-"""Two hosts behind a proxy that asks `/readyz`, restarted one after the other under load: no client sees an error."""
+"""Two hosts behind a proxy that asks `/readyz` are restarted one after the other under load: no client sees an
+error."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ _POLL_SECONDS = 0.05
 
 
 class Proxy:
-    """Hands each connection to a host that says it is ready, bytes and no HTTP, as a load balancer of layer 4 does.
+    """A proxy that hands each connection to a ready host, as a load balancer of layer 4 does: it copies bytes and
+    parses no HTTP.
 
     `hosts` are addresses by name; `ready` names those that get connections.
     """
@@ -113,7 +115,7 @@ async def _is_ready(address: str) -> bool:
 
 
 class Load:
-    """Clients that ask one request after the other on connections they keep, half of them for streams."""
+    """Clients that send one request after the other on connections they keep, half of them for streams."""
 
     def __init__(self, port: int, key: str) -> None:
         self.answers = [0] * CLIENTS
@@ -131,7 +133,7 @@ class Load:
             thread.join(START_SECONDS)
 
     def wait_for_more(self, each: int = 2) -> None:
-        """Returns when every client has had so many further answers."""
+        """Returns when every client has had `each` further answers."""
         wanted = [answers + each for answers in self.answers]
         wait_for(
             lambda: all(answers >= least for answers, least in zip(self.answers, wanted, strict=True)) or self.errors,
@@ -169,7 +171,7 @@ def _stream(client: OpenAI, model: str) -> bool:
 
 @contextmanager
 def new_database() -> Iterator[str]:
-    """The address of an empty one on the suite's own PostgreSQL."""
+    """Yields the URL of an empty database on the suite's own PostgreSQL."""
     name, server = f"rolling_{uuid4().hex}", os.environ["DATABASE_URL"]
     with psycopg.connect(make_conninfo(server), autocommit=True) as admin:
         admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
@@ -193,7 +195,7 @@ def shared(tmp_path: Path, stores: None) -> Iterator[dict[str, str]]:
                 "SECRET_KEY": "of both hosts, and of no other",
                 "ENCRYPTION_KEYS": "x4X2bVxV9WqXvGQ2v7dR7M6mCk3l6aVqgJ9y7Qy4Jt8=",
                 "WEB_WORKERS": "1",
-                # Nobody waits for so long: a second signal ends it once the proxy has seen the host go.
+                # The stop does not wait this long: a second signal ends it once the proxy has seen the host go.
                 "PRESTOP_SECONDS": "600",
             }
     finally:
@@ -241,11 +243,11 @@ def restart(
     running: dict[str, LiveService],
     start: Callable[[str], LiveService],
 ) -> None:
-    """As a deployment does it: the host is left out, what runs on it ends, its successor comes in."""
+    """Restarts a host as a deployment does: the proxy leaves it out, its requests end, and its successor joins."""
     old = running[name]
     old.process.send_signal(signal.SIGTERM)
     wait_for(lambda: name not in proxy.ready, what=f"{name} to be left out")
-    # Who keeps a connection to it hears with his next answer that it ends.
+    # A client that keeps a connection to the host learns from its next answer that the connection ends.
     load.wait_for_more(3)
     old.process.send_signal(signal.SIGTERM)
     assert old.process.wait(START_SECONDS) == 0

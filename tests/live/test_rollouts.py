@@ -1,4 +1,5 @@
-"""Managed prompts and rollouts on the whole product: REST, the official SDK, the evaluation by beat and by hand."""
+"""Managed prompts and rollouts on the whole product: REST, the official SDK, and evaluation on schedule and by
+command."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ FIRST: dict[str, Any] = {"system_prompt": "You sell {{goods}}.", "model": "sandb
 SECOND: dict[str, Any] = {**FIRST, "system_prompt": "You know all about {{goods}}."}
 FAILING: dict[str, Any] = {**FIRST, "model": "sandbox/half"}
 
-# Rows of the database say what was decided; the same has to come out of them again.
+# The script evaluates the stored rows again; the result has to be the stored decision.
 _REPLAY = """
 import json
 from rollouts.models import RolloutTransition
@@ -57,7 +58,7 @@ def test_first_version__active_at_once__is_what_the_model_receives(team: Team) -
         (answer,) = prompt.answers(["What have you got?"])
         return answer if answer.served == "1 -" else None
 
-    # A worker that holds the project hears of the prompt.
+    # A worker that holds the project's snapshot learns of the prompt.
     answer = wait_for(served, what="version 1")
     assert json.loads(answer.text) == [
         {"role": "system", "content": "You sell tea."},
@@ -121,7 +122,7 @@ def test_calls_at_once__of_one_rollout_and_of_two__one_of_them_wins(team: Team) 
     unguarded = ("POST", f"rollouts/{rollout.id}/promote", None)
     answers = statuses(team.at_once(unguarded, unguarded))
     moves = [row for row in rollout.shown()["transitions"] if row["action"] == "promote"]
-    # Threads may be further apart than a promotion takes; whatever they are told, each 200 is one stage.
+    # Threads may be further apart than a promotion takes; whatever their answers, each 200 is one stage.
     assert len(moves) == 5 + answers.count(200)
     assert answers[0] == 200
 
@@ -146,7 +147,7 @@ def test_redis__hangs__last_good_version_is_served_and_a_change_arrives_afterwar
             assert {answer.version for answer in workers.ask().values()} <= {"1", "2"}
         wait_for(
             lambda: {answer.served for answer in workers.ask().values()} == {"2 target"},
-            seconds=90,  # workers look by themselves every 30 seconds
+            seconds=90,  # workers re-read by themselves every 30 seconds
             what="the rollout on every worker",
         )
     rollout.move("rollback")
@@ -200,7 +201,7 @@ def _assert_rolled_back(prompt: Prompt, rollout: Rollout, seen: list[Answer]) ->
     assert {answer.served for answer in seen if answer.status >= 500} == {"2 target"}
     for port in {answer.port for answer in seen}:
         after = [answer.served for answer in seen if answer.port == port and answer.asked_at > moved_at]
-        # A worker that has heard of it does not fall back.
+        # A worker that has learned of the move does not return to the former version.
         assert "1 -" not in after or set(after[after.index("1 -") :]) == {"1 -"}
 
 
@@ -216,12 +217,13 @@ def _assert_completed(prompt: Prompt, rollout: Rollout) -> None:
 
 
 def _ask_until_target_served(prompt: Prompt, times: int) -> None:
-    """Under the twenty requests of the target from which on latency is judged: a slow machine proves nothing."""
+    """Sends fewer requests to the target than the twenty from which latency is evaluated: a slow machine proves
+    nothing."""
     served, heard = 0, False
     with prompt.team.client() as client:
         for number in count():
             answer = ask(client, prompt.name, f"question {number}")
-            # One connection is to one worker, which has heard of the rollout from some request on.
+            # One connection leads to one worker, which knows of the rollout from some request on.
             assert answer.variant or not heard
             heard = heard or bool(answer.variant)
             served += answer.variant == "target"
@@ -230,8 +232,11 @@ def _ask_until_target_served(prompt: Prompt, times: int) -> None:
 
 
 def _evaluate_next_minute(team: Team, rollout: Rollout, moved: Callable[[], bool]) -> None:
-    """By hand, twice at once, when the running minute is closed; beat may have been there before, and the second may
-    start so late that it finds another minute closed, in which the rollout stays."""
+    """Evaluates by command, twice at once, when the running minute is closed.
+
+    The scheduled evaluation may have run before, and the second command may start so late that another minute is
+    closed, in which the rollout stays.
+    """
     closed = (int(time.time()) // 60 + 1) * 60 + EVALUATION_LAG_SECONDS
     wait_for(lambda: time.time() > closed, seconds=90, what="the end of the minute")
     evaluate = partial(team.command, "evaluate_rollouts", "--rollout", rollout.id)
@@ -248,7 +253,8 @@ def _evaluate_next_minute(team: Team, rollout: Rollout, moved: Callable[[], bool
 
 @contextmanager
 def _watched(workers: EachWorker) -> Iterator[list[Answer]]:
-    """What every worker answers all the while. Other words each time: the target fails at half of them."""
+    """Yields the answers of every worker while the block runs. The questions differ each time: the target fails at half
+    of them."""
     seen: list[Answer] = []
     over = Event()
 
@@ -269,7 +275,7 @@ def _watched(workers: EachWorker) -> Iterator[list[Answer]]:
 
 @contextmanager
 def _stopped(service: LiveService, role: str) -> Iterator[None]:
-    """Its process hangs: connections stay open, and nothing answers."""
+    """Stops a role's process with SIGSTOP: connections stay open, and requests get no answer."""
     pid = wait_for(lambda: service.pid(role))
     os.kill(pid, signal.SIGSTOP)
     try:

@@ -1,4 +1,4 @@
-"""A session's telemetry on the whole product: the application's spans by the official SDK, and the gateway's own."""
+"""A session's telemetry on the whole product: the application's spans from the official SDK, and the gateway's own."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def wait_for_spans(service: LiveService, session: str, number: int) -> Spans:
         spans = spans_of(service, session)
         return spans if len(spans) >= number else None
 
-    # The shipper may have been killed just now.
+    # An earlier test may have just killed the shipper.
     return wait_for(enough, seconds=START_SECONDS, what=f"{number} spans of {session}")
 
 

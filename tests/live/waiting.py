@@ -1,4 +1,4 @@
-"""Waiting for what another process does: ask again until a deadline."""
+"""Waits for another process by repeating a question until a deadline."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PAUSE_SECONDS = 0.05
 
 
 def wait_for(ask: Callable[[], T | None], *, seconds: float = PATIENCE_SECONDS, what: str = "") -> T:
-    """The first answer that is neither None nor False."""
+    """Returns the first result that is neither None nor False; fails after `seconds`."""
     deadline = time.monotonic() + seconds
     while True:
         answer = ask()

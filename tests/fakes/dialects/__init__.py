@@ -1,4 +1,4 @@
-"""One fake provider a module, each in its own dialect, all telling the same stories (see `story.py`).
+"""Fake providers, one module each, which tell the same stories in their own dialects (see `story.py`).
 
-`FAKES` is what the suite over all adapters runs on: a provider of the registry without a row in it fails the suite.
+`FAKES` lists the fakes for the suite over all adapters: a provider of the registry without a fake fails the suite.
 """

@@ -13,8 +13,8 @@ from tests.fakes.dialects.story import Asked, Call, Can, Reply, Story, Streamed
 
 _JSON = {"content-type": "application/json", "request-id": "req_fake"}
 _SSE = {"content-type": "text/event-stream; charset=utf-8", "request-id": "req_fake"}
-# The official SDK of today sends the newer one.
-# Where the Messages API is in Microsoft Foundry: https://RESOURCE.services.ai.azure.com/anthropic
+# Two versions are accepted; today's official SDK sends the newer one.
+# In Microsoft Foundry the Messages API is at https://RESOURCE.services.ai.azure.com/anthropic
 _PATHS = {"azure_anthropic": "/anthropic"}
 _VERSIONS = ("2023-06-01", "2026-10-21")
 _FIELDS = {
@@ -52,7 +52,7 @@ _ERRORS = {
     504: "timeout_error",
     529: "overloaded_error",
 }
-# The generations before 4.8, which take no instructions among the messages.
+# The generations before 4.8 take no instructions among the messages.
 _OLD = re.compile(r"claude-(3|\w+-4-[0-7]\b|\w+-4-20)")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 
@@ -60,7 +60,7 @@ Json = dict[str, Any]
 
 
 class AnthropicFake:
-    """`tests/integrations/test_fake_anthropic.py` holds it against the vendor's SDK."""
+    """A fake of Anthropic; `tests/integrations/test_fake_anthropic.py` compares it with the vendor's SDK."""
 
     can = Can(signatures=True)
 
@@ -95,7 +95,7 @@ class AnthropicFake:
         assert path.partition("?")[0] == f"{_PATHS.get(self.provider, '')}/v1/messages", path
         assert headers.get("anthropic-version") in _VERSIONS, headers.get("anthropic-version")
         assert headers.get("content-type", "").startswith("application/json")
-        # The official SDK of today sends the key as a bearer token; the vendor takes both.
+        # Today's official SDK sends the key as a bearer token; the vendor accepts both headers.
         secret = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
         assert secret, "x-api-key header is required"
         asked: Json = json.loads(body)
@@ -121,7 +121,7 @@ def _head(story: Story) -> Json:
 
 
 def _usage(usage: Usage) -> Json:
-    """What the cache had or got is counted apart from `input_tokens`."""
+    """Returns the usage; tokens that the cache had or got are not part of `input_tokens`."""
     return {
         "input_tokens": usage.prompt_tokens - usage.cache_read_tokens - usage.cache_write_tokens,
         "cache_read_input_tokens": usage.cache_read_tokens,
@@ -144,7 +144,7 @@ def _content(story: Story) -> list[Json]:
 
 
 def _begin(story: Story) -> Iterator[bytes]:
-    """Everything before the end: the head with the prompt's usage, then block after block."""
+    """Yields all events before the end: the head with the prompt's usage, then block after block."""
     usage = {**_usage(story.usage), "output_tokens": 1}
     del usage["output_tokens_details"]
     yield _event("message_start", message={**_head(story), "usage": usage})

@@ -1,4 +1,4 @@
-"""Bedrock's Converse as its own documentation has it, checked by boto3 in tests/integrations/test_fake_bedrock.py."""
+"""A fake of Bedrock's Converse as AWS documents it; tests/integrations/test_fake_bedrock.py compares it with boto3."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from integrations.providers.base import Credentials
 from tests.fakes.dialects.story import Asked, Call, Can, Finish, Reply, Story, Streamed
 
 KEY_ID = "AKIAFAKEFAKEFAKE0001"
-SECRET_KEY = "fake-secret-access-key-0123456789abcdef"  # of a fake
+SECRET_KEY = "fake-secret-access-key-0123456789abcdef"  # the secret of a fake
 REGION = "eu-central-1"
 
 _STOP_REASONS: Mapping[Finish, str] = {
@@ -62,7 +62,8 @@ _DOCUMENT_TYPES = {"pdf": "application/pdf", "txt": "text/plain", "csv": "text/c
 
 
 def frame(headers: Mapping[str, str], payload: Mapping[str, Any]) -> bytes:
-    """One message of an AWS event stream (https://docs.aws.amazon.com/transcribe/latest/dg/streaming-setting-up.html)."""
+    """Returns one message of an AWS event stream
+    (https://docs.aws.amazon.com/transcribe/latest/dg/streaming-setting-up.html)."""
     head = b"".join(
         struct.pack("!B", len(name)) + name.encode() + struct.pack("!BH", 7, len(value.encode())) + value.encode()
         for name, value in headers.items()
@@ -102,7 +103,7 @@ class FakeBedrock:
         headers = {"x-amzn-errortype": f"{kind}:http://internal.amazon.com/coral/com.amazon.bedrock/"}
         if retry_after is not None:
             headers["retry-after"] = str(retry_after)
-        # AWS's front ends write the name either way.
+        # AWS's front ends write this field's name in either letter case.
         return _json(status, {"Message" if status in (401, 403) else "message": message}, headers)
 
     def stream_failure(self, story: Story, message: str) -> Streamed:
@@ -177,12 +178,12 @@ def _blocks(story: Story) -> Iterator[dict[str, Any]]:
 
 def _event(kind: str, **payload: Any) -> bytes:
     headers = {":event-type": kind, ":content-type": "application/json", ":message-type": "event"}
-    # Padding of changing length, against guesses from the sizes of encrypted frames.
+    # AWS pads each frame to a changing length, against guesses from the sizes of encrypted frames.
     return frame(headers, {**payload, "p": "abcdefghijkl"})
 
 
 def _told(story: Story) -> Iterator[bytes]:
-    """The events up to the end of the last block. An empty story says nothing at all."""
+    """Yields the events up to the end of the last block; an empty story yields none."""
     blocks = list(_blocks(story))
     if blocks or story.usage.completion_tokens:
         yield _event("messageStart", role="assistant")
@@ -281,7 +282,8 @@ def _choice(choice: Mapping[str, Any]) -> str:
 
 
 def _schema(asked: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Of the answer's text, or of the tool that it has to call: Nova has no other way to follow one."""
+    """Returns the schema of the answer's text, or of the tool that the model has to call, which is Nova's only way to
+    follow a schema."""
     form, config = asked.get("outputConfig", {}).get("textFormat"), asked.get("toolConfig", {})
     if form is None:
         forced = config.get("toolChoice", {}).get("tool", {}).get("name")
@@ -300,7 +302,7 @@ def _signatures(blocks: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _secret(headers: Mapping[str, str]) -> str:
-    """The key id of a signed request, or the bearer token."""
+    """Returns the key id of a signed request, or the bearer token."""
     authorization = headers["authorization"]
     if authorization.startswith("Bearer "):
         return authorization.removeprefix("Bearer ")

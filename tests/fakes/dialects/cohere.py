@@ -1,4 +1,4 @@
-"""Cohere's chat, version 2 (https://docs.cohere.com/reference/chat)."""
+"""A fake of Cohere's chat, version 2 (https://docs.cohere.com/reference/chat)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from integrations.providers.base import Credentials, Usage
 from tests.fakes.dialects.story import Asked, Call, Can, Reply, Story, Streamed
 
 SECRET = "cOhErEfAkEkEy0123456789abcdefghijKLMNOPq"
-PREAMBLE_TOKENS = 7  # what the model reads of Cohere's own and nobody pays
+PREAMBLE_TOKENS = 7  # tokens of Cohere's own preamble, which the model reads and the customer does not pay
 _JSON = {"content-type": "application/json"}
 _SSE = {"content-type": "text/event-stream"}
 _FIELDS = {
@@ -36,7 +36,7 @@ _ID = "46752333-4b62-4ac6-abe7-efc50c056c67"
 
 
 class CohereFake:
-    """Documents are texts here: a PDF is refused, so `can.documents` is False."""
+    """A fake of Cohere. Its documents are texts: a PDF is refused, so `can.documents` is False."""
 
     provider = "cohere"
     can = Can(documents=False)
@@ -73,7 +73,8 @@ class CohereFake:
         return Reply(status, headers, _json({"id": _ID, "message": message}))
 
     def stream_failure(self, story: Story, message: str) -> Streamed:
-        """https://docs.cohere.com/reference/chat-stream: an error is the end of the message."""
+        """Streams the story and then the error, which is the end of the message:
+        https://docs.cohere.com/reference/chat-stream"""
         last = _event("message-end", delta={"finish_reason": "ERROR", "error": message})
         return Streamed(_SSE, (*_said(story), last, b"data: [DONE]\n\n"))
 

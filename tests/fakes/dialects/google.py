@@ -1,4 +1,4 @@
-"""Gemini's generateContent and streamGenerateContent, as the Gemini API and as Vertex AI serve them."""
+"""A fake of Gemini's generateContent and streamGenerateContent, as the Gemini API and as Vertex AI serve them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from integrations.providers.google.field_names import camel
 from tests.fakes.dialects.story import Asked, Call, Can, Reply, Story, Streamed
 
 _JSON = "application/json; charset=UTF-8"
-# Stands for the signature of a call that Gemini did not make.
+# This value stands for the signature of a call that Gemini did not make.
 _DUMMY = "skip_thought_signature_validator"
 _FINISH = {"stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"}
 _STATUS = {
@@ -64,13 +64,13 @@ _GENERATION = {
 _CAN = Can(signatures=True)
 _PART = {"text", "inlineData", "fileData", "functionCall", "functionResponse"}
 
-# Fields whose value is data of the client's and has no field names of Google's in it.
+# The values of these fields are the client's data, without Google's field names in them.
 DATA = ("args", "response", "labels", "fileSearch", "googleSearch")
 SCHEMAS = ("parameters", "parametersJsonSchema", "responseSchema", "responseJsonSchema")
 
 
 def camelled(value: Any) -> Any:
-    """Google takes either spelling of its field names."""
+    """Returns the value with its field names in camel case; Google accepts either spelling."""
     if isinstance(value, list):
         return [camelled(item) for item in value]
     if not isinstance(value, Mapping):
@@ -153,7 +153,7 @@ def _usage(story: Story) -> dict[str, int]:
         "thoughtsTokenCount": usage.reasoning_tokens,
         "cachedContentTokenCount": usage.cache_read_tokens,
     }
-    # Protocol buffers leave zeros out.
+    # Protocol buffers leave out fields that are zero.
     told = {name: count for name, count in counts.items() if count}
     return {**told, "totalTokenCount": usage.prompt_tokens + usage.completion_tokens}
 
@@ -173,7 +173,7 @@ def _parts(story: Story) -> list[dict[str, Any]]:
 
 
 def _calls(story: Story) -> list[dict[str, Any]]:
-    """Of parallel calls only the first is signed."""
+    """Returns the parts of the calls; of parallel calls only the first is signed."""
     calls = [_call(call) for call in story.calls]
     if calls and story.signature:
         calls[0]["thoughtSignature"] = story.signature
@@ -185,7 +185,7 @@ def _call(call: Call) -> dict[str, Any]:
 
 
 def _deltas(story: Story) -> Iterator[tuple[list[dict[str, Any]], dict[str, int]]]:
-    """The parts of each event and its counts, the last of them still without its finish reason."""
+    """Yields the parts of each event with its token counts; the last event has no finish reason yet."""
     counts = {"promptTokenCount": story.usage.prompt_tokens, "totalTokenCount": story.usage.prompt_tokens}
     for piece in _cut(story.reasoning, story.pieces):
         yield [{"text": piece, "thought": True}], counts
@@ -273,7 +273,7 @@ def _turns(contents: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
 
 
 def _files(parts: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, bytes | str]]:
-    """Media type, then what `Asked` wants."""
+    """Yields the kind of each file, its media type, and its bytes or address, in the form of `Asked`."""
     for part in parts:
         if (blob := part.get("inlineData")) is not None:
             yield blob["mimeType"], blob["mimeType"], base64.b64decode(blob["data"], validate=True)

@@ -1,4 +1,5 @@
-"""Mistral's chat completions: near OpenAI's, but it refuses what it does not know (https://docs.mistral.ai/api/)."""
+"""A fake of Mistral's chat completions: close to OpenAI's, but unknown fields are refused
+(https://docs.mistral.ai/api/)."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ SECRET = "mIsTrAlFaKeKeY0123456789abcdefGH"
 CREATED = 1_760_000_000
 _JSON = {"content-type": "application/json"}
 _SSE = {"content-type": "text/event-stream; charset=utf-8"}
-# OpenAI's fields that get a 422 here. Others that are not documented today may be tomorrow, and are let through.
+# These fields of OpenAI's get a 422. Undocumented fields may be documented later, and are let through.
 _FORBIDDEN = {
     "audio", "function_call", "functions", "logit_bias", "max_completion_tokens", "modalities", "models",
     "prompt_cache_retention", "prompt_config", "prompt_variables", "provider", "safety_identifier", "seed", "store",
@@ -65,7 +66,7 @@ class MistralFake:
     def stream(self, story: Story) -> Streamed:
         ended = _choice({"content": ""}, story.finish)
         if story.calls:
-            # Calls come whole, with the reason.
+            # Mistral sends tool calls whole, in the chunk with the finish reason.
             ended = _choice({"tool_calls": [_call(call, i) for i, call in enumerate(story.calls)]}, story.finish)
         last = _event({**_head(story, "chat.completion.chunk"), "choices": [ended], "usage": _usage(story.usage)})
         return Streamed(_SSE, (*self._said(story), last, b"data: [DONE]\n\n"))

@@ -1,6 +1,7 @@
-"""The OpenAI dialect as OpenAI, Azure and each look-alike speak it: one class, the differences as data.
+"""A fake of OpenAI's dialect as OpenAI, Azure and each compatible vendor speak it: one class, with the differences as
+data.
 
-The differences are the vendors' (their documentation and recordings), not taken from the adapters' own table.
+The differences come from the vendors' documentation and recordings, not from the adapters' own table.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ _MESSAGE_FIELDS = {"role", "content", "name", "tool_calls", "tool_call_id", "fun
 
 @dataclass(frozen=True)
 class Vendor:
-    """`path` is the API's below the integration's base address. `reasoning` is where the vendor puts its own.
+    """One vendor's differences from OpenAI.
 
-    `usage_in` is the chunk of a stream that tells it. `error` is the shape of an error body.
-    `message_fields` are those that it takes beside OpenAI's; None: it does not look.
+    `path` is the API's, below the integration's base address. `reasoning` is the field of the vendor's reasoning.
+    `usage_in` is the chunk of a stream that carries the usage. `error` is the shape of an error body. `message_fields`
+    are the accepted fields beside OpenAI's; None accepts all.
     """
 
     can: Can
@@ -146,7 +148,8 @@ VENDORS: Mapping[str, Vendor] = {
 
 
 class OpenAIFake:
-    """See `FakeDialect`. A provider without an entry in `VENDORS` is taken to be close to OpenAI."""
+    """A fake of one vendor (see `FakeDialect`). A provider without an entry in `VENDORS` is taken to be close to
+    OpenAI."""
 
     def __init__(self, provider: str) -> None:
         self.provider = provider
@@ -240,7 +243,7 @@ class OpenAIFake:
                 yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
 
     def _reasoning(self, story: Story) -> dict[str, Any]:
-        """Of a message or a delta."""
+        """Returns the reasoning fields of a message or a delta."""
         if not story.reasoning:
             return {}
         where = self.vendor.reasoning
@@ -291,7 +294,7 @@ class OpenAIFake:
 
 @dataclass
 class _Reader:
-    """What the messages say."""
+    """Collects the content of the messages."""
 
     vendor: Vendor
     system: list[str] = field(default_factory=list)
@@ -369,7 +372,7 @@ def _medium(url: str) -> tuple[str, bytes | str]:
 
 
 def _bare_medium(url: str) -> tuple[str, bytes | str]:
-    """Perplexity's: an address, or base64 without a type."""
+    """Returns Perplexity's form of a document: an address, or base64 without a type."""
     return ("url", url) if "://" in url else ("application/pdf", base64.b64decode(url, validate=True))
 
 

@@ -1,4 +1,4 @@
-"""Provider → the fake that speaks its dialect: every `FAKE…` of the modules of this folder.
+"""Finds the fake of each provider: every `FAKE…` of the modules of this folder.
 
 A fake for a new provider is found by its name alone; `tests/integrations/adapters` fails for a provider without one.
 """
@@ -20,7 +20,8 @@ from tests.fakes.dialects.story import FakeDialect
 
 
 def _fakes() -> Iterator[FakeDialect]:
-    """`FAKE` or `<SOMETHING>_FAKE` is one fake, `FAKES` a mapping of them by provider."""
+    """Yields the fakes of all modules: `FAKE` or `<SOMETHING>_FAKE` is one fake, `FAKES` a mapping of them by
+    provider."""
     for module in pkgutil.iter_modules(dialects.__path__):
         if module.name in ("registry", "server", "story"):
             continue
@@ -35,10 +36,11 @@ FAKES: dict[str, FakeDialect] = {fake.provider: fake for fake in _fakes()}
 
 
 def distinct_providers() -> tuple[str, ...]:
-    """The providers in the registry's order, without rows of OpenAI's dialect that differ from one before them in name,
-    address and models only: what holds for the one holds for the other. A provider without a fake stays in.
+    """Returns the providers in the registry's order, one for each different row.
 
-    `tests/integrations/test_compatible_rows.py` asks of every row what makes it differ from its like.
+    Rows of OpenAI's dialect that differ from an earlier one in name, address and models only are left out: a test of
+    the one holds for the other. A provider without a fake stays in. `tests/integrations/test_compatible_rows.py` tests
+    every row for its differences.
     """
     first: dict[object, str] = {}
     for provider in providers():

@@ -1,4 +1,5 @@
-"""An upstream that plays any provider: base URL `/d/<script>`; a script is a list of steps, the last one repeats.
+"""An upstream that plays any provider: its base URL is `/d/<script>`, and a script is a list of steps, the last of
+which repeats.
 
 The steps of `tests/fakes/scripted.py` that know no dialect (`hang`, `reset`, `hang_up`, `raw`…) serve here as well.
 """
@@ -15,17 +16,18 @@ from tests.fakes.upstream import Connection, Received
 
 
 def script_path(path: str) -> str:
-    """What a request's path is to the provider: without the `/d/<script>` of its base URL."""
+    """Returns the request's path as the provider sees it: without the `/d/<script>` of its base URL."""
     return "/" + path.split("/", 3)[3]
 
 
 def asked(fake: FakeDialect, received: Received) -> Asked:
-    """Raises AssertionError when the provider would not take the request."""
+    """Returns the request as the provider reads it. Raises AssertionError when the provider would refuse it."""
     return fake.read(script_path(received.path), received.headers, received.body)
 
 
 def tells(fake: FakeDialect, story: Story) -> Step:
-    """The story, whole or streamed as the request asks. A request that the provider would not take gets its 400."""
+    """Returns a step that tells the story, whole or streamed as the request asks. A request that the provider would
+    refuse gets its 400."""
 
     async def step(received: Received, connection: Connection) -> None:
         try:
@@ -49,7 +51,8 @@ def fails(fake: FakeDialect, status: int, message: str, *, retry_after: int | No
 
 
 def breaks(fake: FakeDialect, story: Story, message: str) -> Step:
-    """A 200 stream with an error event in it: behind the story, or as its first event when the story is empty."""
+    """Returns a step that streams a 200 with an error event: behind the story, or as the first event when the story is
+    empty."""
 
     async def step(received: Received, connection: Connection) -> None:
         await _send_stream(connection, fake.stream_failure(story, message))
@@ -58,7 +61,8 @@ def breaks(fake: FakeDialect, story: Story, message: str) -> Step:
 
 
 def stops(fake: FakeDialect, story: Story, after: int, *, end: str = "hang_up") -> Step:
-    """The first `after` events of the story's stream; `end`: "hang_up", "reset", "hang", or "end" of the body."""
+    """Returns a step that sends the first `after` events of the story's stream; `end` is "hang_up", "reset", "hang", or
+    "end" of the body."""
 
     async def step(received: Received, connection: Connection) -> None:
         streamed = fake.stream(story)
@@ -71,14 +75,14 @@ def stops(fake: FakeDialect, story: Story, after: int, *, end: str = "hang_up") 
 
 
 class DialectServer(ScriptedServer):
-    """`play(name, *steps)` sets the steps of `/d/<name>`."""
+    """Serves scripts: `play(name, *steps)` sets the steps of `/d/<name>`."""
 
     @override
     def base_url(self, name: str) -> str:
         return f"{self.url}/d/{name}"
 
     def asked_of(self, name: str, fake: FakeDialect) -> list[Asked]:
-        """What a script's requests asked for, in order of arrival."""
+        """Returns a script's requests as the provider read them, in order of arrival."""
         return [asked(fake, received) for received in self.script(name).received]
 
     def script(self, name: str) -> Script:
@@ -113,5 +117,5 @@ async def _send_stream(connection: Connection, streamed: Streamed) -> None:
 
 
 def _plain(headers: Mapping[str, str]) -> dict[str, str]:
-    """Lower case, so that a fake's content-type replaces the default one."""
+    """Returns the headers in lower case, so that a fake's content-type replaces the default one."""
     return {name.lower(): value for name, value in headers.items()}

@@ -1,4 +1,4 @@
-"""What a fake provider is told to say and what it understood, free of any dialect."""
+"""Describes a fake provider's answer (a story) and the request as it was read, independent of any dialect."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Finish = Literal["stop", "length", "tool_calls", "content_filter"]
 
 @dataclass(frozen=True)
 class Call:
-    """`arguments` is the object, not its text. `id` is empty for a provider that gives its calls none."""
+    """A tool call. `arguments` is the object, not its text. `id` is empty for a provider that gives its calls none."""
 
     id: str
     name: str
@@ -22,8 +22,8 @@ class Call:
 
 @dataclass(frozen=True)
 class Story:
-    """An answer. `usage` counts as `Usage` does: cached and written tokens are part of `prompt_tokens`, reasoning of
-    `completion_tokens`. `pieces` is how many deltas a stream cuts texts and arguments into."""
+    """An answer to tell. `usage` counts as `Usage` does: cached and written tokens are part of `prompt_tokens`,
+    reasoning of `completion_tokens`. `pieces` is the number of deltas that a stream cuts texts and arguments into."""
 
     text: str = ""
     reasoning: str = ""
@@ -54,12 +54,12 @@ class Streamed:
 
 @dataclass(frozen=True)
 class Asked:
-    """What the provider understood of a request, so that one test serves all dialects.
+    """A request as the provider read it, in terms that one test uses for all dialects.
 
     `turns` are ("user" | "assistant", text) in order, tool calls and results left out; `images` and `documents` are
     (media type or "url", bytes or address); `results` are (call id or function name, text); `calls` are those of the
-    history. `schema` is the JSON schema that the answer has to follow; `tool_choice` as `none`, `auto`, `required` or
-    `function:<name>`, empty when not said. `signatures` are the reasoning signatures that came back.
+    history. `schema` is the JSON schema that the answer has to follow; `tool_choice` is `none`, `auto`, `required`,
+    `function:<name>`, or empty when left out. `signatures` are the reasoning signatures that came back.
     """
 
     model: str = ""
@@ -83,7 +83,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Can:
-    """What the dialect has at all; the suite asserts a documented refusal or warning where it has not."""
+    """The features of a dialect; the suite expects a documented refusal or warning for each that is missing."""
 
     images: bool = True
     documents: bool = True
@@ -91,20 +91,20 @@ class Can:
     parallel_tools: bool = True
     schema: bool = True
     reasoning: bool = True
-    signatures: bool = False  # signed reasoning that has to come back
-    routes: bool = False  # a router: takes the signed reasoning of every vendor
+    signatures: bool = False  # the dialect signs reasoning, which has to come back
+    routes: bool = False  # a router, which accepts the signed reasoning of every vendor
     cached_usage: bool = True
-    stream_errors: bool = True  # an error event inside a 200 stream
+    stream_errors: bool = True  # an error event can stand inside a 200 stream
 
 
 class FakeDialect(Protocol):
-    """One provider's wire format. Pure: serving it is `tests/fakes/dialects/server.py`'s work."""
+    """One provider's wire format, as pure functions; `tests/fakes/dialects/server.py` serves it."""
 
     provider: str
     can: Can
 
     def credentials(self, base_url: str) -> Credentials:
-        """With a secret of the form this provider uses."""
+        """Returns credentials with a secret of this provider's form."""
         ...
 
     def whole(self, story: Story) -> Reply: ...
@@ -114,10 +114,11 @@ class FakeDialect(Protocol):
     def failure(self, status: int, message: str, *, retry_after: int | None = None) -> Reply: ...
 
     def stream_failure(self, story: Story, message: str) -> Streamed:
-        """The story's events, without its end, and then the dialect's error event. An empty story: the error comes
-        before any output."""
+        """Returns the story's events without its end, and then the dialect's error event, which is alone when the story
+        is empty."""
         ...
 
     def read(self, path: str, headers: Mapping[str, str], body: bytes) -> Asked:
-        """Raises AssertionError when the request is not one that the provider would take (header, path, shape)."""
+        """Returns the request's content. Raises AssertionError when the provider would refuse the request (header,
+        path, shape)."""
         ...
