@@ -1,7 +1,7 @@
 """`python -m tests.fuzzing`: fuzzes the entrances for minutes or hours, or replays one case.
 
-Starts a gateway with services of its own, prints what it did in one line per entrance and every finding with the words
-that replay it, and exits with 1 when there is any.
+It starts a gateway with services of its own, prints one line per entrance and every finding with the command line that
+replays it, and exits with 1 when there is a finding.
 """
 
 from __future__ import annotations

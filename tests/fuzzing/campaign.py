@@ -1,4 +1,4 @@
-"""A campaign: many cases of each entrance against one gateway, all of which follow from the seed of the run."""
+"""A campaign sends many cases of each entrance to one gateway; all of them follow from the seed of the run."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tests.gateway.service import Gateway, GatewayService
 from tests.gateway.stage import integration_of
 
 ENTRANCES = ("gateway", "management", "otlp", "mcp", "provider")
-# An answer that fails is not asked for again, by whatever model or provider: each case is one exchange.
+# Retries and fallbacks are off, so that each case is one exchange with a provider.
 ONE_CALL = {"retry_enabled": False, "fallback_enabled": False}
 
 
 @dataclass(frozen=True)
 class Found:
-    """A case whose answer must not be; `replay` are the words that make it again."""
+    """A case whose answer breaks a rule; `replay` is the command line that sends it again."""
 
     entrance: str
     number: int
@@ -38,7 +38,8 @@ class Found:
 
 @dataclass(frozen=True)
 class Outcome:
-    """`cases` were sent and `found` among them; `statuses` counts the answers' HTTP status codes, 0 for none."""
+    """The result of a campaign: `cases` were sent and `found` among them; `statuses` counts the answers' HTTP status
+    codes, 0 for none."""
 
     entrance: str
     cases: int
@@ -48,7 +49,8 @@ class Outcome:
 
 @contextmanager
 def fuzzed_gateway() -> Iterator[GatewayService]:
-    """One worker with the suite's ClickHouse. Its log is held to the same rules as after every other test."""
+    """Yields a gateway of one worker on the suite's ClickHouse. Its log is checked by the same rules as after every
+    other test."""
     url = os.environ.get("CLICKHOUSE_URL") or (Path(os.environ["VAR_DIR"]) / "run" / "clickhouse.url").read_text()
     settings = {**PATIENT, "CLICKHOUSE_URL": url.strip(), "GATEWAY_BODY_SECONDS": "5"}
     with GatewayService(workers=1, settings=settings) as service:
@@ -58,7 +60,7 @@ def fuzzed_gateway() -> Iterator[GatewayService]:
 
 @contextmanager
 def entrance_of(name: str, service: GatewayService) -> Iterator[Entrance]:
-    """An entrance with a project of its own and the upstream that the project needs."""
+    """Yields an entrance with a project of its own and the upstream that the project needs."""
     with ExitStack() as stack:
         if name == "provider":
             upstream = stack.enter_context(DialectServer())

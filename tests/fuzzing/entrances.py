@@ -1,4 +1,4 @@
-"""The five entrances: how a case is made from a seed, sent, and what its answer must be."""
+"""The five entrances: each makes a case from a seed, sends it, and checks its answer."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ PROTOBUF = {"content-type": "application/x-protobuf"}
 
 
 def kept(entrance: str) -> list[Any]:
-    """The seeds of an entrance, among them what once was a finding."""
+    """Returns the seeds of an entrance, earlier findings among them."""
     seeds: list[Any] = json.loads((CORPUS / f"{entrance}.json").read_bytes())
     return seeds
 
 
 class Entrance(ABC):
-    """`seeds` are whole and valid; `send` returns what the gateway made of a case and raises Finding."""
+    """One entrance. `seeds` are whole and valid; `send` returns the gateway's answer to a case or raises Finding."""
 
     name: str
 
@@ -67,7 +67,7 @@ class Entrance(ABC):
 
 
 class Completions(Entrance):
-    """`POST /chat/completions`: bodies, headers, and the bytes of the whole HTTP request."""
+    """The entrance `POST /chat/completions`: bodies, headers, and the bytes of the whole HTTP request."""
 
     name = "gateway"
 
@@ -100,7 +100,7 @@ class Completions(Entrance):
 
 
 class Management(Entrance):
-    """The management API and the agent's chat: seeds name method, path, query and body."""
+    """The entrance of the management API and the agent's chat: seeds name method, path, query and body."""
 
     name = "management"
 
@@ -124,7 +124,7 @@ class Management(Entrance):
     def _with_other_path(self, random: Random, seed: Any) -> Sent:
         plain = self.unchanged(seed)
         changed = mutated_bytes(random, plain.path.encode(), [other["path"].encode() for other in self.seeds])
-        # A client's library escapes what no path may hold; what is left are odd ids, queries and escapes.
+        # A client's library escapes characters that a path may not hold; odd ids, queries and escapes are left.
         path = "".join(chr(byte) if 0x21 <= byte <= 0x7E and byte != 0x23 else f"%{byte:02X}" for byte in changed)
         return Sent(method=plain.method, path=f"/{path.lstrip('/')}", headers=plain.headers, body=plain.body)
 
@@ -136,7 +136,7 @@ class Management(Entrance):
 
 
 class Telemetry(Entrance):
-    """OTLP: JSON documents and protobuf messages of traces and logs."""
+    """The entrance of OTLP: JSON documents and protobuf messages of traces and logs."""
 
     name = "otlp"
 
@@ -163,14 +163,14 @@ class Telemetry(Entrance):
 
     @override
     def judge(self, answer: Answer) -> None:
-        """An export is stored, in part or whole, or refused; the envelope is OTLP's own."""
+        """Checks that an export is stored, in part or whole, or refused; the error envelope is OTLP's own."""
         check(answer)
         if answer.status not in (200, 400):
             raise Finding(f"status {answer.status}: {answer.body[:300]!r}")
 
 
 class Mcp(Entrance):
-    """The MCP endpoint: JSON-RPC messages."""
+    """The entrance of MCP: JSON-RPC messages."""
 
     name = "mcp"
 
@@ -206,7 +206,7 @@ def _protobuf(seed: Any) -> bytes:
 
 
 def _with_ids_as_base64(value: Any) -> Any:
-    """OTLP writes ids as hexadecimal digits where JSON of protobuf has base64
+    """Returns the value with ids in base64: OTLP writes ids as hexadecimal digits where JSON of protobuf has base64
     (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding)."""
     if isinstance(value, list):
         return [_with_ids_as_base64(item) for item in value]

@@ -1,4 +1,4 @@
-"""One exchange with the gateway under test, and what holds for every answer whatever was sent."""
+"""One exchange with the gateway under test, and the rules for every answer whatever was sent."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import httpx2
 from tests.gateway.service import PROVIDER_SECRET, Gateway
 from tests.patience import PATIENCE_SECONDS
 
-# The largest case that is sent; a change that made more is not tried.
+# The largest case that is sent; a larger one is not tried.
 MAX_CASE_BYTES = 2 * 1024 * 1024
 
 
 @dataclass(frozen=True)
 class Sent:
-    """A request. `raw` are the bytes of a whole HTTP request, sent as they are instead of all the rest."""
+    """A request. `raw` is the bytes of a whole HTTP request, sent in place of all other fields."""
 
     method: str = "POST"
     path: str = "/"
@@ -32,7 +32,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back. `status` is 0 where the connection ended without an HTTP answer."""
+    """The gateway's answer. `status` is 0 where the connection ended without an HTTP answer."""
 
     status: int
     headers: Mapping[str, str]
@@ -40,11 +40,12 @@ class Answer:
 
 
 class Finding(AssertionError):
-    """An answer that must not be."""
+    """An answer that breaks a rule."""
 
 
 def exchange(gateway: Gateway, sent: Sent) -> Answer:
-    """Raises Finding when no answer, nor the end of the connection, comes in time."""
+    """Returns the answer to a case. Raises Finding when neither an answer nor the end of the connection comes in
+    time."""
     try:
         return _raw(gateway, sent.raw) if sent.raw is not None else _request(gateway, sent)
     except (TimeoutError, httpx2.TimeoutException) as error:
@@ -52,8 +53,8 @@ def exchange(gateway: Gateway, sent: Sent) -> Answer:
 
 
 def check(answer: Answer, *, allowed_failures: frozenset[int] = frozenset()) -> None:
-    """Raises Finding for a failure of the server (but for `allowed_failures`), an error without its envelope, a secret
-    that is told, and a header that the sender made."""
+    """Raises Finding for a failure of the server (other than `allowed_failures`), an error without its envelope, a
+    leaked secret, and a header that the sender injected."""
     if answer.status >= 500 and answer.status not in allowed_failures:
         raise Finding(f"status {answer.status}: {answer.body[:500]!r}")
     if PROVIDER_SECRET.encode() in answer.body or PROVIDER_SECRET in repr(answer.headers):
@@ -92,7 +93,7 @@ def _request(gateway: Gateway, sent: Sent) -> Answer:
 
 
 def _raw(gateway: Gateway, raw: bytes) -> Answer:
-    """Sends the bytes, says that no more will come, and reads to the end."""
+    """Sends the bytes, closes the sending side, and reads to the end."""
     received = b""
     with socket.create_connection(("127.0.0.1", gateway.port), timeout=PATIENCE_SECONDS) as connection:
         try:
@@ -106,7 +107,7 @@ def _raw(gateway: Gateway, raw: bytes) -> Answer:
 
 
 def _first_answer(received: bytes) -> Answer:
-    """The first answer among the bytes. Raises Finding when they are no HTTP."""
+    """Returns the first answer among the bytes. Raises Finding when they are no HTTP."""
     if not received:
         return Answer(0, {}, b"")
     response = HTTPResponse(cast("socket.socket", _Received(received)))
@@ -119,7 +120,7 @@ def _first_answer(received: bytes) -> Answer:
 
 
 class _Received:
-    """What the standard library's reader of answers asks of a socket."""
+    """The part of a socket that the standard library's reader of HTTP answers uses."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

@@ -1,7 +1,8 @@
-"""Changes to JSON documents and to bytes, each drawn from a `random.Random`: the same number makes the same change.
+"""Changes JSON documents and bytes; each change is drawn from a `random.Random`, so that the same number makes the same
+change.
 
-The hostile values are those that broke parsers before: numbers beyond any type, lone surrogates, NUL, deep nesting,
-names of Python's own attributes, texts that end lines or headers.
+The hostile values are known to break parsers: numbers beyond any type, lone surrogates, NUL, deep nesting, names of
+Python's own attributes, texts that end lines or headers.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Any
 
 from tests.integrations.adapters.hostile import places, swapped
 
-# Mostly one: a case with many changes is refused for the first of them, and shows nothing of the others.
+# The number of changes is mostly one: a case with many changes is refused for the first of them, and shows nothing of
+# the others.
 CHANGES = (1, 1, 1, 2, 4)
 ODD_TEXTS = (
     "",
@@ -57,7 +59,7 @@ def mutated_bytes(random: Random, data: bytes, donors: Sequence[bytes]) -> bytes
 
 
 def encoded(document: Any) -> bytes:
-    """Returns the document as JSON. Lone surrogates stay escapes, as a client that means harm would write them."""
+    """Returns the document as JSON. Lone surrogates stay escapes, as a malicious client would write them."""
     return json.dumps(document).encode()
 
 

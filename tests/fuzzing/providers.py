@@ -1,4 +1,4 @@
-"""The fifth entrance: what providers answer. A scripted upstream plays a changed answer of every dialect."""
+"""The fifth entrance: the answers of providers. A scripted upstream plays a changed answer of every dialect."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.gateway.stage import model_of
 from tests.gateway.wire import ENDPOINT, read_stream
 from tests.integrations.adapters.hostile import payload_of, with_text
 
-# What a provider's fault may become: it failed, or nobody is left to ask.
+# The statuses that a provider's fault may lead to: the provider failed, or no other provider is left.
 FAILURES = frozenset({500, 503})
 STORIES = {
     "text": Story(text="Hello there, dear reader"),
@@ -31,7 +31,8 @@ STORIES = {
 
 
 class ProviderAnswers(Entrance):
-    """Seeds name a provider, a story and whether it is streamed; what is changed is the provider's answer."""
+    """The entrance of providers. Seeds name a provider, a story and whether it is streamed; the provider's answer is
+    changed."""
 
     name = "provider"
 
@@ -75,7 +76,8 @@ class ProviderAnswers(Entrance):
 
     @override
     def judge(self, answer: Answer) -> None:
-        """An answer, a failure in its envelope, or a stream with at most one error, which is its end."""
+        """Checks that the result is an answer, a failure in its envelope, or a stream with at most one error at its
+        end."""
         check(answer, allowed_failures=FAILURES)
         if not answer.headers.get("content-type", "").startswith("text/event-stream"):
             check_envelope(answer)
@@ -87,7 +89,8 @@ class ProviderAnswers(Entrance):
             raise Finding(f"an internal error: {stream.errors!r}")
 
     def _request(self, seed: Any) -> Sent:
-        """Returns a request for a model that no case asked for before: a circuit opens for each model by itself."""
+        """Returns a request for a model that no earlier case named, because a circuit opens for each model
+        separately."""
         self._asked += 1
         body: dict[str, Any] = {
             "model": f"{model_of(seed['provider'])}-{self._asked}",
@@ -108,7 +111,7 @@ class ProviderAnswers(Entrance):
 
 
 def _pieces(fake: FakeDialect, seed: Any) -> list[bytes]:
-    """The provider's answer: the events of a stream, or one body."""
+    """Returns the provider's answer: the events of a stream, or one body."""
     story = STORIES[seed["story"]]
     return list(fake.stream(story).events) if seed["stream"] else [fake.whole(story).body]
 

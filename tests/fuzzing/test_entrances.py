@@ -1,7 +1,7 @@
-"""Every seed of the corpus is answered well, and so is what becomes of it.
+"""Every seed of the corpus is answered by the rules, as are changed seeds.
 
-Where it decides what lands, the cases are those of the last time, a minute's worth in all; `python -m tests.fuzzing`
-draws others, for as long as it is told.
+The cases of the suite follow from a fixed seed and take a minute in all; `python -m tests.fuzzing` draws others, for as
+long as its arguments say.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.gateway.service import GatewayService
 
 CASES = {"gateway": 300, "management": 300, "otlp": 300, "mcp": 300, "provider": 300}
 SEED = 14
-# Case numbers of a run that only its time bounds.
+# The number of cases of a run that only its time bounds.
 UNBOUNDED = 1 << 40
 
 chosen = [name for name in ENTRANCES if os.environ.get("FUZZ_ENTRANCE", "") in ("", name)]
@@ -59,7 +59,8 @@ def _seed() -> int:
 
 
 def _assert_both_kinds_of_answers(outcome: Outcome) -> None:
-    """A campaign that is only ever refused, or never, tests half of what it says."""
+    """Checks that a campaign has both accepted and refused cases: with one kind alone it tests half of what it
+    claims."""
     if outcome.cases < 100:
         return
     accepted = sum(count for status, count in outcome.statuses.items() if 200 <= status < 300)

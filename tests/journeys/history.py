@@ -35,12 +35,12 @@ from tests.small_disk import SmallDisk, small_disk
 
 logger = logging.getLogger("tests.history")
 
-# Clocks are found off by a second as often as by an hour.
+# A clock is off by about a second as often as by about an hour.
 MAX_OFFSET_EXPONENT = 3.6
 _CLIENTS = 6
 _DISK_BYTES = 1 << 30
 _ENVIRONMENT = {
-    # What is in doubt is settled within the test and not within ten minutes.
+    # Doubtful spend is settled within the test instead of within ten minutes.
     "LIMITS_LEASE_SECONDS": "3",
     "LIMITS_SETTLE_SECONDS": "20",
     "SPOOL_RESERVE_BYTES": "262144",
@@ -51,10 +51,8 @@ _ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Accident:
-    """`kind` is kill, stop (SIGTERM), hang (SIGSTOP, SIGCONT), full or jump. It lasts `seconds`, `calm` seconds follow.
-
-    A jump sets the host's clock `offset` seconds off the true time, where it stays until the next one.
-    """
+    """One accident. `kind` is kill, stop (SIGTERM), hang (SIGSTOP, SIGCONT), full or jump. It lasts `seconds`, and
+    `calm` seconds follow. A jump sets the host's clock `offset` seconds off the true time until the next jump."""
 
     kind: str
     role: str
@@ -65,14 +63,14 @@ class Accident:
 
 @dataclass(frozen=True)
 class Host:
-    """What accidents happen to, beside the processes."""
+    """The disk and the clock of the host, which have accidents beside the processes."""
 
     disk: SmallDisk
     clock: Clock
 
 
 def accidents(seed: int, seconds: float) -> Iterator[Accident]:
-    """The history of a seed; a longer one begins with the shorter."""
+    """Yields the accidents of a seed; a longer history begins with the shorter one."""
     chance = random.Random(seed)
     left = seconds
     while left > 0:
@@ -90,9 +88,9 @@ def accidents(seed: int, seconds: float) -> Iterator[Accident]:
 
 @dataclass
 class Crowd:
-    """Clients that ask for whole answers and streams, and leave some streams in the middle.
+    """Clients that request whole answers and streams, and leave some streams in the middle.
 
-    `answered` holds the ids of whole answers, `sent` counts attempts, `ended` how they ended.
+    `answered` holds the ids of whole answers, `sent` counts attempts, `ended` counts their outcomes.
     """
 
     service: LiveService
@@ -164,7 +162,7 @@ def happen(accident: Accident, service: LiveService, host: Host, pause: threadin
 
 
 def _strike(accident: Accident, service: LiveService, pause: threading.Event) -> None:
-    """A role that is just being started again has had its accident."""
+    """Sends the accident's signal to a role's process; a role without a process is restarting and is left alone."""
     pid = service.pid(accident.role)
     if pid is None:
         return
@@ -179,7 +177,7 @@ def _strike(accident: Accident, service: LiveService, pause: threading.Event) ->
 
 @dataclass(frozen=True)
 class Ledger:
-    """What the sides of the invariant say. `spent` by the request log, `counted` by the limits, in US dollars."""
+    """The sides of the invariant. `spent` is the request log's, `counted` the limits', in US dollars."""
 
     answered: frozenset[str]
     rows: Rows
@@ -190,7 +188,8 @@ class Ledger:
     certain: bool
 
     def faults(self) -> list[str]:
-        """What does not hold: answered = rows = rollups = spend, but for what was counted as lost."""
+        """Returns the violations of the invariant: answered = rows = rollups = spend, except for requests counted as
+        lost."""
         missing = self.answered - self.rows.outcomes.keys()
         found = []
         if len(missing) > self.lost:
@@ -203,7 +202,7 @@ class Ledger:
 
 
 def read_ledger(service: LiveService, crowd: Crowd, spool: Path) -> Ledger | None:
-    """None while a side cannot be asked."""
+    """Reads both sides of the invariant; None while one of them cannot be asked."""
     rows = read_rows(service, service.project_id)
     usage = service.manage("usage", timeout=START_SECONDS)
     if rows is None or usage.status_code != 200:
@@ -268,7 +267,7 @@ def _agreed(service: LiveService, people: Crowd, spool: Path, seed: int) -> Ledg
 
 
 def _limit(service: LiveService) -> None:
-    """A budget that nobody reaches: what is spent is counted in Redis from the first request on."""
+    """Sets a budget that is never reached, so that Redis counts the spend from the first request on."""
     answer = requests.put(
         f"{service.base_url}/api/llm/settings",
         json={"monthly_budget_usd": 1000},

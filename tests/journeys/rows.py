@@ -1,4 +1,4 @@
-"""What a live service's ClickHouse holds for a project, asked with the driver alone."""
+"""Reads a project's rows from a live service's ClickHouse, with the driver alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ ROLLUPS = ("requests_minute", "requests_hourly", "requests_daily", "users_daily"
 
 @dataclass(frozen=True)
 class Rows:
-    """`outcomes` by request id; `total` counts rows and exceeds the ids when one is double; `rollups` by table."""
+    """The rows of a project: `outcomes` by request id; `total` exceeds the number of ids when a row is double;
+    `rollups` by table."""
 
     outcomes: dict[str, str]
     total: int
@@ -30,7 +31,7 @@ class Rows:
 
 
 def read_rows(service: LiveService, project_id: str) -> Rows | None:
-    """None while the engine is away."""
+    """Returns the project's rows; None while the engine is away."""
     try:
         address = (service.var_dir / "run" / "clickhouse.url").read_text().strip()
         with Client.from_url(address) as client:
@@ -40,10 +41,8 @@ def read_rows(service: LiveService, project_id: str) -> Rows | None:
 
 
 def rows_when(service: LiveService, project_id: str, good: Callable[[Rows], bool], *, what: str = "") -> Rows:
-    """The project's rows once they are good, however many have to come before: waits as long as further ones do.
-
-    A shipper whose store was away for long looks for it once a minute.
-    """
+    """Returns the project's rows once `good` accepts them, and waits as long as further rows arrive. A shipper whose
+    store was away for long tries it once a minute."""
     known = -1
 
     def news() -> Rows | None:

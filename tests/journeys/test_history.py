@@ -1,4 +1,4 @@
-"""A short history of a fixed seed, and one of a seed that nobody knows before: see `tests.journeys.history`."""
+"""Plays a short history of a fixed seed, and one of a random seed: see `tests.journeys.history`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ logger = logging.getLogger("tests.history")
 pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
 
 SECONDS = 15.0
-# Kills of Celery and shipper, the engine stopped, Redis hung, a full disk, the clock set forward and back.
+# This seed kills Celery and the shipper, stops the engine, hangs Redis, fills the disk, and sets the clock forward and
+# back.
 _FIXED = 2180
-# HISTORY_SEED replays the one that failed: its number is in the failure and in the log.
+# HISTORY_SEED replays a failed history: its seed is in the failure and in the log.
 DRAWN = int(os.environ.get("HISTORY_SEED") or random.SystemRandom().randrange(1 << 31))
 
 

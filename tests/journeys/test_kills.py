@@ -1,4 +1,5 @@
-"""kill -9 during traffic: what a client saw succeed is recorded once, in the rows and in every rollup."""
+"""SIGKILL during traffic: every answer that a client received whole is recorded once, in the rows and in every
+rollup."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def kill_during_traffic(
 
 
 def rows_with(service: LiveService, traffic: Traffic) -> Rows:
-    """The project's rows once all that succeeded are among them and the rollups have followed."""
+    """Returns the project's rows once they hold every success and the rollups are up to date."""
 
     def complete(rows: Rows) -> bool:
         return rows.consistent and set(traffic.succeeded) <= set(rows.outcomes)
@@ -55,7 +56,7 @@ def rows_with(service: LiveService, traffic: Traffic) -> Rows:
 
 
 def wait_until_shipping(service: LiveService, project_id: str) -> None:
-    """Shipper and engine both work when rows are added."""
+    """Waits until rows are added, which shows that shipper and engine work."""
     found = rows_when(service, project_id, lambda rows: True)
     rows_when(service, project_id, lambda rows: rows.total > found.total)
 
@@ -67,7 +68,7 @@ def test_web_worker__killed_ten_times__every_success_has_one_row(journey_service
 
     rows = rows_with(journey_service, traffic)
     assert {rows.outcomes[request_id] for request_id in traffic.succeeded} == {"success"}
-    # Beyond the successes: requests that died with their worker, of which their clients know.
+    # Rows beyond the successes are requests that died with their worker, which their clients saw fail.
     assert rows.total - len(traffic.succeeded) <= traffic.failures
 
 
@@ -77,7 +78,7 @@ def test_record_keeper__killed_ten_times__clients_notice_nothing_and_no_row_is_l
 ) -> None:
     traffic = Traffic(journey_service, new_project(journey_service, f"kill {role}"), f"kill-{role}")
 
-    # One that is killed before it has begun would be killed for nothing.
+    # A successor is killed only after it has begun to work.
     kill_during_traffic(
         journey_service,
         traffic,

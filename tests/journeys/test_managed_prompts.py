@@ -1,4 +1,4 @@
-"""A config, a rollout and many calls through a whole service: what clients saw is what the request log holds."""
+"""A config, a rollout and many requests through a whole service: the request log agrees with the clients' answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ USERS = 120
 
 @dataclass(frozen=True)
 class Api:
-    """One project of the service, by REST and as a client of the gateway; `answers` of the latter."""
+    """One project of the service, by REST and as a client of the gateway; `answers` holds the latter's answers."""
 
     client: httpx2.Client
     project: Project
@@ -40,7 +40,7 @@ class Api:
         return made
 
     def ask(self, **headers: str) -> httpx2.Response:
-        """Model mirror answers with the messages that it was sent."""
+        """Sends a completion to the model mirror, which answers with the messages that it was sent."""
         sent = {
             "model": "sandbox/mirror",
             "messages": [{"role": "user", "content": "hi"}],
@@ -66,7 +66,7 @@ def injected(response: httpx2.Response) -> str:
 
 
 def rolled_out(api: Api) -> str:
-    """The id of a running rollout by user."""
+    """Returns the id of a running rollout by user."""
     config = api.post("configs", {"name": "support"})["id"]
     versions = [
         api.post(f"configs/{config}/versions", {"system_prompt": text})["id"]
@@ -91,7 +91,7 @@ def test_rollout__calls_of_many_users__log_and_arithmetic_agree_with_what_client
     journey_service: LiveService,
 ) -> None:
     project = new_project(journey_service, "managed prompts")
-    # A connection each, so that all workers are met.
+    # Each request opens a connection, so that all workers are reached.
     limits = httpx2.Limits(max_keepalive_connections=0)
     with httpx2.Client(base_url=journey_service.base_url, timeout=PATIENCE_SECONDS, limits=limits) as client:
         api = Api(client, project)
@@ -107,7 +107,7 @@ def test_rollout__calls_of_many_users__log_and_arithmetic_agree_with_what_client
         forced = api.ask(user_id="forced", force_variant="target")
         assert injected(forced) == "New for Ann."
 
-    # A user meets one version only, on whatever worker.
+    # Every user gets one version only, on whatever worker.
     assert set(seen.values()) == {2}
     assert len(seen) == USERS
     rows_when(journey_service, project.id, lambda rows: rows.total == len(api.answers), what="more of the rows")
@@ -120,10 +120,10 @@ def test_rollout__calls_of_many_users__log_and_arithmetic_agree_with_what_client
 
 
 def logged_arms(service: LiveService, project_id: str, rollout: str) -> list[tuple[str, int, str, bool]]:
-    """User, version, variant, and whether ClickHouse works out the same arm and the same number of the unit."""
+    """Returns user, version, variant, and whether ClickHouse computes the same arm and the same number of the unit."""
     unit = unit_sql(AllocationType.USER_STICKY)
     arm = f"if({target_sql(unit, str(WEIGHT))}, 'target', 'baseline')"
-    # The driver puts parameters in with Python's % operator.
+    # The driver inserts parameters with Python's % operator.
     agrees = f"alloc_unit = {unit} AND variant = {arm}".replace("%", "%%")
     address = (service.var_dir / "run" / "clickhouse.url").read_text().strip()
     with Client.from_url(address) as client:

@@ -1,4 +1,4 @@
-"""Counters of `/metrics` equal the request log, whatever was killed in between."""
+"""The counters of `/metrics` equal the request log, whatever was killed in between."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_counters__after_kills_of_worker_shipper_and_engine__equal_the_request_l
     kill_during_traffic(journey_service, traffic, ("shipper", "web-1", "shipper", "engine"), answers=15, kills=4)
     rows_with(journey_service, traffic)
 
-    # Requests that died with their worker are recorded later: both have to be still.
+    # Requests that died with their worker are recorded later, so both sides have to come to rest.
     def equal() -> bool:
         rows_when(journey_service, project.id, lambda rows: rows.consistent)
         return counted(journey_service, project) == logged(journey_service, project)
@@ -43,7 +43,7 @@ def test_counters__after_kills_of_worker_shipper_and_engine__equal_the_request_l
 
 
 def counted(service: LiveService, project: Project) -> dict[tuple[str, str], Counter[str]]:
-    """By what is counted and its kind: by model."""
+    """Returns the metrics' values by name and label, per model."""
     found: dict[tuple[str, str], Counter[str]] = {}
     for (name, labels), value in service.metrics().items():
         of = dict(labels)

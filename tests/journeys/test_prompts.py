@@ -1,4 +1,4 @@
-"""The real prompts, all of them, through the SDK against the sandbox: no error, and a row for each request."""
+"""Plays all prompts of the shared traffic through the SDK against the sandbox: no error, and a row for each request."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ OWN: list[dict[str, Any]] = [
 
 
 def prompts() -> list[dict[str, Any]]:
-    """The shared traffic, or the few of our own where a clone has none."""
+    """Returns the shared traffic's prompts, or the repository's few where the checkout has none."""
     file: Path | None = shared_file("traffic", "prompts.jsonl")
     return OWN if file is None else [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
 async def ask(client: openai.AsyncOpenAI, messages: list[Any], options: dict[str, Any]) -> str:
-    """The text of the answer, empty for tool calls."""
+    """Returns the text of the answer, empty for tool calls."""
     answer: Any = await client.chat.completions.create(model="sandbox/echo", messages=messages, **options)
     if not options.get("stream"):
         assert answer.usage.total_tokens > 0
@@ -46,7 +46,7 @@ async def ask(client: openai.AsyncOpenAI, messages: list[Any], options: dict[str
 
 
 async def play(client: openai.AsyncOpenAI, prompt: dict[str, Any], gate: asyncio.Semaphore) -> int:
-    """One conversation with the user's later turns; how many requests it took."""
+    """Plays one conversation with the user's later turns; returns the number of its requests."""
     options = {name: prompt[name] for name in OPTIONS if prompt.get(name) is not None}
     messages = list(prompt["messages"])
     async with gate:
@@ -59,7 +59,7 @@ async def play(client: openai.AsyncOpenAI, prompt: dict[str, Any], gate: asyncio
 
 
 def rows_of(service: LiveService, project_id: str, count: int) -> Rows:
-    """The project's rows once there are as many and the rollups have followed."""
+    """Returns the project's rows once there are `count` of them and the rollups are up to date."""
     return rows_when(
         service, project_id, lambda rows: rows.total >= count and rows.consistent, what=f"more rows of {count}"
     )

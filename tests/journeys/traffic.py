@@ -1,4 +1,4 @@
-"""Clients that keep asking, and remember which answers they saw whole."""
+"""Clients that send requests continuously, and record which answers they received whole."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Project:
 
 
 def new_project(service: LiveService, name: str) -> Project:
-    """A project with a key of both scopes, made by the operator's command."""
+    """Makes a project with a key of both scopes, with the operator's command."""
     command = [sys.executable, "manage.py", "bootstrap", "--name", name, "--json"]
     environment = minimal_environment(service.var_dir)
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
@@ -35,7 +35,8 @@ def new_project(service: LiveService, name: str) -> Project:
 
 @dataclass
 class Traffic:
-    """`succeeded` holds the request ids of answers that arrived whole; `failures` counts all other attempts."""
+    """Continuous traffic. `succeeded` holds the request ids of answers that arrived whole; `failures` counts all other
+    attempts."""
 
     service: LiveService
     project: Project
@@ -79,11 +80,11 @@ class Traffic:
                     else:
                         self.failures += 1
                     self._more.notify_all()
-                # Some pace, so that the traffic does not starve what it waits for.
+                # The pause keeps the traffic from starving the processes it waits for.
                 self._stop.wait(0.01)
 
     def _ask(self, client: httpx2.Client, *, stream: bool) -> str:
-        """The request's id, empty when the answer was not a whole one."""
+        """Returns the request's id, empty when the answer was not whole."""
         response = client.post(
             "/api/gateway/v1/chat/completions",
             json={"model": "sandbox/echo", "messages": [{"role": "user", "content": "ping"}], "stream": stream},

@@ -1,1 +1,2 @@
-"""Automatic rollouts on the whole product: what users of a target can meet, and what becomes of it."""
+"""Acceptance runs of automatic rollouts on the whole product: each kind of target, its users' answers and its
+verdict."""

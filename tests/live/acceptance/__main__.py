@@ -43,7 +43,7 @@ _AT_ONCE = 4
 
 
 async def run(courses: Sequence[Course], given: argparse.Namespace) -> None:
-    """Returns when everything is decided for good, or the time is over."""
+    """Returns when every rollout is decided for good, or the time is over."""
     for course in courses:
         await asyncio.to_thread(course.prepare)
     async with new_session() as session:
@@ -62,7 +62,7 @@ async def run(courses: Sequence[Course], given: argparse.Namespace) -> None:
 
 
 def _wait_until_recorded(courses: Sequence[Course]) -> None:
-    """What the baselines usually take and cost is read at the start."""
+    """Waits for the baselines' requests, whose usual latency and cost are read at the start of a rollout."""
     for course in courses:
         served = sum(one.outcome != "422" for one in course.clients.seen)
         wait_for(
@@ -85,7 +85,8 @@ async def _watch(courses: Sequence[Course], asking: dict[str, asyncio.Task[None]
 
 
 def _is_settled(course: Course, given: argparse.Namespace) -> bool:
-    """A rollout that holds has some time in which it might be promoted after all."""
+    """Returns whether a rollout is decided for good; one that holds has some time in which it might still be
+    promoted."""
     finding = course.finding
     return finding.has_ended or (finding.decided == "held" and time.time() > finding.at + given.beyond * 60)
 
@@ -99,7 +100,7 @@ def _look(course: Course, began: float) -> None:
 
 
 def table(courses: Sequence[Course], within: float) -> str:
-    """In Markdown, and the reasons below it."""
+    """Returns the results as a Markdown table, with the reasons below it."""
     lines = [
         "| Target | Its users got | The baseline's | Verdict | after requests of the target"
         f" | and minutes from the {FIRST_REQUESTS}th | |",
@@ -122,7 +123,7 @@ def table(courses: Sequence[Course], within: float) -> str:
 
 @contextmanager
 def service(*, postgresql: bool) -> Iterator[tuple[LiveService, dict[str, str]]]:
-    """With new stores, ended on exit; and what is in its environment besides the usual."""
+    """Yields a service on new stores, and its additional environment variables; both end on exit."""
     with tempfile.TemporaryDirectory(prefix="acc-", dir="/tmp", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         folder.chmod(0o755)  # the database server may run as another user

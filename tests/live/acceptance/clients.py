@@ -1,4 +1,4 @@
-"""The clients of a world: they send requests as they come to a shop, and leave when their patience is over."""
+"""The clients of a world: their requests arrive at random, and each client leaves when its patience is over."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _END = "data: [DONE]\n\n"
 
 @dataclass(slots=True)
 class Seen:
-    """One request: when it was sent (Unix time), the arm its answer named, and what became of it.
+    """One request: the time it was sent (Unix time), the arm that its answer named, and its outcome.
 
     `outcome` is the status, `left` for a client that did not wait for the end, `broken` for a stream that ended early,
-    and empty while it is open. `cached`: the answer was given before.
+    and empty while the request is open. `cached` says that the answer came from the cache.
     """
 
     sent: float
@@ -33,7 +33,7 @@ class Seen:
 
 @dataclass
 class Clients:
-    """Of one project on the service at `base_url`."""
+    """The clients of one project on the service at `base_url`."""
 
     world: World
     base_url: str
@@ -46,7 +46,7 @@ class Clients:
         self._chance = random.Random(f"{self.seed} {self.world.name}")
 
     async def ask_often(self, session: aiohttp.ClientSession, count: int, at_once: int) -> None:
-        """So many requests, some at a time; returns when the last has ended."""
+        """Sends `count` requests, `at_once` at a time; returns when the last has ended."""
         room = asyncio.Semaphore(at_once)
 
         async def one() -> None:
@@ -56,7 +56,8 @@ class Clients:
         await asyncio.gather(*(one() for _ in range(count)))
 
     async def keep_asking(self, session: aiohttp.ClientSession, per_second: float) -> None:
-        """A request now and then, whether others have ended or not. Until it is cancelled; all clients leave then."""
+        """Sends requests at a mean rate, whether others have ended or not, until it is cancelled; then all clients
+        leave."""
         try:
             while True:
                 self.begin(session)
@@ -65,13 +66,13 @@ class Clients:
             await self.leave()
 
     def begin(self, session: aiohttp.ClientSession) -> None:
-        """One more client, who asks in the background."""
+        """Starts one more client in the background."""
         task = asyncio.create_task(self._ask(session))
         self._open.add(task)
         task.add_done_callback(self._open.discard)
 
     async def leave(self) -> None:
-        """All that still wait."""
+        """Cancels all requests that are still open."""
         for task in self._open:
             task.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)
@@ -99,12 +100,12 @@ class Clients:
 
 
 def new_session() -> aiohttp.ClientSession:
-    """For the clients of all worlds: as many connections as they want, and patience of their own."""
+    """Returns a session for the clients of all worlds: connections are unlimited, and timeouts are the clients' own."""
     return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(total=None))
 
 
 def outcomes(seen: Sequence[Seen]) -> str:
-    """Such as `72 x 422, 3 x left`."""
+    """Returns the counts of outcomes, such as `72 x 422, 3 x left`."""
     counted = Counter(one.outcome or "open" for one in seen if not one.cached)
     counted.update("cached" for one in seen if one.cached)
     return ", ".join(f"{count} x {outcome}" for outcome, count in counted.most_common()) or "-"

@@ -14,14 +14,14 @@ from tests.live.prompts import JSON, Project, Prompt, Rollout
 FIRST_REQUESTS = 20
 """Of the target, from which on a verdict is due."""
 
-# Why a rollout waits that says nothing against its target.
+# The reasons for which a rollout waits while nothing speaks against its target.
 _WAITS = frozenset({"not_evaluated", "minimum_duration", "minimum_requests", "inconclusive"})
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What was decided of a rollout: `promoted`, `completed`, `rolled back`, `held` or `waits`; `at` is when it was
-    decided first, in Unix time, `stage` where it is now."""
+    """The decision on a rollout: `promoted`, `completed`, `rolled back`, `held` or `waits`; `at` is the time of the
+    first decision in Unix time, `stage` the current stage."""
 
     decided: str
     at: float
@@ -31,7 +31,7 @@ class Finding:
 
 
 class Course:
-    """One project's rollout."""
+    """The rollout of one project."""
 
     def __init__(self, world: World, project: Project) -> None:
         self.world = world
@@ -41,7 +41,7 @@ class Course:
         self._before = 0
 
     def prepare(self) -> None:
-        """Version 1 serves, version 2 is written."""
+        """Makes version 1, which is active, and version 2."""
         self.project.set(**self.world.settings)
         self.prompt: Prompt = self.project.prompt(self.world.name, *self.world.versions)
 
@@ -51,12 +51,13 @@ class Course:
 
     @property
     def seen(self) -> list[Seen]:
-        """Requests since the start."""
+        """The requests since the start."""
         return self.clients.seen[self._before :]
 
     @property
     def target(self) -> list[Seen]:
-        """Requests of the target. One that was never answered names no arm: the baselines of all worlds answer."""
+        """The requests of the target. A request without an answer names no arm, and counts as the target's because the
+        baselines of all worlds answer."""
         silent = ("", "left", "broken")
         return [one for one in self.seen if one.variant == "target" or (not one.variant and one.outcome in silent)]
 
@@ -65,24 +66,25 @@ class Course:
         return [one for one in self.seen if one.variant == "baseline"]
 
     def look(self) -> None:
-        """Asks the API what became of the rollout."""
+        """Reads the state of the rollout from the API."""
         before, found = self.finding, _finding(self.rollout.shown())
         if before.decided == "held" and found.decided in ("held", "rolled back"):
             found = replace(found, at=before.at)
         self.finding = found
 
     def requests_until_decided(self) -> int:
-        """Of the target."""
+        """Returns the number of the target's requests until the decision."""
         return sum(one.sent <= self.finding.at for one in self.target) if self.finding.at else len(self.target)
 
     def minutes_until_decided(self) -> float | None:
-        """From the first requests of the target that were enough. None when they were not, or nothing was decided."""
+        """Returns the minutes from the first sufficient requests of the target to the decision; None without one of the
+        two."""
         if len(self.target) < FIRST_REQUESTS or not self.finding.at:
             return None
         return (self.finding.at - self.target[FIRST_REQUESTS - 1].sent) / 60
 
     def fault(self, within_minutes: float) -> str:
-        """What is wrong with it; empty when it is as it should be."""
+        """Returns the fault of the rollout's result; empty when the result is as expected."""
         decided, minutes = self.finding.decided, self.minutes_until_decided()
         if self.world.harmless:
             return "" if decided in ("promoted", "completed") else "harmless, and not promoted"
@@ -100,7 +102,7 @@ def _finding(shown: JSON) -> Finding:
     stage = shown["current_stage"] or 0
     if moves:
         decided = "rolled back"
-        if moves[0]["action"] == "promote":  # whatever was found out later
+        if moves[0]["action"] == "promote":  # whatever was found later
             decided = "completed" if shown["status"] == "completed" else "promoted"
         at, reason = _seconds(moves[0]["created_at"]), moves[-1]["reason"]
         return Finding(decided, at, reason, stage, shown["ended_at"] is not None)

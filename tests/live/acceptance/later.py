@@ -26,7 +26,7 @@ def main() -> None:
     rollouts = [(UUID(project), UUID(rollout), count) for project, rollout, count in json.load(sys.stdin)]
     for rollout in rollouts:
         _wait_until_known(*rollout)
-    # The store, whose clock goes on as it did, has everything that there is.
+    # The store's clock is not moved and holds every record there is.
     with (
         time_machine.travel(datetime.now(UTC) + timedelta(minutes=MINUTES), tick=True),
         mock.patch("rollouts.judging.visible_until", lambda: datetime.now(UTC)),
@@ -51,7 +51,7 @@ def _wait_until_known(project_id: UUID, rollout_id: UUID, count: int) -> None:
 
 
 def _evaluate(rollout_id: UUID) -> None:
-    """Unless beat has ended it. Beat may be looking at it at the same time."""
+    """Evaluates the rollout unless the scheduled evaluation, which may run at the same time, has ended it."""
     from rollouts.judging import evaluate_rollout
     from rollouts.models import Rollout
     from rollouts.states import Status

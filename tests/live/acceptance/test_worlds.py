@@ -1,6 +1,6 @@
-"""Every world in a burst of requests, and one look of the evaluation with its clock some minutes ahead.
+"""Sends every world a burst of requests, and evaluates its rollout with the clock some minutes ahead.
 
-The same with the default settings and minutes of traffic: `python -m tests.live.acceptance`.
+The same with the default settings and minutes of traffic is `python -m tests.live.acceptance`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from tests.live.waiting import wait_for
 from tests.patience import PATIENCE_SECONDS
 from tests.services import START_SECONDS
 
-# Fewer than 20 of 80 at 49 % come five times in a million; of the cached ones enough are left to compare with.
+# Fewer than 20 of 80 requests at 49 % come five times in a million; enough of the cached ones remain for a comparison.
 REQUESTS, REQUESTS_CACHED = 80, 160
-# A minute, so that beat promotes nobody in the midst of it; fewer requests where some clients leave by themselves.
+# A stage lasts a minute, so that the scheduled evaluation promotes nothing meanwhile; worlds whose clients leave by
+# themselves need fewer requests.
 STAGES = {
     harmless: [
         {"weight": 49, "min_duration_minutes": 1, "min_requests": FIRST_REQUESTS // (1 + harmless)},
@@ -33,7 +34,7 @@ STAGES = {
     ]
     for harmless in (False, True)
 }
-# What these are measured against has to be known: what the baseline took and cost before.
+# These worlds need traffic before the start: the baseline's usual latency and cost are what they are measured against.
 USUAL = {
     "hangs in mid-stream, clients leave",
     "slow stream, clients leave",
@@ -66,7 +67,7 @@ async def _run(courses: list[Course], service: LiveService) -> None:
 
 
 async def _ask(clients: Clients, session: aiohttp.ClientSession) -> None:
-    """Returns when all have ended, but for those who wait for an answer that does not come."""
+    """Returns when all requests have ended, except for those whose answer never comes."""
     patience = clients.world.patience
     if str(clients.world.target.get("model")).startswith("sandbox/hang") and (patience is None or patience > 60):
         for _ in range(REQUESTS):

@@ -1,4 +1,4 @@
-"""What can become of the users of a rollout's target, as data: two versions, what clients send, how long they wait."""
+"""The worlds of the acceptance runs as data: two versions of a prompt, the clients' requests, and their patience."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from typing import Any
 JSON = dict[str, Any]
 
 _WORDS = ("have you got any green tea from the hills that a friend of mine told me about last year " * 8).split()
-# As often as questions come to a shop: few are asked all the time, most of them once.
+# The exponent of the questions' frequencies: a few are sent all the time, most of them once.
 _ZIPF = 1.05
 
 
 @dataclass(frozen=True)
 class World:
-    """`baseline` and `target` are what their versions say besides a system prompt; `settings` are the project's.
+    """One kind of target. `baseline` and `target` are the versions' fields besides a system prompt; `settings` are the
+    project's.
 
-    Clients send `variables` in turn and leave after `patience` seconds, or never. Of `questions` some come again and
-    again; 0 for ever new ones of `words` words at most. `because` is in the words of the verdict on a target that is
-    worse; `harmless` ones are not.
+    Clients send `variables` in turn and leave after `patience` seconds, or never. Some of the `questions` are repeated;
+    0 makes every question a new one, of `words` words at most. `because` is the verdict's reason against a worse
+    target, and is empty for a harmless one.
     """
 
     name: str
@@ -41,7 +42,7 @@ class World:
 
     @property
     def versions(self) -> tuple[JSON, JSON]:
-        """Bodies that make them."""
+        """The bodies that make the two versions."""
         usual = {"system_prompt": "You sell tea.", "model": "sandbox/echo"}
         return {**usual, **self.baseline}, {**usual, "system_prompt": "You know all about tea.", **self.target}
 
@@ -58,7 +59,7 @@ class World:
         if self.questions:
             weights = accumulate(1 / rank**_ZIPF for rank in range(1, self.questions + 1))
             number = chance.choices(range(self.questions), cum_weights=list(weights))[0]
-        # The same question is always as long.
+        # The same question always has the same length.
         words = random.Random(number).randint(min(5, self.words), self.words)
         return " ".join([f"{number}:", *_WORDS[:words]])
 
