@@ -8,7 +8,7 @@ class ConfigConfig(AppConfig):
 
     @override
     def ready(self) -> None:
-        from config.prompt_usage import usage_by_version  # needs all apps loaded
+        from config.prompt_usage import usage_by_version  # Django's checks need all apps to be loaded.
         from prompts.usage import read_usage_from
 
         read_usage_from(usage_by_version)

@@ -45,7 +45,8 @@ _router = ProtocolTypeRouter(
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:
-    """Completions pass the router by: it takes as long for each as the gateway takes to decode and validate one."""
+    """Hands chat completions straight to the gateway: Channels' router takes as long as decoding and validating a
+    request."""
     if scope["type"] == "http" and scope["path"] in COMPLETIONS and not scope.get("root_path"):
         await chat_completions(scope, receive, send)
     else:

@@ -17,12 +17,12 @@ app.autodiscover_tasks()
 
 @celeryd_init.connect(weak=False)
 def _check_keys(**_: Any) -> None:
-    """A worker with other encryption keys would fail one task after the other."""
+    """Ends a Celery worker that has other encryption keys: each of its tasks would fail."""
     import django
 
     django.setup()
-    from core.canary import wrong_keys_by_own_connection  # its model can be imported only now
+    from core.canary import wrong_keys_by_own_connection  # The model can be imported only after the apps are loaded.
 
     if problem := wrong_keys_by_own_connection():
-        # Celery logs other exceptions of a receiver and goes on.
+        # Celery logs any other exception of a signal's receiver and continues.
         raise SystemExit(problem)

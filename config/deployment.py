@@ -1,4 +1,5 @@
-"""What keeps this host from serving as it should, asked of everything that it is set up with: `check_deployment`."""
+"""The checks of `manage.py check_deployment`: everything in the environment that keeps this host from serving
+correctly."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ _LOCAL_HOSTS = {"localhost", "127.0.0.1", "[::1]"}
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """`is_fatal` when the host should not serve like this."""
+    """A problem of the deployment; with `is_fatal` the host should not serve."""
 
     check: str
     message: str
@@ -37,7 +38,7 @@ class Problem:
 
 
 def find_problems() -> list[Problem]:
-    """Everything found, in the order of the checks. A store that is away ends its own checks only."""
+    """Returns all problems in the order of the checks. A store that is unreachable ends only its own checks."""
     return [problem for check in CHECKS for problem in check()]
 
 

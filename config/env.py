@@ -69,7 +69,7 @@ def number(name: str, default: float, *, minimum: float | None = None, maximum: 
 
 
 def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
-    """One of `allowed`, in any letter case; returned as it stands there."""
+    """Returns the member of `allowed` that the variable names in any letter case."""
     spelling = {option.lower(): option for option in allowed}
 
     def convert(raw: str) -> str:
@@ -89,7 +89,7 @@ def path(name: str, default: Path) -> Path:
 
 
 def url(name: str, *, schemes: tuple[str, ...]) -> str | None:
-    """An address whose scheme is one of `schemes`, or None when the variable is unset."""
+    """Returns an address whose scheme is one of `schemes`, or None when the variable is unset."""
 
     def convert(raw: str) -> str | None:
         if urlsplit(raw).scheme not in schemes:
@@ -100,7 +100,8 @@ def url(name: str, *, schemes: tuple[str, ...]) -> str | None:
 
 
 def secret(name: str) -> str | None:
-    """A secret from `NAME`, or from the file that `NAME_FILE` names (Docker and Kubernetes secrets)."""
+    """Returns a secret from the variable `NAME`, or from the file that `NAME_FILE` names (Docker and Kubernetes
+    secrets)."""
     file_name = os.environ.get(f"{name}_FILE", "").strip()
     if not file_name:
         return os.environ.get(name, "").strip() or None

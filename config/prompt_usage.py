@@ -1,4 +1,4 @@
-"""Answers from the request log what the prompts app asks; neither app knows the other."""
+"""Answers the prompts app's questions about usage from the request log; neither of the two apps imports the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every path that Django serves; the gateway's own are in `config/asgi.py`."""
+"""The paths that Django serves; the gateway's paths are in `config/asgi.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""From what holds now to what people are told: once when it begins, once when it is over, nothing for a flicker."""
+"""Decides which notices operators get about alarms: one when an alarm begins and one when it ends, none when it
+flickers."""
 
 from __future__ import annotations
 
@@ -13,12 +14,12 @@ from core.monitoring import Alarm, Subject
 
 logger = logging.getLogger("config.monitor")
 
-# `tell(alarm, is_over)`; must not wait.
+# The callback `tell(alarm, is_over)` must not block.
 Tell = Callable[[Alarm, bool], None]
 
 
-def holding(found: HostState, subjects: Sequence[Subject]) -> list[Alarm]:
-    """What a person would have to see to if it stayed so."""
+def active_alarms(found: HostState, subjects: Sequence[Subject]) -> list[Alarm]:
+    """Returns the alarms whose condition holds at the moment, before any waiting time."""
     return [*store_alarms(found.stores), *_of_subjects(found, subjects)]
 
 
@@ -33,11 +34,11 @@ class _Known:
     alarm: Alarm
     since: float
     held: float
-    is_told: bool = False
+    is_notified: bool = False
 
 
 class Alarms:
-    """Not for several threads."""
+    """The alarms that operators have been notified of. Not safe for use by several threads."""
 
     def __init__(self, tell: Tell, *, clear_seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._tell = tell
@@ -46,30 +47,30 @@ class Alarms:
         self._known: dict[tuple[str, str], _Known] = {}
 
     @property
-    def told(self) -> list[str]:
-        """The texts of those that are not over."""
-        return [known.alarm.text for known in self._known.values() if known.is_told]
+    def notified(self) -> list[str]:
+        """Returns the texts of the alarms that operators were notified of and that are not over."""
+        return [known.alarm.text for known in self._known.values() if known.is_notified]
 
     def resume(self, alarms: Iterable[Alarm]) -> None:
-        """People were told of these before this process began."""
+        """Restores the alarms that operators were notified of before this process started."""
         now = self._clock()
         for alarm in alarms:
-            self._known.setdefault(_key(alarm), _Known(alarm, now, now)).is_told = True
+            self._known.setdefault(_key(alarm), _Known(alarm, now, now)).is_notified = True
 
     def look(self, held: Iterable[Alarm]) -> None:
         now = self._clock()
         for alarm in held:
             known = self._known.setdefault(_key(alarm), _Known(alarm, now, now))
             known.alarm, known.held = alarm, now
-            if not known.is_told and now - known.since >= alarm.after:
-                known.is_told = True
+            if not known.is_notified and now - known.since >= alarm.after:
+                known.is_notified = True
                 logger.error("alarm.raised kind=%s subject=%s", alarm.kind, alarm.subject)
                 self._tell(alarm, False)
         for key, known in list(self._known.items()):
-            if known.held == now or (known.is_told and now - known.held < self._clear_seconds):
+            if known.held == now or (known.is_notified and now - known.held < self._clear_seconds):
                 continue
             del self._known[key]
-            if known.is_told:
+            if known.is_notified:
                 logger.warning("alarm.over kind=%s subject=%s", known.alarm.kind, known.alarm.subject)
                 self._tell(known.alarm, True)
 

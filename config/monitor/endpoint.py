@@ -1,4 +1,5 @@
-"""The figures on a port of their own, for a Prometheus that may see all of them: no key, so nobody else's network."""
+"""Serves `/metrics` on a port of its own without a key, for a Prometheus in the operator's network that may see
+everything."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from config.monitor.exposition import HostCollector
 
 
 class Endpoint:
-    """Serves from its own threads. Raises OSError when the address is taken."""
+    """An HTTP server in threads of its own. Raises OSError when the address is taken."""
 
     def __init__(self, host: str, port: int) -> None:
         registry = CollectorRegistry(auto_describe=False)

@@ -1,6 +1,6 @@
-"""Prometheus' text of a host: all its processes together, from what they have said already.
+"""Prometheus' text format for one host: the figures of all its processes together, from their latest reports.
 
-Nothing is asked of a store while somebody waits: what is not known is left out.
+A scrape queries no store; figures that are not known are left out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KNOWN: Sequence[Subject] = (*SUBJECTS, children_subject(dict))
 
 
 class HostCollector(Collector):
-    """`project`: only what is its own."""
+    """A Prometheus collector over the host's figures; with `project` only that project's."""
 
     def __init__(self, project: str | None = None) -> None:
         self._project = project
@@ -44,7 +44,7 @@ class HostCollector(Collector):
 
 
 def render(project: str | None = None) -> bytes:
-    """The text format. Blocking, some ten milliseconds of a processor."""
+    """Returns the figures in Prometheus' text format. Blocks for some ten milliseconds of CPU time."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(HostCollector(project))
     return generate_latest(registry)

@@ -1,4 +1,4 @@
-"""GET /metrics on the main port: to a key, what is its own project's."""
+"""GET /metrics on the main port: a key gets the figures of its own project."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SCOPES = frozenset({METRICS, MANAGE})
 
 
 async def metrics(scope: dict[str, Any], receive: Receive, send: Send) -> None:
-    """Answers from what the host's processes have said already; the key alone may have to be looked up."""
+    """Answers from what the host's processes reported last; only the key may have to be looked up."""
     try:
         if scope["method"] != "GET":
             raise MethodNotAllowedError("Use GET", headers={"allow": "GET"})
@@ -31,7 +31,7 @@ async def metrics(scope: dict[str, Any], receive: Receive, send: Send) -> None:
     except ApplicationError as error:
         await Reply(send, new_request_id()).error(error)
         return
-    # Some ten milliseconds, which streams should not wait for.
+    # Rendering takes some ten milliseconds of CPU time, so a thread does it and streams are not delayed.
     body = await asyncio.to_thread(render, snapshot.id_text)
     fields = [
         (b"content-type", CONTENT_TYPE_LATEST.encode()),

@@ -1,4 +1,4 @@
-"""The monitor as `serve` runs it, in threads of its own process: it does not need what it watches."""
+"""Runs the monitor in threads of the `serve` process, which depends on none of the processes that it monitors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ logger = logging.getLogger("config.monitor")
 
 
 class HostMonitor:
-    """`listen`, then `start` once there are tables to ask, then `stop`."""
+    """The monitor of a host: call `listen`, then `start` once the tables exist, and `stop` at the end."""
 
     def __init__(self, children: Children) -> None:
         self._children = children
@@ -24,7 +24,7 @@ class HostMonitor:
         self._monitor: Monitor | None = None
 
     def listen(self) -> str | None:
-        """Where the figures are shown, if anywhere. Raises OSError when the address is taken."""
+        """Returns the address of `/metrics`, or None without METRICS_PORT. Raises OSError when the address is taken."""
         if settings.METRICS_PORT is None:
             return None
         self._endpoint = Endpoint(settings.METRICS_HOST, settings.METRICS_PORT)

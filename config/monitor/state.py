@@ -1,4 +1,4 @@
-"""What the monitor of a host found last, as web workers read it."""
+"""The host state: the monitor's latest findings, in a file that web workers read."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import msgspec
 from core.notices import Notice, NoticeWriter, read_notice
 from gateway.observation import HOST, NOTICES_DIR
 
-_MOST_BYTES = 256 * 1024
+_MAX_BYTES = 256 * 1024
 
 
 class HostState(msgspec.Struct):
-    """`stores` by name: `up`, `seconds`; `found` by subject, only what was found; `alarms` are those people were told
-    of. Both are as of `at`, Unix time in seconds."""
+    """The findings of the monitor at `at`, Unix time in seconds. `stores` maps names to `up` and `seconds`, `found`
+    maps subjects to their reports, and `alarms` lists those that operators were notified of."""
 
     at: float
     started_at: float
@@ -28,11 +28,11 @@ _decoder = msgspec.json.Decoder(HostState)
 
 
 def writer() -> NoticeWriter:
-    return NoticeWriter(NOTICES_DIR, HOST, most_bytes=_MOST_BYTES)
+    return NoticeWriter(NOTICES_DIR, HOST, most_bytes=_MAX_BYTES)
 
 
 def read_host() -> HostState | None:
-    """None when no monitor of this version runs on the host."""
+    """Returns the host state, or None when no monitor of this version runs on the host."""
     notice: Notice | None = read_notice(NOTICES_DIR, HOST)
     if notice is None or not notice.is_alive:
         return None

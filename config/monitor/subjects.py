@@ -1,4 +1,4 @@
-"""What is watched, from every app."""
+"""The list of all subjects that the monitor watches, from every app."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from core.monitoring import SECRETS, Alarm, Found, Subject, gauge, ping_database
 from gateway.monitoring import BUDGETS, ping_redis
 from rollouts.monitoring import ROLLOUTS
 
-# How long a store may be away before it is somebody's business, and back before it is over.
+# How many seconds a store may be unreachable before its alarm begins, and reachable before the alarm ends.
 _AWAY_SECONDS = 30.0
 _DOWN_SECONDS = 60.0
 _DISK = "disk"
@@ -48,7 +48,7 @@ DISK = Subject(_DISK, _disk, 2.0, _disk_metrics, _disk_alarms)
 
 
 def children_subject(children: Children) -> Subject:
-    """The children of `serve`: whether each runs, and how often it was started again."""
+    """Returns the subject of `serve`'s child processes: whether each runs, and how often it was restarted."""
 
     def ask() -> dict[str, Any]:
         return {role: [is_up, restarts] for role, (is_up, restarts) in children().items()}

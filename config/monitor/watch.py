@@ -1,4 +1,4 @@
-"""Asks each subject again and again, each in a thread of its own: one that hangs holds up none of the others."""
+"""Asks each subject at its interval in a thread of its own, so that a subject that hangs delays no other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from config.monitor import state
-from config.monitor.alarms import Alarms, holding
+from config.monitor.alarms import Alarms, active_alarms
 from config.monitor.state import HostState
 from config.monitor.subjects import STORE_SECONDS, STORES
 from core.monitoring import Alarm, Subject
@@ -21,13 +21,14 @@ from core.monitoring import Alarm, Subject
 logger = logging.getLogger("config.monitor")
 
 _PUBLISH_SECONDS = 1.0
-# A store that takes so long does not answer, whatever it says in the end.
+# A store that takes longer than this counts as unreachable, even if it answers in the end.
 _HANGING_SECONDS = 10.0
 
 
 @dataclass
-class _Asked:
-    """What one subject said last. `began` while it is being asked; times from `time.monotonic`."""
+class _Answer:
+    """The latest answer of one subject. `began` is set while a question is under way; times come from
+    `time.monotonic`."""
 
     found: dict[str, Any] | None = None
     answered: float = 0.0
@@ -40,12 +41,13 @@ class _Asked:
 
 @dataclass
 class Monitor:
-    """`start` and `stop`; neither waits for a subject, and no failure of one ends the watch."""
+    """The watching threads, with `start` and `stop`. Neither waits for a subject, and no subject's failure ends the
+    watch."""
 
     subjects: Sequence[Subject]
     alarms: Alarms
-    told_before: Callable[[], list[Alarm]]
-    _asked: dict[str, _Asked] = field(default_factory=dict)
+    notified_before: Callable[[], list[Alarm]]
+    _answers: dict[str, _Answer] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
     _publisher: threading.Thread | None = None
     _resumed: list[Alarm] = field(default_factory=list)
@@ -65,31 +67,31 @@ class Monitor:
             self._publisher.join(_PUBLISH_SECONDS)
 
     def _begin(self, name: str, ask: Callable[[], dict[str, Any]], seconds: float) -> None:
-        asked = self._asked[name] = _Asked()
-        _start(f"monitor.{name}", partial(self._watch, name, asked, ask, seconds))
+        answer = self._answers[name] = _Answer()
+        _start(f"monitor.{name}", partial(self._watch, name, answer, ask, seconds))
 
-    def _watch(self, name: str, asked: _Asked, ask: Callable[[], dict[str, Any]], seconds: float) -> None:
+    def _watch(self, name: str, answer: _Answer, ask: Callable[[], dict[str, Any]], seconds: float) -> None:
         while not self._stop.is_set():
-            asked.began = time.monotonic()
+            answer.began = time.monotonic()
             try:
-                asked.found = ask()
+                answer.found = ask()
             except Exception as error:
-                # Whatever it is, the next look may go well; one line for each change of state.
-                if not asked.failed:
+                # The next question may succeed whatever failed now, so each change of state is logged once.
+                if not answer.failed:
                     logger.warning("subject.failed name=%s error=%s", name, type(error).__name__)
-                asked.failed = True
+                answer.failed = True
             else:
-                if asked.failed:
+                if answer.failed:
                     logger.warning("subject.recovered name=%s", name)
-                asked.failed, asked.answered = False, time.monotonic()
-            asked.began = None
+                answer.failed, answer.answered = False, time.monotonic()
+            answer.began = None
             self._stop.wait(seconds)
 
     def _resume(self) -> None:
-        """What an earlier life of this host told of, as soon as the database says it."""
+        """Restores the alarms of an earlier process on this host as soon as the database can be read."""
         while not self._stop.is_set():
             try:
-                self._resumed = self.told_before()
+                self._resumed = self.notified_before()
             except Exception as error:
                 logger.info("alarms.not_resumed error=%s", type(error).__name__)
                 self._stop.wait(STORE_SECONDS)
@@ -102,7 +104,7 @@ class Monitor:
             try:
                 notice.put(self._news())
             except Exception:
-                # Nobody else would tell of anything any more.
+                # This thread alone sends notices, so no exception may end it.
                 logger.exception("monitor.failed")
             if self._stop.wait(_PUBLISH_SECONDS):
                 notice.close()
@@ -112,8 +114,8 @@ class Monitor:
         found = self.state()
         resumed, self._resumed = self._resumed, []
         self.alarms.resume(resumed)
-        self.alarms.look(holding(found, self.subjects))
-        found.alarms = self.alarms.told
+        self.alarms.look(active_alarms(found, self.subjects))
+        found.alarms = self.alarms.notified
         return msgspec.json.encode(found)
 
     def state(self) -> HostState:
@@ -122,19 +124,19 @@ class Monitor:
             at=time.time(),
             started_at=self._started_at,
             stores={
-                name: _store(asked, now)
+                name: _store(answer, now)
                 for name in STORES
-                if (asked := self._asked[f"store.{name}"]).answered or asked.failed or asked.is_hanging(now)
+                if (answer := self._answers[f"store.{name}"]).answered or answer.failed or answer.is_hanging(now)
             },
             found={
-                subject.name: asked.found
+                subject.name: answer.found
                 for subject in self.subjects
-                if (asked := self._asked[subject.name]).found is not None
+                if (answer := self._answers[subject.name]).found is not None
             },
             ages={
-                subject.name: now - asked.answered
+                subject.name: now - answer.answered
                 for subject in self.subjects
-                if (asked := self._asked[subject.name]).answered
+                if (answer := self._answers[subject.name]).answered
             },
         )
 
@@ -145,9 +147,9 @@ def _start(name: str, work: Callable[[], None]) -> threading.Thread:
     return thread
 
 
-def _store(asked: _Asked, now: float) -> dict[str, Any]:
-    up = not asked.failed and not asked.is_hanging(now)
-    return {"up": up, "seconds": (asked.found or {}).get("seconds", 0.0)}
+def _store(answer: _Answer, now: float) -> dict[str, Any]:
+    up = not answer.failed and not answer.is_hanging(now)
+    return {"up": up, "seconds": (answer.found or {}).get("seconds", 0.0)}
 
 
 def _timed(ping: Callable[[], None]) -> Callable[[], dict[str, Any]]:

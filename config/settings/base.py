@@ -30,7 +30,7 @@ CSRF_TRUSTED_ORIGINS = env.strings("CSRF_TRUSTED_ORIGINS", [])
 CSRF_FAILURE_VIEW = "core.failures.csrf_failure"
 
 INSTALLED_APPS = [
-    "daphne",  # its `runserver` is the development server; it has to come before staticfiles
+    "daphne",  # Daphne's `runserver` is the development server, and its app has to be listed before staticfiles.
     "core.rights.apps.RightsAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -60,7 +60,7 @@ MIDDLEWARE = [
     "core.hosts.HostMiddleware",
     "core.paths.EncodedSlashMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    # The admin's own files: no web server in front is needed, and none of the gateway's paths pass here.
+    # WhiteNoise serves the admin's static files, so no web server is needed in front; gateway paths do not pass here.
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -69,7 +69,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "core.middleware.DatabaseAwayMiddleware",
-    # Last, as it replaces the answer to a login that it does not allow.
+    # The login middleware comes last, because it replaces the response to a login that is not allowed.
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -79,7 +79,7 @@ ASGI_APPLICATION = "config.asgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        # Those that reach over every page of the admin have to come before its own.
+        # Templates that override every page of the admin have to be found before the admin's own.
         "DIRS": [BASE_DIR / "config" / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
@@ -107,7 +107,7 @@ STATIC_URL = "static/"
 WHITENOISE_USE_FINDERS = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# One body of the management API; the largest are whole conversations for the playground.
+# The maximum body of the management API in bytes; the largest are whole conversations for the playground.
 MANAGEMENT_BODY_BYTES = env.integer("MANAGEMENT_BODY_BYTES", 8 * 1024 * 1024, minimum=1024)
 
 REST_FRAMEWORK = {

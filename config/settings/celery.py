@@ -18,14 +18,15 @@ CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {
-    # Expires before the next one: a worker that was away does not do the same look many times over.
+    # A task expires before its next run is due: a worker that was away runs the same check once, not many times.
     "evaluate-rollouts": {"task": "rollouts.evaluate", "schedule": 60.0, "options": {"expires": 55}},
-    # Past midnight UTC, when the records of the day before have arrived.
+    # The nightly comparison runs after midnight UTC, when the records of the day before have arrived.
     "reconcile-rollups": {"task": "analytics.reconcile_rollups", "schedule": crontab(hour=2, minute=17)},
     "expire-judgements": {"task": "gateway.expire_judgements", "schedule": crontab(hour=3, minute=7)},
     "watch-budgets": {"task": "gateway.watch_budgets", "schedule": 30.0, "options": {"expires": 25}},
     "finish-deletions": {"task": "analytics.finish_deletions", "schedule": 5.0, "options": {"expires": 4}},
-    # Minutes to look back: mostly the newest requests, then those that were long under way, then all that was missed.
+    # The argument is how many minutes to look back: usually the newest requests, then slow ones, then any that were
+    # missed.
     "score-verdicts": {"task": "gateway.score_verdicts", "schedule": 30.0, "args": (15,), "options": {"expires": 25}},
     "score-late-verdicts": {"task": "gateway.score_verdicts", "schedule": 900.0, "args": (360,)},
     "score-missed-verdicts": {

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from config import env
 
-# None means embedded: the address is in VAR_DIR/run/clickhouse.url and changes when the engine is restarted.
+# None means the embedded engine: its address is in VAR_DIR/run/clickhouse.url and changes with each restart.
 CLICKHOUSE_URL = env.url("CLICKHOUSE_URL", schemes=("clickhouse", "clickhouses"))
 CLICKHOUSE_DATABASE = env.text("CLICKHOUSE_DATABASE", "llm")
 CLICKHOUSE_QUERY_SECONDS = env.integer("CLICKHOUSE_QUERY_SECONDS", 20, minimum=1, maximum=600)
-# A question to a store that gives no sign of life is refused after this long, whatever it may take of a live one.
+# A query to a store that shows no sign of life fails after this many seconds; queries to a live store may take longer.
 CLICKHOUSE_SILENT_SECONDS = env.number("CLICKHOUSE_SILENT_SECONDS", 2.5, minimum=0.2, maximum=60)
 CLICKHOUSE_QUERY_BYTES = env.integer("CLICKHOUSE_QUERY_BYTES", 1_000_000_000, minimum=50_000_000)
 CLICKHOUSE_ENGINE_BYTES = env.integer("CLICKHOUSE_ENGINE_BYTES", 1_500_000_000, minimum=200_000_000)
 
 SESSION_LISTING_DELAY_MINUTES = env.integer("SESSION_LISTING_DELAY_MINUTES", 0, minimum=0, maximum=1440)
-# So long a migrator may say nothing before another takes its place.
+# A migrator that has not renewed its lease for this many seconds is replaced by another.
 MIGRATION_LEASE_SECONDS = env.number("MIGRATION_LEASE_SECONDS", 40.0, minimum=1.0, maximum=600.0)

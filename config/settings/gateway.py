@@ -1,4 +1,4 @@
-"""The gateway: where it listens, how long it waits, what it may reach."""
+"""Settings of the gateway: where it listens, its time limits, and which addresses it may reach."""
 
 from __future__ import annotations
 
@@ -16,49 +16,51 @@ PUBLIC_URL = env.url("PUBLIC_URL", schemes=("http", "https"))
 
 SPOOL_DIR = env.path("SPOOL_DIR", VAR_DIR / "spool")
 SPOOL_SEGMENT_BYTES = env.integer("SPOOL_SEGMENT_BYTES", 64 * 1024 * 1024, minimum=64 * 1024)
-# For records while the disk is full, of each process: room on the disk that is set aside, then memory.
+# Room for records while the disk is full, in bytes for each process: first a reserve on disk, then memory.
 SPOOL_RESERVE_BYTES = env.integer("SPOOL_RESERVE_BYTES", 16 * 1024 * 1024, minimum=0)
 SPOOL_QUEUE_BYTES = env.integer("SPOOL_QUEUE_BYTES", 32 * 1024 * 1024, minimum=0)
 
-# Providers on private addresses are refused unless the operator says so: a base_url is a way into the internal network.
+# Providers on private addresses are refused by default, because a base_url is a way into the internal network.
 ALLOW_PRIVATE_UPSTREAMS = env.boolean("ALLOW_PRIVATE_UPSTREAMS", False)
 SANDBOX = env.boolean("SANDBOX", True)
 
 UPSTREAM_TRANSPORT = env.choice("UPSTREAM_TRANSPORT", "pool", ("pool", "aiohttp"))
 UPSTREAM_CONNECT_SECONDS = env.number("UPSTREAM_CONNECT_SECONDS", 5.0, minimum=0.1, maximum=60)
 UPSTREAM_FIRST_BYTE_SECONDS = env.number("UPSTREAM_FIRST_BYTE_SECONDS", 300.0, minimum=0.1, maximum=3600)
-# From the call of a provider to the first output of its stream; and of the whole request, all attempts included.
+# Time limits in seconds: to the first output of a provider's stream, and for a whole request with all its attempts.
 UPSTREAM_TTFT_SECONDS = env.number("UPSTREAM_TTFT_SECONDS", 300.0, minimum=0.1, maximum=3600)
 UPSTREAM_TOTAL_SECONDS = env.number("UPSTREAM_TOTAL_SECONDS", 3600.0, minimum=0.1, maximum=86400)
 UPSTREAM_IDLE_SECONDS = env.number("UPSTREAM_IDLE_SECONDS", 120.0, minimum=0.1, maximum=3600)
 UPSTREAM_RESPONSE_BYTES = env.integer("UPSTREAM_RESPONSE_BYTES", 64 * 1024 * 1024, minimum=1024)
 
-# 1000 messages of 1 MB each are allowed one by one; a whole body is bounded here.
+# A request may hold 1000 messages of 1 MB each; this setting limits the body as a whole, in bytes.
 GATEWAY_BODY_BYTES = env.integer("GATEWAY_BODY_BYTES", 32 * 1024 * 1024, minimum=1024)
-# One file in a message, as it stands there. Whatever is smaller than a message may be, is not looked at.
+# The maximum size of one file in a message, in bytes of the encoded text. Smaller files than a message are not checked.
 GATEWAY_INLINE_FILE_BYTES = env.integer("GATEWAY_INLINE_FILE_BYTES", 24 * 1024 * 1024, minimum=1024 * 1024)
 GATEWAY_BODY_SECONDS = env.number("GATEWAY_BODY_SECONDS", 30.0, minimum=0.1, maximum=600)
 HEARTBEAT_SECONDS = env.number("HEARTBEAT_SECONDS", 15.0, minimum=0.05, maximum=60)
 DRAIN_SECONDS = env.integer("DRAIN_SECONDS", 30, minimum=0, maximum=3600)
-# How long `/readyz` says 503 before the socket closes: what polls it has to have seen it by then.
+# How many seconds `/readyz` answers 503 before the socket closes; a load balancer's polls have to fall into that time.
 PRESTOP_SECONDS = env.integer("PRESTOP_SECONDS", 0, minimum=0, maximum=600)
 SNAPSHOT_SECONDS = env.number("SNAPSHOT_SECONDS", 30.0, minimum=0.05, maximum=3600)
 
-# What is reserved for a request whose length nobody bounds, for how long a worker that is silent keeps what its
-# requests reserved, and how long after its arrival a request is in the request log at the latest.
+# The output tokens to reserve for a request that sets no maximum; the seconds after which a silent worker's
+# reservations lapse; and the seconds after its arrival by which any request is in the request log.
 LIMITS_OUTPUT_TOKENS = env.integer("LIMITS_OUTPUT_TOKENS", 1024, minimum=1, maximum=1_000_000)
 LIMITS_LEASE_SECONDS = env.number("LIMITS_LEASE_SECONDS", 60.0, minimum=0.3, maximum=3600)
-# How long the first request of a month or a session waits for the request log to say what was spent.
+# How many seconds the first request of a month or session waits for the request log to report earlier spend.
 LIMITS_LOG_SECONDS = env.number("LIMITS_LOG_SECONDS", 0.5, minimum=0, maximum=60)
 LIMITS_SETTLE_SECONDS = env.number("LIMITS_SETTLE_SECONDS", 600.0, minimum=0.1, maximum=86_400)
-# Until Redis counts as away. A false alarm costs more than one slow answer: budgets then hold for each worker alone.
+# Redis counts as unreachable after this many seconds. A false alarm costs more than one slow answer, because budgets
+# then hold for each worker alone.
 LIMITS_REDIS_SECONDS = env.number("LIMITS_REDIS_SECONDS", 0.25, minimum=0.01, maximum=60)
 
 CACHE_ANSWER_BYTES = env.integer("CACHE_ANSWER_BYTES", 1024 * 1024, minimum=1024)
-# A request waits so long for a look into the cache before it goes on without.
+# How many seconds a request waits for the cache before it continues without.
 CACHE_REDIS_SECONDS = env.number("CACHE_REDIS_SECONDS", 0.05, minimum=0.001, maximum=60)
 
-# How long the playground waits for one answer, for each of several that are compared, and for a judge's grades.
+# Time limits of the playground in seconds: for one answer, for each of several compared answers, and for a judge's
+# grades.
 PLAYGROUND_SECONDS = env.number("PLAYGROUND_SECONDS", 300.0, minimum=0.1, maximum=3600)
 COMPARE_SECONDS = env.number("COMPARE_SECONDS", 30.0, minimum=0.1, maximum=3600)
 JUDGE_SECONDS = env.number("JUDGE_SECONDS", 30.0, minimum=0.1, maximum=3600)

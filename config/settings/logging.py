@@ -1,4 +1,4 @@
-"""Logs go to standard error, one event a line; prompts, completions and keys never enter them."""
+"""Logging to standard error, one event a line. Prompts, completions and keys are never logged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ _LEVEL = env.choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "
 
 
 def _without_needless_traceback(record: logging.LogRecord) -> bool:
-    """Whoever sends a suspicious request needs no key for it: it costs one line. No record is left out."""
+    """Removes the traceback of Django's security warnings, which anyone can cause without a key; the warning itself is
+    kept."""
     if record.name.startswith("django.security"):
         record.exc_info = None
     return True
@@ -26,19 +27,20 @@ LOGGING = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["short"]}},
     "root": {"handlers": ["stderr"], "level": _LEVEL},
     "loggers": {
-        # Access lines would hold paths and query strings of every request; the request log is in ClickHouse.
+        # Access logs would hold paths and query strings of every request; the request log is in ClickHouse.
         "uvicorn.access": {"level": "WARNING"},
         "django.request": {"level": "ERROR"},
-        # Lines with the name that was tried, which may be a password in the wrong field; `core.logins` says enough.
+        # django-axes logs the user name that was tried, which may be a password in the wrong field; `core.logins` logs
+        # enough.
         "axes": {"level": "ERROR"},
-        # A traceback for every failed connection; the query layer reports the same in one line.
+        # The driver logs a traceback for every failed connection; the query layer reports the same failure in one line.
         "clickhouse_driver": {"level": "CRITICAL"},
-        # In detail they write down requests with their headers, and those hold providers' keys.
+        # At debug level these libraries log requests with their headers, which hold providers' keys.
         "boto3": {"level": "INFO"},
         "botocore": {"level": "INFO"},
         "google.auth": {"level": "INFO"},
         "urllib3": {"level": "INFO"},
-        # Three lines for every message of a client; `agent.mcp` writes one for every call of a tool.
+        # The MCP library logs three lines for every message of a client; `agent.mcp` logs one for each call of a tool.
         "mcp": {"level": "WARNING"},
     },
 }

@@ -1,4 +1,4 @@
-"""Mail, for alerts. Without EMAIL_HOST nobody is written to."""
+"""Settings of outgoing mail, for alerts. Without EMAIL_HOST no mail is sent."""
 
 from __future__ import annotations
 

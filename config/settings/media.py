@@ -1,4 +1,4 @@
-"""Files that requests name by address: how large, how long, from where."""
+"""Limits on files that requests name by address: their size, the time to fetch them, the hosts they may come from."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ MEDIA_MAX_BYTES = env.integer("MEDIA_MAX_BYTES", 20 * 1024 * 1024, minimum=1024)
 MEDIA_REQUEST_BYTES = env.integer("MEDIA_REQUEST_BYTES", 50 * 1024 * 1024, minimum=1024)
 MEDIA_SECONDS = env.number("MEDIA_SECONDS", 20.0, minimum=0.1, maximum=600)
 
-# Clients choose these addresses: on the gateway's own network they could read what only the gateway may.
+# Clients choose these addresses, and private ones would let them read services that only the gateway may reach.
 ALLOW_PRIVATE_MEDIA = env.boolean("ALLOW_PRIVATE_MEDIA", False)

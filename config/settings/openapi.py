@@ -32,7 +32,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
-    # The validator's badge would be fetched from its maker.
+    # The badge of the schema validator would be fetched from its vendor's server.
     "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None, "tryItOutEnabled": True},
     "POSTPROCESSING_HOOKS": [
         "analytics.openapi.add_exports",

@@ -1,4 +1,4 @@
-"""What guards the pages: the content security policy, and how often a login may fail."""
+"""Protection of the HTML pages: the content security policy, and the limit of failed logins."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from csp.constants import NONE, SELF
 
 from config import env
 
-# Nothing but the pages' own files is loaded or runs, whatever a model or a client wrote. What differs, differs in the
-# view (`core.openapi.views`).
+# Pages load and run only the service's own files, whatever a model or a client wrote. Exceptions are set in the view
+# that needs them (`core.openapi.views`).
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],
@@ -24,16 +24,17 @@ CONTENT_SECURITY_POLICY = {
 }
 X_FRAME_OPTIONS = "DENY"
 
-# Proxies of the operator's in front of the service: so many entries at the end of X-Forwarded-For are theirs, and
-# X-Forwarded-Proto says how the client came. With 0 a client could write both itself, so neither is read.
+# The number of the operator's proxies in front of the service: that many entries at the end of X-Forwarded-For are
+# theirs, and X-Forwarded-Proto says how the client connected. With 0 a client could write both headers, so neither is
+# read.
 TRUSTED_PROXIES = env.integer("TRUSTED_PROXIES", 0, minimum=0, maximum=10)
 if TRUSTED_PROXIES:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
 
-# By name and address together: nobody can lock out somebody else, nor everybody behind another address. Counts are kept
-# in the database, which a login needs anyway, and forgotten after the cool-off.
+# Failed logins count by name and address together, so nobody can lock out a person elsewhere, or everybody at an
+# address. The counts are in the database, which a login needs anyway, and expire after the cool-off.
 AXES_FAILURE_LIMIT = env.integer("LOGIN_FAILURES", 5, minimum=1, maximum=1000)
 AXES_COOLOFF_TIME = timedelta(seconds=env.integer("LOGIN_COOL_OFF_SECONDS", 900, minimum=1, maximum=86_400))
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]

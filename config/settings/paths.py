@@ -1,4 +1,4 @@
-"""Where the project lies and where its data goes."""
+"""Paths of the project and of its data."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from config import env
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 
-# Everything the service writes on this machine: SQLite, engines, spool, generated secrets, addresses of its services.
+# The folder of everything the service writes on this machine: SQLite, engines, spool, generated secrets, addresses.
 VAR_DIR = env.path("VAR_DIR", BASE_DIR / "var")
 RUN_DIR = VAR_DIR / "run"
 
 
 def announced_address(service: str) -> str | None:
-    """The address that `manage.py serve` wrote for an embedded service, or None when none runs on this VAR_DIR."""
+    """Returns the address that `manage.py serve` wrote for an embedded service; None when none runs on this VAR_DIR."""
     try:
         return (RUN_DIR / f"{service}.url").read_text(encoding="utf-8").strip() or None
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The catalogs that prices are synced from."""
+"""Settings of the price catalogs and their synchronization."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from celery.schedules import crontab
 from config import env
 from config.settings.celery import CELERY_BEAT_SCHEDULE
 
-# Source → address. Without one, what was known of that catalog stays as it is.
+# Maps each catalog to its address. A catalog without an address keeps the prices that were read last.
 PRICING_CATALOGS = {
     "catalog_a": env.url("PRICING_CATALOG_A_URL", schemes=("http", "https"))
     or "https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json",
     "catalog_b": env.url("PRICING_CATALOG_B_URL", schemes=("http", "https")) or "https://models.dev/api.json",
 }
-# For each catalog, from the first byte sent to the last one received.
+# The time limit for each catalog in seconds, from the first byte sent to the last one received.
 PRICING_FETCH_SECONDS = env.number("PRICING_FETCH_SECONDS", 30.0, minimum=0.1, maximum=120)
 PRICING_MAX_BYTES = env.integer("PRICING_MAX_BYTES", 32 * 1024 * 1024, minimum=1024)
 
 if env.boolean("PRICING_SYNC", True):
     CELERY_BEAT_SCHEDULE["sync-pricing"] = {
         "task": "integrations.sync_pricing",
-        # An unchanged catalog costs one request without a body.
+        # Syncs can be frequent, because a catalog that has not changed costs one request without a body.
         "schedule": crontab(hour="*/6", minute="41"),
         "options": {"expires": 3600},
     }

@@ -1,4 +1,4 @@
-"""For a service that others reach, as by `compose.yaml`. `serve` speaks plain HTTP: TLS is for a proxy before it."""
+"""Settings of a service that others reach, as in `compose.yaml`. `serve` speaks plain HTTP; a proxy terminates TLS."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from config import env
 from config.settings.base import *  # noqa: F403
 from config.settings.base import TRUSTED_PROXIES
 
-# Signing in over plain HTTP on purpose: in a closed network, or on the machine itself.
+# Allows logins over plain HTTP, in a closed network or on the machine itself.
 INSECURE_HTTP = env.boolean("INSECURE_HTTP", False)
 
 if not INSECURE_HTTP and not TRUSTED_PROXIES:
@@ -20,8 +20,8 @@ if not INSECURE_HTTP and not TRUSTED_PROXIES:
 
 SESSION_COOKIE_SECURE = not INSECURE_HTTP
 CSRF_COOKIE_SECURE = not INSECURE_HTTP
-# Sent in answers that went over TLS; a browser then asks for this host over TLS alone, so long.
+# The seconds of the HSTS header, which is sent over TLS only: browsers then use TLS for this host for that long.
 SECURE_HSTS_SECONDS = 0 if INSECURE_HTTP else env.integer("HSTS_SECONDS", 31_536_000, minimum=0)
 
-# A model that answers to everybody is for trying things out.
+# The sandbox answers every request without an account, so it is off in production.
 SANDBOX = env.boolean("SANDBOX", False)

@@ -10,14 +10,14 @@ from pathlib import Path
 from config import env
 from config.settings.paths import RUN_DIR, announced_address
 
-# A socket's path has to fit into 108 bytes (Linux; 104 elsewhere), the closing zero included.
-_LONGEST_SOCKET_PATH = 103
+# The path of a Unix socket has to fit into 108 bytes (Linux; 104 elsewhere), including the terminating zero.
+_MAX_SOCKET_PATH = 103
 
 
 def _embedded_socket() -> Path:
-    """The socket of the server that `serve` starts: known before it runs, so that a command started first finds it."""
+    """Returns the socket of the embedded Redis, known before the server runs, so that other commands find it."""
     socket = RUN_DIR / "redis.sock"
-    if len(os.fsencode(socket)) <= _LONGEST_SOCKET_PATH:
+    if len(os.fsencode(socket)) <= _MAX_SOCKET_PATH:
         return socket
     name = hashlib.sha256(os.fsencode(RUN_DIR)).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"prompt-gateway-{os.getuid()}-{name}" / "redis.sock"
@@ -32,5 +32,6 @@ REDIS_IS_EMBEDDED = env.url("REDIS_URL", schemes=("redis", "rediss", "unix")) is
 
 
 def with_scheme(url: str, *, unix: str) -> str:
-    """The same address for libraries that name the socket scheme otherwise (Celery: `redis+socket://`)."""
+    """Returns the Redis address in the form of libraries with another name for Unix sockets (Celery:
+    `redis+socket://`)."""
     return url.replace("unix://", f"{unix}://", 1) if url.startswith("unix://") else url

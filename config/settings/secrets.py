@@ -1,6 +1,6 @@
-"""Secrets from the environment, else made once and kept in VAR_DIR, readable by their owner only.
+"""Secrets from the environment; otherwise they are generated once and kept in VAR_DIR, readable by their owner only.
 
-None is made beside a database server: what its hosts share they have to be told.
+Beside a database server no secret is generated: other hosts would not have it, and could not read what was encrypted.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ _HAS_SERVER = DATABASES["default"]["ENGINE"].endswith(".postgresql")
 
 
 def _kept(name: str, made: str) -> str:
-    """The content of VAR_DIR/secrets/`name`, which is `made` when the file is new. Safe when two processes start.
+    """Returns the content of VAR_DIR/secrets/`name`, which `made` fills when the file is new. Safe when two processes
+    start.
 
-    Raises ImproperlyConfigured instead of making one beside a database server.
+    Raises ImproperlyConfigured beside a database server, where no secret is generated.
     """
     folder = VAR_DIR / "secrets"
     if _HAS_SERVER and not (folder / name).exists():
@@ -66,5 +67,5 @@ def _encryption_keys() -> list[str]:
 
 
 SECRET_KEY = env.secret("SECRET_KEY") or _kept("secret_key", secrets.token_urlsafe(48))
-# The first key encrypts, all of them decrypt: rotation puts a new one in front.
+# The first key encrypts and all keys decrypt: rotation puts a new key in front.
 ENCRYPTION_KEYS = _encryption_keys()

@@ -1,4 +1,5 @@
-"""Accepts connections one at a time and, once it has some, not too eagerly, so that workers on one socket share them.
+"""Accepts connections one at a time and with a short pause when a worker has many, so that workers share a socket
+evenly.
 
 A server that accepts until the queue is empty, as asyncio's and uvloop's do, hands all of a burst to whichever worker
 woke first: of 64 connections one of two workers got between 0 and 25. A socket per worker (SO_REUSEPORT) would share
@@ -18,17 +19,17 @@ from config.web.refusals import WorkerFullError, as_bytes
 logger = logging.getLogger("config.web")
 
 _EXHAUSTED_PAUSE_SECONDS = 0.5
-# Time for another worker to be scheduled: a worker with this many connections lets the others go first.
+# The pause of a worker with this many connections in seconds: another worker gets time to accept first.
 _MODEST_CONNECTIONS = 8
 _MODEST_PAUSE_SECONDS = 0.001
-# A worker that is full leaves more time than that to the others before it turns a client away.
+# A full worker pauses longer, so that the other workers accept a client before this one refuses it.
 _FULL_PAUSE_SECONDS = 0.005
-# A refused client has that long to read why: closed with something unread, the kernel would take the answer back.
+# The seconds a refused client has to read the answer: closing with unread data makes the kernel discard the answer.
 _REFUSED_SECONDS = 1.0
 
 
 class Acceptor:
-    """`connections` tells how many this worker has open; of more than `most` each is told to try again."""
+    """Accepts connections on a socket; `connections` returns how many are open. Beyond `most`, clients get 503."""
 
     def __init__(
         self,
@@ -50,7 +51,7 @@ class Acceptor:
         self._resume()
 
     def close(self) -> None:
-        """Nothing is accepted from here on."""
+        """Stops accepting connections."""
         if self._listening.fileno() >= 0:
             self._loop.remove_reader(self._listening.fileno())
             self._listening.close()
@@ -69,9 +70,10 @@ class Acceptor:
         try:
             connection, _ = self._listening.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-            return  # another worker was faster, or the client has left
+            return  # Another worker accepted the connection first, or the client has left.
         except OSError as error:
-            # Out of file descriptors: the socket stays readable, so trying at once would only burn the processor.
+            # The process is out of file descriptors: the socket stays readable, so retrying at once would only waste
+            # CPU time.
             logger.error("connection.refused error=%s", error.strerror)
             self._pause(_EXHAUSTED_PAUSE_SECONDS)
             return
@@ -96,7 +98,7 @@ class Acceptor:
 
     def _refuse(self, connection: socket.socket) -> None:
         full = WorkerFullError("This worker has no connection left; try again", headers={"retry-after": "1"})
-        with suppress(OSError):  # it has left
+        with suppress(OSError):  # The client has left.
             connection.send(as_bytes(full))
             connection.shutdown(socket.SHUT_WR)
         self._refused.add(connection)

@@ -1,4 +1,4 @@
-"""Children without an address: ready as soon as they run."""
+"""Child processes without an address: the shipper and Celery, which are ready as soon as they run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from config.supervisor.children import Service
 
 class Shipper(Service):
     role = "shipper"
-    # Not longer: with the store away the records are safe in the spool and go out after the next start.
+    # The shipper gets no more time to stop: with the store unreachable, its records are safe in the spool.
     stop_seconds = 10.0
 
     def __init__(self, *, spool_dir: Path) -> None:
@@ -25,7 +25,8 @@ class Shipper(Service):
 
     @override
     async def finished(self) -> None:
-        """The shipper deletes a segment once its writer has ended and all of it is stored."""
+        """Waits until the spool is empty: the shipper deletes a segment once its writer has ended and all of it is
+        stored."""
         await polling.until(self._spool_is_empty)
 
     async def _spool_is_empty(self) -> bool:

@@ -1,4 +1,4 @@
-"""Blocking work beside the event loop that an end of the process does not wait for.
+"""Runs blocking functions in threads that the end of the process does not wait for.
 
 `asyncio.to_thread` has its threads joined at the end: a stop during a migration of hours would take those hours.
 """
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 async def in_background(function: Callable[[], T]) -> T:
-    """What `function` returns or raises. Cancelled, it leaves the function to itself."""
+    """Returns or raises what `function` does. A caller that is cancelled leaves the function running."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
@@ -30,7 +30,7 @@ async def in_background(function: Callable[[], T]) -> T:
         result, failure = None, None
         try:
             result = function()
-        except BaseException as error:  # handed to who waits
+        except BaseException as error:  # The exception is passed to the caller that waits.
             failure = error
         if not loop.is_closed():
             loop.call_soon_threadsafe(settle, result, failure)

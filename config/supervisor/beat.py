@@ -1,4 +1,4 @@
-"""Beat's schedule, which goes on whatever its file and its broker refuse."""
+"""A scheduler for Celery beat that continues when its file or its broker refuses writes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ logger = logging.getLogger("config.beat")
 
 
 class SteadyScheduler(PersistentScheduler):
-    """The file only remembers over restarts what ran last. On a full disk beat goes on without, and a broker that
-    refuses (MISCONF, OOM, READONLY) or is away costs one line each way instead of a traceback for every task."""
+    """Celery's scheduler, whose file only stores when each task ran last. On a full disk beat runs without the file,
+    and a broker that refuses (MISCONF, OOM, READONLY) or is unreachable is logged once instead of with every task."""
 
     _remembering = True
     _sending = True
@@ -70,10 +70,10 @@ class SteadyScheduler(PersistentScheduler):
 
 
 class _NoFile(dict[str, Any]):
-    """The schedule of a beat that found no room for its file; the next start makes one."""
+    """The schedule of a beat whose file could not be written; the next start creates the file."""
 
     def sync(self) -> None:
-        """Nothing to write to."""
+        """Does nothing, because there is no file to write to."""
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Does nothing, because there is no file to close."""

@@ -22,7 +22,7 @@ _CONCURRENCY = 2
 
 
 def main(schedule_file: str) -> None:
-    # Typed as the process it would be without `thread`.
+    # The arguments name the process as it would be without the option `thread`.
     beat: Any = EmbeddedService(app, thread=True, schedule_filename=schedule_file, scheduler_cls=SteadyScheduler)
     _end_with(beat)
 
@@ -48,7 +48,7 @@ def main(schedule_file: str) -> None:
 
 
 def _end_with(beat: threading.Thread) -> None:
-    """A worker whose beat has died would start no task again: it ends, and the supervisor starts another."""
+    """Ends the worker when its beat has died, so that the supervisor starts both again."""
     tell = threading.excepthook
 
     def ended(failure: threading.ExceptHookArgs) -> None:

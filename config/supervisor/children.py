@@ -1,4 +1,4 @@
-"""One child process: started, announced when ready, restarted when it dies, stopped in time."""
+"""One child process: started, announced when ready, restarted when it dies, and stopped within a time limit."""
 
 from __future__ import annotations
 
@@ -18,44 +18,46 @@ from config.supervisor.output import forward_lines
 logger = logging.getLogger("config.supervisor")
 
 _LEASH = Path(__file__).with_name("leash.py")
-# A child that lived this long starts again at once; one that keeps dying waits longer each time.
+# A child that ran for this many seconds is restarted at once; one that keeps dying waits longer each time.
 _STABLE_SECONDS = 5.0
 _FIRST_DELAY_SECONDS = 0.1
-_LONGEST_DELAY_SECONDS = 10.0
+_MAX_DELAY_SECONDS = 10.0
 _MAX_DOUBLINGS = 10
 _ANNOUNCE_AGAIN_SECONDS = 0.5
 
 
 class StartError(Exception):
-    """A child did not come up on the first start."""
+    """Raised when a child does not become ready on the first start."""
 
 
 class Service:
-    """What a child runs and how to tell that it is ready. `role` names its log lines and VAR_DIR/run/<role>.pid."""
+    """A service that runs as a child process: its command and its readiness. `role` names its log lines and
+    VAR_DIR/run/<role>.pid."""
 
     role: str = ""
     stop_seconds: float = 10.0
     inherited_descriptors: tuple[int, ...] = ()
 
     def command(self) -> list[str]:
-        """The arguments of the next start."""
+        """Returns the arguments of the next start."""
         raise NotImplementedError
 
     def environment(self) -> Mapping[str, str]:
         return {}
 
     async def ready(self) -> None:
-        """Returns when the service can be used, after announcing where; cancelled when its process ends."""
+        """Returns when the service is ready and its address announced; cancelled when its process ends."""
 
     def ended(self) -> None:
-        """Its process is gone, whatever the reason, and another may follow."""
+        """Called when the service's process has ended for any reason, before it is restarted."""
 
     async def finished(self) -> None:
-        """Returns when nothing is left for it to do and it may be told to stop; cancelled after `stop_seconds`."""
+        """Returns when the service has no work left and may be stopped; cancelled after `stop_seconds`."""
 
 
 class Child:
-    """`launch()` begins; `started` is done when the service is ready for the first time, or failed to be."""
+    """A child process of the supervisor. `launch()` starts it; `started` is done at its first readiness or first
+    failure."""
 
     def __init__(self, service: Service, *, run_dir: Path, working_dir: Path) -> None:
         self.service = service
@@ -69,15 +71,15 @@ class Child:
 
     @property
     def is_up(self) -> bool:
-        """Whether its process runs, be it ready or not."""
+        """Returns whether the process runs, ready or not."""
         return self._process is not None and self._process.returncode is None
 
     def launch(self) -> None:
         self._keeper = asyncio.create_task(self._keep())
 
     async def stop(self, *, force: asyncio.Event) -> None:
-        """SIGTERM when it has finished, then SIGKILL; the wait before either ends after the service's `stop_seconds` or
-        as soon as `force` is set. Never raises: those who are to be stopped after it have to be."""
+        """Sends SIGTERM when the service has finished, then SIGKILL; each wait ends after the service's `stop_seconds`
+        or when `force` is set. Never raises, so that the children after it are stopped too."""
         if self._keeper is None:
             return
         try:
@@ -91,7 +93,7 @@ class Child:
                 _kill_group(self._process.pid)
             await self._keeper
         except Exception as error:
-            logger.error("child.stop_failed role=%s error=%s", self.service.role, _told(error))
+            logger.error("child.stop_failed role=%s error=%s", self.service.role, _message(error))
 
     async def _wait_for(self, event: asyncio.Future[None], force: asyncio.Event) -> None:
         forced = asyncio.create_task(force.wait())
@@ -100,7 +102,7 @@ class Child:
         forced.cancel()
         event.cancel()
         if event.done() and not event.cancelled() and event.exception() is not None:
-            logger.warning("child.wait_failed role=%s error=%s", self.service.role, _told(event.exception()))
+            logger.warning("child.wait_failed role=%s error=%s", self.service.role, _message(event.exception()))
 
     async def _keep(self) -> None:
         loop = asyncio.get_running_loop()
@@ -109,20 +111,21 @@ class Child:
             began = loop.time()
             try:
                 code = await self._run_once()
-                ended, told = f"exit_code={code}", f"ended with exit code {code}"
+                ended, message = f"exit_code={code}", f"ended with exit code {code}"
             except StartError as error:
-                ended, told = f"error={error}", f"could not be started: {error}"
+                ended, message = f"error={error}", f"could not be started: {error}"
             except Exception as error:
-                # Whatever it was, a full disk or no more processes: without this task nobody would start it again.
-                ended, told = f"error={_told(error)}", f"could not be started: {_told(error)}"
+                # Any failure, such as a full disk or no more processes, is retried: no other task would restart the
+                # child.
+                ended, message = f"error={_message(error)}", f"could not be started: {_message(error)}"
             if self._stopping.is_set():
                 break
             if not self.started.done():
-                self.started.set_exception(StartError(f"{self.service.role} {told}"))
+                self.started.set_exception(StartError(f"{self.service.role} {message}"))
                 return
             self.restarts += 1
             failures = 0 if loop.time() - began > _STABLE_SECONDS else failures + 1
-            delay = min(_LONGEST_DELAY_SECONDS, _FIRST_DELAY_SECONDS * 2 ** min(failures, _MAX_DOUBLINGS))
+            delay = min(_MAX_DELAY_SECONDS, _FIRST_DELAY_SECONDS * 2 ** min(failures, _MAX_DOUBLINGS))
             logger.warning("child.restarted role=%s %s after_seconds=%.1f", self.service.role, ended, delay)
             await self._pause(delay)
         if not self.started.done():
@@ -137,7 +140,7 @@ class Child:
             code = await process.wait()
         finally:
             watching.cancel()
-            # Whatever the child itself had started must not live on beside its successor, nor hold its output open.
+            # The child's own children must neither run beside its successor nor keep its output open.
             _kill_group(process.pid)
             with suppress(OSError):
                 self._pid_file.unlink(missing_ok=True)
@@ -162,12 +165,13 @@ class Child:
             # Ctrl-C in a terminal reaches the supervisor alone, which stops its children in order.
             start_new_session=True,
         )
-        if self._stopping.is_set():  # asked to stop while it was being started
+        if self._stopping.is_set():  # The child was asked to stop while it was being started.
             self._process.terminate()
         return self._process
 
     async def _watch_readiness(self, pid: int) -> None:
-        """Both write small files for others to find. What a full disk refuses is written once it has room again."""
+        """Writes the pid and the address of the child. Files that a full disk refuses are written when there is
+        room."""
         await self._once_there_is_room(lambda: self._write_pid(pid))
         await self._once_there_is_room(self.service.ready)
         if not self.started.done():
@@ -183,21 +187,21 @@ class Child:
                 await write()
             except OSError as error:
                 if not failed:
-                    logger.warning("child.not_announced role=%s error=%s", self.service.role, _told(error))
+                    logger.warning("child.not_announced role=%s error=%s", self.service.role, _message(error))
                 failed = True
                 await asyncio.sleep(_ANNOUNCE_AGAIN_SECONDS)
             else:
                 return
 
     async def _pause(self, seconds: float) -> None:
-        """Waits, unless a stop is asked for meanwhile."""
+        """Waits for `seconds`, or until the child is asked to stop."""
         waiting = asyncio.create_task(self._stopping.wait())
         await asyncio.wait({waiting}, timeout=seconds)
         waiting.cancel()
 
 
-def _told(error: BaseException | None) -> str:
-    """One line of a log: what the system said, or else what kind of error it was."""
+def _message(error: BaseException | None) -> str:
+    """Returns one line for the log: the system's message, or else the type of the error."""
     return (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
 
 

@@ -1,4 +1,4 @@
-"""The embedded ClickHouse: on a loopback port and with a password of its own choosing, new ones with every start."""
+"""The embedded ClickHouse engine, with a loopback port and a password that are new with each start."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from config.supervisor.children import Service
 
 
 class AnalyticsEngine(Service):
-    """The engine writes address and password to `clickhouse.url` in `run_dir`, which only this user may read. They pass
-    through no command line and no environment."""
+    """The engine as a child process, which writes its address and password to `clickhouse.url` in `run_dir`. Only this
+    user can read the file; neither a command line nor an environment holds the password."""
 
     role = "engine"
 
@@ -38,5 +38,6 @@ class AnalyticsEngine(Service):
 
     @override
     def ended(self) -> None:
-        # Somebody else may listen on that port from now on, and must not be shown the password, nor any record.
+        # The file is removed when the engine ends: another program may take the port, and must get neither the password
+        # nor records.
         self._url_file.unlink(missing_ok=True)

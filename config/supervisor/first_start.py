@@ -1,4 +1,4 @@
-"""The first start: a project, its key, and a command that uses them."""
+"""The message of the first start: a project, its key, and a command that uses them."""
 
 from __future__ import annotations
 

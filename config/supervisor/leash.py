@@ -18,9 +18,9 @@ def main(arguments: list[str]) -> None:
     parent, command = int(arguments[0]), arguments[1:]
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before the kernel was told
+    if os.getppid() != parent:  # The parent died before the kernel was asked to watch it.
         sys.exit(1)
-    # Python ignores SIGPIPE and ignored signals survive exec; the command starts with the usual disposition.
+    # Python ignores SIGPIPE and children inherit that, so the command gets the usual handling back.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     os.execvp(command[0], command)  # noqa: S606 - the supervisor's own list of commands
 

@@ -1,4 +1,4 @@
-"""The children's lines on standard error, each with the name of the child."""
+"""Forwards the child processes' output to standard error, each line behind the name of the child."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _READ_BYTES = 65536
 
 
 async def forward_lines(stream: asyncio.StreamReader, role: str) -> None:
-    """Until the end of `stream`. A line of any length passes; the last one need not end in a newline."""
+    """Copies lines until the end of `stream`. Lines may have any length; the last one need not end in a newline."""
     prefix = f"{role:<9}| ".encode()
     rest = b""
     while data := await stream.read(_READ_BYTES):
@@ -24,6 +24,5 @@ def _write(text: bytes) -> None:
         sys.stderr.buffer.write(text)
         sys.stderr.buffer.flush()
     except (OSError, ValueError):
-        # Whoever read the log is gone, or the log's disk is full. The service goes on: the pipe has to be emptied so
-        # that no child blocks.
+        # The reader of the log is gone, or the log's disk is full. The pipe is still emptied, so that no child blocks.
         return

@@ -1,4 +1,4 @@
-"""Waiting for a condition of another process, which sends no event and can only be asked for."""
+"""Polling for a condition of another process that sends no event."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _PAUSE_SECONDS = 0.02
 
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    """Ends when the condition holds or the caller is cancelled."""
+    """Returns when the condition holds; ends early when the caller is cancelled."""
     while not await condition():  # noqa: ASYNC110 - nothing in this process could set an Event
         await asyncio.sleep(_PAUSE_SECONDS)
 
 
 async def port_written(file: Path) -> int:
-    """The port in a `--port-file`."""
+    """Returns the port in a `--port-file`, or None while there is none."""
     while (port := _port_in(file)) is None:  # noqa: ASYNC110 - see above
         await asyncio.sleep(_PAUSE_SECONDS)
     return port

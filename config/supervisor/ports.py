@@ -1,4 +1,4 @@
-"""Children that listen on a loopback port of their own choosing and write it to a file."""
+"""Child processes that listen on a loopback port of their own choice and write it to a file."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class PortService(Service):
 
     @override
     def command(self) -> list[str]:
-        # Asked again for the port it had, a restarted child is found by those who know its address; a start that
-        # fails before it is ready forgets the port, so that a port taken meanwhile stops nobody for good.
+        # A restarted child asks for its former port, so that clients that know the address still find it. A start that
+        # fails before readiness forgets the port, so that a port that was taken meanwhile blocks no restart.
         port, self._port = self._port, 0
         self._port_file.unlink(missing_ok=True)
         return [

@@ -1,4 +1,4 @@
-"""What has to be true before a process serves: tables, keys, a first project, prices. Blocking; run in a thread."""
+"""Prepares the stores before a process serves: tables, keys, a first project, prices. Blocking; run in a thread."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Show = Callable[[Welcome], bool]
 
 
 def prepare_database(base_url: str, show: Show, *, migrate: bool) -> None:
-    """SQL tables, the check of the encryption keys, on the first start the first project, shipped prices.
+    """Migrates the SQL database, checks the encryption keys, and makes the first project and the shipped prices.
 
-    Of many hosts one at a time, so that one of them shows the key. It is shown before anything that takes long.
-    Raises CommandError.
+    Of several hosts one does this at a time, so that one of them shows the key, before anything that takes long. Raises
+    CommandError.
     """
     try:
         (schema.migrate_database if migrate else schema.check_database)()
@@ -38,7 +38,7 @@ def prepare_database(base_url: str, show: Show, *, migrate: bool) -> None:
 
 
 def prepare_analytics(*, migrate: bool) -> None:
-    """ClickHouse tables. Raises CommandError."""
+    """Migrates the ClickHouse tables. Raises CommandError."""
     (schema.migrate_analytics if migrate else schema.check_analytics)()
 
 

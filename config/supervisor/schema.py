@@ -1,4 +1,4 @@
-"""Tables of both stores: brought up to this version, or only looked at (`serve --no-migrate`). Blocking."""
+"""Migrates the tables of both stores, or only checks them (`serve --no-migrate`). Blocks."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def migrate_database() -> None:
 
 
 def migrate_analytics() -> None:
-    # What it applied is no news on the standard output of `serve`, whose lines are meant to be read.
+    # The list of applied migrations would clutter the standard output of `serve`.
     call_command("migrate_analytics", stdout=io.StringIO())
 
 
 def check_database() -> None:
-    """Waits for whoever migrates. Raises CommandError when something is missing all the same."""
+    """Waits for another process that migrates. Raises CommandError when migrations are still missing."""
 
     def wait() -> None:
         with installation_lock("migrate"):
@@ -34,7 +34,8 @@ def check_database() -> None:
 
 
 def check_analytics() -> None:
-    """Waits for whoever migrates. Raises CommandError when something is missing all the same, or nobody answers."""
+    """Waits for another process that migrates. Raises CommandError when migrations are still missing, or the store is
+    unreachable."""
     try:
         _check("analytics store", migrator.missing_migrations, lease.wait_for_migrators)
     except AnalyticsUnavailableError as error:

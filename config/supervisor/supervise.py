@@ -1,4 +1,5 @@
-"""The order of things: stores, then tables, then web workers, then what runs behind them; and the way back."""
+"""The supervisor starts stores, then tables, then web workers, then background processes, and stops them in reverse
+order."""
 
 from __future__ import annotations
 
@@ -30,9 +31,9 @@ _START_SECONDS = 120.0
 
 
 class Supervisor:
-    """`announce(base_url)` is called once the gateway serves, and `show` with the key of a first start long before, in
-    a thread. `without` names parts that run elsewhere; `migrate` says whether to change tables or only to check them.
-    """
+    """Starts, watches and stops all processes of `serve`. `announce(base_url)` is called once the gateway serves,
+    `show` earlier in a thread with the key of a first start. `without` names parts that run elsewhere; `migrate` False
+    only checks the tables."""
 
     def __init__(
         self,
@@ -52,9 +53,10 @@ class Supervisor:
         self._run_dir: Path = settings.RUN_DIR
         self._stop = asyncio.Event()
         self._force = asyncio.Event()
-        # Closing the second end tells every web worker, also one that starts later, that it is about to stop.
+        # Closing the second end of the pipe notifies every web worker, including ones that start later, of the coming
+        # stop.
         self._prestop_seen, self._prestop = os.pipe()
-        # In the order of stopping: each group has ended before the next is asked to.
+        # The groups are in the order of stopping: each group has ended before the next one is stopped.
         self._web: list[Child] = []
         self._shipper: list[Child] = []
         self._celery: list[Child] = []
@@ -63,7 +65,8 @@ class Supervisor:
         self._monitor = HostMonitor(self._children)
 
     async def run(self) -> None:
-        """Until SIGTERM or SIGINT; a second one cuts the wait short, or the drain if PRESTOP_SECONDS are over.
+        """Runs until SIGTERM or SIGINT. A second signal cuts the wait of PRESTOP_SECONDS short, or the drain if that is
+        over.
 
         Raises StartError when a child fails to start.
         """
@@ -102,13 +105,13 @@ class Supervisor:
         self._monitor.start()
         run_files.write(self._run_dir / "gateway.url", self._base_url)
         self._announce(self._base_url)
-        # Nobody waits for this one, so it does not compete with the start for the processor.
+        # Celery starts last, because no other process waits for it and it would slow down the start.
         if "celery" not in self._without:
             self._launch(CeleryWorker(var_dir=settings.VAR_DIR), self._celery)
 
     async def _start_web(self, sandboxes: list[Child]) -> None:
         await _all_started(self._redis)
-        # However long others migrate before this one may.
+        # The wait has no time limit, because another host's migration may take long.
         await in_background(partial(preparation.prepare_database, self._base_url, self._show, migrate=self._migrate))
         await _all_started(sandboxes)
         for number in range(1, settings.WEB_WORKERS + 1):
@@ -160,14 +163,14 @@ class Supervisor:
         return child
 
     async def _shut_down(self) -> None:
-        """Streams first, then the records they made, then the stores."""
+        """Stops web workers first, then the shipper, which stores their records, and the stores last."""
         logger.info(
             "service.stopping prestop_seconds=%d drain_seconds=%d", settings.PRESTOP_SECONDS, settings.DRAIN_SECONDS
         )
         await self._be_left_out()
         self._listening.close()
         await self._stop_in_order(self._web, self._shipper, self._celery)
-        # Before the stores: that they are away now is no news.
+        # The monitor stops before the stores, so that it reports no outage of theirs.
         await asyncio.to_thread(self._monitor.stop)
         await self._stop_in_order(self._stores, self._redis)
         run_files.remove_all(self._run_dir)
@@ -178,12 +181,13 @@ class Supervisor:
             await asyncio.gather(*(child.stop(force=self._force) for child in group))
 
     async def _be_left_out(self) -> None:
-        """Not ready any more, for as long as a load balancer needs to see it; whoever comes meanwhile is served."""
+        """Answers 503 on `/readyz` for PRESTOP_SECONDS so that load balancers leave this host out; requests are still
+        served."""
         os.close(self._prestop)
         if self._stop.is_set() and settings.PRESTOP_SECONDS and all(child.started.done() for child in self._web):
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._force.wait(), settings.PRESTOP_SECONDS)
-            # A signal that ended this wait is not meant for the streams.
+            # A signal that ended the wait of PRESTOP_SECONDS does not also cut the drain of streams short.
             self._force.clear()
 
 

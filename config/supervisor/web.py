@@ -1,4 +1,4 @@
-"""The listening socket and the workers that share it."""
+"""The listening socket and the web workers that share it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ BACKLOG = 2048
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Bound once, before anything starts; the workers inherit it, so a worker that dies loses no waiting connection.
+    """Returns the listening socket, which workers inherit, so that a worker that dies loses no waiting connection.
 
-    Raises OSError when the address is taken or not ours.
+    Raises OSError when the address is taken or does not belong to this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, port), family=family, backlog=BACKLOG)
 
 
 def reachable_address(listening: socket.socket) -> tuple[str, int]:
-    """Host and port for a client on this machine."""
+    """Returns host and port by which clients on this machine reach the socket."""
     host, port = listening.getsockname()[:2]
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host), port  # noqa: S104 - compared, not bound
 
@@ -36,8 +36,8 @@ def base_url(listening: socket.socket) -> str:
 
 class WebWorker(Service):
     def __init__(self, number: int, listening: socket.socket, prestop: int, *, drain_seconds: int) -> None:
-        """`prestop` is a descriptor that the workers inherit: when its other end is closed, they say that they are not
-        ready for traffic any more, and serve what comes all the same."""
+        """`prestop` is an inherited descriptor: when its other end is closed, the workers answer `/readyz` with 503 and
+        still serve requests."""
         self.role = f"web-{number}"
         self.stop_seconds = drain_seconds + 5.0
         self.inherited_descriptors = (listening.fileno(), prestop)
@@ -52,7 +52,7 @@ class WebWorker(Service):
         await polling.until(self._answers)
 
     async def _answers(self) -> bool:
-        """Waits in the socket's queue until a worker accepts; any HTTP answer will do."""
+        """Returns whether a worker accepts a connection and answers; any HTTP response counts."""
         try:
             reader, writer = await asyncio.open_connection(*self._address)
         except OSError:

@@ -1,6 +1,6 @@
 """One web worker: `python -m config.supervisor.web_worker FD PRESTOP_FD` serves `config.asgi` on an inherited socket.
 
-When the other end of PRESTOP_FD is closed, it asks to be sent no more traffic and serves what still comes.
+When the other end of PRESTOP_FD is closed, `/readyz` answers 503 and requests are still served.
 
 uvicorn with uvloop and httptools is the fastest of the ASGI servers measured (docs/performance.md).
 """
@@ -23,8 +23,8 @@ from config.supervisor.acceptor import Acceptor
 from config.supervisor.web import BACKLOG
 from core.draining import draining
 
-# The snapshot and the code never die: frozen out of the collector's sight, they cost no pauses. What a request makes is
-# freed by reference counting, so the collector may come rarely.
+# Code and snapshot live as long as the process: frozen, they cost the garbage collector no pauses. Objects of a request
+# are freed by reference counting, so the collector may run rarely.
 _COLLECT_AFTER = (50_000, 20, 50)
 
 
@@ -54,9 +54,11 @@ class _Server(uvicorn.Server):
         draining.begin()
 
     def _send_clients_elsewhere(self) -> None:
-        """A client that keeps its connection would come back to a worker that is about to end."""
+        """Sends `connection: close` with each response, because a client that keeps its connection would return to a
+        worker that is stopping."""
         close = (b"connection", b"close")
-        # uvicorn makes the list anew from the configuration's each second; requests under way hold today's list itself.
+        # uvicorn makes the list of headers anew from the configuration each second; running requests hold the present
+        # list.
         self.config.encoded_headers.append(close)
         self.server_state.default_headers.append(close)
 
@@ -79,7 +81,7 @@ class _Server(uvicorn.Server):
 
 def main(descriptor: int, prestop: int) -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.base")
-    # After the variable that names them is set.
+    # Django can be imported only after the variable that names its settings is set.
     from django.conf import settings
 
     from config.web.protocol import BoundedProtocol
@@ -104,9 +106,9 @@ def main(descriptor: int, prestop: int) -> None:
 
 
 def _file_descriptors() -> int:
-    """How many this process may have, now that it has asked for all it can get."""
+    """Returns the maximum number of file descriptors, after raising it as far as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(OSError, ValueError):  # some systems name a number that they then refuse
+    with suppress(OSError, ValueError):  # Some systems report a maximum that they then refuse.
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         soft = hard
     return sys.maxsize if soft == resource.RLIM_INFINITY else soft

@@ -1,1 +1,2 @@
-"""HTTP as a web worker speaks it: what is refused before a request reaches the application."""
+"""The HTTP protocol of a web worker: it refuses malformed, oversized and slow requests before they reach the
+application."""

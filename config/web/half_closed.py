@@ -1,9 +1,8 @@
-"""A client that has ended its half of the connection: it waits for its answer, or it is gone.
+"""Tells a client that has closed its half of the connection and waits for its answer from one that is gone.
 
-To the kernel both look the same until something is sent: who is gone answers that with a reset. So an interim answer
-goes out, `100 Continue`, which every HTTP/1.1 client has to pass over, and what comes back is looked for until the
-answer is complete. Clients of HTTP/1.0 take no interim answers: the end of theirs means, as in most servers, that they
-are gone.
+Both look the same to the kernel until data is sent: a client that is gone answers with a reset. So the worker sends the
+interim response `100 Continue`, which every HTTP/1.1 client skips, and watches for a reset until the answer is
+complete. HTTP/1.0 has no interim responses: such a client counts as gone, as in most servers.
 """
 
 from __future__ import annotations
@@ -14,25 +13,25 @@ import socket
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _INTERIM = b"HTTP/1.1 100 Continue\r\n\r\n"
-# An abandoned call of a provider has to end within a second.
+# The call to a provider for a client that is gone has to end within a second.
 _LOOK_SECONDS = 0.2
 
 
 class HalfClosed:
-    """Looks after one connection from its client's end of file to the end of its last answer."""
+    """Watches one connection from the client's end of file to the end of its last answer."""
 
     def __init__(self, protocol: HttpToolsProtocol) -> None:
         self._transport: asyncio.Transport = protocol.transport
         self._loop = protocol.loop
         protocol.cycle.keep_alive = False
-        # While answers to earlier requests go out, they tell as much.
+        # While answers to earlier requests are sent, they cause the reset themselves.
         if not protocol.pipeline:
             self._transport.write(_INTERIM)
         self._loop.call_later(_LOOK_SECONDS, self._look)
 
     @staticmethod
     def may_wait(protocol: HttpToolsProtocol) -> bool:
-        """Whether the client is owed an answer that can still be preceded by an interim one."""
+        """Returns whether an answer is outstanding that an interim response can still precede."""
         cycle = protocol.cycle
         if cycle.response_complete or protocol.scope["http_version"] != "1.1":
             return False

@@ -1,4 +1,4 @@
-"""HTTP/1.1 by uvicorn and httptools, which bound neither the size nor the pace of a request: here is what does."""
+"""The HTTP/1.1 protocol of uvicorn and httptools, extended by limits on the size and the pace of requests."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from core.errors import ApplicationError
 
 logger = logging.getLogger("config.web")
 
-# A peer that is refused may still be sending: closed at once, the kernel would tear the refusal out of its hands.
+# The connection of a refused peer stays open briefly: closing it while data arrives would discard the refusal.
 _LINGER_SECONDS = 2.0
 
 
-# What the peer has to send next. Plain numbers, since each request compares them several times.
+# The states of a connection: what the peer has to send next. Plain integers, because each request compares them often.
 _HEAD = 0
 _BODY = 1
-_NOTHING = 2  # the request is whole: its answer is under way, or the connection is kept for the next one
-_REFUSED = 3  # whatever comes is dropped until the connection ends
+_NOTHING = 2  # The request is complete: its answer is under way, or the connection waits for the next request.
+_REFUSED = 3  # Everything that arrives is discarded until the connection ends.
 
 
-# Looked up once: `super()` would cost each request as much as all that is done here.
+# The method is looked up once: `super()` in each call would cost as much as the check itself.
 _on_message_begin = HttpToolsProtocol.on_message_begin
 _on_headers_complete = HttpToolsProtocol.on_headers_complete
 _on_body = HttpToolsProtocol.on_body
@@ -38,7 +38,7 @@ _on_message_complete = HttpToolsProtocol.on_message_complete
 
 
 class _Nowhere(list[tuple[bytes, bytes]]):
-    """Trailers of a chunked body: nobody reads them, and the application already has the headers."""
+    """Receives the trailers of a chunked body, which are discarded: the application already has the headers."""
 
     @override
     def append(self, header: tuple[bytes, bytes], /) -> None:
@@ -62,7 +62,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._limits = self._guard.limits
         self._stage = _HEAD
         self._since = self._guard.now
-        # Received since the last head or piece of a body ended: it grows while a head, or a trailer, does not end.
+        # Bytes received since the last head or piece of a body ended; the count grows while a head or a trailer does
+        # not end.
         self._unread = 0
         self._refusal: ApplicationError | None = None
         self.url = b""
@@ -88,7 +89,7 @@ class BoundedProtocol(HttpToolsProtocol):
     @override
     def on_message_begin(self) -> None:
         _on_message_begin(self)
-        if self._stage == _NOTHING:  # behind another request, in the same piece of what was received
+        if self._stage == _NOTHING:  # This request came in the same data as the one before it.
             self._begin(_HEAD)
             self._unread = 1
 
@@ -116,7 +117,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @override
     def on_response_complete(self) -> None:
-        """As uvicorn's, without its timer for each answer: the guard ends connections that are kept for too long."""
+        """Ends a response as uvicorn does, without a timer for each one: the guard closes idle connections."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
@@ -128,14 +129,14 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @override
     def eof_received(self) -> bool | None:  # type: ignore[override]  # uvicorn's closes the connection in every case
-        """True keeps the half of the connection open on which the answer goes out."""
+        """Handles the client's end of file. Returns True to keep the sending half of the connection open."""
         if self._stage != _NOTHING or self.scheme == "https" or not HalfClosed.may_wait(self):
             return None
         HalfClosed(self)
         return True
 
     def look(self, now: float) -> None:
-        """Called by the guard."""
+        """The guard's check of this connection."""
         stage, waited = self._stage, now - self._since - self._guard.grace_seconds
         if stage == _BODY:
             self._look_at_body(now, waited)
@@ -149,7 +150,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _look_at_body(self, now: float, waited: float) -> None:
         if self.flow.read_paused:
-            self._since = now  # it is the application that is slow
+            self._since = now  # The application is slow here, and not the peer.
         elif waited > self._limits.seconds_for_body(self.scope.get("path", "")):
             self._refuse(refusals.SlowRequestError("The request body did not arrive in time"))
 
@@ -165,15 +166,15 @@ class BoundedProtocol(HttpToolsProtocol):
         self._unread = 0
 
     def _answering(self) -> bool:
-        """An earlier request of this connection, or this one, is still owed an answer."""
+        """Returns whether this request or an earlier one of the connection still waits for its answer."""
         cycle: RequestResponseCycle | None = (
             self.cycle
-        )  # None before the first request, which uvicorn's types leave out
+        )  # The attribute is None before the first request, which uvicorn's types leave out.
         return cycle is not None and not cycle.response_complete and not cycle.disconnected
 
     def _check_head(self) -> None:
-        """Raises ValidationError, which ends the parsing, when the head is really too large: what was received may hold
-        more than the head."""
+        """Raises ValidationError, which ends the parsing, when the head is too large; the received data may hold more
+        than the head."""
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         limits = self._limits
         if len(self.url) > limits.url_bytes or len(self.headers) > limits.headers or size > limits.head_bytes:
@@ -188,16 +189,16 @@ class BoundedProtocol(HttpToolsProtocol):
         return refusals.HeadTooLargeError(f"The head of the request is larger than {self._limits.head_bytes} bytes")
 
     def _refuse(self, error: ApplicationError) -> None:
-        """Answers, where no other answer is under way, and ends the connection."""
+        """Sends the refusal, unless another answer is under way, and closes the connection."""
         client = self.client[0] if self.client else ""
         logger.warning("request.refused status=%d code=%s client=%s", error.status, error.code, client)
         in_body = self._stage == _BODY
         self._begin(_REFUSED)
         if not self._answering():
-            # A body that is refused after the answer to its request gets no second one.
+            # A body that is refused after the response to its request was sent gets no second response.
             self.transport.close() if in_body else self._say(refusals.as_bytes(error))
         elif not in_body:
-            self.cycle.keep_alive = False  # requests before this one are answered first
+            self.cycle.keep_alive = False  # The requests before this one are answered first.
         elif self.pipeline or self.cycle.response_started:
             self.transport.close()
         else:
@@ -215,12 +216,12 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @override
     def _should_upgrade(self) -> bool:
-        # Asked about requests that offer another protocol: the application is not to see them yet.
+        # uvicorn asks this for requests that offer another protocol, before the application sees them.
         return True
 
     def _pass_over_offer(self, rest: bytes) -> None:
-        """Reads the request again without its offer of another protocol, such as HTTP/2, which a server may pass over.
-        httptools takes what follows such a head for the other protocol, and the body next for a request of its own."""
+        """Parses the request again without its offer of another protocol, such as HTTP/2, which a server may ignore.
+        httptools takes the bytes after such a head for the other protocol, and the body for a new request."""
         self._begin(_HEAD)
         if self._get_upgrade() == b"websocket":
             text = "There are no WebSockets here; streams are server-sent events over HTTP"
@@ -234,7 +235,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 def without_offer(method: bytes, url: bytes, headers: list[tuple[bytes, bytes]]) -> bytes:
-    """The head of the request as if it had offered nothing."""
+    """Returns the head of the request without its offer of another protocol."""
     lines = [b"%s %s HTTP/1.1" % (method, url)]
     for name, value in headers:
         if name == b"connection":

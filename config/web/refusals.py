@@ -1,4 +1,4 @@
-"""What is answered to a peer whose bytes never become a request, in the envelope of every other failure.
+"""The responses to peers whose bytes never become a request, in the same envelope as every other failure.
 
 ValidationError                 core: 400 invalid_request_error
 ├── MalformedRequestError           400 malformed_request: not HTTP, or ambiguous
@@ -48,7 +48,7 @@ class WorkerFullError(ServiceUnavailableError):
 
 
 def as_bytes(error: ApplicationError) -> bytes:
-    """A whole HTTP/1.1 response after which the connection ends."""
+    """Returns a whole HTTP/1.1 response that closes the connection."""
     body = msgspec.json.encode(error.envelope())
     headers = {
         "content-type": "application/json",

@@ -28,14 +28,14 @@ def test_alarm__held_on_and_on__told_once_and_once_that_it_is_over() -> None:
     for _ in range(5):
         told.look(DISK, after=1)
     assert told.messages == [("disk_low", False)]
-    assert told.alarms.told == [DISK.text]
+    assert told.alarms.notified == [DISK.text]
 
     told.look(after=1)
     told.look(after=61)
     told.look(after=61)
 
     assert told.messages == [("disk_low", False), ("disk_low", True)]
-    assert told.alarms.told == []
+    assert told.alarms.notified == []
 
 
 def test_alarm__that_needs_time__shorter_spells_are_not_told() -> None:

@@ -1,4 +1,4 @@
-"""`manage.py check_deployment`: whether this host is fit to serve, and what is wrong if not."""
+"""`manage.py check_deployment`: says whether this host is fit to serve, and lists what is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py migrate_all`: the tables of both stores, for a job that runs before the hosts of a new version start."""
+"""`manage.py migrate_all`: migrates the tables of both stores, as a job before the hosts of a new version start."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Command(BaseCommand):
 
     @override
     def handle(self, *args: Any, **options: Any) -> None:
-        # The folder holds keys, prompts and a socket without a password: its owner's business only.
+        # The data folder holds keys, prompts and a socket without a password, so only its owner may read it.
         os.umask(0o077)
         settings.RUN_DIR.mkdir(parents=True, exist_ok=True)
         try:
@@ -71,7 +71,8 @@ class Command(BaseCommand):
         self.stdout.flush()
 
     def _show(self, welcome: Welcome) -> bool:
-        """Whether somebody can have read it. Where nobody can, a later start makes another key and shows that."""
+        """Prints the first key and returns whether somebody can have read it; if not, a later start makes and shows
+        another."""
         if _leads_nowhere(sys.stdout):
             return False
         self.stdout.write("First start: a project and its key were made. The key is shown only now.")
@@ -86,7 +87,7 @@ def _leads_nowhere(stream: TextIO) -> bool:
     try:
         return os.fstat(stream.fileno()).st_rdev == os.stat(os.devnull).st_rdev
     except (OSError, ValueError):
-        return False  # it is no file: a test's, which reads it
+        return False  # The output is no file but a test's buffer, which the test reads.
 
 
 async def _supervise(
