@@ -1,4 +1,4 @@
-"""Where clients reach this installation."""
+"""The base address by which clients reach this installation."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from pathlib import Path
 
 from django.conf import settings
 
-# Addresses to listen on that are none to connect to.
+# These addresses can be listened on and not connected to.
 _ANY = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "[::]": "[::1]"}  # noqa: S104 - compared with, not bound to
 
 
 def public_url() -> str:
-    """The service's base address without a slash at the end; an SDK's base URL is this and `/api/gateway/v1`.
+    """Returns the service's base address without a trailing slash; an SDK's base URL is this and `/api/gateway/v1`.
 
-    PUBLIC_URL, else what a running `manage.py serve` announced, else HOST and PORT.
+    The address is PUBLIC_URL, else what a running `manage.py serve` announced, else HOST and PORT.
     """
     if settings.PUBLIC_URL:
         return str(settings.PUBLIC_URL).rstrip("/")

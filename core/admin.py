@@ -18,7 +18,7 @@ from core.rights.admin import RightsAdmin
 from core.services import register_project
 
 if TYPE_CHECKING:
-    # Generic in the stubs only.
+    # ModelAdmin is generic only in the type stubs.
     ApiKeyModelForm = forms.ModelForm[ApiKey]
 else:
     ApiKeyModelForm = forms.ModelForm
@@ -62,7 +62,7 @@ class ApiKeyAdmin(RightsAdmin):
     list_select_related = ["project"]
     search_fields = ["name", "prefix", "project__name"]
     actions = ["revoke"]
-    # Only the name may change: who holds the key relies on the rest.
+    # Only the name of a key may change: its holder relies on everything else.
     fixed_fields = ["project", "prefix", "scopes", "expires_at", "revoked_at", "last_used_at", "created_at"]
 
     @override
@@ -87,7 +87,7 @@ class ApiKeyAdmin(RightsAdmin):
             super().save_model(request, obj, form, change)
             return
         row, key = issue_key(obj.project, name=obj.name, scopes=obj.scopes, expires_at=obj.expires_at)
-        # The admin goes on with the object it made: it becomes the row that was stored.
+        # The admin continues with the object it made, so that object becomes the stored row.
         obj.__dict__.update(row.__dict__)
         messages.warning(request, f"The key, shown only now: {key}")
 

@@ -1,4 +1,4 @@
-"""Pages of the admin that are no table: plain modules of script which call the management API as the one signed in."""
+"""Admin pages without a table: script modules that call the management API in the session of the person signed in."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from core.rights.asking import projects_with
 
 
 class PageAdmin(RightsAdmin):
-    """Of a model without a table. Who may see the page in any project is offered those projects on it."""
+    """The admin of a page without a table. A person who may see the page in some project can choose among those
+    projects."""
 
     project_lookup = ""
     template: ClassVar[str]
     title: ClassVar[str]
 
     def details(self, request: HttpRequest) -> dict[str, Any]:
-        """What the template gets beside `projects`."""
+        """Returns the template's context beside `projects`."""
         return {}
 
     @override

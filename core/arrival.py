@@ -1,4 +1,5 @@
-"""When a request reached this process: before a thread was found for it and before its key was looked up."""
+"""The time at which a request reached this process, before a thread was found for it and before its key was looked
+up."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 def with_arrival(application: Application) -> Application:
-    """The ASGI application, told of each request when it arrived."""
+    """Wraps an ASGI application so that each request carries the time of its arrival."""
 
     async def stamped(scope: Any, receive: Any, send: Any) -> None:
         await application({**scope, ARRIVED_AT: timezone.now()}, receive, send)
@@ -25,6 +26,6 @@ def with_arrival(application: Application) -> Application:
 
 
 def arrived_at(request: HttpRequest) -> datetime:
-    """Now, where no server has said so."""
+    """Returns the request's time of arrival, or the present time when no server has noted it."""
     stamp = getattr(request, "scope", {}).get(ARRIVED_AT)
     return stamp if isinstance(stamp, datetime) else timezone.now()

@@ -1,4 +1,4 @@
-"""Who calls the management API: a key with scope `manage`, or a signed-in member of staff."""
+"""Authentication of the management API: a key with scope `manage`, or a signed-in member of staff."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from core.tenancy import requested_project
 
 @dataclass(frozen=True, slots=True)
 class ProjectAccess:
-    """`request.auth`: the project the call may touch, what it may do there, and who is behind it.
+    """The value of `request.auth`: the project that the call may touch, the caller's rights in it, and the caller.
 
     `actor` is `key:<id>` or `user:<username>`, for rows that say who did something. `user_id` is that of a session.
     """
@@ -34,7 +34,8 @@ class ProjectAccess:
 
 
 class ApiKeyAuthentication(BaseAuthentication):
-    """`Authorization: Bearer svc_…` together with `X-Project-Id`, which has to name the key's own project."""
+    """Authenticates `Authorization: Bearer svc_…` together with `X-Project-Id`, which has to name the key's own
+    project."""
 
     @override
     def authenticate(self, request: Request) -> tuple[AnonymousUser, ProjectAccess] | None:
@@ -50,12 +51,13 @@ class ApiKeyAuthentication(BaseAuthentication):
 
     @override
     def authenticate_header(self, request: Request) -> str:
-        # Without a challenge DRF would answer 403 where nobody authenticated.
+        # Without a challenge DRF would answer 403 instead of 401 to callers that sent no credentials.
         return "Bearer"
 
 
 class StaffSessionAuthentication(SessionAuthentication):
-    """The session cookie of the admin; unsafe methods need the CSRF token. It opens what its owner's role does."""
+    """Authenticates the session cookie of the admin; unsafe methods need the CSRF token. The person's role decides the
+    rights."""
 
     @override
     def authenticate(self, request: Request) -> tuple[AbstractBaseUser, ProjectAccess] | None:
@@ -65,7 +67,7 @@ class StaffSessionAuthentication(SessionAuthentication):
         user, project_id = found[0], requested_project(request)
         rights = rights_in(user, project_id)
         if not rights:
-            # Whether there is such a project is told to its members alone.
+            # Only members learn whether a project exists.
             raise PermissionDeniedError("You are no member of this project.", code="permission_denied")
         if user.is_superuser and not project_exists(project_id):
             raise AuthenticationError("The project does not exist.", code="invalid_project")
@@ -73,8 +75,8 @@ class StaffSessionAuthentication(SessionAuthentication):
 
 
 def rights_now(access: ProjectAccess) -> frozenset[Right]:
-    """The caller's rights at this moment, for what goes on for longer than a request. Those of a person are read again:
-    the role may have been taken away."""
+    """Returns the caller's present rights, for work that outlasts a request. A person's are read again, because the
+    role may have been taken away."""
     if access.user_id is None:
         return access.rights
     user = get_user_model().objects.filter(pk=access.user_id).first()
@@ -82,7 +84,8 @@ def rights_now(access: ProjectAccess) -> frozenset[Right]:
 
 
 def usable_key(header: str) -> KeyRecord:
-    """The key in an `Authorization` header. Unknown, revoked and expired read the same, so that nobody can probe."""
+    """Returns the key in an `Authorization` header. Unknown, revoked and expired keys get the same answer, so that none
+    can be probed."""
     scheme, _, key = header.partition(" ")
     key = key.strip()
     if scheme.lower() != "bearer" or not key:

@@ -1,4 +1,4 @@
-"""Whether this process has the encryption keys of its installation, asked before it serves anybody.
+"""The encryption canary: a process checks before it serves that it has the encryption keys of its installation.
 
 With other keys every stored credential is unreadable, and what such a process saves is unreadable to the others.
 """
@@ -21,7 +21,7 @@ _LOOKED_AT = 100
 
 
 class WrongKeysError(Exception):
-    """What is stored was encrypted under keys that ENCRYPTION_KEYS does not name."""
+    """Raised when stored secrets were encrypted under keys that ENCRYPTION_KEYS does not name."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -32,18 +32,18 @@ class WrongKeysError(Exception):
 
 
 def check_canary() -> None:
-    """Raises WrongKeysError, and django.db.Error where nobody answers or has made the table. There may be no canary
-    yet: the first `serve` makes it."""
+    """Raises WrongKeysError when the canary cannot be read, and django.db.Error when the database is unreachable or
+    lacks the table. A missing canary passes: the first `serve` makes it."""
     token = EncryptionCanary.objects.filter(pk=_ROW).values_list("token", flat=True).first()
     if token is not None:
         _read(token)
 
 
 def wrong_keys() -> str | None:
-    """What is wrong with this process's keys, for processes that are started on their own; None when nothing is.
+    """Returns the problem with this process's keys, or None; for processes that are started on their own.
 
-    A database that is away decides nothing: a worker serves from what it knows, and reads no secret before the database
-    is back.
+    A database that is unreachable decides nothing: a worker serves from its snapshots, and reads no secret before the
+    database is back.
     """
     try:
         check_canary()
@@ -55,7 +55,7 @@ def wrong_keys() -> str | None:
 
 
 def wrong_keys_by_own_connection() -> str | None:
-    """`wrong_keys`, for a thread that has no further use for the database."""
+    """Calls `wrong_keys` and closes the connection, for a thread that does not use the database otherwise."""
     try:
         return wrong_keys()
     finally:
@@ -63,10 +63,10 @@ def wrong_keys_by_own_connection() -> str | None:
 
 
 def ensure_canary() -> None:
-    """`check_canary`, and makes the row where there is none. Only while nobody else does: under an installation lock.
+    """Checks the canary, and makes the row when there is none, under an installation lock.
 
-    An installation from before canaries is asked for its other secrets: the first host that comes with wrong keys must
-    not make them the right ones.
+    An installation older than canaries is checked by its other secrets: the first host with wrong keys must not make
+    them the right ones.
     """
     if EncryptionCanary.objects.filter(pk=_ROW).exists():
         check_canary()
@@ -78,7 +78,7 @@ def ensure_canary() -> None:
 
 
 def replace_canary() -> None:
-    """The keys of now are the installation's, whatever is lost by it."""
+    """Replaces the canary by one under the present keys, even if other secrets cannot be read any more."""
     EncryptionCanary.objects.update_or_create(pk=_ROW, defaults={"token": encrypt(_TEXT)})
 
 
@@ -96,7 +96,7 @@ def _is_readable(token: str) -> bool:
 
 
 def _stored_tokens() -> list[str]:
-    """Some of the secrets that are stored, the newest."""
+    """Returns the newest stored secrets, a few of each model."""
     return [
         token
         for model in models_with_secrets()

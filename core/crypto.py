@@ -15,7 +15,7 @@ from core.errors import ApplicationError
 
 
 class UndecryptableError(ApplicationError):
-    """A stored secret was written under a key that is no longer configured, or was damaged."""
+    """Raised when a stored secret was written under a key that is no longer configured, or was damaged."""
 
     code = "undecryptable_secret"
 
@@ -24,12 +24,12 @@ class UndecryptableError(ApplicationError):
 
 
 def encrypt(plain: str) -> str:
-    """The token to store; the same text gives a different token each time."""
+    """Returns the token to store; the same text gives a different token each time."""
     return _cipher().encrypt(plain.encode()).decode("ascii")
 
 
 def decrypt(token: str) -> str:
-    """The text behind a stored token. Raises UndecryptableError."""
+    """Returns the text of a stored token. Raises UndecryptableError."""
     try:
         return _cipher().decrypt(token.encode()).decode()
     except InvalidToken:
@@ -37,7 +37,7 @@ def decrypt(token: str) -> str:
 
 
 def rotate(token: str) -> str:
-    """The same secret under the first key, its time of writing kept. Raises UndecryptableError."""
+    """Returns the same secret under the first key, with its time of writing. Raises UndecryptableError."""
     try:
         return _cipher().rotate(token.encode()).decode("ascii")
     except InvalidToken:
@@ -45,7 +45,7 @@ def rotate(token: str) -> str:
 
 
 def is_current(token: str) -> bool:
-    """Whether the first key alone reads it."""
+    """Returns whether the first key alone decrypts the token."""
     try:
         _cipher_of((settings.ENCRYPTION_KEYS[0],)).decrypt(token.encode())
     except InvalidToken:

@@ -1,4 +1,4 @@
-"""Whether this process is about to stop: it still serves whoever comes, and asks to be sent nobody any more."""
+"""Draining: a process that is about to stop still serves requests, and asks load balancers to send no more."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ logger = logging.getLogger("core.draining")
 
 
 class Drain:
-    """Of one process. `begin` may be called again and from a signal handler."""
+    """The draining state of one process. `begin` may be called repeatedly and from a signal handler."""
 
     def __init__(self) -> None:
         self._since: float | None = None
@@ -32,13 +32,13 @@ class Drain:
                 listener()
 
     def on_begin(self, listener: Callable[[], None]) -> None:
-        """`listener` is called once, when draining begins."""
+        """Registers `listener`, which is called once when draining begins."""
         self._listeners.append(listener)
         if self.is_on:
             listener()
 
     def seconds_left(self, seconds: float) -> float:
-        """Until draining has been on for so long."""
+        """Returns the seconds until draining has been on for `seconds`."""
         return seconds if self._since is None else max(self._since + seconds - time.monotonic(), 0.0)
 
 
@@ -46,8 +46,8 @@ draining = Drain()
 
 
 def delay_termination(drain: Drain, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
-    """From now on SIGTERM begins to drain first, and reaches the server's own handler once that has been on for
-    `seconds`; a second SIGTERM at once. Without effect where no server of this process handles the signal."""
+    """Makes SIGTERM begin draining first, and call the server's own handler after `seconds`, or at once for a second
+    SIGTERM. Has no effect where no server of this process handles the signal."""
     handler: Any = signal.getsignal(signal.SIGTERM)
     if not callable(handler) or threading.current_thread() is not threading.main_thread():
         return

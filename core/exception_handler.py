@@ -28,12 +28,12 @@ from core.errors import (
 
 logger = logging.getLogger("core.api")
 
-# A store that is away is tried again after that.
+# The seconds of Retry-After for a store that is unreachable.
 _AWAY_SECONDS = 5
 
 
 class ProtocolError(ApplicationError):
-    """What HTTP itself refuses: a method, a media type, a rate. Its status differs from case to case."""
+    """A refusal by HTTP itself, of a method, a media type or a rate. The status differs from case to case."""
 
     type = "invalid_request_error"
 
@@ -43,7 +43,7 @@ class ProtocolError(ApplicationError):
 
 
 def handle_exception(error: Exception, context: Mapping[str, Any]) -> Response:
-    """DRF's EXCEPTION_HANDLER: the envelope for every exception a view raises."""
+    """DRF's EXCEPTION_HANDLER, which puts every exception that a view raises into the envelope."""
     set_rollback()
     known = translate(error)
     if known is None:
@@ -53,7 +53,8 @@ def handle_exception(error: Exception, context: Mapping[str, Any]) -> Response:
 
 
 def translate(error: Exception) -> ApplicationError | None:
-    """The application's error for one of Django's or DRF's; None when it is a defect of ours."""
+    """Returns the application's error for one of Django's or DRF's; None for an exception that is a defect of the
+    product."""
     if isinstance(error, ApplicationError):
         return error
     if isinstance(error, exceptions.APIException):
@@ -87,7 +88,7 @@ def error_response(error: ApplicationError) -> Response:
 
 
 def error_headers(error: ApplicationError, code: int) -> dict[str, str]:
-    """The error's own, and those that go with its status."""
+    """Returns the error's own headers, and those that belong to its status."""
     headers = {name.title(): value for name, value in error.headers.items()}
     if code == status.HTTP_401_UNAUTHORIZED:
         headers.setdefault("Www-Authenticate", "Bearer")
@@ -97,7 +98,7 @@ def error_headers(error: ApplicationError, code: int) -> dict[str, str]:
 
 
 def log_unexpected(error: BaseException, request: str) -> None:
-    # The exception's own text may quote a row or a body, hence prompts or keys: only its class and place are logged.
+    # The text of an exception may quote a row or a body, and so prompts or keys: only its class and place are logged.
     frames = "".join(traceback.format_tb(error.__traceback__))
     logger.error("request.failed request_id=%s error=%s\n%s", request, type(error).__qualname__, frames)
 
@@ -127,7 +128,7 @@ def _from_rest_framework(error: exceptions.APIException) -> ApplicationError:
 def _from_protocol(error: exceptions.APIException, message: str) -> ApplicationError:
     codes = error.get_codes()
     headers = {}
-    wait: float | None = getattr(error, "wait", None)  # seconds; only Throttled has it
+    wait: float | None = getattr(error, "wait", None)  # The attribute is in seconds, and only Throttled has it.
     if wait is not None:
         headers["Retry-After"] = str(max(1, ceil(wait)))
     return ProtocolError(
@@ -146,12 +147,12 @@ def _from_validation(detail: Any) -> ValidationError:
     )
 
 
-# Messages about the body as a whole stand under this name, DRF's own.
+# DRF puts messages about the body as a whole under this name.
 _WHOLE = "non_field_errors"
 
 
 def _flat(detail: Any, path: str = "") -> dict[str, list[str]]:
-    """DRF's nested details as field path → messages: `scores.0.score_value`."""
+    """Returns DRF's nested details as field path → messages, with paths such as `scores.0.score_value`."""
     if isinstance(detail, Mapping):
         nested = [_flat(value, _join(path, str(key))) for key, value in detail.items()]
     elif isinstance(detail, list) and any(isinstance(item, Mapping | list) for item in detail):

@@ -25,7 +25,8 @@ _COOKIES_NEED_TLS = (
 
 
 def wants_page(request: HttpRequest) -> bool:
-    """Browsers name HTML among what they accept; programs say `*/*` or nothing."""
+    """Returns whether the client is a browser, which names HTML among what it accepts; programs send `*/*` or
+    nothing."""
     return not request.path.startswith(_API) and "text/html" in request.headers.get("Accept", "")
 
 
@@ -67,7 +68,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponseBase:
 
 
 def _without_slash(path: str) -> str:
-    """A hint, where the same path without the slash at its end leads somewhere."""
+    """Returns a hint when the same path without its trailing slash exists."""
     shorter = path.rstrip("/")
     if not path.endswith("/") or not shorter:
         return ""

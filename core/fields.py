@@ -1,4 +1,4 @@
-"""Fields that several apps take."""
+"""Serializer fields that several apps use."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from rest_framework import serializers
 from typing_extensions import override
 
 _DATE_ONLY = re.compile(r"\d{4}-\d{2}-\d{2}")
-# A "+00:00" that the client did not percent-encode.
+# A "+00:00" that the client did not percent-encode arrives with a space.
 _LOST_PLUS = re.compile(r"(T.*) (\d{2}:?\d{2})$")
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
 
 class TimeField(serializers.DateTimeField):
-    """ISO 8601, UTC when no offset is given. A date alone is its first instant, or its last with `end_of_day`."""
+    """A time in ISO 8601, UTC without an offset. A date alone is its first instant, or its last with `end_of_day`."""
 
     default_error_messages = {
         "invalid": "Must be a time such as 2026-11-22T08:00:00Z, or a date alone such as 2026-11-22."
@@ -29,7 +29,7 @@ class TimeField(serializers.DateTimeField):
 
     @override
     def to_internal_value(self, value: Any) -> datetime:
-        if not isinstance(value, str):  # a JSON body can hold anything
+        if not isinstance(value, str):  # A JSON body may hold a value of any type here.
             self.fail("invalid")
         try:
             found = super().to_internal_value(_LOST_PLUS.sub(r"\1+\2", value)).astimezone(UTC)
@@ -43,7 +43,7 @@ class TimeField(serializers.DateTimeField):
 
 
 class NumberField(serializers.FloatField):
-    """A JSON number: neither true nor text, and finite."""
+    """A JSON number that is finite; neither a boolean nor a text."""
 
     @override
     def to_internal_value(self, data: Any) -> float:

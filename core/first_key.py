@@ -1,4 +1,4 @@
-"""The first project and its key, which somebody must have been shown."""
+"""The first project and its key, which has to be shown to a person once."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _PROJECT_NAME = "default"
 
 
 def show_first_key(show: Callable[[BootstrappedProject], bool]) -> None:
-    """Makes the first project when there is none, and gives its key to `show`, which says whether it could be read.
+    """Makes the first project when there is none, and passes its key to `show`, which returns whether it could be read.
 
-    A key that was never shown, because the process died before, is revoked, and another is made and shown. Only while
-    nobody else does this: under an installation lock, which is held until the key has been shown.
+    A key that was not shown, because the process died before, is revoked and replaced. An installation lock is held
+    until the key has been shown.
     """
     if not Project.objects.exists():
         made = _make()
@@ -27,7 +27,7 @@ def show_first_key(show: Callable[[BootstrappedProject], bool]) -> None:
         if first is None:
             return
         if first.api_key.last_used_at is not None or first.api_key.revoked_at is not None:
-            _note_shown()  # somebody knows it, or ended it
+            _note_shown()  # A person has seen the key, or has revoked it.
             return
         made = _make_again(first)
     if show(made):

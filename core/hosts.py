@@ -1,9 +1,8 @@
-"""One rule for `Host`, whatever the path: who sends a key may call the service by any name, everybody else by the names
-in ALLOWED_HOSTS.
+"""The rule for `Host` on all paths: callers with a key may use any name, all others only the names in ALLOWED_HOSTS.
 
-A name protects those whose browser sends a session by itself, and the links that pages are given. A key is never sent
-by itself, and load balancers, containers and probes know a service by many names. The gateway's paths and `/healthz` do
-not pass here: they take keys, or nothing.
+A name protects browsers, which send a session by themselves, and the links in pages. A key is never sent by itself, and
+load balancers, containers and probes use many names. Gateway paths and `/healthz` are exempt: they take keys, or
+nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class HostMiddleware(MiddlewareMixin):
 
 
 def require_known_host(request: HttpRequest) -> None:
-    """Raises UnknownHostError, after one line in the log, for a name the caller may not use."""
+    """Logs one line and raises UnknownHostError for a name that the caller may not use."""
     try:
         request.get_host()
     except DisallowedHost:

@@ -1,4 +1,4 @@
-"""Service keys: how they are made, stored and looked up."""
+"""API keys: how they are made, stored and looked up."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from core.models import ApiKey, Project
 KEY_PREFIX = "svc_"
 GATEWAY = "gateway"
 MANAGE = "manage"
-# Reads figures of monitoring and how the service is doing, and nothing else. `manage` may do so too.
+# The scope for monitoring: it reads metrics and the state of the service, and nothing else. `manage` includes it.
 METRICS = "metrics:read"
 SCOPES = (GATEWAY, MANAGE, METRICS)
-# What a key is given that nobody chose scopes for.
+# The scopes of a key for which none were chosen.
 USUAL_SCOPES = (GATEWAY, MANAGE)
 
-# `svc_` and four characters: 24 of the key's 256 bits.
+# The visible prefix is `svc_` and four characters, 24 of the key's 256 bits.
 _VISIBLE = len(KEY_PREFIX) + 4
 
 
 @dataclass(frozen=True, slots=True)
 class KeyRecord:
-    """What a caller needs to decide on a key without its row. Never revoked; may be expired."""
+    """The fields of a key by which callers decide without its row. Never revoked; may be expired."""
 
     id: int
     project_id: UUID
@@ -42,7 +42,7 @@ class KeyRecord:
 
 
 def hash_key(key: str | bytes) -> str:
-    """SHA-256 of a key, hexadecimal. Any text or bytes a client sends has a hash, well-formed or not."""
+    """Returns the SHA-256 of a key, hexadecimal, for any text or bytes that a client sends."""
     raw = key if isinstance(key, bytes) else key.encode("utf-8", "surrogatepass")
     return hashlib.sha256(raw).hexdigest()
 
@@ -50,11 +50,11 @@ def hash_key(key: str | bytes) -> str:
 def issue_key(
     project: Project, *, name: str, scopes: Iterable[str], expires_at: datetime | None = None
 ) -> tuple[ApiKey, str]:
-    """Store a new key of `project` and return it with its plain text, which nothing can show again.
+    """Stores a new key of `project` and returns it with its plain text, which cannot be shown again.
 
-    Raises ValidationError for a scope that does not exist, no scope at all, and an expiry that has passed.
+    Raises ValidationError for an unknown scope, no scope at all, and an expiry that has passed.
     """
-    wanted = _checked_scopes(scopes)
+    checked = _checked_scopes(scopes)
     if expires_at is not None and expires_at <= timezone.now():
         raise _invalid("expires_at", "Must be in the future.")
     key = KEY_PREFIX + secrets.token_urlsafe(32)
@@ -63,28 +63,29 @@ def issue_key(
         name=name,
         prefix=key[:_VISIBLE],
         key_hash=hash_key(key),
-        scopes=wanted,
+        scopes=checked,
         expires_at=expires_at,
     )
     return row, key
 
 
 def revoke_key(key: ApiKey) -> None:
-    """End a key. Revoking twice keeps the first time."""
+    """Revokes a key. Revoking twice keeps the first time."""
     if key.revoked_at is None:
         key.revoked_at = timezone.now()
-        # Saved, not updated by query: the gateway listens to the signal and forgets the key within a second.
+        # The row is saved, not updated by a query: the gateway listens to the signal and forgets the key within a
+        # second.
         key.save(update_fields=["revoked_at"])
 
 
 def find_key(key_hash: str) -> KeyRecord | None:
-    """The key with this hash, or None when unknown or revoked: one query, which takes as long for either."""
+    """Returns the key with this hash, or None when it is unknown or revoked. One query, equally fast for both."""
     row = ApiKey.objects.filter(key_hash=key_hash, revoked_at=None).first()
     return None if row is None else key_record(row)
 
 
 def project_keys(project_id: UUID) -> list[KeyRecord]:
-    """Every key of the project that is not revoked, expired ones too. Empty for an unknown project."""
+    """Returns every key of the project that is not revoked, expired ones too. Empty for an unknown project."""
     return [key_record(row) for row in ApiKey.objects.for_project(project_id).filter(revoked_at=None)]
 
 
@@ -103,13 +104,13 @@ def project_exists(project_id: UUID) -> bool:
 
 
 def _checked_scopes(scopes: Iterable[str]) -> list[str]:
-    asked = set(scopes)
-    if not asked:
+    chosen = set(scopes)
+    if not chosen:
         raise _invalid("scopes", "At least one scope is required.")
-    unknown = sorted(asked.difference(SCOPES))
+    unknown = sorted(chosen.difference(SCOPES))
     if unknown:
         raise _invalid("scopes", f"Unknown scope {unknown[0]!r}; the scopes are {', '.join(SCOPES)}.")
-    return sorted(asked)
+    return sorted(chosen)
 
 
 def _invalid(field: str, problem: str) -> ValidationError:

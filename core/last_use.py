@@ -1,4 +1,4 @@
-"""When keys were last used, without a write per request: noted in memory, written in one UPDATE a minute."""
+"""The times at which keys were last used: noted in memory and written in one UPDATE a minute, not once a request."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from core.models import ApiKey
 logger = logging.getLogger("core.keys")
 
 FLUSH_SECONDS = 60.0
-# Three parameters a key, far below what any database takes in one statement.
+# Each key takes three parameters, which keeps the statement far below the limit of any database.
 _KEYS_PER_UPDATE = 1000
 
 
 class LastUses:
-    """Safe to call from every thread; the gateway's loop and the management API share one."""
+    """The noted times of use. Safe to call from every thread; the gateway's loop and the management API share one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -37,7 +37,8 @@ class LastUses:
                 self._noted[key_id] = when
 
     def flush(self) -> int:
-        """Write what was noted; the number of keys. What could not be written is kept for the next flush."""
+        """Writes the noted times and returns the number of keys. Times that cannot be written are kept for the next
+        flush."""
         with self._lock:
             self._flushed_at = time.monotonic()
             noted, self._noted = self._noted, {}

@@ -1,9 +1,9 @@
-"""One process at a time among all that share a SQL database, for what two must not do together: migrate, first steps.
+"""Installation locks: one process at a time among all that share a SQL database, for migrations and first steps.
 
 On PostgreSQL it is an advisory lock of a transaction, on a connection of its own: the server releases it however its
-holder ends, and it holds through a pooler that lends connections by transaction. On SQLite, whose users are all on one
-machine, it is a lock on a file beside the database, which the kernel releases. Neither knows a time-out, so a
-migration may take hours, and neither looks at a clock.
+holder ends, and it works through a pooler that lends connections by transaction. On SQLite, whose users are all on one
+machine, it is a lock on a file beside the database, which the kernel releases. Neither has a time limit or reads a
+clock, so a migration may take hours.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 logger = logging.getLogger("core.locks")
 
 _LOOK_EVERY_SECONDS = 0.2
-# The first half of the advisory lock's number is the product's, so that another program's locks are others.
+# The first half of the advisory lock's number is fixed, so that other programs' locks do not collide.
 _ADVISORY_CLASS = 0x50474C4B
-# A host that lost its power says no goodbye: the server asks after it, and lets go within a minute.
+# A host that lost power closes no connection: the server probes it, and releases the lock within a minute.
 _KEEPALIVE = (
     "SET LOCAL tcp_keepalives_idle = 20; SET LOCAL tcp_keepalives_interval = 10; SET LOCAL tcp_keepalives_count = 3"
 )
@@ -39,13 +39,13 @@ _NAME_BYTES = 63
 
 
 def this_process() -> str:
-    """Host and process id, as others read them in their logs."""
+    """Returns host and process id, as they appear in the logs of waiting processes."""
     return f"{socket.gethostname()} process {os.getpid()}"
 
 
 @contextmanager
 def installation_lock(name: str, *, using: str = "default") -> Iterator[None]:
-    """Waits until nobody else has the lock of this name; one log line says who is waited for.
+    """Waits until the lock of this name is free; one log line names its holder.
 
     Raises django.db.Error when the database does not answer.
     """
@@ -58,9 +58,9 @@ def _lock_of(connection: BaseDatabaseWrapper, name: str) -> AbstractContextManag
         return _advisory_lock(connection, name)
     database = str(connection.settings_dict["NAME"])
     if ":memory:" in database or "mode=memory" in database:
-        return nullcontext()  # nobody else has it
+        return nullcontext()  # No other process holds the lock.
     file = Path(database)
-    # Hidden: it is none of the files that belong to the database and are copied with it.
+    # The file name begins with a dot, because it is not part of the database that operators copy.
     return _file_lock(file.with_name(f".{file.name}.{name}.lock"), name)
 
 
@@ -114,11 +114,11 @@ def _file_lock(file: Path, name: str) -> Iterator[None]:
 
 
 def _wait_for(taken: Callable[[], bool], holder_of: Callable[[], str], name: str) -> None:
-    told = False
+    is_logged = False
     while not taken():
-        if not told:
+        if not is_logged:
             logger.info("lock.waiting name=%s holder=%r", name, holder_of())
-            told = True
+            is_logged = True
         time.sleep(_LOOK_EVERY_SECONDS)
-    if told:
+    if is_logged:
         logger.info("lock.taken name=%s", name)

@@ -1,4 +1,4 @@
-"""Logins that failed too often: whose they are, and what is answered. Counting is django-axes'."""
+"""Failed logins: the address they count for, and the answer after too many. django-axes does the counting."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class TooManyLoginsError(ApplicationError):
 
 
 def client_address(request: HttpRequest) -> str:
-    """The client of the outermost of our own proxies. What X-Forwarded-For says before it, anybody may have written."""
+    """Returns the client of the operator's outermost proxy. Entries of X-Forwarded-For before it could be forged."""
     peer: str = request.META.get("REMOTE_ADDR") or ""
     if not settings.TRUSTED_PROXIES:
         return peer
-    told = [address.strip() for address in request.headers.get("X-Forwarded-For", "").split(",")]
-    named = [address for address in told if address]
+    addresses = [address.strip() for address in request.headers.get("X-Forwarded-For", "").split(",")]
+    named = [address for address in addresses if address]
     return named[-settings.TRUSTED_PROXIES] if len(named) >= settings.TRUSTED_PROXIES else peer
 
 
 def locked_out(request: HttpRequest, *_: Any) -> HttpResponse:
-    """The same for names that exist and names that do not."""
+    """Returns the same answer for names that exist and names that do not."""
     seconds = int(settings.AXES_COOLOFF_TIME.total_seconds())
     logger.warning("login.locked client=%s seconds=%d", client_address(request), seconds)
     message = f"Too many logins under this name failed from here. Try again in {_duration(seconds)}."

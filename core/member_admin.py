@@ -1,4 +1,4 @@
-"""People and their roles in the admin: members of a project for its administrators, accounts for superusers."""
+"""People and their roles in the admin: a project's members for its administrators, accounts for superusers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from core.rights.asking import sees_every_project
 from core.rights.roles import Role
 
 if TYPE_CHECKING:
-    # Generic in the stubs only.
+    # ModelAdmin is generic only in the type stubs.
     MemberModelForm = forms.ModelForm[Membership]
     PeopleAdmin = UserAdmin[User]
 else:
@@ -29,7 +29,8 @@ else:
 
 
 class NewMemberForm(MemberModelForm):
-    """Names the person: a list to choose from would tell every account of the installation."""
+    """The form takes the person's name as text, because a list of choices would show every account of the
+    installation."""
 
     username = forms.CharField(max_length=150, help_text="Of somebody who can sign in to these pages.")
 
@@ -108,10 +109,10 @@ class MembershipAdmin(RightsAdmin):
                 actor = f"user:{request.user.get_username()}"
                 row = add_member(project_id=obj.project_id, username=username, role=role, actor=actor)
         except ApplicationError as error:
-            # Somebody was faster than this form.
+            # Another administrator has added the person since the form was loaded.
             messages.error(request, error.message)
             row = Membership.objects.filter(project_id=obj.project_id).latest("pk")
-        # The admin goes on with the object it made: it becomes the row that was stored.
+        # The admin continues with the object it made, so that object becomes the stored row.
         obj.__dict__.update(row.__dict__)
 
     @override
@@ -131,13 +132,13 @@ class MembershipAdmin(RightsAdmin):
 
 
 admin.site.unregister(User)
-# Groups carry Django's permissions, which decide nothing here.
+# Groups carry Django's permissions, which this admin does not use.
 admin.site.unregister(Group)
 
 
 @admin.register(User)
 class PersonAdmin(RightsAdmin, PeopleAdmin):
-    """Accounts. Who is staff may sign in to these pages, and sees there what the memberships allow."""
+    """The admin of accounts. A staff account may sign in to the admin, and its memberships decide what it shows."""
 
     project_lookup = ""
     filter_horizontal = ()

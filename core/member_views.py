@@ -1,4 +1,4 @@
-"""The members of a project, for its administrators."""
+"""The management API of a project's members, for its administrators."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from core.views import ProjectAPIView
 class MembersView(ProjectAPIView):
     @operation("listMembers", "List members", query=[PAGE], page=MemberSerializer)
     def get(self, request: Request) -> Response:
-        """Superusers are in no list: they have every right in all projects."""
+        """Lists the members. Superusers are not listed: they have every right in all projects."""
         paginator = LimitOffset()
         rows = Membership.objects.for_project(self.project_id).select_related("user").order_by("id")
         page = paginator.paginate_queryset(rows, request, self)
@@ -32,10 +32,10 @@ class MembersView(ProjectAPIView):
         errors=[409],
     )
     def post(self, request: Request) -> Response:
-        """Of the accounts that may sign in to the admin, by name."""
-        wanted = NewMemberSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        row = add_member(project_id=self.project_id, actor=self.actor, **wanted.validated_data)
+        """Adds an account that may sign in to the admin, by its name."""
+        serializer = NewMemberSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        row = add_member(project_id=self.project_id, actor=self.actor, **serializer.validated_data)
         return Response(MemberSerializer(row).data, status=status.HTTP_201_CREATED)
 
 
@@ -48,19 +48,19 @@ class MemberView(ProjectAPIView):
         errors=[404, 409],
     )
     def patch(self, request: Request, member_id: int) -> Response:
-        """409 `last_administrator` where nobody would be left to administer the project."""
-        wanted = MemberRoleSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        """Changes a role. 409 `last_administrator` when no administrator would be left in the project."""
+        serializer = MemberRoleSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
         row = change_role(
             project_id=self.project_id,
             member_id=member_id,
-            role=wanted.validated_data["role"],
+            role=serializer.validated_data["role"],
             is_superuser=request.user.is_superuser,
         )
         return Response(MemberSerializer(row).data)
 
     @operation("removeMember", "Take a member out", status=204, errors=[404, 409])
     def delete(self, request: Request, member_id: int) -> Response:
-        """The account stays. 409 `last_administrator` as for a change."""
+        """Removes a member and keeps the account. 409 `last_administrator` as for a change of role."""
         remove_member(project_id=self.project_id, member_id=member_id, is_superuser=request.user.is_superuser)
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -1,4 +1,4 @@
-"""Who works in a project: added, given another role, taken out."""
+"""Changes of a project's members: people are added, given another role, and removed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LAST = "This is the project's last administrator. Make somebody else one first.
 
 
 def add_member(*, project_id: UUID, username: str, role: Role, actor: str) -> Membership:
-    """Raises ValidationError for a name of nobody on the staff, and ConflictError for a member."""
+    """Adds a member. Raises ValidationError when no staff account has the name, and ConflictError for a member."""
     user = get_user_model().objects.filter(username=username, is_staff=True, is_active=True).first()
     if user is None:
         raise ValidationError(f"username: {_NOBODY}", details={"username": [_NOBODY]})
@@ -29,9 +29,10 @@ def add_member(*, project_id: UUID, username: str, role: Role, actor: str) -> Me
 
 
 def change_role(*, project_id: UUID, member_id: int, role: Role, is_superuser: bool = False) -> Membership:
-    """Raises NotFoundError, and ConflictError when nobody would be left to administer the project.
+    """Changes a member's role. Raises NotFoundError, and ConflictError when no administrator would be left in the
+    project.
 
-    `is_superuser`: whoever asks can administer the project without being a member.
+    `is_superuser`: the caller can administer the project without being a member.
     """
     with transaction.atomic():
         row = _locked(project_id, member_id)
@@ -43,7 +44,7 @@ def change_role(*, project_id: UUID, member_id: int, role: Role, is_superuser: b
 
 
 def remove_member(*, project_id: UUID, member_id: int, is_superuser: bool = False) -> None:
-    """Raises as `change_role` does."""
+    """Removes a member. Raises as `change_role` does."""
     with transaction.atomic():
         row = _locked(project_id, member_id)
         if not is_superuser:
@@ -52,7 +53,7 @@ def remove_member(*, project_id: UUID, member_id: int, is_superuser: bool = Fals
 
 
 def is_last_administrator(row: Membership) -> bool:
-    """Whether nobody else who can sign in administers the project."""
+    """Returns whether no other account that can sign in administers the project."""
     if row.role != Role.ADMINISTRATOR:
         return False
     others = Membership.objects.filter(
@@ -62,7 +63,7 @@ def is_last_administrator(row: Membership) -> bool:
 
 
 def _locked(project_id: UUID, member_id: int) -> Membership:
-    # All changes of a project's members wait for each other: two administrators may not take each other out at once.
+    # All changes of a project's members take the same lock: two administrators must not remove each other at once.
     Project.objects.select_for_update().filter(pk=project_id).first()
     row = Membership.objects.filter(project_id=project_id, pk=member_id).select_related("user").first()
     if row is None:

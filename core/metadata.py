@@ -1,4 +1,4 @@
-"""What OPTIONS answers."""
+"""The answer to OPTIONS requests."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing_extensions import override
 
 
 class PathMetadata(SimpleMetadata):
-    """Name and media types of a path. DRF's own would describe bodies by the serializer that lists are shown with, and
-    look for a record by DRF's own argument names."""
+    """Returns name and media types of a path. DRF's own class would describe bodies by the serializer of lists, and
+    would look up a record by DRF's own argument names."""
 
     @override
     def determine_actions(self, request: Request, view: APIView) -> dict[str, Any]:

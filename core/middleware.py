@@ -1,4 +1,4 @@
-"""What every request that Django serves goes through."""
+"""Middleware of every request that Django serves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ REQUEST_ID_HEADER = "x-request-id"
 
 
 class RequestIdMiddleware(MiddlewareMixin):
-    """Sets `request.request_id`, and the header on the way out. First in the list: errors carry the header too."""
+    """Sets `request.request_id` and the response header. It comes first in the list, so that errors carry the header
+    too."""
 
     def process_request(self, request: HttpRequest) -> None:
         request.request_id = uuid.uuid4().hex  # type: ignore[attr-defined]  # added here for handlers and log lines
@@ -26,7 +27,7 @@ class RequestIdMiddleware(MiddlewareMixin):
 
 
 class DatabaseAwayMiddleware(MiddlewareMixin):
-    """503 for a page whose database is away, full or locked, where Django would take it for a defect."""
+    """Answers 503 for a page whose database is unreachable, full or locked, which Django would treat as a defect."""
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponseBase | None:
         known = translate(exception)

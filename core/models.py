@@ -1,4 +1,4 @@
-"""Projects, the keys that open them, and the people who work in them."""
+"""Projects, their API keys, and the people who work in them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAME_CHARACTERS = 100
 
 
 class Project(models.Model):
-    """The tenant: everything else belongs to one."""
+    """A project, the tenant to which all other rows belong."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=NAME_CHARACTERS, unique=True)
@@ -30,13 +30,13 @@ class Project(models.Model):
 
 
 class ApiKey(models.Model):
-    """A service key of one project. The key itself is shown once and never stored."""
+    """An API key of one project. The key itself is shown once and never stored."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="api_keys")
     name = models.CharField(max_length=NAME_CHARACTERS)
     # The first characters of the key: enough to recognise it in a list, too few to use it.
     prefix = models.CharField(max_length=16, editable=False)
-    # SHA-256, hexadecimal. A key has 256 random bits, so a slow hash would add nothing but latency.
+    # The SHA-256 of the key, hexadecimal. A key has 256 random bits, so a slow hash would only add latency.
     key_hash = models.CharField(max_length=64, unique=True, editable=False)
     scopes = models.JSONField(default=list)
     expires_at = models.DateTimeField(null=True, blank=True)
@@ -56,12 +56,12 @@ class ApiKey(models.Model):
 
 
 class Membership(models.Model):
-    """What a person is in a project. Superusers need none: they have every right in all projects."""
+    """The role of a person in a project. Superusers need none: they have every right in all projects."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=32, choices=Role)
-    # Who added the person, as `user:<name>`, `key:<id>` or `command`.
+    # The person's inviter, as `user:<name>`, `key:<id>` or `command`.
     created_by = models.CharField(max_length=200, blank=True, default="", editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -78,12 +78,13 @@ class Membership(models.Model):
 
 
 class EncryptionCanary(models.Model):
-    """One row, encrypted under the keys of the installation: a process that cannot read it has other keys."""
+    """The encryption canary, one row under the keys of the installation: a process that cannot read it has other
+    keys."""
 
     token = models.TextField()
     created_at = models.DateTimeField(auto_now_add=True)
 
-    # What `manage.py rotate_encryption_keys` re-encrypts (core.rotation).
+    # The columns that `manage.py rotate_encryption_keys` encrypts again (core.rotation).
     encrypted_fields = ("token",)
 
     class Meta:
@@ -95,7 +96,7 @@ class EncryptionCanary(models.Model):
 
 
 class FirstKey(models.Model):
-    """The key of the first start. Until it was printed nobody knows it, and the next start makes another."""
+    """The key of the first start. While it has not been shown, the next start makes another."""
 
     api_key = models.OneToOneField(ApiKey, on_delete=models.CASCADE)
     shown_at = models.DateTimeField(null=True)

@@ -1,7 +1,7 @@
-"""What an app says about itself to whoever watches over the service: figures, and what a person has to see to.
+"""The interface between apps and monitoring: metrics, and alarms that a person has to act on.
 
 An app describes its subjects (`Subject`); `config.monitor` asks them in the background, so that `ask` may be slow, and
-shows what was found last. Names of metrics begin with `PREFIX`.
+shows the latest answers. Names of metrics begin with `PREFIX`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ _MAX_SECRETS = 10_000
 
 @dataclass(frozen=True)
 class Alarm:
-    """Something that a person has to see to, while it holds.
+    """A condition that a person has to act on while it holds.
 
-    After `after` seconds of holding somebody is told. `is_shared`: every host sees it, so that one of them tells.
+    Operators are notified after `after` seconds. With `is_shared` every host sees the condition, and one of them
+    notifies.
     """
 
     kind: str
@@ -48,8 +49,8 @@ def no_alarms(_: Found) -> Iterable[Alarm]:
 
 @dataclass(frozen=True)
 class Subject:
-    """`ask` returns plain JSON and may raise; it is asked again `seconds` later. `metrics` and `alarms` read what it
-    returned, in another process or another life of this one."""
+    """A subject of monitoring. `ask` returns plain JSON and may raise; it is called again `seconds` later. `metrics`
+    and `alarms` read its result in another process, or in a later run of this one."""
 
     name: str
     ask: Callable[[], dict[str, Any]]
@@ -63,7 +64,7 @@ def gauge(name: str, text: str, labels: Iterable[str] = (), values: Values = ())
 
 
 def counter(name: str, text: str, labels: Iterable[str] = (), values: Values = ()) -> Metric:
-    """Prometheus adds `_total` to the name."""
+    """Returns a Prometheus counter; Prometheus adds `_total` to the name."""
     return _filled(CounterMetricFamily(PREFIX + name, text, labels=list(labels)), values)
 
 
@@ -75,7 +76,7 @@ def _filled(family: Any, values: Values) -> Metric:
 
 
 def ping_database() -> None:
-    """Raises what Django raises while the database is away."""
+    """Raises Django's exception while the database is unreachable."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
@@ -84,7 +85,7 @@ def ping_database() -> None:
 
 
 def _unreadable_secrets() -> dict[str, Any]:
-    """How many stored secrets no configured key reads, by model."""
+    """Returns the number of stored secrets that no configured key reads, by model."""
     counts: dict[str, int] = {}
     try:
         for model in models_with_secrets():
@@ -122,10 +123,10 @@ def _secret_metrics(found: Found) -> Iterable[Metric]:
 def _secret_alarms(found: Found) -> Iterable[Alarm]:
     lost = {model: count for model, count in found["unreadable"].items() if count}
     if lost:
-        told = ", ".join(f"{count} of {model}" for model, count in sorted(lost.items()))
+        models = ", ".join(f"{count} of {model}" for model, count in sorted(lost.items()))
         yield Alarm(
             "credentials_unreadable",
-            f"Stored secrets cannot be read with the keys in ENCRYPTION_KEYS: {told}.",
+            f"Stored secrets cannot be read with the keys in ENCRYPTION_KEYS: {models}.",
             is_shared=True,
         )
 

@@ -1,7 +1,7 @@
-"""Small messages between the processes of one host, in memory that outlives their writers: a file each.
+"""Notices: small messages between the processes of one host, each in a file that outlives its writer.
 
-A notice is a file of fixed size whose blocks are taken when it is made, so that it can be replaced while the disk is
-full. Its writer holds a lock on it, by which readers tell the living from the dead.
+A notice is a file of fixed size whose blocks are allocated when it is made, so that it can be replaced while the disk
+is full. Its writer holds a lock on it, by which readers tell living writers from dead ones.
 """
 
 from __future__ import annotations
@@ -25,25 +25,26 @@ _READS = 3
 
 
 class NoticeWriter:
-    """One notice. `put` replaces the message; neither it nor the constructor raises for a disk that fails."""
+    """The writer of one notice. `put` replaces the message; neither it nor the constructor raises when the disk
+    fails."""
 
-    def __init__(self, folder: Path, name: str, *, most_bytes: int) -> None:
+    def __init__(self, folder: Path, name: str, *, max_bytes: int) -> None:
         self._path = folder / f"{name}{_ENDING}"
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._fd = -1
         self._failed = False
 
     def put(self, message: bytes) -> None:
-        """A message that is too long is not put, and the one before it stays."""
+        """Replaces the message. A message that is too long is dropped, and the previous one stays."""
         if self._fd < 0:
             self._open()
-        if self._fd < 0 or len(message) > self._most_bytes:
+        if self._fd < 0 or len(message) > self._max_bytes:
             return
         with suppress(OSError):
             os.pwrite(self._fd, _HEADER.pack(_MAGIC, len(message), crc32(message)) + message, 0)
 
     def close(self) -> None:
-        """Takes the notice away."""
+        """Removes the notice."""
         if self._fd >= 0:
             self._path.unlink(missing_ok=True)
             os.close(self._fd)
@@ -55,9 +56,9 @@ class NoticeWriter:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             fd = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            if os.pwrite(fd, bytes(_HEADER.size + self._most_bytes), 0) < _HEADER.size + self._most_bytes:
+            if os.pwrite(fd, bytes(_HEADER.size + self._max_bytes), 0) < _HEADER.size + self._max_bytes:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            # Locked before it has its name: nobody may take it for a dead writer's.
+            # The file is locked before it gets its name, so that readers never take its writer for dead.
             fcntl.flock(fd, fcntl.LOCK_EX)
             hidden.rename(self._path)
         except OSError as error:
@@ -73,7 +74,7 @@ class NoticeWriter:
 
 @dataclass(frozen=True)
 class Notice:
-    """`is_alive`: whether the process that wrote it is."""
+    """A notice as it was read; `is_alive` says whether its writer still runs."""
 
     name: str
     message: bytes
@@ -81,12 +82,12 @@ class Notice:
 
 
 def read_notice(folder: Path, name: str) -> Notice | None:
-    """None when there is none, or none that is whole."""
+    """Returns the notice, or None when there is none or its content is incomplete."""
     return _read(folder / f"{name}{_ENDING}")
 
 
 def read_notices(folder: Path, prefix: str) -> list[Notice]:
-    """Those of living processes. What dead ones left behind is removed."""
+    """Returns the notices of living processes and removes those of dead ones."""
     found: list[Notice] = []
     for path in sorted(folder.glob(f"{prefix}*{_ENDING}")):
         notice = _read(path)
@@ -110,7 +111,8 @@ def _read(path: Path) -> Notice | None:
 
 
 def _message(fd: int) -> bytes | None:
-    """A message that is replaced while it is read does not fit its checksum, and is read again."""
+    """Returns the message of a file. A message that is replaced while it is read fails its checksum and is read
+    again."""
     for _ in range(_READS):
         content = os.pread(fd, os.fstat(fd).st_size, 0)
         if len(content) < _HEADER.size:

@@ -1,4 +1,5 @@
-"""Lists: `{"count", "next", "previous", "results"}` by `limit` and `offset`, from querysets and from ClickHouse."""
+"""Pages of lists: `{"count", "next", "previous", "results"}` by `limit` and `offset`, from querysets and from
+ClickHouse."""
 
 from __future__ import annotations
 
@@ -18,14 +19,15 @@ from core.errors import ValidationError
 from core.paths import with_encoded_slashes
 
 if TYPE_CHECKING:
-    from rest_framework.views import APIView  # which may load this module by DRF's setting while it is being imported
+    # DRF's settings may load this module while `rest_framework` is being imported.
+    from rest_framework.views import APIView
 
 DEFAULT_LIMIT = 20
 MAXIMUM_LIMIT = 1000
-# Fits a signed 64-bit integer together with any limit, which is what the databases take.
+# The maximum offset, which together with any limit fits the signed 64-bit integers of the databases.
 MAXIMUM_OFFSET = 2**62
 
-# int() would also take signs, underscores, blanks and digits of other scripts.
+# The pattern admits digits alone; int() would also take signs, underscores, blanks and other scripts' digits.
 _WHOLE = re.compile(r"[0-9]{1,19}", re.ASCII)
 
 Item = TypeVar("Item")
@@ -42,19 +44,20 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One page of a list: `count` rows in all, those of the page as the wire shows them, and what is said besides."""
+    """One page of a list: `count` rows in all, the page's rows in their wire form, and the list's further fields."""
 
     count: int
     results: Sequence[dict[str, Any]]
     more: Mapping[str, Any] = field(default_factory=dict)
 
     def shown_as(self, shown: Callable[[dict[str, Any]], dict[str, Any]]) -> Listing:
-        """The same page with each result as `shown` makes it."""
+        """Returns the same page with each result as `shown` makes it."""
         return replace(self, results=[shown(result) for result in self.results])
 
 
 def parse_page(request: Request, default: int = DEFAULT_LIMIT, maximum: int = MAXIMUM_LIMIT) -> Page:
-    """`limit` and `offset` of the query. Raises ValidationError that names the bad one: nothing is ignored or cut."""
+    """Returns `limit` and `offset` of the query. Raises ValidationError that names a bad value: none is ignored or
+    cut."""
     return Page(
         limit=_whole(request, "limit", default=default, minimum=1, maximum=maximum),
         offset=_whole(request, "offset", default=0, minimum=0, maximum=MAXIMUM_OFFSET),
@@ -62,7 +65,7 @@ def parse_page(request: Request, default: int = DEFAULT_LIMIT, maximum: int = MA
 
 
 def page_response(request: Request, page: Page, count: int, results: Sequence[Any]) -> Response:
-    """The envelope around rows that a query already cut to `page`; `count` is the number of rows in all."""
+    """Returns the envelope around rows that a query already cut to `page`; `count` is the number of rows in all."""
     return Response(
         {
             "count": count,
@@ -79,7 +82,7 @@ def listing_response(request: Request, page: Page, listing: Listing) -> Response
 
 
 class LimitOffset(BasePagination):
-    """The same for querysets, as DRF's paginator. Subclass to give a list other limits."""
+    """DRF's paginator by limit and offset, for querysets. Subclasses give a list other limits."""
 
     default_limit = DEFAULT_LIMIT
     max_limit = MAXIMUM_LIMIT

@@ -1,4 +1,4 @@
-"""Parameters of queries: an empty one is as if left out, one that there is not is refused."""
+"""Query parameters: an empty one counts as left out, and an unknown one is refused."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing_extensions import override
 
 from core.errors import ValidationError
 
-# The specification's own, which its clients send everywhere.
+# Clients send these parameters to every call (docs/api.md#parameters).
 ANYWHERE = frozenset({"project_id", "limit", "offset", "start_date", "end_date"})
 _NAME_TOLD = 100
 
 
 class Parameters(serializers.Serializer[Any]):
-    """Parameters of a query. Forms and clients send empty ones for filters that nobody has filled in."""
+    """The parameters of a query. Forms and clients send empty ones for filters that were not filled in."""
 
     @override
     def to_internal_value(self, data: Any) -> Any:
@@ -26,7 +26,7 @@ class Parameters(serializers.Serializer[Any]):
 
 
 def check_parameters(request: Request, known: frozenset[str]) -> None:
-    """Raises ValidationError for a parameter that the call does not have: a misspelt filter would be no filter."""
+    """Raises ValidationError for a parameter that the call does not have: a misspelt filter would filter nothing."""
     unknown = sorted(set(request.query_params) - known - ANYWHERE)
     if unknown:
         there_are = ", ".join(sorted(known | {"project_id"}))

@@ -1,4 +1,4 @@
-"""JSON bodies of the management API: bounded, and without text that no database takes."""
+"""JSON bodies of the management API: bounded in size, and without text that databases refuse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which authenticated callers the management API serves."""
+"""The permission check of the management API: the right that each operation needs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from core.rights.asking import right_of_operation
 from core.rights.roles import Right, least_role
 
 if TYPE_CHECKING:
-    from rest_framework.views import APIView  # which loads this module by DRF's setting while it is being imported
+    # DRF's settings load this module while `rest_framework` is being imported.
+    from rest_framework.views import APIView
 
 
 class IsProjectMember(BasePermission):
-    """Someone authenticated for a project, with the right that the table asks for."""
+    """Admits callers that are authenticated for a project and have the right that the table names for the operation."""
 
     @override
     def has_permission(self, request: Request, view: APIView) -> bool:
@@ -34,7 +35,7 @@ class IsProjectMember(BasePermission):
 
 
 def operation_of(request: Request, view: APIView) -> str | None:
-    """The id of the operation that is asked for; None where the path has no such method, and for OPTIONS.
+    """Returns the operation's id; None where the path has no such method, and for OPTIONS.
 
     An undecorated handler has an id that is in no table.
     """

@@ -1,6 +1,6 @@
-"""Every stored secret under the first of the encryption keys.
+"""Encrypts every stored secret under the first of the encryption keys.
 
-A model says which of its columns hold tokens of core.crypto: `encrypted_fields = ("token",)`; empty ones hold none.
+A model names its columns with tokens of core.crypto: `encrypted_fields = ("token",)`; empty values hold none.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from core.crypto import UndecryptableError, is_current, rotate
 logger = logging.getLogger("core.rotation")
 
 _BATCH = 500
-# Rows that change while they are looked at are looked at again; each look is a fresh read.
+# Rows that change during a pass are read again in the next one.
 _LOOKS = 5
 
 
 @dataclass(slots=True)
 class Rotation:
-    """What was found in one model's secrets. `lost` are the ids of rows that no configured key reads."""
+    """The result for one model's secrets. `lost` are the ids of rows that no configured key reads."""
 
     model: str
     current: int = 0
@@ -37,11 +37,11 @@ def models_with_secrets() -> list[type[Model]]:
 
 
 def rotate_all(*, dry_run: bool = False) -> list[Rotation]:
-    """Goes over all rows, in the order of their ids.
+    """Encrypts all rows again, in the order of their ids.
 
-    Each secret is replaced by itself and only while it is what was read, so a run may be broken off and begun again at
-    any time, beside other runs and beside whoever changes a secret. With `dry_run` nothing is written and `rotated`
-    counts what would be.
+    Each secret is replaced only if it is still the one that was read, so a run may be stopped and repeated at any time,
+    beside other runs and beside changes of secrets. With `dry_run` nothing is written and `rotated` counts the rows
+    that would change.
     """
     return [_rotate_model(model, dry_run=dry_run) for model in models_with_secrets()]
 
@@ -72,7 +72,7 @@ def _rotate_one(model: type[Model], primary_key: Any, name: str, found: Rotation
     for _ in range(_LOOKS):
         token = model._base_manager.filter(pk=primary_key).values_list(name, flat=True).first()
         if not token:
-            return  # none, or the row is gone
+            return  # The column is empty, or the row was deleted.
         if is_current(token):
             found.current += 1
             return

@@ -1,4 +1,4 @@
-"""Whether the SQL database has the tables that this version of the code needs."""
+"""The check that the SQL database has the tables that this version of the code needs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 
 def missing_migrations(using: str = "default") -> list[str]:
-    """What is to be applied, as `app.name` in order; those of a newer version that the database has are no matter.
+    """Returns the migrations to apply as `app.name`, in order; unknown ones of a newer version are ignored.
 
     Writes nothing. Raises django.db.Error when the database does not answer.
     """

@@ -1,4 +1,4 @@
-"""Reading projects."""
+"""Queries of projects."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from core.models import Project
 
 
 def find_project(named: str) -> Project | None:
-    """The project with this id or, when it is no id of one, this name."""
+    """Returns the project with this id or, when the text is no id of a project, with this name."""
     try:
         by_id = Project.objects.filter(pk=UUID(named)).first()
     except ValueError:

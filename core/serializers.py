@@ -1,4 +1,4 @@
-"""The bases of every JSON body, and wire shapes of core's endpoints."""
+"""The base classes of every JSON body, and the wire shapes of core's endpoints."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _UNKNOWN_TOLD, _NAME_TOLD = 20, 100
 
 
 class StrictSerializer(serializers.Serializer[Any]):
-    """An object of a JSON body: refuses fields that it does not have and values of another type than the field's, by
-    name. Null is for the fields to decide about."""
+    """An object of a JSON body, which refuses unknown fields and values of another type than the field's, by name. Each
+    field decides about null."""
 
-    # What reading gives and writing takes no notice of, so that an object can be written back as it was read.
+    # Fields of answers that are ignored in bodies, so that an object can be written back as it was read.
     written_back: ClassVar[frozenset[str]] = frozenset()
 
     @override
@@ -47,7 +47,7 @@ class StrictSerializer(serializers.Serializer[Any]):
 
 
 class BodySerializer(StrictSerializer):
-    """A whole JSON body. Any may name its project, which the view holds against the header's."""
+    """A whole JSON body. Any body may name its project, which the view compares with the header."""
 
     project_id = serializers.UUIDField(
         required=False, allow_null=True, write_only=True, help_text="The project; the one of X-Project-Id."
@@ -62,7 +62,7 @@ class BodySerializer(StrictSerializer):
 
 
 class EmptyBodySerializer(BodySerializer):
-    """Of a call that needs to be told nothing."""
+    """The body of a call that takes no fields."""
 
 
 class ApiKeySerializer(serializers.ModelSerializer[ApiKey]):
@@ -73,7 +73,7 @@ class ApiKeySerializer(serializers.ModelSerializer[ApiKey]):
 
 
 class IssuedApiKeySerializer(ApiKeySerializer):
-    """With the key, which is told this once."""
+    """An API key together with its plain text, which is shown only here."""
 
     key = serializers.CharField(read_only=True)
 

@@ -1,4 +1,4 @@
-"""Making projects."""
+"""Changes of projects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class BootstrappedProject:
 
 
 def register_project(project: Project) -> None:
-    """Save a new project and tell the other apps, in one transaction."""
+    """Saves a new project and notifies the other apps by a signal, in one transaction."""
     with transaction.atomic():
         first = not Project.objects.exists()
         project.save(force_insert=True)
@@ -28,8 +28,8 @@ def register_project(project: Project) -> None:
 
 
 def bootstrap_project(*, name: str) -> BootstrappedProject:
-    """A new project with a key of both scopes. Raises ValidationError for a name that cannot be one, and
-    ConflictError when it is taken."""
+    """Makes a new project with a key of both scopes. Raises ValidationError for an invalid name, and ConflictError for
+    a taken one."""
     name = name.strip()
     if not name or len(name) > NAME_CHARACTERS or "\x00" in name:
         raise ValidationError(f"The name of a project has 1 to {NAME_CHARACTERS} characters.")

@@ -1,9 +1,9 @@
-"""What core tells the apps above it, which it must not import."""
+"""Signals by which core notifies the apps above it, which it must not import."""
 
 from __future__ import annotations
 
 from django.dispatch import Signal
 
-# Sent inside the transaction that made the project; arguments: `project: Project`, `first: bool` (the only project
-# of this installation so far).
+# The signal is sent inside the transaction that made the project, with `project: Project` and `first: bool` (it is the
+# only project of this installation so far).
 project_created = Signal()

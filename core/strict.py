@@ -1,6 +1,6 @@
-"""What a value of a JSON body may be, by the kind of its field.
+"""Type checks of values in JSON bodies, by the kind of their field.
 
-DRF's own fields also take `"5"`, `"yes"`, `1` and `true` for something else, and store a number as its text.
+DRF's own fields also convert `"5"`, `"yes"`, `1` and `true`, and store a number as its text.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ Problem = Mapping[Any, Any] | Sequence[str]
 _TEXT, _WHOLE, _NUMBER = "Must be a text.", "Must be a whole number.", "Must be a finite number."
 _LIST, _OBJECT = "Must be a list.", "Must be an object."
 
-# The first kind that a field is of decides. A field of another kind looks at its values itself.
+# The first kind that a field belongs to decides. A field of another kind checks its values itself.
 _KINDS: tuple[tuple[type[Any] | tuple[type[Any], ...], tuple[type, ...], str], ...] = (
     (serializers.BooleanField, (bool,), "Must be true or false."),
     ((serializers.ListField, serializers.ListSerializer), (list,), _LIST),
     ((serializers.DictField, serializers.BaseSerializer), (dict,), _OBJECT),
     (serializers.IntegerField, (int,), _WHOLE),
     (serializers.FloatField, (int, float), _NUMBER),
-    # Money as the specification writes it, and as people do.
+    # Amounts of money arrive as decimal texts or as numbers (docs/api.md#bodies).
     (serializers.DecimalField, (str, int, float), "Must be a decimal number."),
     ((serializers.CharField, serializers.UUIDField, serializers.DateTimeField), (str,), _TEXT),
 )
 
 
 def wrong_type(field: Field, value: Any) -> Problem | None:
-    """Why the value is not of the field's kind, by place where it is about what a list or an object holds.
+    """Returns the reason why a value is not of its field's kind, by place inside lists and objects.
 
-    None when it is, or when it is null, which the field itself decides about.
+    Returns None when the kind is right, and for null, which the field itself decides about.
     """
     if value is None:
         return None
     if isinstance(field, serializers.ChoiceField):
-        wanted = {type(choice) for choice in field.choices}
-        return None if type(value) in wanted else [_TEXT if str in wanted else _WHOLE]
+        choice_types = {type(choice) for choice in field.choices}
+        return None if type(value) in choice_types else [_TEXT if str in choice_types else _WHOLE]
     for kind, types, message in _KINDS:
         if isinstance(field, kind):
             return _inner(field, value) if _is_one(value, types) else [message]
@@ -49,7 +49,7 @@ def wrong_type(field: Field, value: Any) -> Problem | None:
 def _is_one(value: Any, types: tuple[type, ...]) -> bool:
     if isinstance(value, bool):
         return bool in types
-    # Integers of any length are numbers of JSON; as a double they may be none.
+    # JSON integers have any length; as a double they may be infinite.
     return isinstance(value, types) and (float not in types or isinstance(value, str) or _is_finite(value))
 
 
@@ -61,7 +61,7 @@ def _is_finite(number: Any) -> bool:
 
 
 def _inner(field: Field, value: Any) -> Problem | None:
-    """Of the members of lists and of objects without fixed names; a serializer looks at its own."""
+    """Returns the field of a list's or an object's members; a serializer checks its own."""
     if isinstance(field, serializers.ListField):
         members = enumerate(value)
     elif isinstance(field, serializers.DictField):

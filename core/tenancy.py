@@ -1,4 +1,4 @@
-"""Which project a call is about, and managers that never look beyond it."""
+"""The project of a call, and model managers that filter by project."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Row = TypeVar("Row", bound=models.Model)
 
 
 class ProjectManager(models.Manager[Row]):
-    """For models with a `project` foreign key: `Model.objects.for_project(project_id)`."""
+    """A manager of models with a `project` foreign key: `Model.objects.for_project(project_id)`."""
 
     def for_project(self, project_id: UUID) -> models.QuerySet[Row]:
         return self.filter(project_id=project_id)
 
 
 def requested_project(request: HttpRequest) -> UUID:
-    """The project that the header names; 401 `invalid_project` when it is missing or no UUID."""
+    """Returns the project in the header; 401 `invalid_project` when it is missing or no UUID."""
     found = request.headers.get(PROJECT_HEADER, "").strip()
     if not found:
         raise AuthenticationError(f"The header {PROJECT_HEADER} is missing.", code="invalid_project")
@@ -34,7 +34,7 @@ def requested_project(request: HttpRequest) -> UUID:
 
 
 def require_same_project(project_id: UUID, named: Any) -> None:
-    """Refuse a `project_id` from query, body or path that is not the header's: 403, or 400 when it is no UUID."""
+    """Refuses a `project_id` in query, body or path that differs from the header: 403, or 400 when it is no UUID."""
     try:
         other = UUID(str(named))
     except ValueError:

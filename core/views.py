@@ -1,4 +1,4 @@
-"""The base of every management view, and core's own endpoints."""
+"""The base class of all management views, and core's own endpoints."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from core.tenancy import require_same_project
 class ProjectAPIView(APIView):
     """A view on one project: `project_id`, `actor` and `sees_content` are set before the handler runs.
 
-    `sees_content`: whether the caller may read what people and models wrote; without it answers hold null instead.
+    `sees_content`: the caller may read texts that people and models wrote; without it answers hold null instead.
 
     Works as a base of DRF's generic views too: `class SessionList(ProjectAPIView, ListAPIView)`.
     """
@@ -82,24 +82,24 @@ class ApiKeysView(ProjectAPIView):
         errors=[404],
     )
     def post(self, request: Request) -> Response:
-        """The only answer that holds the key itself."""
-        wanted = NewApiKeySerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        """Makes a key. This answer alone holds the key itself."""
+        serializer = NewApiKeySerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
         project = get_object_or_404(Project, pk=self.project_id)
-        row, key = issue_key(project, **wanted.validated_data)
+        row, key = issue_key(project, **serializer.validated_data)
         return Response({**ApiKeySerializer(row).data, "key": key}, status=status.HTTP_201_CREATED)
 
 
 class ApiKeyView(ProjectAPIView):
     @operation("revokeApiKey", "Revoke an API key", status=204, errors=[404])
     def delete(self, request: Request, key_id: int) -> Response:
-        """Revokes: the row stays, for those who ask later whose key it was."""
+        """Revokes a key: the row stays, so that its owner can be found later."""
         revoke_key(get_object_or_404(ApiKey.objects.for_project(self.project_id), pk=key_id))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 def health(request: HttpRequest) -> HttpResponse:
-    """200 when this process answers and reaches its SQL database, else 503. Needs no key and tells nothing else."""
+    """Answers 200 when this process reaches its SQL database, else 503. Needs no key and shows nothing else."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
@@ -112,7 +112,7 @@ def health(request: HttpRequest) -> HttpResponse:
 
 
 def home(request: HttpRequest) -> HttpResponse:
-    """Where somebody who opens the printed address gets on from."""
+    """The page at the service's root, with links for people who open the printed address."""
     version = settings.SPECTACULAR_SETTINGS["VERSION"]
     if wants_page(request):
         return render(request, "core/home.html", {"version": version})
@@ -128,7 +128,8 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def _named_projects(request: Request, path: dict[str, Any]) -> list[Any]:
-    """Every `project_id` the call names besides the header: in the path, the query and a JSON object as body."""
+    """Returns every `project_id` that the call names besides the header: in the path, the query and a JSON object as
+    body."""
     named = [path["project_id"]] if "project_id" in path else []
     named.extend(request.query_params.getlist("project_id"))
     body = request.data

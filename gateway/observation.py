@@ -62,7 +62,7 @@ class Observation:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._lags: deque[float] = deque([0.0], maxlen=_LOOKS_REMEMBERED)
-        self._notice = NoticeWriter(NOTICES_DIR, f"{WORKER_PREFIX}{worker_token()}", most_bytes=_MOST_BYTES)
+        self._notice = NoticeWriter(NOTICES_DIR, f"{WORKER_PREFIX}{worker_token()}", max_bytes=_MOST_BYTES)
 
     async def run(self) -> None:
         preparing = asyncio.create_task(self._prepare(), name="gateway.prepare")

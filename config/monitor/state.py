@@ -28,7 +28,7 @@ _decoder = msgspec.json.Decoder(HostState)
 
 
 def writer() -> NoticeWriter:
-    return NoticeWriter(NOTICES_DIR, HOST, most_bytes=_MAX_BYTES)
+    return NoticeWriter(NOTICES_DIR, HOST, max_bytes=_MAX_BYTES)
 
 
 def read_host() -> HostState | None:

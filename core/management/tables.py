@@ -1,4 +1,4 @@
-"""A clear line for commands that need a migrated database."""
+"""A clear error for commands that need a migrated database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How views say what they take and answer: `from core.openapi import operation`."""
+"""The OpenAPI description of views: `from core.openapi import operation`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the document has once: security schemes, shared headers, tags in the order people read them."""
+"""The parts that the OpenAPI document has once: security schemes, shared headers, and tags in reading order."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ _TAGS = {
 
 
 def operations_of(document: dict[str, Any]) -> list[str]:
-    """The ids of all operations."""
+    """Returns the ids of all operations."""
     return [operation["operationId"] for path in document["paths"].values() for operation in path.values()]
 
 
 def finish(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """A hook of the generator, the last one."""
+    """The generator's last hook, which completes the document."""
     components = result.setdefault("components", {})
     components["securitySchemes"] = _SCHEMES
     components["headers"] = _HEADERS

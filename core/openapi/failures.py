@@ -1,4 +1,4 @@
-"""The failures of management calls, by status."""
+"""The failure responses of management calls, by status."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ERRORS = {
 
 
 class ProviderFailure(TypedDict):
-    """What a provider said of a failure: its HTTP status, null where it had none, and its own error object."""
+    """A provider's failure: its HTTP status, null where it had none, and its own error object."""
 
     provider: str
     status: int | None

@@ -1,4 +1,4 @@
-"""The one decorator of views: what a management call is named, takes and answers.
+"""The one decorator of views, which names a management call and describes its input and its answers.
 
     @operation("listThings", "List things", query=[PAGE, ThingParameters], page=Thing)
     def get(self, request: Request) -> Response: ...
@@ -34,7 +34,7 @@ _SUCCESS = {200: "Done.", 201: "Made.", 204: "Gone; the answer has no body."}
 
 @dataclass(frozen=True)
 class Query:
-    """`is_list`: whether the filters of the view belong to it as well."""
+    """The query parameters of an operation; `is_list`: the view's filters belong to them."""
 
     names: frozenset[str]
     is_list: bool
@@ -70,13 +70,13 @@ def operation(
     media_type: str = JSON,
     description: str | None = None,
 ) -> Callable[[Handler], Handler]:
-    """`page` is the shape of one result of a list, `page_fields` what the list says besides; `also` are further
-    successes by status and media type. Without `description` the handler's docstring is shown."""
-    said = _page(page, page_fields or {}) if page is not None else answer
+    """Describes a view's handler. `page` is the shape of one result of a list, `page_fields` the list's further fields;
+    `also` are further successes by status and media type. Without `description` the handler's docstring is shown."""
+    answer_shape = _page(page, page_fields or {}) if page is not None else answer
     statuses = {*_ALWAYS, *errors, *(_WITH_BODY if body is not None else ())}
     responses: dict[Any, Any] = {
         key: OpenApiResponse(_known(shape), description=_SUCCESS[key[0]])
-        for key, shape in {(status, media_type): said, **(also or {})}.items()
+        for key, shape in {(status, media_type): answer_shape, **(also or {})}.items()
     }
     described: Callable[[Handler], Handler] = extend_schema(
         operation_id=operation_id,
@@ -89,7 +89,7 @@ def operation(
     shape_of_query = Query(frozenset(name for shape in query for name in _names(shape)), is_list=page is not None)
 
     def decorate(handler: Handler) -> Handler:
-        # By which `core.permissions` finds the right that the call asks for.
+        # `core.permissions` finds the right that the call needs by this id.
         handler.operation_id = operation_id  # type: ignore[attr-defined]  # a function takes any
         handler.query = shape_of_query  # type: ignore[attr-defined]  # read by `query_of`
         return described(handler)
@@ -98,13 +98,13 @@ def operation(
 
 
 def query_of(handler: Any) -> Query | None:
-    """What an operation's query may hold beside the filters of a list; None of a handler that is no operation."""
+    """Returns the query parameters of an operation beside a list's filters; None for a handler that is no operation."""
     found: Query | None = getattr(handler, "query", None)
     return found
 
 
 def _names(shape: Shape) -> Iterable[str]:
-    """Of the parameters of a query; those of the path have their own."""
+    """Returns the names of query parameters; path parameters are left out."""
     return shape().fields if _is_serializer(shape) else ()
 
 
@@ -115,7 +115,7 @@ def _is_serializer(shape: Shape) -> bool:
 
 
 def _known(shape: Shape) -> Shape:
-    """What the generator takes: a serializer or a schema."""
+    """Returns the form of a shape that the generator knows: a serializer or a schema."""
     return shape if shape is None or isinstance(shape, dict) or _is_serializer(shape) else reference(shape)
 
 

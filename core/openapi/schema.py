@@ -1,4 +1,4 @@
-"""What the generator cannot see in a view, for all of them: credentials, tags, which GET is a list."""
+"""The parts of every call that the generator cannot read from a view: credentials, tags, and which GET is a list."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ManagementSchema(AutoSchema):
 
     @override
     def get_tags(self) -> list[str]:
-        """The first word of the path behind `api/llm/`; `prompts/rollouts` has one of its own."""
+        """Returns the first word of the path behind `api/llm/` as the tag; `prompts/rollouts` has a tag of its own."""
         words = [word for word in self._tokenize_path() if word != "llm"]
         return [_TAGS.get(tuple(words[:2]), words[0])]
 
@@ -56,12 +56,12 @@ class ManagementSchema(AutoSchema):
 
     @override
     def _is_list_view(self, serializer: Any = None) -> bool:
-        # Of an answer, it would wrap the envelope that `operation` has made into a second one.
+        # The generator would wrap the list envelope that `operation` has made in a second one.
         return not self._is_answering and super()._is_list_view(serializer)
 
     @override
     def get_filter_backends(self) -> list[Any]:
-        # The generator takes some lists for something else, and so would leave out their filters.
+        # The generator does not recognise some lists, and would leave out their filters.
         view: Any = self.view
         query = query_of(getattr(view, getattr(view, "action", None) or self.method.lower(), None))
         return list(getattr(view, "filter_backends", ())) if query is not None and query.is_list else []
@@ -70,7 +70,8 @@ class ManagementSchema(AutoSchema):
     def _get_filter_parameters(self) -> list[dict[str, Any]]:
         filters = getattr(self.view, "filterset_class", None)
         if filters is not None:
-            # Where the generator looks for the model; the view's own rows are those of a project it does not have.
+            # The generator finds the model by this queryset; the view's own one needs a project, which the generator
+            # lacks.
             self.view.queryset = filters._meta.model._default_manager.none()  # type: ignore[attr-defined]  # views of lists have it
         found: list[dict[str, Any]] = super()._get_filter_parameters()  # type: ignore[no-untyped-call]  # of the package
         return found

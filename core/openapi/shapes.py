@@ -1,4 +1,4 @@
-"""Answers that no serializer writes: typed dictionaries, which become components of the document by their names."""
+"""Typed dictionaries as schemas of answers without a serializer; their names become components of the document."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Any
 import msgspec
 
 _REF = "#/components/schemas/{name}"
-# Also reached while the document is made, for shapes that only hooks name.
+# The generator also needs shapes that only hooks name.
 _shapes: dict[Any, None] = {}
 
 
 def reference(shape: Any) -> dict[str, Any]:
-    """The schema of a typed dictionary, a struct or any type made of them."""
+    """Returns the schema of a typed dictionary, a struct, or any type made of them."""
     _shapes[shape] = None
     schemas, _ = msgspec.json.schema_components([shape], ref_template=_REF)
     return dict(schemas[0])
 
 
 def page_of(results: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """The envelope of lists around the schema of one result; `more` are fields that the list has besides."""
+    """Returns the envelope of a list around the schema of one result; `more` are further fields of the list."""
     link: dict[str, Any] = {"type": ["string", "null"], "format": "uri"}
     properties: dict[str, Any] = {
         "count": {"type": "integer", "minimum": 0, "description": "Of all pages."},
@@ -32,7 +32,7 @@ def page_of(results: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def add_shapes(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """A hook of the generator: the components of every shape that was referred to."""
+    """The generator's hook that adds a component for every shape that was referred to."""
     components = msgspec.json.schema_components(list(_shapes), ref_template=_REF)[1]
     schemas = result.setdefault("components", {}).setdefault("schemas", {})
     doubled = sorted(set(schemas) & set(components))

@@ -1,4 +1,4 @@
-"""The document's paths, below `api/`."""
+"""The URLs of the OpenAPI document, below `api/`."""
 
 from __future__ import annotations
 

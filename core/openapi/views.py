@@ -1,4 +1,5 @@
-"""The document and the two pages that show it. Open to all: it holds nothing that is not in the product's manual."""
+"""The OpenAPI document and the two pages that show it. They are public, because the product's manual holds the same
+facts."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from typing_extensions import override
 
-# Nothing is fetched from elsewhere, whatever the pages' scripts would like to; their own styles are written inline.
+# The pages' scripts may load nothing from other hosts; their styles are inline.
 _POLICY = {
     **settings.CONTENT_SECURITY_POLICY["DIRECTIVES"],
     "style-src": [SELF, UNSAFE_INLINE],
@@ -28,20 +29,20 @@ _POLICY = {
     "form-action": [NONE],
 }
 _REDOC = "drf_spectacular_sidecar/redoc/bundles/redoc.standalone.js"
-# The one thing that Redoc loads from its maker: a logo below the menu.
+# A logo below the menu is the only file that Redoc loads from its vendor.
 _LOGO, _BLANK = b"https://cdn.redoc.ly/redoc/logo-mini.svg", b"data:image/gif;base64,R0lGODlhAQABAAAAACw="
 
 
 @lru_cache(maxsize=1)
 def document() -> dict[str, Any]:
-    """Made once a process: it differs with the code alone."""
+    """Returns the document, made once a process, because it depends on the code alone."""
     generator = SchemaGenerator()  # type: ignore[no-untyped-call]  # of the package
     made: dict[str, Any] = generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     return made
 
 
 class DocumentView(SpectacularAPIView):
-    """YAML, or JSON for those who accept it or say `?format=json`."""
+    """The document as YAML, or as JSON for clients that accept it or send `?format=json`."""
 
     @override
     def _get_schema_response(self, request: Request) -> Response:
@@ -57,7 +58,7 @@ def _redoc_script() -> bytes:
 
 
 def redoc_script(request: HttpRequest) -> HttpResponse:
-    """Redoc as its package brings it, but for the address of another host."""
+    """Returns Redoc's script without the address of another host."""
     headers = {"Cache-Control": "max-age=3600"}
     return HttpResponse(_redoc_script(), content_type="text/javascript; charset=utf-8", headers=headers)
 

@@ -1,1 +1,1 @@
-"""Who may do what: roles of people, the rights that they bring, and one table of what needs which."""
+"""Access rights: people's roles, the rights of each role, and one table of the right that each operation needs."""

@@ -1,6 +1,6 @@
-"""The base of every table in the admin: who sees which rows, and who changes them, is what `core.rights.table` says.
+"""The base of every table in the admin; `core.rights.table` says which rights its pages need.
 
-A row of a project in which somebody has no right is not there for them: not listed, not found, not to be chosen.
+A row of a project in which a person has no right is invisible: not listed, not found, not offered as a choice.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from core.rights.roles import Right
 from core.rights.table import Rows
 
 if TYPE_CHECKING:
-    # Generic in the stubs only.
+    # ModelAdmin is generic only in the type stubs.
     AnyModelAdmin = admin.ModelAdmin[Any]
     AnyInline = admin.TabularInline[Any, Any]
 else:
@@ -29,7 +29,7 @@ else:
 
 
 class ProjectFilter(admin.RelatedFieldListFilter):
-    """Offers the projects whose rows the person may see."""
+    """A filter that offers the projects whose rows the person may see."""
 
     @override
     def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> Any:
@@ -39,14 +39,14 @@ class ProjectFilter(admin.RelatedFieldListFilter):
 
 
 class RightsAdmin(AnyModelAdmin):
-    """`project_lookup` leads from a row to its project; empty where the rows belong to none.
+    """The base class of tables. `project_lookup` leads from a row to its project; empty where the rows belong to none.
 
-    With `has_shared_rows` those without a project are everybody's to see and superusers' to change.
+    With `has_shared_rows` everybody sees the rows without a project, and superusers change them.
     """
 
     project_lookup: ClassVar[str] = "project"
     has_shared_rows: ClassVar[bool] = False
-    # Of actions with permissions of their own, besides view, change and delete.
+    # Maps actions with permissions of their own to their rights, beside view, change and delete.
     rights_of_actions: ClassVar[dict[str, Right]] = {}
 
     @property
@@ -58,7 +58,7 @@ class RightsAdmin(AnyModelAdmin):
         return self.narrowed(super().get_queryset(request), request, self.rights.view)
 
     def narrowed(self, rows: QuerySet[Any], request: HttpRequest, right: Right) -> QuerySet[Any]:
-        """The rows of the projects in which the person has the right."""
+        """Returns the rows of the projects in which the person has the right."""
         person = request.user
         if sees_every_project(person):
             return rows
@@ -70,7 +70,7 @@ class RightsAdmin(AnyModelAdmin):
         return rows.filter(mine)
 
     def project_of(self, row: Model) -> UUID | None:
-        """None for a row that is every project's."""
+        """Returns the row's project, or None for a row that belongs to every project."""
         found: Any = row
         *way, last = self.project_lookup.split("__")
         for step in way:
@@ -79,7 +79,7 @@ class RightsAdmin(AnyModelAdmin):
         return project_id
 
     def permits(self, request: HttpRequest, right: Right, row: Model | None = None) -> bool:
-        """Whether the person has the right in the project of the row, or without a row in any project."""
+        """Returns whether the person has the right in the row's project, or, without a row, in any project."""
         if row is None or not self.project_lookup or right is Right.NOBODY:
             return may(request.user, right)
         project_id = self.project_of(row)
@@ -109,7 +109,7 @@ class RightsAdmin(AnyModelAdmin):
 
     @override
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
-        """Raises Http404, where Django would lead to the index and say there that the row is not there."""
+        """Raises Http404, where Django would redirect to the index with a message."""
         found = super().get_object(request, object_id, from_field)
         if found is None:
             raise Http404(f"There is no such {self.opts.verbose_name}.")
@@ -125,7 +125,7 @@ class RightsAdmin(AnyModelAdmin):
         if db_field.remote_field.model is Project:
             kwargs["queryset"] = projects_with(request.user, self.rights.add)
             if not sees_every_project(request.user):
-                # Without one it would be every project's.
+                # A row without a project would belong to every project.
                 kwargs["required"] = True
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
@@ -133,7 +133,7 @@ class RightsAdmin(AnyModelAdmin):
     def response_action(
         self, request: HttpRequest, queryset: QuerySet[Any], *args: Any, **kwargs: Any
     ) -> HttpResponse | None:
-        """On rows that the person may do it to. Others that were ticked are left as they are."""
+        """Applies the action to the chosen rows in whose projects the person has the right, and leaves the others."""
         for name in filter(None, request.POST.getlist("action")):
             known = self.get_actions(request).get(name)
             if known is None:
@@ -149,7 +149,7 @@ class RightsAdmin(AnyModelAdmin):
 
 
 class RightsInline(AnyInline):
-    """Rows of a page that the person may see, to look at."""
+    """An inline table of rows that the person may see, read-only."""
 
     extra = 0
     can_delete = False

@@ -1,4 +1,4 @@
-"""The question "may this person do that", asked by API, admin, agent and MCP alike."""
+"""The one check of rights, which API, admin, agent and MCP call alike."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ _KEPT = "_roles_of_this_request"
 
 
 def right_of_operation(operation_id: str) -> Right:
-    """What an operation of the API asks for."""
+    """Returns the right that an operation of the API needs."""
     return OPERATIONS.get(operation_id, Right.ADMINISTER)
 
 
 def right_of_tool(name: str) -> Right:
-    """What a tool of the agent asks for."""
+    """Returns the right that a tool of the agent needs."""
     return TOOLS.get(name, Right.ADMINISTER)
 
 
 def right_of_page(url_name: str) -> Right:
-    """What a page of the admin asks for."""
+    """Returns the right that a page of the admin needs."""
     return PAGES.get(url_name, Right.OPERATE)
 
 
 def rights_of_rows(model: str) -> Rows:
-    """What the pages of a table in the admin ask for; `model` is `app_model`."""
+    """Returns the rights that the pages of a table in the admin need; `model` is `app_model`."""
     return MODELS.get(model, _UNKNOWN_MODEL)
 
 
 def rights_of_scopes(scopes: Iterable[str]) -> frozenset[Right]:
-    """The rights of an API key in its project."""
+    """Returns the rights of an API key in its project."""
     return frozenset[Right]().union(*(SCOPES.get(scope, frozenset()) for scope in scopes))
 
 
 def rights_in(person: Person, project_id: UUID) -> frozenset[Right]:
-    """The rights that somebody has in a project: none without a role there, all for superusers."""
+    """Returns a person's rights in a project: none without a role there, all for superusers."""
     if not _is_staff(person):
         return frozenset()
     if _is_superuser(person):
@@ -59,7 +59,7 @@ def rights_in(person: Person, project_id: UUID) -> frozenset[Right]:
 
 
 def may(person: Person, right: Right, project_id: UUID | None = None) -> bool:
-    """Whether somebody has the right, in the project or, without one, in any."""
+    """Returns whether a person has the right in the project or, without a project, in any."""
     if right is Right.OPEN:
         return True
     if right in (Right.NOBODY, Right.KEY) or not _is_staff(person):
@@ -72,7 +72,7 @@ def may(person: Person, right: Right, project_id: UUID | None = None) -> bool:
 
 
 def projects_with(person: Person, right: Right) -> QuerySet[Project]:
-    """The projects in which somebody has the right."""
+    """Returns the projects in which a person has the right."""
     projects = Project.objects.order_by("name", "id")
     if may(person, right) and _is_superuser(person):
         return projects
@@ -80,25 +80,27 @@ def projects_with(person: Person, right: Right) -> QuerySet[Project]:
 
 
 def project_ids_with(person: Person, right: Right) -> list[UUID]:
-    """As `projects_with` for who is no superuser, from their memberships alone."""
+    """Returns the ids of the projects in which a person who is no superuser has the right, from the memberships
+    alone."""
     if not _is_staff(person):
         return []
     return [project_id for project_id, role in roles_of(person).items() if right in RIGHTS_OF[role]]
 
 
 def sees_every_project(person: Person) -> bool:
-    """Whether no query has to be narrowed for this person."""
+    """Returns whether queries for this person need no restriction to projects."""
     return _is_staff(person) and _is_superuser(person)
 
 
 def roles_of(person: Person) -> Mapping[UUID, Role]:
-    """The role in each project. Read once for an object of a person, which lives as long as a request."""
+    """Returns the person's role in each project, read once for each object of a person, which lives as long as a
+    request."""
     if person.pk is None:
         return {}
     found: Mapping[UUID, Role] | None = getattr(person, _KEPT, None)
     if found is None:
         rows = Membership.objects.filter(user_id=person.pk).values_list("project_id", "role")
-        # A role that this release does not know brings nothing.
+        # A role that this release does not know brings no rights.
         found = {project_id: Role(role) for project_id, role in rows if role in Role.values}
         setattr(person, _KEPT, found)
     return found

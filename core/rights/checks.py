@@ -1,4 +1,4 @@
-"""`manage.py check`: no page of the admin without a line in the table."""
+"""The system check for `manage.py check`: every page of the admin has a line in the table of rights."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def every_page_has_a_line(**_: Any) -> list[CheckMessage]:
 
 
 def page_names() -> Iterator[str]:
-    """The names of the admin's URLs. Django's own redirects, and what finds nothing, have none."""
+    """Returns the names of the admin's URLs. Django's own redirects and its catch-all have none."""
     return _names(admin.site.get_urls())
 
 

@@ -1,4 +1,4 @@
-"""The roles a person can have in a project, and the rights that each brings."""
+"""The roles that a person can have in a project, and the rights of each."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from django.db import models
 
 
 class Right(StrEnum):
-    """What an operation or a page asks for. The four of a project come with a role in it; the others with none."""
+    """A right that an operation or a page needs. Four belong to roles in a project; the others to no role."""
 
-    # Of a project, in rising order of the roles that first bring them.
+    # The rights in a project, in the order of the roles that first bring them.
     READ = "read"
     READ_CONTENT = "read_content"
     EDIT = "edit"
     ADMINISTER = "administer"
-    # Of the installation: superusers.
+    # The right of superusers, for the whole installation.
     OPERATE = "operate"
-    # Everybody, and everybody who is signed in as staff, with or without a role.
+    # The rights of everybody, and of everybody who is signed in as staff, with or without a role.
     OPEN = "open"
     SIGNED_IN = "signed_in"
-    # API keys alone, and nobody at all: what pages of Django's would offer and this product does not do.
+    # The rights of API keys alone, and of nobody: for pages of Django that this product does not offer.
     KEY = "key"
     NOBODY = "nobody"
 
 
 class Role(models.TextChoices):
-    """In rising order."""
+    """The roles in a project, in rising order."""
 
     READER_WITHOUT_CONTENT = "reader_without_content", "Reader without content"
     READER = "reader", "Reader"
@@ -43,5 +43,5 @@ RIGHTS_OF: Mapping[Role, frozenset[Right]] = {
 
 
 def least_role(right: Right) -> Role | None:
-    """The lowest role that brings the right; None for a right that no role brings."""
+    """Returns the lowest role that brings the right; None for a right that no role brings."""
     return next((role for role in Role if right in RIGHTS_OF[role]), None)

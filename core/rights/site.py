@@ -1,4 +1,4 @@
-"""The admin as a whole: no page opens for somebody whom the table does not let in anywhere."""
+"""The admin site, which opens a page only for people who have its right in some project."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Pages:
-    """For templates: `pages.<name of the URL>` is whether the person may open that page in any project."""
+    """Access for templates: `pages.<name of the URL>` is whether the person may open that page in any project."""
 
     def __init__(self, person: AbstractBaseUser | AnonymousUser) -> None:
         self._person = person
@@ -29,13 +29,13 @@ class Pages:
 
 
 class RightsAdminSite(AdminSite):
-    """The first gate: the right of the page, in any project. In which, and for which row, `core.rights.admin` asks."""
+    """The admin site checks a page's right in any project; `core.rights.admin` checks the project and the row."""
 
     @override
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
         def asked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             named = request.resolver_match.url_name if request.resolver_match else None
-            # Those of Django's without a name redirect to one that has one, or find nothing.
+            # Django's unnamed pages redirect to a page with a name, or find nothing.
             right = right_of_page(named) if named else Right.SIGNED_IN
             if not may(request.user, right):
                 raise PermissionDenied

@@ -1,4 +1,4 @@
-"""The one table of who may do what: every operation of the API, every tool of the agent, every page of the admin.
+"""The one table of access rights: every operation of the API, every tool of the agent, every page of the admin.
 
 API, admin, agent and MCP ask it through `core.rights.asking`. Whatever is added needs its line here:
 
@@ -21,7 +21,8 @@ from core.rights.roles import PROJECT_RIGHTS, Right
 READ, READ_CONTENT, EDIT, ADMINISTER = PROJECT_RIGHTS
 OPERATE, OPEN, SIGNED_IN, KEY, NOBODY = Right.OPERATE, Right.OPEN, Right.SIGNED_IN, Right.KEY, Right.NOBODY
 
-# Keys have scopes and never a role: one that manages has the whole of its project, any other nothing of its management.
+# Keys have scopes and never a role: scope `manage` brings every right in its project, other scopes none in its
+# management.
 SCOPES: Mapping[str, frozenset[Right]] = {"manage": frozenset({*PROJECT_RIGHTS, KEY})}
 
 
@@ -30,32 +31,32 @@ def _each(right: Right, names: str) -> dict[str, Right]:
 
 
 OPERATIONS: Mapping[str, Right] = {
-    # Figures, and the request log without its texts, which READ_CONTENT adds to the same answers.
+    # Metrics and the request log without its texts; READ_CONTENT adds the texts to the same answers.
     **_each(READ, "listSessions getSession listSessionRequests listSessionFeedback sessionTelemetry"),
     **_each(READ, "listRequests getRequest listScores listRequestScores"),
     **_each(READ, "overview userMetrics modelMetrics dailyCost modelCost usageMetrics errorMetrics providerLatency"),
     **_each(READ, "scoreMetrics feedbackMetrics usage"),
-    # What people and models wrote.
+    # Operations that show texts written by people and models.
     **_each(READ_CONTENT, "search exportRequests"),
     **_each(READ_CONTENT, "chatWithAgent listConversations createConversation deleteConversation"),
     **_each(READ_CONTENT, "listConversationMessages"),
     **_each(EDIT, "recordScore recordScores addSessionFeedback"),
     **_each(ADMINISTER, "deleteRequest deleteSession"),
-    # Managed prompts and rollouts.
+    # Operations on managed prompts and rollouts.
     **_each(READ, "listPromptConfigs getPromptConfig listPromptVersions getPromptVersion diffPromptVersions"),
     **_each(READ, "listActivations exportPromptConfig exportPrompts listRollouts getRollout rolloutMetrics"),
     **_each(EDIT, "createPromptConfig updatePromptConfig deletePromptConfig createPromptVersion importPrompts"),
     **_each(EDIT, "activatePromptVersion undoActivation"),
     **_each(EDIT, "createRollout startRollout pauseRollout promoteRollout rollbackRollout completeRollout"),
     **_each(EDIT, "tryModel compareModels listPlaygroundModels"),
-    # What a project is made of.
+    # Operations on the project's configuration.
     **_each(ADMINISTER, "listApiKeys issueApiKey revokeApiKey"),
     **_each(ADMINISTER, "listMembers addMember changeMember removeMember"),
     **_each(ADMINISTER, "listIntegrations addIntegration updateIntegration removeIntegration testIntegration"),
     **_each(ADMINISTER, "getSettings putSettings listSettingsChanges restoreSettings emptyCache"),
     **_each(READ, "listPrices listProviderPrices getPrice listPriceHistory listPriceSyncs"),
     **_each(ADMINISTER, "setPrice removePrice syncPrices"),
-    # Applications: a session of the admin opens none of these.
+    # Operations for applications; a session of the admin opens none of them.
     **_each(KEY, "createChatCompletion listModels exportTraces exportLogs exportMetrics callAgentTools"),
 }
 
@@ -74,7 +75,7 @@ TOOLS: Mapping[str, Right] = {
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The pages of one table in the admin."""
+    """The rights of the pages of one table in the admin."""
 
     view: Right
     add: Right = NOBODY
@@ -82,7 +83,7 @@ class Rows:
     delete: Right = NOBODY
 
 
-# Of each table its `app_model`.
+# The key is the table's `app_model`.
 MODELS: Mapping[str, Rows] = {
     "auth_user": Rows(OPERATE, OPERATE, OPERATE, OPERATE),
     "core_project": Rows(READ, OPERATE, ADMINISTER, OPERATE),
@@ -126,7 +127,7 @@ PAGES: Mapping[str, Right] = {
             "add": rows.add,
             "history": rows.view,
             "delete": rows.delete,
-            # Also what is not changed is looked at there; saving asks for `rows.change`.
+            # The page also shows values that do not change; saving them needs `rows.change`.
             "change": rows.view,
         }.items()
     },

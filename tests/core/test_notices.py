@@ -12,7 +12,7 @@ from tests.small_disk import small_disk
 
 
 def test_notice__put_again__shorter_and_longer_ones_are_read_whole(tmp_path: Path) -> None:
-    writer = NoticeWriter(tmp_path, "web-1", most_bytes=100)
+    writer = NoticeWriter(tmp_path, "web-1", max_bytes=100)
     for message in (b"first", b"x" * 100, b"", b"last"):
         writer.put(message)
         found = read_notice(tmp_path, "web-1")
@@ -32,12 +32,12 @@ def test_notice__writer_died__is_not_listed_and_taken_away(tmp_path: Path) -> No
     code = f"""
 from pathlib import Path
 from core.notices import NoticeWriter
-NoticeWriter(Path({str(tmp_path)!r}), "web-dead", most_bytes=10).put(b"gone")
+NoticeWriter(Path({str(tmp_path)!r}), "web-dead", max_bytes=10).put(b"gone")
 import os
 os._exit(9)
 """
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False)
-    writer = NoticeWriter(tmp_path, "web-alive", most_bytes=10)
+    writer = NoticeWriter(tmp_path, "web-alive", max_bytes=10)
     writer.put(b"here")
     dead = read_notice(tmp_path, "web-dead")
     assert dead is not None
@@ -55,12 +55,12 @@ def test_notice__damaged__is_none(tmp_path: Path) -> None:
 
 def test_notice__disk_full_after_the_first__is_replaced_all_the_same(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 1 << 20) as disk:
-        writer = NoticeWriter(disk.path, "web-1", most_bytes=1000)
+        writer = NoticeWriter(disk.path, "web-1", max_bytes=1000)
         writer.put(b"before")
         disk.fill()
         writer.put(b"x" * 1000)
         found = read_notice(disk.path, "web-1")
-        late = NoticeWriter(disk.path, "web-2", most_bytes=100_000)
+        late = NoticeWriter(disk.path, "web-2", max_bytes=100_000)
         late.put(b"no room")
         assert read_notice(disk.path, "web-2") is None
         disk.free()

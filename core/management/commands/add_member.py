@@ -1,4 +1,4 @@
-"""`manage.py add_member`: lets somebody work in a project, or gives a member another role."""
+"""`manage.py add_member`: adds a person to a project, or gives a member another role."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py bootstrap`: a new project with a key of both scopes."""
+"""`manage.py bootstrap`: makes a new project with a key of both scopes."""
 
 from __future__ import annotations
 

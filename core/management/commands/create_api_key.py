@@ -1,4 +1,4 @@
-"""`manage.py create_api_key`: one more key for a project."""
+"""`manage.py create_api_key`: makes another key for a project."""
 
 from __future__ import annotations
 

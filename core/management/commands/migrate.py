@@ -1,6 +1,6 @@
-"""`manage.py migrate`: Django's own, one process at a time.
+"""`manage.py migrate`: Django's command, run by one process at a time.
 
-Django locks nothing: of two that begin together one fails at the first table that the other has made.
+Django takes no lock: of two processes that migrate together, one fails at the first table that the other has made.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from core.locks import installation_lock
 
-# These only look.
+# These options only look at the migrations.
 _READS = ("plan", "check_unapplied")
 
 

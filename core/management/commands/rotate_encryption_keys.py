@@ -1,4 +1,4 @@
-"""`manage.py rotate_encryption_keys`: every stored secret under the newest key."""
+"""`manage.py rotate_encryption_keys`: encrypts every stored secret under the newest key."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from core.canary import replace_canary
 from core.management.tables import require_tables
 from core.rotation import Rotation, rotate_all
 
-# A row that a running worker saved meanwhile may be back under an older key: a pass that finds none ends the work.
+# A row that a running worker saved meanwhile may be under an older key again, so passes repeat until one finds none.
 _PASSES = 5
 
 
