@@ -1,4 +1,4 @@
-"""Conversations in the admin, to look at and to delete."""
+"""Conversations in the admin, read-only but for deletion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has to hold before a chat begins: who calls, what they say, what the project allows. In a thread."""
+"""The checks before a chat begins: the caller, the message, and the project's settings. They run in a thread."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from core.views import ProjectAPIView
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A chat that may begin. `access` is the caller's."""
+class AdmittedChat:
+    """A chat that may begin; `access` holds the caller's rights."""
 
     access: ProjectAccess
     model: str
     conversation_id: UUID | None
-    said: NewMessage
+    message: NewMessage
 
 
 class EventStreamRenderer(BaseRenderer):
-    """There so that clients may accept event streams; events are not rendered here."""
+    """Lets clients accept event streams; the stream itself is not rendered by REST framework."""
 
     media_type = "text/event-stream"
     format = "events"
@@ -50,50 +50,51 @@ class EventStreamRenderer(BaseRenderer):
 
 
 class _Caller(ProjectAPIView):
-    """REST framework's own stages, for a call that no view of Django's answers."""
+    """A view that runs REST framework's stages for a call that Django does not serve."""
 
     operation_id = "chatWithAgent"
     renderer_classes = [JSONRenderer, EventStreamRenderer]
     http_method_names = ["post"]
 
-    def asked(self, http: HttpRequest) -> Asked:
+    def admitted(self, http: HttpRequest) -> AdmittedChat:
         request = self.initialize_request(http)
         self.request, self.args, self.kwargs = request, (), {}
         self.format_kwarg = None
         self.initial(request)
         settings = require_agent(self.project_id)
-        wanted = ChatSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        given = wanted.validated_data
+        serializer = ChatSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        given = serializer.validated_data
         if not settings.model:
             raise NoAgentModelError(
                 "agent_model: the project's settings name no model for the agent, nor any preferred."
             )
-        return Asked(
+        return AdmittedChat(
             access=self.access,
             model=settings.model,
             conversation_id=given["conversation_id"],
-            said=NewMessage(Role.USER, content=given["message"], page_context=given["page_context"]),
+            message=NewMessage(Role.USER, content=given["message"], page_context=given["page_context"]),
         )
 
 
-def read_call(scope: dict[str, Any], body: bytes) -> Asked:
-    """Raises what `core.exception_handler.translate` knows."""
+def read_call(scope: dict[str, Any], body: bytes) -> AdmittedChat:
+    """Returns the checked call. Raises the exceptions that `core.exception_handler.translate` knows."""
     http = ASGIRequest(scope, io.BytesIO(body))
-    http.META["CONTENT_LENGTH"] = str(len(body))  # a chunked body says none, and would be taken for an empty one
+    # A chunked body has no Content-Length, and REST framework would take it for an empty one.
+    http.META["CONTENT_LENGTH"] = str(len(body))
     require_known_host(http)
     for middleware in (SessionMiddleware, AuthenticationMiddleware):
         middleware(_no_response).process_request(http)
-    return _Caller().asked(http)
+    return _Caller().admitted(http)
 
 
-def begin_chat(asked: Asked) -> Chat:
-    """Takes the conversation. Raises NoConversationError and ConversationBusyError."""
+def begin_chat(admitted: AdmittedChat) -> Chat:
+    """Takes the lease of the conversation. Raises NoConversationError and ConversationBusyError."""
     run = begin_run(
-        project_id=asked.access.project_id,
-        conversation_id=asked.conversation_id,
-        said=asked.said,
-        actor=asked.access.actor,
+        project_id=admitted.access.project_id,
+        conversation_id=admitted.conversation_id,
+        message=admitted.message,
+        actor=admitted.access.actor,
     )
     rows = recent_messages(run.conversation_id)
     if not rows:
@@ -102,8 +103,8 @@ def begin_chat(asked: Asked) -> Chat:
         run=run,
         rows=rows,
         project=_project_name(run),
-        model=asked.model,
-        access=asked.access,
+        model=admitted.model,
+        access=admitted.access,
         now=timezone.now(),
     )
 

@@ -1,4 +1,4 @@
-"""One answer of the model, through the gateway's pipeline: its text as it comes, then all that it said."""
+"""One answer of the model through the gateway's pipeline: its text as it arrives, then the complete message."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from agent.deltas import Frames, Said
+from agent.deltas import Frames, PartialAnswer
 from agent.limits import OUTPUT_CHARACTERS
 from gateway.inside import Caller, InsideRequest
 from gateway.runtime import Runtime
@@ -24,42 +24,45 @@ _TOO_LONG = f"The answer was stopped: it grew beyond {OUTPUT_CHARACTERS} charact
 
 
 class ModelFailedError(Exception):
-    """The text is for the user."""
+    """Raised when the model gives no answer; its text is shown to the user."""
 
 
 def caller(*, actor: str, conversation_id: Any, typed: Iterable[str]) -> Caller:
-    """`typed`: the words of people in the request, which the project's input guardrails look at."""
+    """Returns the caller of the request; `typed` holds the users' own words, which the project's input guardrails
+    check."""
     kind, _, number = actor.partition(":")
     key_id = int(number) if kind == "key" and number.isdecimal() else 0
     return Caller(SOURCE, key_id, session_id=str(conversation_id), attributes={ACTOR: actor}, typed=tuple(typed))
 
 
-class Asking:
-    """`said` grows while `texts()` runs and holds what there was when it is broken off."""
+class ModelCall:
+    """One request to the model. `answer` grows while `texts()` runs and holds the part that arrived before an
+    interruption."""
 
     def __init__(
         self, runtime: Runtime, snapshot: ProjectSnapshot, who: Caller, body: dict[str, Any], seconds: float
     ) -> None:
         encoded = msgspec.json.encode({**body, "stream": True})
         self._request = InsideRequest(runtime, snapshot, who, encoded, seconds)
-        self.said = Said()
+        self.answer = PartialAnswer()
 
     @property
     def request_id(self) -> str:
         return self._request.request_id
 
     async def texts(self, room: int) -> AsyncGenerator[str]:
-        """Raises ModelFailedError when there is no answer, it broke off, or it takes more than `room` characters."""
+        """Yields the answer's text. Raises ModelFailedError when there is none, it broke off, or it exceeds `room`
+        characters."""
         frames = Frames()
         async with aclosing(self._request.parts()) as parts:
             async for part in parts:
-                new = "".join([self.said.add(chunk) for chunk in frames.feed(part)])
+                new = "".join([self.answer.add(chunk) for chunk in frames.feed(part)])
                 if new:
                     yield new
-                if self.said.size > room:
+                if self.answer.size > room:
                     raise ModelFailedError(_TOO_LONG)
         answer = self._request.answer()
         if answer.error is not None:
             raise ModelFailedError(answer.error.message)
-        if not self.said.text and not self.said.calls:
+        if not self.answer.text and not self.answer.calls:
             raise ModelFailedError(_NO_ANSWER)

@@ -1,4 +1,4 @@
-"""Bodies of the calls that Channels serves past Django."""
+"""Request bodies of the calls that Channels serves without Django."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from gateway.pipeline.parse import ClientGoneError, Receive
 
 
 async def read_body(receive: Receive, limit: int) -> bytes:
-    """Raises BodyTooLarge above `limit` bytes, and ClientGoneError."""
+    """Returns the body. Raises BodyTooLarge above `limit` bytes, and ClientGoneError."""
     parts: list[bytes] = []
     size, more = 0, True
     while more:

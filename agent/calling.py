@@ -1,4 +1,4 @@
-"""One call of a tool, in a thread and within its time."""
+"""One call of a tool, in a thread and within a time limit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KNOWN = frozenset(tool.name for tool in ALL)
 
 
 async def outcome_of(context: ToolContext, name: str, arguments: str | Mapping[str, Any]) -> ToolOutcome:
-    """Never raises, unless it is cancelled."""
+    """Returns the outcome of a call. Never raises, unless it is cancelled."""
     try:
         async with asyncio.timeout(settings.AGENT_TOOL_SECONDS):
             return await in_tool_thread(call, context, name, arguments)
@@ -35,5 +35,5 @@ def refused(code: str, message: str) -> ToolOutcome:
 
 
 def logged_name(name: str) -> str:
-    """What a log may say of a name that a model or a client made up."""
+    """Returns the part of a name that may be logged, because models and clients make names up."""
     return name if name in _KNOWN else "unknown"

@@ -1,6 +1,6 @@
 """POST /api/agent/chat: a Channels consumer that answers with server-sent events.
 
-Failures before the first event are JSON with a status, as of every management call; later ones the event `error`.
+Failures before the first event are JSON with a status, as in the management API; later ones are the event `error`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from django.conf import settings
 from rest_framework.exceptions import MethodNotAllowed
 from typing_extensions import override
 
-from agent.admission import Asked, begin_chat, read_call
+from agent.admission import AdmittedChat, begin_chat, read_call
 from agent.bodies import read_body
 from agent.events import AnyEvent, ErrorEvent
 from agent.leases import release_lease
@@ -36,7 +36,7 @@ _RESTARTING = "The service is restarting and stopped the agent; ask again."
 class ChatConsumer(AsyncHttpConsumer):  # type: ignore[misc]  # Channels has no types
     @override
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        """Channels' own listens to the channel layer, which nobody speaks to here, and hears of a client that left only
+        """Replaces Channels' own loop, which listens to an unused channel layer, and notices a client that left only
         when the answer is complete."""
         self.scope, self.base_send = scope, send
         runtime = current_runtime()
@@ -67,10 +67,10 @@ class ChatConsumer(AsyncHttpConsumer):  # type: ignore[misc]  # Channels has no 
             raise MethodNotAllowed(self.scope["method"])
         body = await read_body(receive, settings.MANAGEMENT_BODY_BYTES)
         self._watch.body_arrived()
-        asked = await in_thread(read_call, self.scope, body)
-        # Read before anything is sent or kept, so that its failure is a status.
-        await runtime.snapshots.project(asked.access.project_id)
-        return await _begin(asked)
+        admitted = await in_thread(read_call, self.scope, body)
+        # The body is read before anything is sent or stored, so that its failure has a status.
+        await runtime.snapshots.project(admitted.access.project_id)
+        return await _begin(admitted)
 
     async def _stream(self, runtime: Runtime, chat: Chat) -> None:
         async def beat() -> None:
@@ -92,7 +92,7 @@ class ChatConsumer(AsyncHttpConsumer):  # type: ignore[misc]  # Channels has no 
             heartbeat.stop()
 
     async def _broken_off(self) -> None:
-        """By a client that left, one whose body never came, or a worker that stops."""
+        """Ends a chat whose client left, whose body did not arrive, or whose worker stops."""
         watch, reply = self._watch, self._reply
         watch.absorb()
         if watch.late:
@@ -104,11 +104,11 @@ class ChatConsumer(AsyncHttpConsumer):  # type: ignore[misc]  # Channels has no 
             raise asyncio.CancelledError
 
 
-async def _begin(asked: Asked) -> Chat:
-    """A client that leaves at this very moment must not leave its conversation closed."""
+async def _begin(admitted: AdmittedChat) -> Chat:
+    """Begins a chat so that a client that leaves at this moment does not leave its conversation locked."""
     begun: list[Chat] = []
     try:
-        await to_the_end(lambda: begun.append(begin_chat(asked)))
+        await to_the_end(lambda: begun.append(begin_chat(admitted)))
     except asyncio.CancelledError:
         for chat in begun:
             await to_the_end(release_lease, chat.run.conversation_id, chat.run.run_id)

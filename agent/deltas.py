@@ -1,4 +1,4 @@
-"""A streamed answer of a model put together to one message. Pure."""
+"""Joins the chunks of a model's streamed answer to one message. Pure."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ import msgspec
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
-# What a provider may want back beside text and calls.
+# Fields beside text and calls that a provider may need back in the next request.
 _TEXTS = ("reasoning_content", "reasoning")
 _JOINED = frozenset({"text", "summary", "data"})
-# Another id than such a one would not be the same in a row, an event and the next request.
+# Any other id would differ between a row, an event and the next request.
 _ID = re.compile(r"[!-~]{1,200}")
-# What an empty call weighs: each is an event, a row and a part of every request that follows.
+# The size that an empty call counts for: each is an event, a row and a part of every later request.
 _CALL_CHARACTERS = 500
-# Arguments of tools are flat; what is too deep would be refused when it is sent as part of a request.
+# Arguments of tools are flat; a deeper value would be refused as part of the next request.
 _DEPTH = 50
 
 
 @dataclass(slots=True)
-class Said:
-    """What a model has said so far. `size` counts the characters of all of it, `total_tokens` is the provider's."""
+class PartialAnswer:
+    """The part of an answer that has arrived. `size` counts all its characters; `total_tokens` is the provider's
+    count."""
 
     text: str = ""
     reasoning: dict[str, Any] = field(default_factory=dict)
@@ -34,7 +35,7 @@ class Said:
     _calls: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def add(self, chunk: Mapping[str, Any]) -> str:
-        """Takes a chunk in; returns the text for the user that it brought."""
+        """Adds a chunk and returns the text for the user in it."""
         usage = chunk.get("usage")
         if isinstance(usage, Mapping) and isinstance(usage.get("total_tokens"), int):
             self.total_tokens = usage["total_tokens"]
@@ -72,7 +73,8 @@ class Said:
                 self.size += _length(value)
 
     def _add_detail(self, detail: Mapping[str, Any]) -> None:
-        """Fragments of one block share index and type: texts are joined, what comes once is set."""
+        """Joins the fragments of one block, which share index and type: texts are appended, other members are set
+        once."""
         details = self.reasoning.setdefault("reasoning_details", [])
         known = details[-1] if details else None
         if known is None or (known.get("index"), known.get("type")) != (detail.get("index"), detail.get("type")):
@@ -88,7 +90,7 @@ class Said:
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """In order, each with an id of its own: providers have been seen to leave it out or give it twice."""
+        """Returns the calls in order, each with an id of its own: some providers omit ids or repeat them."""
         found, taken = [], set[str]()
         for place in sorted(self._calls):
             call = {**self._calls[place], "type": "function"}
@@ -100,7 +102,7 @@ class Said:
 
 
 class Frames:
-    """Chunks from the bytes of a gateway stream, however they are cut."""
+    """Splits the bytes of a gateway stream into chunks, wherever the bytes are cut."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -112,12 +114,12 @@ class Frames:
                 try:
                     yield _decode(event[6:])
                 except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                    # One that cannot be read is not what is being waited for.
+                    # A chunk that cannot be decoded carries no part of the answer.
                     continue
 
 
 def read_arguments(call: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A call's arguments; None when they are no JSON object that every provider's dialect can be told."""
+    """Returns a call's arguments; None when they are no JSON object that every provider's dialect can carry."""
     try:
         found = msgspec.json.decode(call["function"]["arguments"] or "{}")
     except (ValueError, RecursionError):

@@ -35,4 +35,4 @@ class NoAgentModelError(ValidationError):
 
 
 class RunLostError(Exception):
-    """The run may write nothing more into its conversation."""
+    """Raised when the run may write nothing more into its conversation."""

@@ -1,4 +1,4 @@
-"""The six events of a chat's stream (specification, Agent chat stream), and nothing else."""
+"""The six events of a chat's stream (docs/agent.md#a-chat)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gateway import sse
 
 
 class Event(msgspec.Struct, frozen=True, tag_field="type"):
-    """Encoded as one `data:` line; `type` is its name."""
+    """The base of the events, encoded as one `data:` line; `type` is the event's name."""
 
     last: ClassVar[bool] = False
 
@@ -33,7 +33,7 @@ class ToolStart(Event, frozen=True, tag="tool_start"):
 
 
 class ToolResult(Event, frozen=True, tag="tool_result"):
-    """`content` is JSON text, of a failure `{"error": {type, code, message}}`."""
+    """The result of a tool call. `content` is JSON text; a failure's is `{"error": {type, code, message}}`."""
 
     call_id: str
     content: str

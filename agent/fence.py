@@ -1,4 +1,4 @@
-"""How what other people wrote is shown to the model: between markers that none of them can have known. Pure."""
+"""Marks texts by other authors for the model, between markers that their authors cannot have known. Pure."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ class Fence:
         return f"</data-{self.marker}>"
 
     def around(self, source: str, content: str) -> str:
-        """`content` as data. The marker itself is taken out of it: what a run asks is logged, and its tools may read
-        the log while it runs. Something is left in its place, so that what stood around it is no marker either."""
+        """Returns `content` between the markers. An occurrence of the marker is replaced: a run's requests are
+        logged, and its tools may read the log while it runs. The replacement keeps the surrounding text from
+        forming a marker."""
         return f'{self.start} source="{source}">\n{content.replace(self.marker, _TAKEN_OUT)}\n{self.end}'

@@ -1,4 +1,4 @@
-"""Keeps the lease of a chat for as long as it runs."""
+"""Renews the lease of a chat while the chat runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ logger = logging.getLogger("agent.chat")
 
 
 class HeldLease:
-    """A context that is broken off with RunLostError when the conversation is not the run's any more."""
+    """A context that ends with RunLostError when another run has taken the conversation."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -39,7 +39,7 @@ class HeldLease:
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         self._task.cancel()
-        # As asyncio.timeout does: only a cancellation of one's own becomes something else.
+        # As in asyncio.timeout, only a cancellation by this context becomes RunLostError.
         if self._lost and self._owner.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
             raise RunLostError from error
 
@@ -51,7 +51,7 @@ class HeldLease:
             try:
                 held = await in_thread(renew_lease, self._run.conversation_id, self._run.run_id)
             except (DatabaseError, InterfaceError):
-                # Nobody else can take it either while the database is away.
+                # While the database is unreachable no other run can take the lease either.
                 logger.warning("lease.not_renewed conversation_id=%s", self._run.conversation_id)
                 held = asked_at < sure_until
             else:

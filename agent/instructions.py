@@ -1,4 +1,4 @@
-"""What the agent is told before every conversation."""
+"""The system prompt of the agent's conversations."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ missing."""
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What the text tells of the run."""
+    """The facts about a run that the instructions contain."""
 
     project: str
     project_id: str
@@ -57,7 +57,7 @@ class Situation:
 
 
 def instructions(situation: Situation, fence: Fence, *, closing: bool = False) -> str:
-    """`closing`: for the answer after which no tool is called any more."""
+    """Returns the system prompt; `closing` is for the answer after which no tool is called any more."""
     text = _TEXT.format(
         project=fence.around("project name", " ".join(situation.project.split())),
         project_id=situation.project_id,

@@ -1,6 +1,6 @@
-"""One chat at a time in a conversation, over all workers: a lease in its row, taken by a conditional update.
+"""The lease of a conversation: one chat at a time over all workers, taken in its row by a conditional update.
 
-It runs out by itself: a worker that was killed does not close a conversation for ever.
+A lease expires, so a worker that was killed does not lock a conversation permanently.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from agent.models import Conversation
 
 
 def take_lease(project_id: UUID, conversation_id: UUID, run_id: UUID) -> bool:
-    """False when the conversation is not there or another run holds it."""
+    """Takes the lease. Returns False when the conversation does not exist or another run holds it."""
     now = timezone.now()
     free = Conversation.objects.for_project(project_id).filter(Q(run_id=None) | Q(run_until__lte=now))
     return free.filter(pk=conversation_id).update(run_id=run_id, run_until=now + _held_for()) == 1
 
 
 def renew_lease(conversation_id: UUID, run_id: UUID) -> bool:
-    """False when the conversation was deleted, or the lease ran out and another run took it."""
+    """Renews the lease. Returns False when the conversation was deleted, or another run took the expired lease."""
     held = Conversation.objects.filter(pk=conversation_id, run_id=run_id)
     return held.update(run_until=timezone.now() + _held_for()) == 1
 

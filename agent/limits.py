@@ -1,4 +1,4 @@
-"""What one chat may use. Times are settings (`config/settings/agent.py`)."""
+"""The limits of one chat. Its time limits are settings (`config/settings/agent.py`)."""
 
 from __future__ import annotations
 

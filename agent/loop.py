@@ -1,6 +1,6 @@
-"""The agent's loop: the model is asked, calls tools, and is asked again until it answers (design, section 5, Agent).
+"""The agent's loop: the model is asked, calls tools, and is asked again until it answers (docs/agent.md#what-it-does).
 
-Everything is stored as it happens, so that a chat which breaks off at any moment can be gone on with.
+Every message is stored as soon as it is complete, so that an interrupted chat can be continued.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import InterfaceError
 
-from agent.asking import Asking, ModelFailedError, caller
+from agent.asking import ModelCall, ModelFailedError, caller
 from agent.calling import logged_name, outcome_of, refused
 from agent.errors import RunLostError
 from agent.events import AnyEvent, ConversationCreated, Done, ErrorEvent, TextDelta, ToolResult, ToolStart
@@ -57,7 +57,7 @@ _LOST = "The conversation was deleted, or is going on elsewhere."
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A user's message that is to be answered. `rows` are the conversation's messages, its own the last of them."""
+    """A user's message to answer. `rows` are the conversation's messages; the last of them is the user's."""
 
     run: Run
     rows: Sequence[Message]
@@ -81,7 +81,7 @@ class ChatLoop:
     _rows: list[Message] = field(init=False)
     _fence: Fence = field(default_factory=Fence)
     _used: _Used = field(default_factory=_Used)
-    _asking: Asking | None = None
+    _model_call: ModelCall | None = None
     _released: bool = False
     _rows_are_masked: bool = False
 
@@ -89,7 +89,8 @@ class ChatLoop:
         self._rows = list(self.chat.rows)
 
     async def run(self) -> None:
-        """Ends with `done` or `error`, unless it is cancelled: then what was said so far is kept, and nothing sent."""
+        """Runs the chat. Ends with `done` or `error`, unless it is cancelled: then the partial answer is stored and
+        nothing is sent."""
         started = time.monotonic()
         outcome = "cancelled"
         try:
@@ -97,7 +98,7 @@ class ChatLoop:
                 await self.emit(ConversationCreated(self.chat.run.conversation_id))
             problem = await self._answered()
             outcome = "failed" if problem else "done"
-            # Before the last event: whoever reads that may go on at once.
+            # The lease is released before the last event, because the client may continue at once.
             await self._release()
             await self.emit(ErrorEvent(problem) if problem else Done())
         except asyncio.CancelledError:
@@ -124,7 +125,7 @@ class ChatLoop:
             logger.warning("lease.not_released conversation_id=%s", self.chat.run.conversation_id)
 
     async def _answered(self) -> str:
-        """What went wrong, for the user; empty when nothing did."""
+        """Returns the failure's text for the user; empty without a failure."""
         try:
             async with asyncio.timeout(settings.AGENT_RUN_SECONDS), HeldLease(self.chat.run):
                 await self._converse()
@@ -135,13 +136,13 @@ class ChatLoop:
         except ModelFailedError as error:
             problem = str(error)
         except Exception as error:
-            problem = self._told(error)
+            problem = self._error_text(error)
         else:
             return ""
         await self._keep_rest(MessageState.FAILED, problem)
         return problem
 
-    def _told(self, error: Exception) -> str:
+    def _error_text(self, error: Exception) -> str:
         known = translate(error)
         if known is not None:
             return known.message
@@ -157,11 +158,11 @@ class ChatLoop:
             await self._call_tools(calls)
 
     async def _ask(self, *, closing: bool) -> list[dict[str, Any]]:
-        """One answer of the model, streamed and stored; the calls that it wants."""
+        """Asks the model once, streams and stores its answer, and returns the calls in it."""
         allowed = await self._granted()
         snapshot = await self._masked()
         body = self._body(allowed, closing=closing)
-        self._asking = asking = Asking(
+        self._model_call = model_call = ModelCall(
             self.runtime,
             snapshot,
             caller(
@@ -172,42 +173,43 @@ class ChatLoop:
             body,
             settings.AGENT_STEP_SECONDS,
         )
-        async with aclosing(asking.texts(OUTPUT_CHARACTERS - self._used.characters)) as texts:
+        async with aclosing(model_call.texts(OUTPUT_CHARACTERS - self._used.characters)) as texts:
             async for text in texts:
                 await self.emit(TextDelta(text))
-        said, calls = asking.said, asking.said.calls
-        self._used.tokens += said.total_tokens
-        self._used.characters += said.size
+        answer, calls = model_call.answer, model_call.answer.calls
+        self._used.tokens += answer.total_tokens
+        self._used.characters += answer.size
         if closing:
-            if calls and not said.text:
+            if calls and not answer.text:
                 raise ModelFailedError("The model still wanted to call tools when it had to answer.")
             calls = []
         await self._keep(
             NewMessage(
                 Role.ASSISTANT,
-                content=said.text,
+                content=answer.text,
                 tool_calls=calls,
-                reasoning=said.reasoning or None,
-                request_id=asking.request_id,
+                reasoning=answer.reasoning or None,
+                request_id=model_call.request_id,
             )
         )
-        self._asking = None
+        self._model_call = None
         return calls
 
     async def _masked(self) -> ProjectSnapshot:
-        """The project as it is now; if it wants no personal data said, all that is known of it is masked first."""
+        """Reads the project again; when it wants personal data masked, masks the messages so far."""
         snapshot = await self.runtime.snapshots.project(self.chat.run.project_id)
         if not self._rows_are_masked and wants_masks(snapshot.settings.guardrails):
             await in_thread(mask_rows, self._rows)
-            # Anybody may have named the project, and it is told in the instructions.
+            # The project's name may hold personal data too, and the instructions contain it.
             self.chat = replace(self.chat, project=masked_text(self.chat.project))
             self._rows_are_masked = True
         return snapshot
 
-    def _typed(self, told: list[dict[str, Any]]) -> list[str]:
-        """The users' words in what is told. What stands beside them came from a page; what tools gave, from the log."""
+    def _typed(self, messages: list[dict[str, Any]]) -> list[str]:
+        """Returns the users' own words in a request, without page contexts and tool results, which come from the
+        log."""
         typed = [row.content for row in self._rows if row.role == Role.USER]
-        shown = sum(message["role"] == "user" for message in told)
+        shown = sum(message["role"] == "user" for message in messages)
         return typed[-shown:] if shown else []
 
     def _body(self, allowed: Granted, *, closing: bool) -> dict[str, Any]:
@@ -222,16 +224,17 @@ class ChatLoop:
         if tools:
             body["tools"] = tools
             if closing:
-                # Not without tools: some providers refuse a history of calls then.
+                # The tools stay in the request: some providers refuse a history of calls without them.
                 body["tool_choice"] = "none"
         return body
 
     async def _granted(self) -> Granted:
-        """Asked before every step: what is withdrawn while the agent works is not read any more."""
+        """Returns the granted tools, checked before every step: a scope that is withdrawn during a chat ends at
+        once."""
         return await in_thread(_granted_now, self.chat.access)
 
     async def _call_tools(self, calls: list[dict[str, Any]]) -> None:
-        """All at once as far as there is room; each result is told and stored as soon as it is there."""
+        """Calls all tools at once as far as there is room; each result is sent and stored as soon as it is there."""
         context = ToolContext(self.chat.run.project_id, await self._granted(), self.chat.now)
         masks = wants_masks((await self._masked()).settings.guardrails)
         for made in calls:
@@ -250,10 +253,10 @@ class ChatLoop:
 
     async def _tell(self, made: dict[str, Any], outcome: ToolOutcome, seconds: float) -> None:
         name = made["function"]["name"]
-        told = NewMessage(
+        message = NewMessage(
             Role.TOOL, content=outcome.content, tool_call_id=made["id"], tool_name=name, is_error=outcome.is_error
         )
-        await self._keep(told)
+        await self._keep(message)
         logger.info(
             "tool.called conversation_id=%s tool=%s is_error=%s seconds=%.2f",
             self.chat.run.conversation_id,
@@ -263,24 +266,25 @@ class ChatLoop:
         )
         await self.emit(ToolResult(made["id"], outcome.content))
 
-    async def _keep(self, said: NewMessage) -> None:
-        self._rows.append(await to_the_end(add_message, self.chat.run, said))
+    async def _keep(self, message: NewMessage) -> None:
+        self._rows.append(await to_the_end(add_message, self.chat.run, message))
 
     async def _keep_rest(self, state: MessageState, problem: str) -> None:
-        """What the model had said when it was broken off. Its calls are not kept: they may be half of what it meant."""
-        asking, self._asking = self._asking, None
-        text = asking.said.text if asking is not None else ""
+        """Stores the part of an answer that arrived before an interruption, without its calls, which may be
+        incomplete."""
+        model_call, self._model_call = self._model_call, None
+        text = model_call.answer.text if model_call is not None else ""
         if not text and not problem:
             return
-        said = NewMessage(
+        message = NewMessage(
             Role.ASSISTANT,
             content=text,
             state=state,
             error=problem,
-            request_id=asking.request_id if asking is not None else "",
+            request_id=model_call.request_id if model_call is not None else "",
         )
         try:
-            await self._keep(said)
+            await self._keep(message)
         except RunLostError:
             logger.info("chat.lost conversation_id=%s", self.chat.run.conversation_id)
         except Exception:
@@ -300,7 +304,7 @@ def _described(tool: Tool) -> dict[str, Any]:
 async def _result(
     context: ToolContext, made: dict[str, Any], room: asyncio.Semaphore | None, *, masks: bool = False
 ) -> tuple[dict[str, Any], ToolOutcome, float]:
-    """The call, what it gave and how many seconds that took. Without `room` it is one too many."""
+    """Returns the call, its result and its duration in seconds. Without `room` the call is refused as one too many."""
     if room is None:
         message = f"At most {CALLS_PER_STEP} tools can be called at once; ask again for the others."
         return made, refused("too_many_calls", message), 0.0

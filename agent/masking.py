@@ -1,7 +1,7 @@
-"""Personal data in what the agent reads, taken out where the project wants none of it said. Pure, and not cheap.
+"""Masks personal data in the texts that the agent reads, for projects that want it masked. Pure, and CPU-intensive.
 
-The project's guardrails look at what a person types. What tools give, what a page shows and what the agent made of it
-is the project's own log: it is not refused, but masked by the same rules, before it is kept, shown or sent to a model.
+The project's guardrails check what a person types. Results of tools, contexts of pages and the agent's answers come
+from the project's own log: they are masked by the same rules before they are stored, shown or sent to a model.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from agent.models import Message, Role
 from gateway.guardrails.output.masks import Masks
 from gateway.guardrails.settings import GuardrailSettings, TrustMode
 
-# A point of time is nobody's telephone number, nor is a length of time.
+# Times and durations match the pattern of telephone numbers.
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?")
 _LENGTHS = ("_ms", "_ns", "_us", "_seconds", "_tokens", "_count")
 
@@ -23,13 +23,13 @@ _masks = Masks(personal_data=True, links=False, texts=tuple)
 
 
 def wants_masks(guardrails: GuardrailSettings) -> bool:
-    """Whether the project refuses or masks personal data."""
+    """Returns whether the project refuses or masks personal data."""
     enforced = guardrails.trust_mode is TrustMode.ENFORCE
     return enforced and (guardrails.pii_block_on_detect or guardrails.mask_output_pii)
 
 
 def masked_text(text: str) -> str:
-    """With the kind of each piece of personal data in its place, as `[EMAIL]`."""
+    """Returns the text with the kind of each piece of personal data in its place, as `[EMAIL]`."""
     if not _masks.suspects(text, 0, len(text)):
         return text
     out, place = [], 0
@@ -40,7 +40,7 @@ def masked_text(text: str) -> str:
 
 
 def masked_result(content: str) -> str:
-    """Of a tool: JSON stays JSON, with times and figures as they are."""
+    """Returns a tool's result with masks: JSON stays JSON, with times and figures unchanged."""
     try:
         value = json.loads(content)
     except (ValueError, RecursionError):
@@ -49,7 +49,7 @@ def masked_result(content: str) -> str:
 
 
 def masked_value(value: Any, name: str = "") -> Any:
-    """Every text in a value of JSON, and every number that is one of a card. `name` is that of its field."""
+    """Masks every text in a JSON value, and every number that is a card's. `name` is that of the value's field."""
     if isinstance(value, str):
         return value if _TIME.fullmatch(value) else masked_text(value)
     if isinstance(value, dict):
@@ -64,7 +64,7 @@ def masked_value(value: Any, name: str = "") -> Any:
 
 
 def mask_rows(rows: Iterable[Message]) -> None:
-    """Stored messages, in place and not in the database: what was said before the project wanted masks."""
+    """Masks stored messages in memory: they may be older than the project's setting."""
     for row in rows:
         if row.role != Role.USER:
             mask: Callable[[str], str] = masked_result if row.role == Role.TOOL else masked_text
@@ -74,7 +74,7 @@ def mask_rows(rows: Iterable[Message]) -> None:
 
 
 def _masked_page(shown: dict[str, Any]) -> dict[str, Any] | None:
-    """None for one that is nested too deeply to be looked at."""
+    """Returns the masked page context, or None for one that is nested too deeply to be checked."""
     try:
         masked: dict[str, Any] = masked_value(shown)
     except RecursionError:

@@ -1,4 +1,4 @@
-"""Conversations with the in-app agent: what was said, which tools were called and what they gave."""
+"""Conversations with the in-app agent: messages, tool calls and their results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Role(models.TextChoices):
 
 
 class MessageState(models.TextChoices):
-    """Of an answer: whole, cut short by a client that left or a worker that stopped, or broken by a failure."""
+    """The state of an answer: complete, cancelled by a client that left or a worker that stopped, or failed."""
 
     COMPLETE = "complete"
     CANCELLED = "cancelled"
@@ -34,7 +34,7 @@ class MessageState(models.TextChoices):
 
 
 class Conversation(models.Model):
-    """`run_id` and `run_until` are the lease of the chat that is answering now (`agent.leases`)."""
+    """A conversation; `run_id` and `run_until` are the lease of the chat that is answering now (`agent.leases`)."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="conversations")
@@ -42,7 +42,7 @@ class Conversation(models.Model):
     created_by = models.CharField(max_length=ACTOR_CHARACTERS, blank=True, default="")
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
-    # Counted here, under the lock of this row, so that two messages never get the same number.
+    # Messages are counted here, under the lock of this row, so that two of them never get the same number.
     last_sequence = models.PositiveIntegerField(default=0, editable=False)
     run_id = models.UUIDField(null=True, editable=False)
     run_until = models.DateTimeField(null=True, editable=False)
@@ -59,11 +59,11 @@ class Conversation(models.Model):
 
 
 class Message(models.Model):
-    """One turn. Written once.
+    """One message of a conversation, written once.
 
-    `tool_calls` are OpenAI's, of an assistant; `tool_call_id`, `tool_name` and `is_error` a tool's. `reasoning` are the
-    fields of an assistant's message beyond text and calls that a provider wants back as they were. `request_id` names
-    the gateway's request that said it, `error` why it broke off.
+    `tool_calls` are OpenAI's, of an assistant; `tool_call_id`, `tool_name` and `is_error` belong to a tool's result.
+    `reasoning` holds the fields of an assistant's message beyond text and calls that a provider needs back unchanged.
+    `request_id` names the gateway's request that answered, `error` the reason why it broke off.
     """
 
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="messages")
@@ -94,7 +94,7 @@ class Message(models.Model):
 
 
 class Panel(models.Model):
-    """The chat's page as the admin lists it. There is no such table: `agent.panel.admin` shows it."""
+    """The chat's page as the admin lists it. It has no table; `agent.panel.admin` shows it."""
 
     class Meta:
         managed = False

@@ -1,4 +1,4 @@
-"""The chat in the OpenAPI document: no view of Django's answers it."""
+"""The chat in the OpenAPI document, which is written by hand because no Django view serves it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ChatRequest(TypedDict):
 
 
 def add_agent(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """A hook of the generator."""
+    """The generator's hook that adds the agent's paths."""
     result["paths"][_CHAT] = {"post": _chat()}
     return result
 
@@ -71,7 +71,7 @@ def _chat() -> dict[str, Any]:
 
 
 def _stream() -> dict[str, Any]:
-    """As tools that check streams read it: the schema is that of one event."""
+    """Returns the description of a stream in the form of tools that check streams: the schema is that of one event."""
     data = {"type": "string", "contentMediaType": _JSON, "contentSchema": reference(AnyEvent)}
     event = {"type": "object", "description": "One event.", "properties": {"data": data}, "required": ["data"]}
     return {"schema": event, "x-event-schema": reference(AnyEvent)}

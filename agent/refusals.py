@@ -1,4 +1,4 @@
-"""Failures of the calls that Channels serves past Django: the envelope of the management API."""
+"""Failures of the calls that Channels serves without Django, in the envelope of the management API."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gateway.reply import HeaderList, Reply
 
 
 async def refuse(reply: Reply, error: Exception, *, method: str) -> None:
-    """`method` is that of the call; the paths of this kind take POST only."""
+    """Sends the failure; `method` is that of the call, since these paths take POST only."""
     known = translate(error)
     if known is None:
         log_unexpected(error, reply.request_id)

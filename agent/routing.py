@@ -1,4 +1,4 @@
-"""The paths that Channels serves past Django."""
+"""The URLs that Channels serves without Django."""
 
 from __future__ import annotations
 

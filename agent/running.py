@@ -1,4 +1,4 @@
-"""The chats of this worker, so that it waits for their last words before it closes what they need."""
+"""The running chats of this worker, which finishes them before it closes what they use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 
-# The server has cancelled them by then; what is left is a message to store and an event to send.
+# The server has cancelled the chats by then; storing a message and sending an event takes this many seconds at most.
 _LAST_WORDS_SECONDS = 3.0
 
 _tasks: set[asyncio.Task[Any]] = set()
@@ -28,7 +28,7 @@ def running() -> Iterator[None]:
 
 
 def with_last_words(lifespan: Application) -> Application:
-    """The ASGI lifespan, shut down once the chats have ended."""
+    """Wraps the ASGI lifespan so that it shuts down after the chats have ended."""
 
     async def waiting(scope: Any, receive: Any, send: Any) -> None:
         async def received() -> Any:

@@ -1,4 +1,4 @@
-"""What the agent may read for a caller: what the project allows it, and no more than the caller may read itself."""
+"""The agent's access for a caller: the tools that the project allows and for which the caller has the right."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gateway.selectors import AgentSettings, agent_settings
 @dataclass(frozen=True, slots=True)
 class Granted:
     """The tools of a run or an MCP session: those of the project's `area:read` scopes for which the caller has the
-    right himself."""
+    right."""
 
     scopes: frozenset[str]
     rights: frozenset[Right]
@@ -23,12 +23,12 @@ class Granted:
         return scope in self.scopes and self.entitles_to(name)
 
     def entitles_to(self, name: str) -> bool:
-        """Whether the caller's rights allow the tool, whatever the project's scopes say."""
+        """Returns whether the caller's rights allow the tool, whatever the project's scopes are."""
         return right_of_tool(name) in self.rights
 
 
 def require_agent(project_id: UUID) -> AgentSettings:
-    """Raises AgentDisabledError (403) where the project has switched its agent off."""
+    """Raises AgentDisabledError (403) when the project has switched its agent off."""
     found = agent_settings(project_id)
     if not found.enabled:
         raise AgentDisabledError("The agent is switched off in the settings of this project.")
@@ -36,5 +36,5 @@ def require_agent(project_id: UUID) -> AgentSettings:
 
 
 def granted(settings: AgentSettings, rights: frozenset[Right]) -> Granted:
-    """`rights`: those in the project of the key or person that asks."""
+    """Returns the granted tools; `rights` are those in the project of the calling key or person."""
     return Granted(settings.scopes, rights)

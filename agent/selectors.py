@@ -1,4 +1,4 @@
-"""Reading conversations, of one project at a time."""
+"""Queries of conversations, of one project at a time."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from django.db.models import QuerySet
 from agent.errors import NoConversationError
 from agent.models import Conversation, Message
 
-# More than a model is ever sent: `agent.transcript` takes what fits.
+# More messages than a model is ever sent: `agent.transcript` takes as many as fit.
 _RECENT = 500
 
 
 def list_conversations(project_id: UUID) -> QuerySet[Conversation]:
-    """The last used first."""
+    """Returns the conversations, the most recently used first."""
     return Conversation.objects.for_project(project_id)
 
 
 def get_conversation(project_id: UUID, conversation_id: UUID) -> Conversation:
-    """Raises NoConversationError, also for another project's."""
+    """Returns a conversation. Raises NoConversationError, also for another project's."""
     row = Conversation.objects.for_project(project_id).filter(pk=conversation_id).first()
     if row is None:
         raise NoConversationError("There is no such conversation.")
@@ -27,10 +27,10 @@ def get_conversation(project_id: UUID, conversation_id: UUID) -> Conversation:
 
 
 def recent_messages(conversation_id: UUID) -> list[Message]:
-    """In the order they were said; of a very long conversation the latest."""
+    """Returns the latest messages of a conversation in their order."""
     return list(Message.objects.filter(conversation_id=conversation_id).order_by("-sequence")[:_RECENT])[::-1]
 
 
 def list_messages(conversation: Conversation) -> QuerySet[Message]:
-    """In the order they were said."""
+    """Returns all messages of a conversation in their order."""
     return Message.objects.filter(conversation=conversation).order_by("sequence")

@@ -1,4 +1,4 @@
-"""Wire shapes of the agent's endpoints (specification, In-app agent)."""
+"""The wire shapes of the agent's endpoints (docs/agent.md#endpoints)."""
 
 from __future__ import annotations
 

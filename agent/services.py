@@ -1,4 +1,4 @@
-"""What changes conversations."""
+"""Changes of conversations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from agent.texts import storable, title_of
 
 @dataclass(frozen=True, slots=True)
 class NewMessage:
-    """A turn to be kept; the fields are those of `agent.models.Message`."""
+    """A message to store; the fields are those of `agent.models.Message`."""
 
     role: Role
     content: str = ""
@@ -43,7 +43,7 @@ class NewMessage:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A chat that holds its conversation. `run_id` is its lease."""
+    """A chat that holds its conversation; `run_id` is its lease."""
 
     project_id: UUID
     conversation_id: UUID
@@ -56,17 +56,17 @@ def create_conversation(*, project_id: UUID, title: str, actor: str) -> Conversa
 
 
 def delete_conversation(*, project_id: UUID, conversation_id: UUID) -> None:
-    """With all its messages. A chat that is under way notices and ends. Raises NoConversationError."""
+    """Deletes a conversation with its messages. A running chat notices and ends. Raises NoConversationError."""
     rows = Conversation.objects.for_project(project_id).filter(pk=conversation_id)
     with transaction.atomic():
-        # Locks the row before its messages are looked for: a chat would else add one between them and the row.
+        # The row is locked before its messages are read, so that no chat adds one between them and the row.
         if not rows.update(run_id=None, run_until=None):
             raise NoConversationError("There is no such conversation.")
         rows.delete()
 
 
-def begin_run(*, project_id: UUID, conversation_id: UUID | None, said: NewMessage, actor: str) -> Run:
-    """Takes the conversation, a new one without an id, and puts the user's message into it.
+def begin_run(*, project_id: UUID, conversation_id: UUID | None, message: NewMessage, actor: str) -> Run:
+    """Takes the conversation, or makes a new one without an id, and adds the user's message.
 
     Raises NoConversationError, and ConversationBusyError (409) while another chat answers in it.
     """
@@ -79,33 +79,33 @@ def begin_run(*, project_id: UUID, conversation_id: UUID | None, said: NewMessag
             run = Run(project_id, conversation_id, run_id, is_new=False)
         if not take_lease(project_id, run.conversation_id, run_id):
             _refuse(project_id, run.conversation_id)
-        Conversation.objects.filter(pk=run.conversation_id, title="").update(title=title_of(said.content))
-        add_message(run, said)
+        Conversation.objects.filter(pk=run.conversation_id, title="").update(title=title_of(message.content))
+        add_message(run, message)
     return run
 
 
-def add_message(run: Run, said: NewMessage) -> Message:
-    """Raises RunLostError when the conversation was deleted, or is another run's by now."""
+def add_message(run: Run, message: NewMessage) -> Message:
+    """Adds a message. Raises RunLostError when the conversation was deleted or taken by another run."""
     now = timezone.now()
     with transaction.atomic():
-        # The row stays locked until the message is in: numbers are given in the order they are stored.
+        # The row stays locked until the message is stored, so that numbers follow the order of storing.
         held = Conversation.objects.filter(pk=run.conversation_id, run_id=run.run_id)
         if not held.update(last_sequence=F("last_sequence") + 1, updated_at=now):
             raise RunLostError
         return Message.objects.create(
             conversation_id=run.conversation_id,
             sequence=held.values_list("last_sequence", flat=True).get(),
-            role=said.role,
-            content=storable(said.content),
-            tool_calls=storable(said.tool_calls),
-            tool_call_id=storable(said.tool_call_id)[:CALL_ID_CHARACTERS],
-            tool_name=storable(said.tool_name)[:NAME_CHARACTERS],
-            is_error=said.is_error,
-            state=said.state,
-            error=storable(said.error),
-            request_id=said.request_id,
-            page_context=storable(said.page_context),
-            reasoning=storable(said.reasoning),
+            role=message.role,
+            content=storable(message.content),
+            tool_calls=storable(message.tool_calls),
+            tool_call_id=storable(message.tool_call_id)[:CALL_ID_CHARACTERS],
+            tool_name=storable(message.tool_name)[:NAME_CHARACTERS],
+            is_error=message.is_error,
+            state=message.state,
+            error=storable(message.error),
+            request_id=message.request_id,
+            page_context=storable(message.page_context),
+            reasoning=storable(message.reasoning),
             created_at=now,
         )
 

@@ -1,4 +1,4 @@
-"""Texts of conversations: titles, and what a database takes. Pure."""
+"""Texts of conversations: titles, and removal of characters that databases refuse. Pure."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import re
 from typing import Any, TypeVar
 
 _TITLE_CHARACTERS = 80
-# PostgreSQL takes no null character, and nothing takes half of a surrogate pair.
+# PostgreSQL refuses null characters, and no store takes half of a surrogate pair.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 T = TypeVar("T")
 
 
 def title_of(message: str) -> str:
-    """The first words of a message, cut between words where there are any."""
+    """Returns the first words of a message, cut between words where there are any."""
     text = " ".join(storable(message).split())
     if len(text) <= _TITLE_CHARACTERS:
         return text
@@ -24,7 +24,7 @@ def title_of(message: str) -> str:
 
 
 def storable(value: T) -> T:
-    """The same JSON without characters and numbers that a database refuses."""
+    """Returns the same JSON without characters and numbers that a database refuses."""
     cleaned: Any = _cleaned(value)
     same: T = cleaned
     return same

@@ -1,4 +1,4 @@
-"""Blocking work of chats in threads, the database's connections looked after."""
+"""Runs blocking work of chats in threads and closes their database connections."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _tool_threads = ThreadPoolExecutor(TOOL_THREADS, thread_name_prefix="agent-tool"
 
 
 async def in_thread(work: Callable[..., T], *args: Any, **named: Any) -> T:
-    """For short work on the SQL database. Whoever is cancelled meanwhile leaves it to end by itself."""
+    """Runs short work on the SQL database. A caller that is cancelled leaves it to end by itself."""
     return await asyncio.get_running_loop().run_in_executor(None, _looked_after, work, args, named)
 
 
@@ -26,7 +26,8 @@ async def in_tool_thread(work: Callable[..., T], *args: Any) -> T:
 
 
 async def to_the_end(work: Callable[..., T], *args: Any, **named: Any) -> T:
-    """As `in_thread`; a cancellation waits until the work is done. For what must not be half known."""
+    """Runs work as `in_thread` does, and delays a cancellation until it is done, for work whose result must be
+    known."""
     task = asyncio.ensure_future(in_thread(work, *args, **named))
     try:
         return await asyncio.shield(task)

@@ -1,6 +1,6 @@
-"""Stored messages as a model gets them: every call with its result, data fenced, no more than fits.
+"""Stored messages in the form for a model: every call with its result, data fenced, and no more than fits.
 
-Any conversation can be told, also one that broke off in the middle. Pure: takes rows, asks no database.
+Works for any conversation, also one that broke off in the middle. Pure: takes rows, queries no database.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from agent.deltas import read_arguments
 from agent.fence import Fence
 from agent.models import CALL_ID_CHARACTERS, Message, Role
 
-Told = dict[str, Any]
+ChatMessage = dict[str, Any]
 
 INTERRUPTED = json.dumps(
     {
@@ -27,17 +27,17 @@ INTERRUPTED = json.dumps(
     }
 )
 LEFT_OUT = json.dumps({"left_out": "This result is no longer shown, to save room. Call the tool again if you need it."})
-# What OpenAI takes as the name of a function; a model may have made up another one.
+# OpenAI's pattern for names of functions; a model may have made up another name.
 _NO_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 _NAME_CHARACTERS = 64
 
 
 @dataclass(slots=True)
 class Unit:
-    """What only stands together: a user's words; an answer with the results of its calls, in their order."""
+    """Messages that belong together: a user's message, or an answer with the results of its calls in their order."""
 
-    message: Told
-    results: list[Told] = field(default_factory=list)
+    message: ChatMessage
+    results: list[ChatMessage] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
 
     @property
@@ -48,25 +48,26 @@ class Unit:
     def size(self) -> int:
         return size_of(self.message) + sum(size_of(result) for result in self.results)
 
-    def told(self) -> list[Told]:
+    def messages(self) -> list[ChatMessage]:
         return [self.message, *self.results]
 
 
-def transcript(rows: Sequence[Message], fence: Fence, characters: int, *, with_calls: bool = True) -> list[Told]:
-    """The messages for the model, at most `characters` of them unless the newest user's words alone are more.
+def transcript(rows: Sequence[Message], fence: Fence, characters: int, *, with_calls: bool = True) -> list[ChatMessage]:
+    """Returns the messages for the model, at most `characters` of them unless the newest user's message alone is
+    longer.
 
-    `with_calls` False: only what was said, for a model that has no tools any more. Some providers refuse a history of
-    calls then, and what the calls gave is not to be read any more.
+    `with_calls` False keeps only texts, for a request without tools: some providers refuse a history of calls then.
     """
     units = units_of(rows, fence)
     if not with_calls:
         units = [unit for unit in map(_without_calls, units) if unit is not None]
     units = trimmed(units, fence, characters)
-    return [message for unit in units for message in unit.told()]
+    return [message for unit in units for message in unit.messages()]
 
 
 def units_of(rows: Sequence[Message], fence: Fence) -> list[Unit]:
-    """In order. Results without a call and answers without a word are left out; calls without a result get one."""
+    """Returns the units in order. Results without a call and empty answers are left out; calls without a result get
+    one."""
     units: list[Unit] = []
     given: dict[str, Message] = {}
     for row in reversed(rows):
@@ -84,8 +85,8 @@ def units_of(rows: Sequence[Message], fence: Fence) -> list[Unit]:
 
 
 def trimmed(units: Sequence[Unit], fence: Fence, characters: int) -> list[Unit]:
-    """Without what does not fit: first results of earlier questions, the oldest first, then whole turns, then the same
-    within the newest question. Its user's words always stay, and a user's words stand first."""
+    """Returns the units that fit: it drops results of earlier questions first, oldest first, then whole units, then
+    parts of the newest question. Its user's message always stays, and a user's message comes first."""
     newest = max((place for place, unit in enumerate(units) if unit.is_user), default=0)
     earlier, current = list(units[:newest]), list(units[newest:])
     over = sum(unit.size for unit in units) - characters
@@ -99,7 +100,7 @@ def trimmed(units: Sequence[Unit], fence: Fence, characters: int) -> list[Unit]:
 
 
 def _shorten(units: Iterable[Unit], fence: Fence, over: int) -> int:
-    """Takes results out, the oldest first, until `over` characters are saved; returns how many were."""
+    """Removes results, oldest first, until `over` characters are saved; returns the number saved."""
     saved = 0
     for unit in units:
         for result, source in zip(unit.results, unit.sources, strict=True):
@@ -112,24 +113,24 @@ def _shorten(units: Iterable[Unit], fence: Fence, over: int) -> int:
     return saved
 
 
-def size_of(message: Told) -> int:
-    """Characters, as good as."""
+def size_of(message: ChatMessage) -> int:
+    """Returns the approximate size in characters."""
     calls = sum(len(call["function"]["arguments"]) + 100 for call in message.get("tool_calls") or ())
     reasoning = len(json.dumps(message["reasoning_details"])) if "reasoning_details" in message else 0
     return len(message["content"] or "") + len(message.get("reasoning_content") or "") + reasoning + calls
 
 
 def _without_calls(unit: Unit) -> Unit | None:
-    """None when it was nothing but calls."""
+    """Returns the message without its calls, or None when it was nothing but calls."""
     if not unit.results:
         return unit
     if not unit.message["content"]:
         return None
-    # What a provider signed belongs to the calls.
+    # A provider's signature covers the calls too, so it is removed with them.
     return Unit({"role": "assistant", "content": unit.message["content"]})
 
 
-def _user(row: Message, fence: Fence) -> Told:
+def _user(row: Message, fence: Fence) -> ChatMessage:
     content = row.content
     if row.page_context:
         shown = json.dumps(row.page_context, ensure_ascii=False)
@@ -138,7 +139,7 @@ def _user(row: Message, fence: Fence) -> Told:
 
 
 def _answer(row: Message, given: dict[str, Message], fence: Fence) -> Unit:
-    message: Told = {"role": "assistant", "content": row.content or None, **(row.reasoning or {})}
+    message: ChatMessage = {"role": "assistant", "content": row.content or None, **(row.reasoning or {})}
     if row.tool_calls:
         message["tool_calls"] = [_call(call) for call in row.tool_calls]
     unit = Unit(message)
@@ -151,7 +152,7 @@ def _answer(row: Message, given: dict[str, Message], fence: Fence) -> Unit:
 
 
 def _call(call: dict[str, Any]) -> dict[str, Any]:
-    """As it was made, but for what a provider would refuse to read again."""
+    """Returns a call as it was made, without the parts that a provider would refuse to read again."""
     name = _NO_NAME.sub("_", call["function"]["name"])[:_NAME_CHARACTERS] or "unnamed"
     arguments = call["function"]["arguments"] if read_arguments(call) is not None else ""
     return {**call, "function": {"name": name, "arguments": arguments or "{}"}}

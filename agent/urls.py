@@ -1,4 +1,4 @@
-"""Paths of this app below `/api/agent/` that Django serves; the others are in `agent/routing.py`."""
+"""The URLs of the agent that Django serves, below `/api/agent/`; the others are in `agent/routing.py`."""
 
 from __future__ import annotations
 

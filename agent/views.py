@@ -1,4 +1,4 @@
-"""Conversations over REST; chats are in `agent.consumers`."""
+"""The REST API of conversations; chats are in `agent.consumers`."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from core.openapi import operation, page_parameters
 from core.pagination import LimitOffset
 from core.views import ProjectAPIView
 
-DEFAULT_CONVERSATIONS, MOST_CONVERSATIONS = 50, 100
-DEFAULT_MESSAGES, MOST_MESSAGES = 100, 1000
+DEFAULT_CONVERSATIONS, MAX_CONVERSATIONS = 50, 100
+DEFAULT_MESSAGES, MAX_MESSAGES = 100, 1000
 
 
 class ConversationPages(LimitOffset):
     default_limit = DEFAULT_CONVERSATIONS
-    max_limit = MOST_CONVERSATIONS
+    max_limit = MAX_CONVERSATIONS
 
 
 class MessagePages(LimitOffset):
     default_limit = DEFAULT_MESSAGES
-    max_limit = MOST_MESSAGES
+    max_limit = MAX_MESSAGES
 
 
 class AgentAPIView(ProjectAPIView):
-    """Refused as a whole where the project's agent is switched off."""
+    """The base of the agent's views, which refuse every call when the project's agent is switched off."""
 
     @override
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -44,11 +44,11 @@ class ConversationsView(AgentAPIView):
     @operation(
         "listConversations",
         "List conversations",
-        query=[page_parameters(DEFAULT_CONVERSATIONS, MOST_CONVERSATIONS)],
+        query=[page_parameters(DEFAULT_CONVERSATIONS, MAX_CONVERSATIONS)],
         page=ConversationSerializer,
     )
     def get(self, request: Request) -> Response:
-        """The last used first."""
+        """Lists the conversations, the most recently used first."""
         pages = ConversationPages()
         rows = pages.paginate_queryset(selectors.list_conversations(self.project_id), request, self)
         return pages.get_paginated_response(ConversationSerializer(rows, many=True).data)
@@ -61,11 +61,11 @@ class ConversationsView(AgentAPIView):
         status=201,
     )
     def post(self, request: Request) -> Response:
-        """An empty one. A chat without `conversation_id` begins one too."""
-        wanted = NewConversationSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        """Makes an empty conversation. A chat without `conversation_id` makes one too."""
+        serializer = NewConversationSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
         row = services.create_conversation(
-            project_id=self.project_id, title=wanted.validated_data["title"] or "", actor=self.actor
+            project_id=self.project_id, title=serializer.validated_data["title"] or "", actor=self.actor
         )
         return Response(ConversationSerializer(row).data, status=status.HTTP_201_CREATED)
 
@@ -73,7 +73,7 @@ class ConversationsView(AgentAPIView):
 class ConversationView(AgentAPIView):
     @operation("deleteConversation", "Delete a conversation", status=204, errors=[404])
     def delete(self, request: Request, conversation_id: UUID) -> Response:
-        """With all its messages. A chat that is under way in it ends."""
+        """Deletes a conversation with all its messages. A chat that is running in it ends."""
         services.delete_conversation(project_id=self.project_id, conversation_id=conversation_id)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -82,12 +82,12 @@ class MessagesView(AgentAPIView):
     @operation(
         "listConversationMessages",
         "Messages of a conversation",
-        query=[page_parameters(DEFAULT_MESSAGES, MOST_MESSAGES)],
+        query=[page_parameters(DEFAULT_MESSAGES, MAX_MESSAGES)],
         page=ConversationMessageSerializer,
         errors=[404],
     )
     def get(self, request: Request, conversation_id: UUID) -> Response:
-        """In the order they were said: the user's, the agent's with its tool calls, and what the tools gave."""
+        """Lists the messages in their order: the user's, the agent's with its tool calls, and the tools' results."""
         conversation = selectors.get_conversation(self.project_id, conversation_id)
         pages = MessagePages()
         rows = pages.paginate_queryset(selectors.list_messages(conversation), request, self)

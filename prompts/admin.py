@@ -1,6 +1,6 @@
-"""Prompts in the admin: configs to edit, versions and history to look at, diff, activation and undo as pages.
+"""Prompts in the admin: configs to edit, versions and history to read; diff, activation and undo as pages.
 
-Versions are made over the API; nothing here writes one. Whatever changes something calls a service, and asks first.
+Versions are made over the API; no page here writes one. Every change calls a service and asks for confirmation first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from prompts.errors import ConfigExistsError
 from prompts.models import PromptActivation, PromptConfig, PromptVersion
 
 if TYPE_CHECKING:
-    # Generic in the stubs only.
+    # ModelAdmin is generic only in the type stubs.
     ConfigModelForm = forms.ModelForm[PromptConfig]
 else:
     ConfigModelForm = forms.ModelForm
@@ -45,7 +45,7 @@ class ConfigForm(ConfigModelForm):
 
     @override
     def clean(self) -> dict[str, Any]:
-        # Django checks the constraint only where both its columns are in the form.
+        # Django checks the constraint only in a form with both of its columns.
         cleaned = super().clean() or self.cleaned_data
         project, name = cleaned.get("project") or self.instance.project_id, cleaned.get("name")
         if project and name:
@@ -102,7 +102,7 @@ class PromptConfigAdmin(RightsAdmin):
         row = services.create_config(
             project_id=obj.project_id, name=obj.name, description=obj.description, actor=actor_of(request)
         )
-        # The admin goes on with the object it made: it becomes the row that was stored.
+        # The admin continues with the object it made, so that object becomes the stored row.
         obj.__dict__.update(row.__dict__)
 
     @override
@@ -113,7 +113,7 @@ class PromptConfigAdmin(RightsAdmin):
     def get_deleted_objects(
         self, objs: Sequence[PromptConfig] | QuerySet[PromptConfig], request: HttpRequest
     ) -> tuple[list[Any], dict[str, int], set[str], list[str]]:
-        """Versions and history, which nobody deletes alone, go with their config."""
+        """Lists the rows that go with a config: its versions and history, which cannot be deleted alone."""
         tree, counts, needed, protected = super().get_deleted_objects(objs, request)
         own = {str(model._meta.verbose_name) for model in (PromptVersion, PromptActivation)}
         return tree, counts, needed - own, protected
@@ -230,7 +230,7 @@ class PromptVersionAdmin(RightsAdmin):
         return HttpResponseRedirect(reverse("admin:prompts_activate", args=[version.config_id, version.pk]))
 
     def has_activate_permission(self, request: HttpRequest) -> bool:
-        """Whoever may change configs."""
+        """Returns whether the person may change configs, which includes activation."""
         return self.permits(request, right_of_page("prompts_activate"))
 
 

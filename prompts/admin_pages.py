@@ -1,6 +1,6 @@
 """The admin's pages of a prompt config besides its form: two versions side by side, activate, undo.
 
-What changes something asks on GET, acts on POST, and leaves a row in the config's history and in the admin's own.
+Pages that change something ask on GET, act on POST, and leave a row in the config's history and in the admin's own.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ReasonForm(forms.Form):
 
 
 class DiffForm(forms.Form):
-    """Two versions of one config."""
+    """A form that chooses two versions of one config."""
 
     def __init__(self, config: PromptConfig, data: Any) -> None:
         versions = PromptVersion.objects.filter(config=config).order_by("-number")
@@ -45,7 +45,7 @@ class DiffForm(forms.Form):
 
 
 def diff_page(owner: RightsAdmin, request: HttpRequest, config_id: UUID) -> HttpResponse:
-    """`?before=` and `?after=` are ids of versions; without them a form to choose."""
+    """Shows two versions side by side: `?before=` and `?after=` are their ids; without them a form to choose."""
     config = _config(owner, request, config_id)
     if not owner.has_view_permission(request, config):
         raise PermissionDenied
@@ -95,7 +95,7 @@ def undo_page(owner: RightsAdmin, request: HttpRequest, config_id: UUID) -> Http
 
 
 def actor_of(request: HttpRequest) -> str:
-    """As the management API names a staff session."""
+    """Returns the actor's name as the management API writes it for a staff session."""
     return f"user:{request.user.get_username()}"
 
 
@@ -106,7 +106,7 @@ def pretty(value: Any) -> str:
 def _asked(
     owner: RightsAdmin, request: HttpRequest, config: PromptConfig, question: str, act: Callable[[str], str]
 ) -> HttpResponse:
-    """The question, or what came of answering it; `act` takes the reason and tells what it did."""
+    """Shows the confirmation page, or its result after POST; `act` takes the reason and returns what it did."""
     form = ReasonForm(request.POST if request.method == "POST" else None)
     if not form.is_valid():
         return _render(

@@ -1,4 +1,4 @@
-"""What a version says, and the rules for it that its fields' types do not express."""
+"""The content of a version, and the rules for it that its fields' types do not express."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_TEMPERATURE = 2.0
 MAX_TOKENS = 1_000_000
 MAX_TOOLS = 128
 MAX_JSON_BYTES = 1_048_576
-# What comes back out of the database has to be decoded by every provider on the way.
+# Stored JSON has to be decoded by every provider later, so its depth and size are bounded here.
 MAX_JSON_DEPTH = 64
 RESPONSE_FORMATS = ("text", "json_object", "json_schema")
 
@@ -25,7 +25,7 @@ _FUNCTION_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class VersionContent:
-    """What a version says; see PromptVersion."""
+    """The content of a version; the fields are those of PromptVersion."""
 
     system_prompt: str
     model: str = ""
@@ -74,7 +74,7 @@ def _check_tools(content: VersionContent) -> None:
 
 
 def _function_name(tool: Any, path: str) -> str:
-    """The name of an OpenAI function tool. What a function has besides is the provider's business."""
+    """Returns the name of an OpenAI function tool. A function's other members are checked by the provider."""
     if not isinstance(tool, Mapping):
         raise _invalid(path, "Must be an object.")
     if tool.get("type") != "function":
@@ -92,17 +92,17 @@ def _function_name(tool: Any, path: str) -> str:
 
 
 def _check_format(content: VersionContent) -> None:
-    wanted = content.response_format
-    if wanted is None:
+    response_format = content.response_format
+    if response_format is None:
         return
-    if not isinstance(wanted, Mapping):
+    if not isinstance(response_format, Mapping):
         raise _invalid("response_format", "Must be an object.")
-    kind = wanted.get("type")
+    kind = response_format.get("type")
     if not isinstance(kind, str) or kind not in RESPONSE_FORMATS:
         raise _invalid("response_format.type", f"Must be one of {', '.join(RESPONSE_FORMATS)}.")
-    if kind == "json_schema" and not isinstance(wanted.get("json_schema"), Mapping):
+    if kind == "json_schema" and not isinstance(response_format.get("json_schema"), Mapping):
         raise _invalid("response_format.json_schema", "Must be an object when the type is json_schema.")
-    _check_json(wanted, "response_format")
+    _check_json(response_format, "response_format")
 
 
 def _check_json(value: Any, path: str) -> None:
@@ -110,7 +110,7 @@ def _check_json(value: Any, path: str) -> None:
         raise _invalid(path, f"Nested more than {MAX_JSON_DEPTH} levels deep.")
     try:
         size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
-    except ValueError:  # also what encoding a single surrogate raises
+    except ValueError:  # Encoding a single surrogate raises UnicodeEncodeError, which is a ValueError too.
         raise _invalid(path, "Holds a number out of range or text that is not well-formed.") from None
     if size > MAX_JSON_BYTES:
         raise _invalid(path, f"{size} bytes, at most {MAX_JSON_BYTES} are allowed.")

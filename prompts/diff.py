@@ -1,4 +1,4 @@
-"""Two versions side by side: the prompt line by line, variables and tools by name, the rest by value. Pure."""
+"""Differences between two versions: the prompt line by line, variables and tools by name, the rest by value. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from prompts.content import VersionContent
 
-# Beyond this many pairs of lines the middle part is shown as replaced as a whole: comparing takes their product.
+# Above this many pairs of lines the middle part counts as replaced: comparing takes time in proportion to the pairs.
 MAX_LINE_PAIRS = 4_000_000
 PARAMETERS = ("model", "temperature", "max_tokens", "response_format")
 
@@ -18,7 +18,7 @@ Kind = Literal["equal", "changed", "removed", "added"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of the two columns; a side that has no line there is None. Line numbers begin at 1."""
+    """One row of the two columns; a side without a line is None. Line numbers begin at 1."""
 
     kind: Kind
     from_line: int | None
@@ -29,7 +29,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Of something with a name: `before` is None when it was added, `after` when it was removed."""
+    """A change of a named item: `before` is None when it was added, `after` when it was removed."""
 
     name: str
     before: Any
@@ -44,7 +44,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class VersionDiff:
-    """Empty `variables`, `tools` and `parameters`: nothing changed there. `system_prompt` has all lines."""
+    """The differences between two versions. Empty `variables`, `tools` or `parameters` are unchanged; `system_prompt`
+    has all lines."""
 
     system_prompt: tuple[Row, ...]
     variables: tuple[Change, ...]
@@ -74,7 +75,7 @@ def _rows(before: Sequence[str], after: Sequence[str]) -> Iterator[Row]:
 
 
 def _opcodes(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
-    """As SequenceMatcher's, with the common beginning and end found in one pass."""
+    """Returns SequenceMatcher's opcodes, with the common beginning and end found in one pass."""
     start = _common(before, after)
     end = _common(before[start:][::-1], after[start:][::-1])
     i_end, j_end = len(before) - end, len(after) - end
@@ -99,14 +100,14 @@ def _common(before: Sequence[str], after: Sequence[str]) -> int:
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change, ...]:
-    """In the order of `before`, what was added last."""
+    """Returns the changes in the order of `before`, with additions last."""
     names = dict.fromkeys([*before, *after])
     pairs = [Change(name, before.get(name), after.get(name)) for name in names]
     return tuple(change for change in pairs if not _same(change.before, change.after))
 
 
 def _same(left: Any, right: Any) -> bool:
-    # As written: the order of members is part of what a model sees, and True is not 1.
+    # Values are compared as JSON text: models see the order of members, and True differs from 1.
     return repr(left) == repr(right)
 
 
@@ -119,6 +120,6 @@ def _tools(content: VersionContent) -> dict[str, Any]:
 
 
 def _parameters(content: VersionContent) -> dict[str, Any]:
-    """Only those that are set."""
+    """Returns the parameters that are set."""
     values = {name: getattr(content, name) for name in PARAMETERS}
     return {name: value for name, value in values.items() if value not in (None, "")}

@@ -22,12 +22,12 @@ from collections.abc import Mapping, Sequence
 
 from core.errors import ApplicationError, ConflictError, NotFoundError, ValidationError
 
-# Clients choose the names they send: a message quotes no more of one than a name may have.
+# Clients choose the names they send, so a message quotes no more characters than a valid name has.
 _QUOTED_CHARACTERS = 100
 
 
 class InvalidVersionError(ValidationError):
-    """`details` holds field → messages, with paths such as `variables.0.name`."""
+    """Raised for an invalid version; `details` holds field → messages, with paths such as `variables.0.name`."""
 
     def __init__(self, details: Mapping[str, Sequence[str]]) -> None:
         field, messages = next(iter(details.items()))
@@ -56,7 +56,7 @@ class ConfigExistsError(ConflictError):
 
 
 class RolloutActiveError(ConflictError):
-    """While a rollout is active it alone decides which version is served."""
+    """Raised while a rollout is active, which alone decides which version is served."""
 
     code = "rollout_active"
 
@@ -74,7 +74,8 @@ class NothingToUndoError(ConflictError):
 
 
 class VariableError(ApplicationError):
-    """`variable` is the name as the request has it. The message holds the name and never the value."""
+    """Raised for a variable of a request; `variable` is its name there. The message holds the name and never the
+    value."""
 
     status = 422
     type = "invalid_request_error"

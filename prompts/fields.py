@@ -9,16 +9,16 @@ from django.db import models
 from typing_extensions import override
 
 if TYPE_CHECKING:
-    AnyTextField = models.TextField[Any, Any]  # generic in the stubs only
+    AnyTextField = models.TextField[Any, Any]  # Field is generic only in the type stubs.
 else:
     AnyTextField = models.TextField
 
 
 class OrderedJSONField(AnyTextField):
-    """JSON as text. PostgreSQL's jsonb sorts the members of objects, and the order of a schema's properties is the
-    order in which models fill them."""
+    """JSON stored as text. PostgreSQL's jsonb sorts the members of objects, and models fill a schema's properties in
+    their order."""
 
-    # For the type checker's Django plugin: any JSON value goes in and comes out.
+    # Django's plugin for mypy reads these types: any JSON value can be stored and read.
     _pyi_private_set_type: Any
     _pyi_private_get_type: Any
 
@@ -35,5 +35,5 @@ class OrderedJSONField(AnyTextField):
 
     @override
     def value_to_string(self, obj: models.Model) -> Any:
-        # `dumpdata` asks for it: the value itself, which `loaddata` hands to `to_python`.
+        # `dumpdata` calls this method for the value itself, which `loaddata` passes to `to_python`.
         return self.value_from_object(obj)

@@ -18,11 +18,11 @@ class WholeNumberFilter(filters.Filter):  # type: ignore[misc]  # the package ha
 
 
 class ConfigFilter(filters.FilterSet):  # type: ignore[misc]  # the package has no types
-    """`name` as a whole; `search` anywhere in name or description, in any letter case."""
+    """Filters of configs: `name` matches whole; `search` matches in name or description in any letter case."""
 
     name = filters.CharFilter(max_length=NAME_CHARACTERS)
     search = filters.CharFilter(method="find", max_length=_SEARCH_CHARACTERS)
-    # django-filter's BooleanFilter takes anything else for "not asked".
+    # django-filter's BooleanFilter treats any other text as no filter.
     has_active_rollout = extend_schema_field({"type": "string", "enum": ["true", "false"]})(
         filters.TypedChoiceFilter(choices=_BOOLEANS, coerce=lambda value: value == "true")
     )
@@ -36,7 +36,7 @@ class ConfigFilter(filters.FilterSet):  # type: ignore[misc]  # the package has 
 
 
 class VersionFilter(filters.FilterSet):  # type: ignore[misc]  # the package has no types
-    """`search` anywhere in prompt or commit message, in any letter case."""
+    """Filters of versions: `search` matches in prompt or commit message in any letter case."""
 
     version_number = WholeNumberFilter(field_name="number")
     search = filters.CharFilter(method="find", max_length=_SEARCH_CHARACTERS)

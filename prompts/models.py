@@ -22,19 +22,19 @@ ACTOR_CHARACTERS = 200
 
 
 class PromptConfig(models.Model):
-    """A managed prompt. Requests name it in a header or in the body; its active version is what they get."""
+    """A managed prompt. Requests name it in a header or in the body, and get its active version."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="prompt_configs")
     name = models.CharField(max_length=NAME_CHARACTERS)
     description = models.TextField(blank=True, default="")
-    # Null only until the first version. RESTRICT: versions go with their config, never alone.
+    # Null only before the first version. RESTRICT: versions are deleted with their config, never alone.
     active_version = models.ForeignKey(
         "PromptVersion", on_delete=models.RESTRICT, null=True, blank=True, editable=False, related_name="+"
     )
-    # The highest number ever given. Counted here and not from the versions, so that no number is given twice.
+    # The highest number of any version so far. It is stored, not counted, so that no number is used twice.
     last_version_number = models.PositiveIntegerField(default=0, editable=False)
-    # Owned here so that this app can refuse what a rollout forbids; `rollouts` sets it through a service.
+    # This app owns the flag so that it can refuse changes during a rollout; `rollouts` sets it through a service.
     has_active_rollout = models.BooleanField(default=False, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
@@ -51,10 +51,10 @@ class PromptConfig(models.Model):
 
 
 class PromptVersion(models.Model):
-    """What one version of a config says. Written once: a change is a new version.
+    """The content of one version of a config. Written once: a change is a new version.
 
     `variables` is a list of `{name, type, required}`, `tools` of OpenAI's function tools, `response_format` OpenAI's.
-    An empty `model` and null say nothing about the request.
+    An empty `model` and null leave the request's value.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -89,17 +89,17 @@ class PromptActivation(models.Model):
     """One move of a config's active version: who, when, from, to, why. Rows are added and never changed."""
 
     class Kind(models.TextChoices):
-        CREATED = "created"  # the first version
+        CREATED = "created"  # Null for the first version.
         ACTIVATED = "activated"
         UNDONE = "undone"
-        ROLLOUT = "rollout"  # a rollout completed
+        ROLLOUT = "rollout"  # The rollout whose completion moved the version.
 
     config = models.ForeignKey(PromptConfig, on_delete=models.CASCADE, related_name="activations")
     from_version = models.ForeignKey(PromptVersion, on_delete=models.RESTRICT, null=True, related_name="+")
     to_version = models.ForeignKey(PromptVersion, on_delete=models.RESTRICT, related_name="+")
     kind = models.CharField(max_length=10, choices=Kind)
-    # The move that an undo took back. One to one: a move is taken back once, so two undos at a time go back two moves
-    # or one of them is refused.
+    # The move that an undo reverted. One to one: a move is reverted once, so of two simultaneous undos each reverts
+    # another move, or one is refused.
     undoes = models.OneToOneField("self", on_delete=models.CASCADE, null=True, related_name="undone_by")
     actor = models.CharField(max_length=ACTOR_CHARACTERS)
     reason = models.CharField(max_length=REASON_CHARACTERS, blank=True, default="")

@@ -1,4 +1,4 @@
-"""What the gateway and the management API read of prompts."""
+"""Queries of prompts, for the gateway and the management API."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from prompts.templating import Template, compile_template
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class PromptVersionRecord:
-    """A version as the hot path needs it: compiled, and with `tools` and `response_format` as the JSON to send.
+    """A version as the hot path needs it: compiled, with `tools` and `response_format` as the JSON to send.
 
-    Empty `model`, and None elsewhere: the version says nothing about it.
+    An empty `model`, and None elsewhere, leaves the request's value.
     """
 
     id: UUID
@@ -36,19 +36,19 @@ class PromptVersionRecord:
 
 @dataclass(frozen=True, slots=True)
 class PromptConfigRecord:
-    """`active` is None until the config has a version."""
+    """A config as the hot path needs it; `active` is None until the config has a version."""
 
     id: UUID
     name: str
     active: PromptVersionRecord | None
 
 
-# Versions never change, so what a snapshot still holds need not be read and compiled again for the next one.
+# Versions never change, so a snapshot reuses the compiled ones of the snapshot before it.
 _records: WeakValueDictionary[UUID, PromptVersionRecord] = WeakValueDictionary()
 
 
 def prompt_configs(project_id: UUID) -> Mapping[str, PromptConfigRecord]:
-    """The project's configs by name. One query, and a second one for versions that are not known yet."""
+    """Returns the project's configs by name: one query, and a second one for versions that are not yet known."""
     rows = PromptConfig.objects.for_project(project_id).only("id", "name", "active_version_id")
     active = {row.name: (row.pk, row.active_version_id) for row in rows}
     records = version_records({version_id for _, version_id in active.values() if version_id is not None})
@@ -59,7 +59,7 @@ def prompt_configs(project_id: UUID) -> Mapping[str, PromptConfigRecord]:
 
 
 def version_records(version_ids: Collection[UUID]) -> dict[UUID, PromptVersionRecord]:
-    """By id. Those that do not exist are not there."""
+    """Returns versions by id; unknown ids are left out."""
     known = {version_id: _records.get(version_id) for version_id in version_ids}
     found = {version_id: record for version_id, record in known.items() if record is not None}
     unknown = known.keys() - found.keys()
@@ -70,7 +70,7 @@ def version_records(version_ids: Collection[UUID]) -> dict[UUID, PromptVersionRe
 
 
 def numbered_version(project_id: UUID, config_name: str, number: int) -> PromptVersionRecord:
-    """Any version of a config, active or not. Raises ConfigNotFoundError and VersionNotFoundError."""
+    """Returns any version of a config, active or not. Raises ConfigNotFoundError and VersionNotFoundError."""
     config = PromptConfig.objects.for_project(project_id).filter(name=config_name).first()
     if config is None:
         raise ConfigNotFoundError
@@ -81,13 +81,13 @@ def numbered_version(project_id: UUID, config_name: str, number: int) -> PromptV
 
 
 def list_configs(project_id: UUID) -> QuerySet[PromptConfig]:
-    """By name, each with its active version and, as `version_count`, the number of its versions."""
+    """Returns configs by name, each with its active version and, as `version_count`, the number of its versions."""
     configs = PromptConfig.objects.for_project(project_id).select_related("active_version")
     return configs.annotate(version_count=Count("versions")).order_by("name")
 
 
 def get_config(project_id: UUID, config_id: UUID) -> PromptConfig:
-    """With `version_count`. Raises ConfigNotFoundError, also for another project's."""
+    """Returns a config with `version_count`. Raises ConfigNotFoundError, also for another project's."""
     row = list_configs(project_id).filter(pk=config_id).first()
     if row is None:
         raise ConfigNotFoundError
@@ -95,13 +95,13 @@ def get_config(project_id: UUID, config_id: UUID) -> PromptConfig:
 
 
 def list_versions(project_id: UUID, config_id: UUID) -> QuerySet[PromptVersion]:
-    """Newest first. Raises ConfigNotFoundError."""
+    """Returns a config's versions, newest first. Raises ConfigNotFoundError."""
     _require_config(project_id, config_id)
     return PromptVersion.objects.filter(config_id=config_id).select_related("config").order_by("-number")
 
 
 def get_version(project_id: UUID, config_id: UUID, version_id: UUID) -> PromptVersion:
-    """Raises ConfigNotFoundError and VersionNotFoundError."""
+    """Returns a version. Raises ConfigNotFoundError and VersionNotFoundError."""
     row = list_versions(project_id, config_id).filter(pk=version_id).first()
     if row is None:
         raise VersionNotFoundError
@@ -122,7 +122,7 @@ def version_content(version: PromptVersion) -> VersionContent:
 
 
 def list_activations(project_id: UUID, config_id: UUID) -> QuerySet[PromptActivation]:
-    """Latest first. Raises ConfigNotFoundError."""
+    """Returns a config's activations, latest first. Raises ConfigNotFoundError."""
     _require_config(project_id, config_id)
     activations = PromptActivation.objects.filter(config_id=config_id).order_by("-id")
     return activations.select_related("from_version", "to_version")

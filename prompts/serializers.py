@@ -31,7 +31,7 @@ _MAX_IMPORTED_VERSIONS = 10_000
 
 
 class ConfigSerializer(serializers.ModelSerializer[PromptConfig]):
-    """Of a config with `version_count`, as the selectors give it."""
+    """A config with `version_count`, as the selectors return it."""
 
     active_version_id = serializers.UUIDField(read_only=True, allow_null=True)
     active_version_number = serializers.IntegerField(
@@ -57,7 +57,7 @@ class ConfigSerializer(serializers.ModelSerializer[PromptConfig]):
 
 
 class ConfigChangeSerializer(BodySerializer):
-    """What PUT takes: a field left out stays as it is."""
+    """The body of PUT on a config: a field left out stays as it is."""
 
     written_back = frozenset(ConfigSerializer.Meta.fields) - {"name", "description"}
 
@@ -71,13 +71,13 @@ class _ConfigFields(StrictSerializer):
 
 
 class NewConfigSerializer(_ConfigFields, BodySerializer):
-    """What POST takes."""
+    """The body of POST on configs."""
 
 
 class VersionSerializer(serializers.ModelSerializer[PromptVersion]):
     version_number = serializers.IntegerField(source="number", read_only=True)
     is_active = serializers.SerializerMethodField()
-    # JSON columns of their own kind, which DRF has no field for.
+    # The model's JSON columns have a class of their own, for which DRF knows no serializer field.
     variables = serializers.ReadOnlyField()
     tools = serializers.ReadOnlyField()
     response_format = serializers.ReadOnlyField()
@@ -107,7 +107,8 @@ class VersionSerializer(serializers.ModelSerializer[PromptVersion]):
 
 
 class _VersionFields(StrictSerializer):
-    """`system_prompt` is kept to the last blank; null anywhere else is left out."""
+    """The fields of a version's body. Blanks of `system_prompt` are kept; null in the other fields counts as left
+    out."""
 
     system_prompt = serializers.CharField(trim_whitespace=False)
     model = serializers.CharField(max_length=MODEL_CHARACTERS, required=False, allow_blank=True, allow_null=True)
@@ -141,7 +142,7 @@ class ReasonSerializer(BodySerializer):
 
 
 class ActivationSerializer(serializers.ModelSerializer[PromptActivation]):
-    """`undoes` is the id of the move that an undo took back."""
+    """A move of the active version; `undoes` is the id of the move that an undo reverted."""
 
     from_version_number = serializers.IntegerField(
         source="from_version.number", default=None, read_only=True, allow_null=True
@@ -188,7 +189,7 @@ class ImportedConfigSerializer(_ConfigFields):
 
 
 class ImportSerializer(BodySerializer):
-    """A document of `transfer.export_prompts`. With `dry_run` nothing is changed."""
+    """A document of `transfer.export_prompts` to import. With `dry_run` nothing is changed."""
 
     written_back = frozenset({"exported_at"})
 
@@ -236,7 +237,7 @@ def import_body(outcomes: list[ConfigOutcome], *, dry_run: bool) -> dict[str, An
 
 
 def content_of(data: dict[str, Any]) -> VersionContent:
-    """Of validated fields; what is left out or null says nothing."""
+    """Returns the content of validated fields; fields that are left out or null are not set."""
     return VersionContent(
         system_prompt=data["system_prompt"],
         model=data.get("model") or "",
@@ -250,7 +251,8 @@ def content_of(data: dict[str, Any]) -> VersionContent:
 
 
 def diff_body(before: PromptVersion, after: PromptVersion, diff: VersionDiff) -> dict[str, Any]:
-    """`system_prompt` holds a row a line: `kind` is equal, changed, removed or added; elsewhere only what changed."""
+    """Returns a diff's wire form: `system_prompt` has a row for each line, whose `kind` is equal, changed, removed or
+    added; the other fields hold only changes."""
     return {
         "from": _head(before),
         "to": _head(after),

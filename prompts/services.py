@@ -1,4 +1,4 @@
-"""What changes prompts. Whatever moves or numbers something first locks the config's row."""
+"""Changes of prompts. Every service that moves or numbers something locks the config's row first."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ Kind = PromptActivation.Kind
 
 
 def create_config(*, project_id: UUID, name: str, description: str = "", actor: str = "") -> PromptConfig:
-    """Raises ValidationError for a name that no header can carry, and ConfigExistsError when it is taken."""
+    """Makes a config. Raises ValidationError for a name that no header can carry, and ConfigExistsError when it is
+    taken."""
     row = PromptConfig(project_id=project_id, name=checked_name(name), description=description)
     _save_named(row)
     _log("prompt_config.created", project_id, row.pk, actor)
@@ -34,7 +35,8 @@ def create_config(*, project_id: UUID, name: str, description: str = "", actor: 
 def update_config(
     *, project_id: UUID, config_id: UUID, name: str | None = None, description: str | None = None, actor: str = ""
 ) -> PromptConfig:
-    """None leaves a field as it is. Raises ConfigNotFoundError, ValidationError, ConfigExistsError."""
+    """Changes a config; None leaves a field as it is. Raises ConfigNotFoundError, ValidationError,
+    ConfigExistsError."""
     with transaction.atomic():
         row = _locked(config_id, project_id)
         if name is not None:
@@ -47,7 +49,7 @@ def update_config(
 
 
 def delete_config(*, project_id: UUID, config_id: UUID, actor: str = "") -> None:
-    """With all its versions. Raises ConfigNotFoundError, and RolloutActiveError while a rollout is active."""
+    """Deletes a config with all its versions. Raises ConfigNotFoundError, and RolloutActiveError during a rollout."""
     with transaction.atomic():
         row = _locked(config_id, project_id)
         if row.has_active_rollout:
@@ -57,8 +59,8 @@ def delete_config(*, project_id: UUID, config_id: UUID, actor: str = "") -> None
 
 
 def add_version(*, project_id: UUID, config_id: UUID, content: VersionContent, actor: str) -> PromptVersion:
-    """The next number. A config's first version is activated at once. Raises ConfigNotFoundError and
-    InvalidVersionError."""
+    """Adds a version with the next number; a config's first version is activated at once. Raises ConfigNotFoundError
+    and InvalidVersionError."""
     check_content(content)
     with transaction.atomic():
         config = _locked(config_id, project_id)
@@ -86,9 +88,9 @@ def add_version(*, project_id: UUID, config_id: UUID, content: VersionContent, a
 def activate_version(
     *, project_id: UUID, config_id: UUID, version_id: UUID, actor: str, reason: str = ""
 ) -> PromptConfig:
-    """Serve this version from now on. Activating the active one changes nothing and is not in the history.
+    """Activates a version. Activating the active one changes nothing and adds no row to the history.
 
-    Raises ConfigNotFoundError, VersionNotFoundError, and RolloutActiveError while a rollout decides.
+    Raises ConfigNotFoundError, VersionNotFoundError, and RolloutActiveError during a rollout.
     """
     with transaction.atomic():
         config = _locked(config_id, project_id)
@@ -101,9 +103,9 @@ def activate_version(
 
 
 def undo_activation(*, project_id: UUID, config_id: UUID, actor: str, reason: str = "") -> PromptActivation:
-    """Takes back the latest move that was not taken back yet; called again, the one before it.
+    """Reverts the latest move that was not reverted yet; called again, the one before it.
 
-    Raises ConfigNotFoundError, NothingToUndoError, and RolloutActiveError while a rollout decides.
+    Raises ConfigNotFoundError, NothingToUndoError, and RolloutActiveError during a rollout.
     """
     with transaction.atomic():
         config = _locked(config_id, project_id)
@@ -117,7 +119,8 @@ def undo_activation(*, project_id: UUID, config_id: UUID, actor: str, reason: st
 
 
 def set_rollout_active(*, config_id: UUID, active: bool) -> None:
-    """Called by `rollouts` in the transaction that changes a rollout's status. Raises ConfigNotFoundError."""
+    """Sets the flag of an active rollout, in the transaction of `rollouts` that changes its status. Raises
+    ConfigNotFoundError."""
     with transaction.atomic():
         config = _locked(config_id)
         config.has_active_rollout = active
@@ -125,8 +128,8 @@ def set_rollout_active(*, config_id: UUID, active: bool) -> None:
 
 
 def activate_for_rollout(*, config_id: UUID, version_id: UUID, actor: str, reason: str = "") -> PromptConfig:
-    """What a completed rollout does, whether or not it still counts as active. Raises ConfigNotFoundError and
-    VersionNotFoundError."""
+    """Activates the version of a completed rollout, whether or not the rollout still counts as active. Raises
+    ConfigNotFoundError and VersionNotFoundError."""
     with transaction.atomic():
         config = _locked(config_id)
         version = _version_of(config, version_id)
@@ -169,7 +172,8 @@ def _move(
         undoes=undoes,
     )
     config.active_version = version
-    # Saved, not updated by query: the gateway listens to the signal and serves the version within a second.
+    # The row is saved, not updated by a query: the gateway listens to the signal and serves the version within a
+    # second.
     config.save(update_fields=["active_version", "updated_at"])
     _log(f"prompt_version.{kind.value}", config.project_id, config.pk, actor, version.number)
     return row
@@ -187,7 +191,7 @@ def _save_named(row: PromptConfig) -> None:
 
 
 def checked_name(name: str) -> str:
-    """A header carries it: no control characters, and no blanks at its ends, which HTTP takes away."""
+    """Returns a name that a header can carry: no control characters, and no blanks at its ends, which HTTP removes."""
     name = name.strip()
     if not name or len(name) > NAME_CHARACTERS or not name.isprintable():
         problem = f"Must be 1 to {NAME_CHARACTERS} printable characters."

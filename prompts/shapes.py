@@ -1,4 +1,4 @@
-"""What the prompts API answers where no serializer says it, for the OpenAPI document."""
+"""Shapes of the prompts API's answers without a serializer, for the OpenAPI document."""
 
 from __future__ import annotations
 

@@ -25,14 +25,14 @@ from prompts.errors import InvalidVariableError, InvalidVersionError, MissingVar
 
 NAME_CHARACTERS = 100
 MAX_VARIABLES = 200
-# The gateway's limit for one message (specification, Limits).
+# The gateway's limit for one message (docs/limits.md#sizes-of-a-request).
 MAX_RENDERED_BYTES = 1_048_576
 
 _NAME = rf"[A-Za-z_][A-Za-z0-9_]{{0,{NAME_CHARACTERS - 1}}}"
 _PLACEHOLDER = re.compile(rf"\{{\{{\s*({_NAME})\s*\}}\}}", re.ASCII)
 _VARIABLE_NAME = re.compile(_NAME, re.ASCII)
 _FIELDS = frozenset({"name", "type", "required"})
-_BYTES_PER_CHARACTER = 4  # of UTF-8, at most
+_BYTES_PER_CHARACTER = 4  # The maximum length in bytes of UTF-8.
 
 
 def _is_number(value: Any) -> bool:
@@ -52,7 +52,7 @@ TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """`type` is one of TYPES."""
+    """A declared variable; `type` is one of TYPES."""
 
     name: str
     type: str
@@ -61,13 +61,13 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A compiled system prompt. `names` are all it takes: the declared ones and those of undeclared placeholders."""
+    """A compiled system prompt. `names` are all variables it takes: the declared ones and undeclared placeholders."""
 
     variables: tuple[Variable, ...]
     names: frozenset[str]
     _undeclared: tuple[str, ...]
-    _pieces: tuple[str, ...]  # text and placeholders as they are written, in order
-    _slots: tuple[tuple[int, str], ...]  # (index into `_pieces`, name) of each placeholder
+    _pieces: tuple[str, ...]  # The text and the placeholders as they are written, in order.
+    _slots: tuple[tuple[int, str], ...]  # For each placeholder its index in `_pieces` and its name.
 
     def render(
         self,
@@ -76,10 +76,10 @@ class Template:
         tolerated: Collection[str] = (),
         limit_bytes: int = MAX_RENDERED_BYTES,
     ) -> str:
-        """The prompt with `values` filled in, at most `limit_bytes` of UTF-8.
+        """Returns the prompt with `values` filled in, at most `limit_bytes` of UTF-8.
 
-        `tolerated` are names that are no error though this template does not take them: those of the other variant
-        of a rollout, so that a client's request fits both. Raises MissingVariableError, InvalidVariableError and
+        `tolerated` are names that are no error though this template does not take them: those of the other variant of a
+        rollout, so that a client's request fits both. Raises MissingVariableError, InvalidVariableError and
         UnknownVariableError.
         """
         if values and not self.names.issuperset(values):
@@ -104,7 +104,7 @@ class Template:
                 raise UnknownVariableError(name, "is not one of this prompt's.")
 
     def _texts(self, values: Mapping[str, Any]) -> dict[str, str]:
-        """Name → what stands in its placeholders; a name that is missing leaves them as they are."""
+        """Returns the text of each placeholder by name; a name without an entry leaves its placeholders as they are."""
         texts = {}
         for variable in self.variables:
             value = values.get(variable.name)
@@ -123,7 +123,7 @@ class Template:
         return texts
 
     def _check_size(self, pieces: Sequence[str], texts: Mapping[str, str], limit_bytes: int) -> None:
-        """Before the text is put together: a long value in many placeholders would be more than memory holds."""
+        """Checks the size before the text is built: a long value in many placeholders would exceed the memory."""
         _require_texts(texts)
         if sum(map(len, pieces)) <= limit_bytes and sum(len(piece.encode()) for piece in pieces) <= limit_bytes:
             return
@@ -139,7 +139,7 @@ class Template:
 
 
 def compile_template(system_prompt: str, variables: Sequence[Mapping[str, Any]]) -> Template:
-    """Raises InvalidVersionError that names the variable's field: `variables.0.type`."""
+    """Compiles a template. Raises InvalidVersionError that names the variable's field: `variables.0.type`."""
     declared = _declared(variables)
     pieces: list[str] = []
     slots: list[tuple[int, str]] = []
@@ -176,7 +176,7 @@ def _declared(variables: Sequence[Mapping[str, Any]]) -> tuple[Variable, ...]:
 def _variable(item: Any, path: str) -> Variable:
     if not isinstance(item, Mapping):
         raise InvalidVersionError({path: ["Must be an object with name, type and required."]})
-    # A `default`, say, that nobody obeys would be worse than a refusal.
+    # Unknown members, such as `default`, are refused: ignoring them would be worse.
     for name in item:
         if name not in _FIELDS:
             raise InvalidVersionError({f"{path}.{name}": ["Unknown field; a variable has name, type and required."]})
@@ -223,7 +223,7 @@ def _wrong_type(variable: Variable) -> InvalidVariableError:
 
 
 def _require_texts(texts: Mapping[str, str]) -> None:
-    """A single surrogate, which JSON can spell, is no text that can be sent on."""
+    """Refuses a single surrogate, which JSON can express and which cannot be sent as UTF-8."""
     for name, text in texts.items():
         try:
             text.encode()

@@ -43,7 +43,7 @@ class ImportedConfig:
 
 @dataclass(frozen=True, slots=True)
 class ConfigOutcome:
-    """What an import did with a config, or would do; the numbers are those of the document."""
+    """The result of an import for one config, done or planned; the numbers are those of the document."""
 
     name: str
     created: bool
@@ -52,7 +52,7 @@ class ConfigOutcome:
 
 
 def export_prompts(project_id: UUID, config_id: UUID | None = None) -> dict[str, Any]:
-    """The project's configs, or one of them, as a JSON document. An unknown config gives an empty list."""
+    """Returns the project's configs, or one of them, as a JSON document. An unknown config gives an empty list."""
     configs = PromptConfig.objects.for_project(project_id).select_related("active_version").order_by("name")
     if config_id is not None:
         configs = configs.filter(pk=config_id)
@@ -67,7 +67,7 @@ def export_prompts(project_id: UUID, config_id: UUID | None = None) -> dict[str,
 def import_prompts(
     *, project_id: UUID, configs: Iterable[ImportedConfig], actor: str, dry_run: bool = False
 ) -> list[ConfigOutcome]:
-    """All of it or nothing. Doing it again changes nothing."""
+    """Imports a document as a whole or not at all. Importing it again changes nothing."""
     with transaction.atomic():
         return [
             _import_config(project_id, imported, actor=actor, dry_run=dry_run)
@@ -93,7 +93,7 @@ def _exported(config: PromptConfig) -> dict[str, Any]:
 
 
 def _import_config(project_id: UUID, imported: ImportedConfig, *, actor: str, dry_run: bool) -> ConfigOutcome:
-    # Locked, so that two imports at a time do not both add a version.
+    # The config's row is locked, so that two simultaneous imports do not both add a version.
     configs = PromptConfig.objects.for_project(project_id).select_for_update()
     existing = configs.filter(name=imported.name).first()
     missing, present = _sorted_out(imported.versions, existing)
@@ -110,7 +110,8 @@ def _import_config(project_id: UUID, imported: ImportedConfig, *, actor: str, dr
 def _sorted_out(
     versions: Iterable[NumberedContent], existing: PromptConfig | None
 ) -> tuple[list[NumberedContent], list[NumberedContent]]:
-    """Those to add and those that are there. Equal versions count: a return to an old text is a version too."""
+    """Returns the versions to add and those that exist. Repetitions count: a return to an earlier text is a version
+    too."""
     rows = () if existing is None else existing.versions.all()
     there = Counter(_content_key(version_content(row)) for row in rows)
     missing: list[NumberedContent] = []
@@ -149,6 +150,6 @@ def _add(
 
 
 def _content_key(content: VersionContent) -> str:
-    """Equal for versions that serve the same; the commit message is not served."""
+    """Returns a key that is equal for versions with the same effect; the commit message has none."""
     served: Mapping[str, Any] = {name: value for name, value in asdict(content).items() if name != "commit_message"}
     return json.dumps(served)

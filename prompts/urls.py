@@ -1,4 +1,4 @@
-"""Paths of this app below `/api/llm/`."""
+"""The URLs of the prompts app below `/api/llm/`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""How often versions were served. The request log knows; it lies in an app that this one does not know, so that
-`config`, which knows both, says here whom to ask.
-"""
+"""How often versions were served. The request log is in an app that this one does not import, so `config`, which
+imports both, registers the function that asks it."""
 
 from __future__ import annotations
 
@@ -17,13 +16,14 @@ logger = logging.getLogger("prompts")
 
 @dataclass(frozen=True, slots=True)
 class VersionUsage:
-    """As far back as requests are kept; `last_served_at` is exact to the minute, None when there was no request."""
+    """The usage of a version over the requests that are kept; `last_served_at` is exact to the minute, None without
+    requests."""
 
     request_count: int = 0
     last_served_at: datetime | None = None
 
 
-# (project, config) → usage by version number; versions that were never served may be missing.
+# The function maps (project, config) to usage by version number; versions that were never served may be missing.
 UsageSource = Callable[[UUID, UUID], Mapping[int, VersionUsage]]
 
 _source: UsageSource | None = None
@@ -35,7 +35,8 @@ def read_usage_from(source: UsageSource | None) -> None:
 
 
 def version_usage(project_id: UUID, config_id: UUID, number: int) -> VersionUsage | None:
-    """None while the request log does not answer: prompts are managed without it too."""
+    """Returns the usage of a config's versions, or None while the request log does not answer: prompts work without
+    it."""
     if _source is None:
         return None
     try:

@@ -1,7 +1,7 @@
-"""Which variables the versions of a config take, whichever of them is served at the moment.
+"""The variables that the versions of a config take, whichever of them is served at the moment.
 
-A client sends the same request before, during and after a change of version: a variable that another version takes is
-no mistake.
+A client sends the same request before, during and after a change of version, so a variable of another version is no
+error.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from prompts.templating import compile_template
 
 LATEST_VERSIONS = 50
 
-# Versions never change. The entries are few bytes each; the bound is for a worker that lives for years.
+# Versions never change. The entries are a few bytes each; the bound is for a worker that runs for years.
 _REMEMBERED = 50_000
 _names: dict[UUID, frozenset[str]] = {}
 
 
 def variable_names(project_id: UUID) -> Mapping[UUID, frozenset[str]]:
-    """By config: the names that one of its latest 50 versions takes. One query, and another one for new versions."""
+    """Returns for each config the names that one of its latest 50 versions takes: one query, and another one for new
+    versions."""
     recent = PromptVersion.objects.filter(
         config__project_id=project_id, number__gt=F("config__last_version_number") - LATEST_VERSIONS
     )

@@ -1,4 +1,4 @@
-"""Prompt configs, their versions, what was active when, and carrying them elsewhere."""
+"""The management API of prompts: configs, versions, activations, export and import."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class ConfigViewSet(ConfigViews, ProjectAPIView):
         errors=[409],
     )
     def create(self, request: Request) -> Response:
-        wanted = _valid(NewConfigSerializer(data=request.data))
-        row = services.create_config(project_id=self.project_id, actor=self.actor, **wanted)
+        fields = _valid(NewConfigSerializer(data=request.data))
+        row = services.create_config(project_id=self.project_id, actor=self.actor, **fields)
         return Response(self._shown(row.pk), status=status.HTTP_201_CREATED)
 
     @operation("getPromptConfig", "One prompt config", answer=ConfigSerializer, errors=[404])
@@ -78,8 +78,8 @@ class ConfigViewSet(ConfigViews, ProjectAPIView):
         errors=[404, 409],
     )
     def update(self, request: Request, config_id: UUID) -> Response:
-        wanted = _valid(ConfigChangeSerializer(data=request.data))
-        services.update_config(project_id=self.project_id, config_id=config_id, actor=self.actor, **wanted)
+        fields = _valid(ConfigChangeSerializer(data=request.data))
+        services.update_config(project_id=self.project_id, config_id=config_id, actor=self.actor, **fields)
         return Response(self._shown(config_id))
 
     @operation("deletePromptConfig", "Delete a prompt config and its versions", status=204, errors=[404, 409])
@@ -100,9 +100,9 @@ class ConfigViewSet(ConfigViews, ProjectAPIView):
         errors=[404, 409],
     )
     def undo(self, request: Request, config_id: UUID) -> Response:
-        """The config as it is again."""
-        wanted = _valid(ReasonSerializer(data=request.data))
-        services.undo_activation(project_id=self.project_id, config_id=config_id, actor=self.actor, **wanted)
+        """Reverts the latest activation and returns the config."""
+        fields = _valid(ReasonSerializer(data=request.data))
+        services.undo_activation(project_id=self.project_id, config_id=config_id, actor=self.actor, **fields)
         return Response(self._shown(config_id))
 
     def _shown(self, config_id: UUID) -> Any:
@@ -132,12 +132,12 @@ class VersionViewSet(VersionViews, ProjectAPIView):
         errors=[404, 409],
     )
     def create(self, request: Request, config_id: UUID) -> Response:
-        # An unknown config is told before anything about the body.
+        # An unknown config is reported before any error of the body.
         selectors.get_config(self.project_id, config_id)
-        wanted = NewVersionSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        serializer = NewVersionSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
         row = services.add_version(
-            project_id=self.project_id, config_id=config_id, content=wanted.content(), actor=self.actor
+            project_id=self.project_id, config_id=config_id, content=serializer.content(), actor=self.actor
         )
         return Response(self._shown(config_id, row.pk), status=status.HTTP_201_CREATED)
 
@@ -158,15 +158,15 @@ class VersionViewSet(VersionViews, ProjectAPIView):
         errors=[404, 409],
     )
     def activate(self, request: Request, config_id: UUID, version_id: UUID) -> Response:
-        wanted = _valid(ReasonSerializer(data=request.data))
+        fields = _valid(ReasonSerializer(data=request.data))
         services.activate_version(
-            project_id=self.project_id, config_id=config_id, version_id=version_id, actor=self.actor, **wanted
+            project_id=self.project_id, config_id=config_id, version_id=version_id, actor=self.actor, **fields
         )
         return Response(self._shown(config_id, version_id))
 
     @operation("diffPromptVersions", "What differs between two versions", answer=shapes.PromptDiff, errors=[404])
     def diff(self, request: Request, config_id: UUID, version_id: UUID, other_id: UUID) -> Response:
-        """From the first version in the path to the second."""
+        """Returns the changes from the first version in the path to the second."""
         return Response(version_diff(self.project_id, config_id, version_id, other_id))
 
     def _shown(self, config_id: UUID, version_id: UUID) -> Any:
@@ -203,11 +203,11 @@ class ImportView(ProjectAPIView):
         errors=[409],
     )
     def post(self, request: Request) -> Response:
-        wanted = ImportSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        dry_run = wanted.validated_data["dry_run"]
+        serializer = ImportSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        dry_run = serializer.validated_data["dry_run"]
         outcomes = import_prompts(
-            project_id=self.project_id, configs=wanted.imported(), actor=self.actor, dry_run=dry_run
+            project_id=self.project_id, configs=serializer.imported(), actor=self.actor, dry_run=dry_run
         )
         return Response(import_body(outcomes, dry_run=dry_run))
 

@@ -1,4 +1,4 @@
-"""Who calls, and what they may read. In a thread, before the body is read."""
+"""Checks the caller of the MCP server and the caller's rights, in a thread, before the body is read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from core.views import ProjectAPIView
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Who sent a message, and the tools as they are granted at this moment."""
+    """The sender of a message, and the tools that are granted at this moment."""
 
     project_id: UUID
     actor: str
@@ -28,9 +28,9 @@ class Client:
 
 
 class _Caller(ProjectAPIView):
-    """REST framework's own stages, for a call that no view of Django's answers."""
+    """A view that runs REST framework's stages for a call that Django does not serve."""
 
-    # No session of the admin: what a browser sends by itself shall open nothing here.
+    # Sessions are not accepted: browsers send cookies by themselves, so other sites' pages could call.
     operation_id = "callAgentTools"
     authentication_classes = [ApiKeyAuthentication]
     renderer_classes = [JSONRenderer]
@@ -46,9 +46,9 @@ class _Caller(ProjectAPIView):
 
 
 def admit(scope: dict[str, Any]) -> Client:
-    """Raises what `core.exception_handler.translate` knows."""
+    """Returns the client. Raises the exceptions that `core.exception_handler.translate` knows."""
     http = ASGIRequest(scope, io.BytesIO())
-    http.META.pop("CONTENT_LENGTH", None)  # the body is still to come
+    http.META.pop("CONTENT_LENGTH", None)  # The body has not been read yet.
     require_known_origin(http)
     client = _Caller().client(http)
     if http.content_type != "application/json":

@@ -1,6 +1,6 @@
-"""POST /api/agent/mcp: streamable HTTP, one message a call. No sessions, so any worker may answer any call.
+"""POST /api/agent/mcp: MCP's streamable HTTP, one message a call. There are no sessions, so any worker can answer.
 
-Whoever may not call gets the envelope of the management API; whoever may is answered by the SDK.
+Callers without access get the management API's error envelope; the MCP SDK answers all others.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ logger = logging.getLogger("agent.mcp")
 
 _RESTARTING = "The service is restarting; send the message again."
 
-# `agent.mcp.origins` has looked already, at what Django's settings allow.
+# `agent.mcp.origins` has already checked the origin, by Django's settings.
 _SECURITY = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 
 async def answer(scope: dict[str, Any], receive: Receive, send: Send) -> None:
-    """An ASGI application."""
+    """The ASGI application of the MCP server."""
     reply = Reply(send, uuid.uuid4().hex)
     watch: ClientWatch | None = None
     with running():
         try:
             client = await _admitted(scope)
-            # From here on: what the admission takes is not the client's time.
+            # The time limit begins here, so that the admission is not counted against the client.
             watch = ClientWatch(receive, current_runtime().loop, settings.GATEWAY_BODY_SECONDS)
             body = await read_body(receive, MCP_BODY_BYTES)
             watch.body_arrived()
@@ -64,7 +64,7 @@ async def answer(scope: dict[str, Any], receive: Receive, send: Send) -> None:
 
 
 async def _broken_off(reply: Reply, watch: ClientWatch | None, method: str) -> None:
-    """By a client that left, one whose body never came, or a worker that stops."""
+    """Ends a call whose client left, whose body did not arrive, or whose worker stops."""
     if watch is not None:
         watch.absorb()
     if watch is not None and watch.disconnected:
@@ -79,13 +79,13 @@ async def _broken_off(reply: Reply, watch: ClientWatch | None, method: str) -> N
 
 async def _admitted(scope: dict[str, Any]) -> Client:
     if scope["method"] != "POST":
-        # No stream to listen to and no session to end: nothing is ever sent unasked.
+        # GET and DELETE are refused: the server sends nothing unasked and has no sessions.
         raise MethodNotAllowed(scope["method"])
     return await in_thread(admit, scope)
 
 
 async def _exchange(scope: dict[str, Any], body: bytes, send: Send) -> None:
-    """The SDK's manager lives as long as the call, so that all it starts ends with it, however it ends."""
+    """Runs the SDK's session manager for one call, so that everything it starts ends with the call."""
     manager = StreamableHTTPSessionManager(
         SERVER,
         stateless=True,
@@ -98,7 +98,7 @@ async def _exchange(scope: dict[str, Any], body: bytes, send: Send) -> None:
 
 
 class _Body:
-    """A body that has been read, as ASGI messages. That the client left is for `ClientWatch` to hear."""
+    """A body that has been read, as ASGI messages. `ClientWatch` reports a client that left."""
 
     def __init__(self, body: bytes) -> None:
         self._messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
@@ -111,7 +111,7 @@ class _Body:
 
 
 def _watched(send: Send, reply: Reply, watch: ClientWatch) -> Send:
-    """Names the call in its answer. What the server says of the client after the answer is not that it left."""
+    """Wraps `send`: adds the request id to the answer, and stops watching the client when the answer is complete."""
 
     async def watched(message: Message) -> None:
         if message["type"] == "http.response.start":

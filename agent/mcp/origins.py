@@ -1,7 +1,7 @@
-"""Which web pages may call: those of this service, and those that the operator trusts.
+"""Limits calls from web pages to the pages of this service and of origins that the operator trusts.
 
-A browser adds Origin to what a page sends, so a page that has its own name point at this service (DNS rebinding) is
-told by it. Other clients send none.
+Browsers add Origin to a page's requests, which reveals a page whose own name resolves to this service (DNS rebinding).
+Other clients send no Origin.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def require_known_origin(request: HttpRequest) -> None:
 
 
 def _matches(origin: str, trusted: str) -> bool:
-    """`trusted` is an origin, or one with `*.` before its domain, as Django takes them."""
+    """Returns whether the origin matches `trusted`: an origin, or one with `*.` before its domain, in Django's form."""
     scheme, _, domain = trusted.partition("://*")
     if not domain:
         return origin == trusted

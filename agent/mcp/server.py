@@ -1,4 +1,4 @@
-"""What the SDK's server answers: the tools that the client's scopes allow, and their results."""
+"""The MCP SDK's server: the tools that the client's scopes allow, and their results."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def list_tools(context: Context, params: PaginatedRequestParams | None) ->
 
 
 async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
-    """Every failure of a tool is a result, so that the model of the client reads what was wrong."""
+    """Calls a tool. Every failure is returned as a result, so that the client's model reads its reason."""
     client, started = _client(context), time.monotonic()
     allowed = ToolContext(client.project_id, client.granted, timezone.now())
     outcome = await outcome_in_turn(allowed, params.name, params.arguments or {})
@@ -74,7 +74,7 @@ def _client(context: Context) -> Client:
 
 
 def _object(outcome: ToolOutcome) -> dict[str, Any] | None:
-    """None where the text is no object: a failure's may have been cut."""
+    """Returns the text as an object; None when it is none, as a failure's text that was cut."""
     try:
         found = msgspec.json.decode(outcome.content)
     except msgspec.DecodeError:
@@ -103,6 +103,6 @@ SERVER: Server[Any] = Server(
     instructions=_INSTRUCTIONS,
     on_list_tools=list_tools,
     on_call_tool=call_tool,
-    # The SDK would otherwise list the tools before every call, to see whether headers repeat arguments.
+    # Without this option the SDK would list the tools before every call, to compare headers with arguments.
     get_tool_input_schema=lambda name: _TOOLS[name].input_schema if name in _TOOLS else None,
 )

@@ -1,4 +1,5 @@
-"""The chat with the agent in the admin. It speaks to `/api/agent` as any client does, as the one who is signed in."""
+"""The page of the chat in the admin. Its scripts call `/api/agent` as any client does, in the session of the person
+signed in."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from core.admin_pages import PageAdmin
 from core.errors import ValidationError
 from core.exception_handler import error_body
 
-MOST_TEXTS = 10
+MAX_TEXTS = 10
 
 
 class Texts(msgspec.Struct, forbid_unknown_fields=True):
@@ -42,11 +43,11 @@ class PanelAdmin(PageAdmin):
             "origin": origin_of(self.admin_site, request, request.GET.get("from", "")),
             "message_characters": MESSAGE_CHARACTERS,
             "rendered_characters": CHARACTERS,
-            "rendered_texts": MOST_TEXTS,
+            "rendered_texts": MAX_TEXTS,
         }
 
     def render(self, request: HttpRequest) -> HttpResponseBase:
-        """POST `{"texts": [markdown, ...]}`; `{"html": [...]}` in their order."""
+        """Handles POST `{"texts": [markdown, ...]}` and answers `{"html": [...]}` in the same order."""
         self.require_permission(request)
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
@@ -54,8 +55,8 @@ class PanelAdmin(PageAdmin):
             texts = msgspec.json.decode(request.body, type=Texts).texts
         except (msgspec.DecodeError, RecursionError):
             return _refused('Expected {"texts": ["…"]}.')
-        if len(texts) > MOST_TEXTS or any(len(text) > CHARACTERS for text in texts):
-            return _refused(f"texts: at most {MOST_TEXTS}, of {CHARACTERS} characters each.")
+        if len(texts) > MAX_TEXTS or any(len(text) > CHARACTERS for text in texts):
+            return _refused(f"texts: at most {MAX_TEXTS}, of {CHARACTERS} characters each.")
         return JsonResponse({"html": [rendered(text) for text in texts]})
 
 

@@ -1,7 +1,7 @@
-"""Markdown that a model wrote, as HTML that can do nothing: no image, no markup of its own, links to be read first.
+"""Renders a model's Markdown as safe HTML: no images, no raw markup, and links whose address is visible.
 
-Two libraries stand one behind the other: the parser writes none of the text's HTML, and the sanitizer lets through only
-what is named here.
+Two libraries work in sequence: the parser escapes the text's HTML, and the sanitizer admits only the tags and
+attributes named here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ALIGNMENTS = {f"text-align:{side}": side for side in ("left", "center", "right"
 
 
 def rendered(text: str) -> str:
-    """HTML. A link shows where it leads unless that is its text already."""
+    """Returns HTML. A link shows its address unless its text is the address."""
     return nh3.clean(
         str(_PARSER.render(text)),
         tags=_TAGS,
@@ -42,7 +42,7 @@ def rendered(text: str) -> str:
 class _Parser(MarkdownIt):
     @override
     def validateLink(self, url: str) -> bool:
-        """An address without a host would be one of this service, where the reader is signed in."""
+        """Refuses an address without a host, which would be one of this service, where the reader is signed in."""
         return url.lower().startswith(tuple(f"{scheme}://" for scheme in _SCHEMES))
 
 
@@ -53,20 +53,20 @@ def _show_targets(state: StateCore) -> None:
 
 
 def _with_targets(tokens: Iterable[Token]) -> Iterable[Token]:
-    target, said = "", ""
+    target, link_text = "", ""
     for token in tokens:
         yield token
         if token.type == "link_open":
-            target, said = str(token.attrGet("href") or ""), ""
+            target, link_text = str(token.attrGet("href") or ""), ""
         elif token.type == "link_close":
-            if target != said:
+            if target != link_text:
                 yield Token("text", "", 0, content=f" ({target})")
         else:
-            said += token.content
+            link_text += token.content
 
 
 def _align_by_class(state: StateCore) -> None:
-    # The page's policy allows no styles in the text.
+    # The page's content security policy allows no inline styles.
     for token in state.tokens:
         side = _ALIGNMENTS.get(str(token.attrs.pop("style", "")))
         if side:

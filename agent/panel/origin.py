@@ -1,4 +1,4 @@
-"""The page of the admin that the panel was opened from, as what the agent is told of it."""
+"""The page of the admin from which the panel was opened, as context for the agent."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from django.urls import Resolver404, ResolverMatch, resolve
 
 from agent.limits import PAGE_CHARACTERS
 
-_MOST_PARAMETERS = 30
+_MAX_PARAMETERS = 30
 _SHOWN_CHARACTERS = 200
-# The panel itself among them: its own link is on it too.
+# The panel is in the list too, because its own link is on its page.
 _USELESS = (None, "index", "agent_panel_changelist")
 
 
 class Origin(TypedDict):
-    """`page` and `data` are those of a chat's `page_context`; `project` is the id of the one it shows, or empty."""
+    """The page of origin: `page` and `data` are those of a chat's `page_context`; `project` is the shown project's id,
+    or empty."""
 
     page: str
     data: dict[str, Any]
@@ -28,7 +29,8 @@ class Origin(TypedDict):
 
 
 def origin_of(site: AdminSite, request: HttpRequest, given: str) -> Origin | None:
-    """`given`: a path of the admin with its query. None for anything else, also for a page of no use to an agent."""
+    """Returns the origin for `given`, a path of the admin with its query; None for other paths and pages without
+    use."""
     parts = _parts(given)
     match = _resolved(site, parts[0]) if parts else None
     if match is None or parts is None:
@@ -51,7 +53,7 @@ def _parts(given: str) -> tuple[str, dict[str, str]] | None:
         return None
     if split.scheme or split.netloc:
         return None
-    return split.path, dict(list(query.dict().items())[:_MOST_PARAMETERS])
+    return split.path, dict(list(query.dict().items())[:_MAX_PARAMETERS])
 
 
 def _resolved(site: AdminSite, path: str) -> ResolverMatch | None:
@@ -63,7 +65,7 @@ def _resolved(site: AdminSite, path: str) -> ResolverMatch | None:
 
 
 def _shown_record(site: AdminSite, request: HttpRequest, match: ResolverMatch) -> dict[str, Any]:
-    """Of a page that shows one row: what row, as far as the one who asks may see it."""
+    """Returns the row that a page shows, as far as the person may see it."""
     shown = match.kwargs.get("object_id")
     for model in apps.get_models() if shown else ():
         options = model._meta

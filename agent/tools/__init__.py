@@ -1,1 +1,1 @@
-"""What the agent can look up: the platform's own selectors, read-only, each under one scope and within one project."""
+"""The tools of the agent: the platform's own selectors, read-only, each under one scope and within one project."""

@@ -1,4 +1,4 @@
-"""What a model wrote as arguments of a call, checked before any tool sees it."""
+"""Checks the arguments that a model wrote for a call before any tool sees them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agent.tools.base import Arguments
 from agent.tools.schema import choices_of, schema_of
 from core.errors import ValidationError
 
-# Far more than any tool takes: what is longer is refused before it is read.
+# The maximum length in characters, far above any tool's arguments; longer text is refused before it is decoded.
 MAXIMUM_CHARACTERS = 100_000
 
 _PATH = re.compile(r" - at `\$\.?([^`\[]*)[^`]*`$")
@@ -23,7 +23,8 @@ Known = TypeVar("Known", bound=Arguments)
 
 
 def read_arguments(given: str | Mapping[str, Any], known: type[Known]) -> Known:
-    """`given` is JSON text or what it stands for; null is as if left out. Raises ValidationError naming the field."""
+    """Decodes arguments: `given` is JSON text or a decoded value; null counts as left out. Raises ValidationError
+    naming the field."""
     values = _decoded(given) if isinstance(given, str) else given
     if not isinstance(values, Mapping):
         raise ValidationError("The arguments must be a JSON object.", code="invalid_json")
@@ -42,7 +43,7 @@ def _decoded(text: str) -> Any:
         raise ValidationError(f"The arguments have more than {MAXIMUM_CHARACTERS} characters.", code="invalid_json")
     try:
         return msgspec.json.decode(text) if text.strip() else {}
-    except (ValueError, RecursionError):  # UnicodeEncodeError of a single surrogate is one too
+    except (ValueError, RecursionError):  # A single surrogate raises UnicodeEncodeError, which is a ValueError.
         raise ValidationError("The arguments are not valid JSON.", code="invalid_json") from None
 
 

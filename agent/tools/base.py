@@ -1,4 +1,4 @@
-"""What a tool is, what it may see, and what comes of calling one."""
+"""The definition of a tool: its arguments, its context, and the outcome of a call."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ OUTPUT_CHARACTERS = 24_000
 
 
 class Arguments(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """One subclass per tool. Fields are `Annotated[..., msgspec.Meta(...)]` with a description and bounds."""
+    """The base of a tool's arguments, one subclass a tool. Fields are `Annotated[..., msgspec.Meta(...)]` with
+    description and bounds."""
 
 
 class NoArguments(Arguments, kw_only=True, frozen=True):
-    """For tools that have nothing to choose."""
+    """The arguments of tools that take none."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """All that a tool may know of who asks. No argument of any tool can name another project."""
+    """The caller's context for a tool. No argument of any tool can name another project."""
 
     project_id: UUID
     granted: Granted
@@ -36,7 +37,8 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """`run` is synchronous, reads only, and returns what `output.render` can make JSON of; it may raise."""
+    """A tool; `run` is synchronous, only reads, and returns a value that `output.render` can encode as JSON; it may
+    raise."""
 
     name: str
     scope: str
@@ -47,13 +49,14 @@ class Tool:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """JSON schema of the arguments, without references."""
+        """Returns the JSON schema of the arguments, without references."""
         return schema_of(self.arguments)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """`content` is JSON text of at most OUTPUT_CHARACTERS: a result, or `{"error": {type, code, message}}`."""
+    """The outcome of a call. `content` is JSON text of at most OUTPUT_CHARACTERS: a result, or `{"error": {type, code,
+    message}}`."""
 
     content: str
     is_error: bool

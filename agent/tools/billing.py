@@ -1,4 +1,4 @@
-"""billing:read: what was spent, on what, and what is left."""
+"""Tools of the scope billing:read: spend, its parts, and the remaining budget."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import Meta
 from agent.tools.base import Arguments, NoArguments, Tool, ToolContext
 from agent.tools.fields import ID_CHARACTERS, SessionId
 from agent.tools.pages import PagedRangeArguments, RangeArguments, listed, page_of
-from agent.tools.ranges import wanted_range
+from agent.tools.ranges import date_range
 from analytics.answers import metrics
 from analytics.queries.users import get_user
 from analytics.serializers.metrics import user as user_figures
@@ -37,16 +37,16 @@ class UserSpend(RangeArguments, kw_only=True, frozen=True):
 
 
 def _daily_costs(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
-    wanted, page = wanted_range(context, arguments), page_of(arguments)
-    found = listed(metrics.daily_costs(context.project_id, wanted, page), page)
-    # A sum that a model need not make itself, over the whole range and not the page.
-    total = metrics.model_costs(context.project_id, wanted, page).more["total_cost_usd"]
+    dates, page = date_range(context, arguments), page_of(arguments)
+    found = listed(metrics.daily_costs(context.project_id, dates, page), page)
+    # The sum covers the whole range and not the page, so that a model need not add up pages.
+    total = metrics.model_costs(context.project_id, dates, page).more["total_cost_usd"]
     return {**found, "total_cost_usd": total}
 
 
 def _model_costs(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
-    wanted, page = wanted_range(context, arguments), page_of(arguments)
-    return listed(metrics.model_costs(context.project_id, wanted, page), page)
+    dates, page = date_range(context, arguments), page_of(arguments)
+    return listed(metrics.model_costs(context.project_id, dates, page), page)
 
 
 def _budget_status(context: ToolContext, arguments: NoArguments) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def _budget_status(context: ToolContext, arguments: NoArguments) -> dict[str, An
 
 
 def _recent_forecast(context: ToolContext, spent: Decimal) -> float | None:
-    """None while the request log does not answer: the other figures may be known without it."""
+    """Returns the month's forecast, or None while the request log does not answer: the other figures may be known."""
     try:
         return round(float(recent_forecast(context.project_id, spent, context.now)), _PLACES)
     except ServiceUnavailableError:
@@ -84,14 +84,14 @@ def _session_spend(context: ToolContext, arguments: SessionSpend) -> dict[str, A
 
 
 def _user_spend(context: ToolContext, arguments: UserSpend) -> dict[str, Any]:
-    wanted = wanted_range(context, arguments)
-    row = get_user(context.project_id, arguments.user_id, wanted.start, wanted.end)
+    dates = date_range(context, arguments)
+    row = get_user(context.project_id, arguments.user_id, dates.start, dates.end)
     if row is None:
         raise NotFoundError("This user made no request in the range.", code="user_not_found")
     figures = user_figures(row)
     return {
-        "start_date": wanted.start,
-        "end_date": wanted.end,
+        "start_date": dates.start,
+        "end_date": dates.end,
         **{name: figures[name] for name in _USER_FIELDS},
     }
 

@@ -1,4 +1,4 @@
-"""Arguments that several tools take."""
+"""Argument types that several tools share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from uuid import UUID
 
 from msgspec import Meta
 
-# Longer than any stored id; a longer one is nobody's.
+# The maximum length of an id in characters; stored ids are shorter.
 ID_CHARACTERS = 1024
 
 SessionId = Annotated[str, Meta(min_length=1, max_length=ID_CHARACTERS, description="Id of a session, exactly.")]

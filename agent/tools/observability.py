@@ -1,4 +1,4 @@
-"""observability:read: figures about traffic, live latency, errors, and the telemetry of a session."""
+"""Tools of the scope observability:read: traffic metrics, live latency, errors, and a session's telemetry."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import Meta
 from agent.tools.base import NoArguments, Tool, ToolContext
 from agent.tools.fields import SessionId
 from agent.tools.pages import PageArguments, PagedRangeArguments, RangeArguments, listed, page_of
-from agent.tools.ranges import wanted_range
+from agent.tools.ranges import date_range
 from analytics.answers import metrics, sessions
 from analytics.queries.telemetry import MOST_RECORDS
 from analytics.queries.usage import Interval
@@ -34,28 +34,28 @@ class SessionRecords(PageArguments, kw_only=True, frozen=True):
 
 
 def _overview(context: ToolContext, arguments: RangeArguments) -> dict[str, Any]:
-    return metrics.overview(context.project_id, wanted_range(context, arguments, longest=metrics.OVERVIEW))
+    return metrics.overview(context.project_id, date_range(context, arguments, longest=metrics.OVERVIEW))
 
 
 def _users(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
     page = page_of(arguments)
-    return listed(metrics.users(context.project_id, wanted_range(context, arguments), page), page)
+    return listed(metrics.users(context.project_id, date_range(context, arguments), page), page)
 
 
 def _models(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
     page = page_of(arguments)
-    return listed(metrics.models(context.project_id, wanted_range(context, arguments), page), page)
+    return listed(metrics.models(context.project_id, date_range(context, arguments), page), page)
 
 
 def _usage(context: ToolContext, arguments: UsageMetrics) -> dict[str, Any]:
     page = page_of(arguments)
-    wanted = wanted_range(context, arguments)
-    return listed(metrics.usage(context.project_id, wanted, page, arguments.interval), page)
+    dates = date_range(context, arguments)
+    return listed(metrics.usage(context.project_id, dates, page, arguments.interval), page)
 
 
 def _errors(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
     page = page_of(arguments)
-    return listed(metrics.errors(context.project_id, wanted_range(context, arguments), page), page)
+    return listed(metrics.errors(context.project_id, date_range(context, arguments), page), page)
 
 
 def _provider_latency(context: ToolContext, arguments: NoArguments) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""A result as bounded JSON text: long texts are cut with the count of what is gone, lists at whole records."""
+"""Encodes a result as JSON text of bounded length: long texts are cut and say by how much, lists end at whole
+records."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from agent.tools.base import OUTPUT_CHARACTERS
 
 
 class _Measure(NamedTuple):
-    """How long a text, a list and an object within a record may be, and how deep they may be nested."""
+    """The maximum lengths of a text, a list and an object within a record, and the maximum depth."""
 
     characters: int
     items: int
@@ -20,7 +21,7 @@ class _Measure(NamedTuple):
     depth: int = 16
 
 
-# The first with which a result fits is taken.
+# The measures are tried in order, and the first with which a result fits is used.
 _DETAIL = (
     _Measure(20_000, 100),
     _Measure(8_000, 100),
@@ -37,7 +38,7 @@ _TOO_LARGE = {"truncated": True, "note": "The result is too large to show. Ask f
 
 
 class _TooLong(Exception):
-    """More than fits, noticed before all of it was looked at."""
+    """Raised as soon as a result is certain not to fit."""
 
 
 class _LeftOut(str):
@@ -45,7 +46,8 @@ class _LeftOut(str):
 
 
 def render(result: Mapping[str, Any]) -> str:
-    """Times and money as in the management API. Raises ValueError for what is no JSON, as NaN."""
+    """Encodes a result, with times and money as in the management API. Raises ValueError for values outside JSON, as
+    NaN."""
     listed = isinstance(result.get("results"), list)
     for measure in _LISTED if listed else _DETAIL:
         try:
@@ -58,7 +60,7 @@ def render(result: Mapping[str, Any]) -> str:
 
 
 def _listing(result: Mapping[str, Any], measure: _Measure) -> str:
-    """With as many records as fit. Raises _TooLong when not even one does."""
+    """Encodes a list with as many records as fit. Raises _TooLong when not even one does."""
     records = result["results"]
     rest = _Cutter(measure).cut({name: value for name, value in result.items() if name != "results"})
     hints = {"next_offset": result["offset"] + len(records)} if "offset" in result else {}
@@ -83,7 +85,7 @@ def _listing(result: Mapping[str, Any], measure: _Measure) -> str:
 
 
 class _Cutter:
-    """Cuts one value. Raises _TooLong as soon as what it kept is certainly longer than any output."""
+    """Cuts one value. Raises _TooLong as soon as the kept part is longer than any output."""
 
     def __init__(self, measure: _Measure) -> None:
         self._measure = measure
@@ -116,7 +118,7 @@ class _Cutter:
         return text
 
     def _middle_left_out(self, values: list[Any]) -> list[Any]:
-        """A conversation is told by how it begins and how it ends."""
+        """Keeps the beginning and the end of a list: they tell most about a conversation."""
         if len(values) <= self._measure.items:
             return values
         half = self._measure.items // 2
@@ -130,5 +132,5 @@ class _Cutter:
 
 def _dump(value: Any) -> str:
     text = json.dumps(value, cls=JSONEncoder, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    # What old rows may hold and no transport takes.
+    # Old rows may hold NUL characters and surrogates, which no transport carries.
     return text.encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""Arguments that many tools take, pages of lists and ranges of time, and the list that a tool answers with."""
+"""Arguments that many tools share (pages of lists, ranges of time), and the list that a tool answers with."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def page_of(arguments: PageArguments | PagedRangeArguments) -> Page:
 
 
 def listed(listing: Listing, page: Page) -> dict[str, Any]:
-    """The management API's list, with the offset of the next page instead of its address."""
+    """Returns the management API's list, with the offset of the next page instead of its address."""
     following = page.offset + page.limit
     return {
         "count": listing.count,
@@ -81,7 +81,7 @@ def listed_rows(rows: QuerySet[Any], serializer: type[BaseSerializer[Any]], page
 
 
 def filtered(filters: type[FilterSet], values: Mapping[str, Any], rows: QuerySet[Any]) -> QuerySet[Any]:
-    """By the management API's own filters; empty values are none. Raises DRF's ValidationError."""
+    """Applies the management API's own filters; empty values filter nothing. Raises DRF's ValidationError."""
     found = filters({name: value for name, value in values.items() if value not in ("", None)}, queryset=rows)
     if not found.is_valid():
         raise translate_validation(found.errors)
@@ -90,6 +90,6 @@ def filtered(filters: type[FilterSet], values: Mapping[str, Any], rows: QuerySet
 
 
 def chosen(arguments: Arguments, names: Sequence[str]) -> dict[str, Any]:
-    """The named arguments that say something."""
+    """Returns the named arguments that are set."""
     values = {name: getattr(arguments, name) for name in names}
     return {name: value for name, value in values.items() if value not in ("", None)}

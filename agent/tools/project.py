@@ -1,4 +1,4 @@
-"""project:read: the project itself, how its gateway is set, and which providers it uses. No secrets."""
+"""Tools of the scope project:read: the project, its gateway settings and its providers. No secrets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BUDGETS = (
     "rate_limit_rpm",
     "rate_limit_tpm",
 )
-# What of an integration is neither a credential nor the tail of one.
+# The fields of an integration that contain no part of a credential.
 _INTEGRATION = (
     "provider", "enabled", "usable", "last_test", "created_at", "updated_at", "default_parameters", "forced_parameters",
     "extra_headers", "forward_headers", *OPTIONS,
@@ -71,7 +71,7 @@ def _integration(row: ProviderIntegration) -> dict[str, Any]:
 
 
 def _place(url: str) -> str:
-    """Scheme and host: the rest of an address often is a credential."""
+    """Returns scheme and host of an address: its other parts often hold a credential."""
     if not url:
         return ""
     try:

@@ -1,4 +1,4 @@
-"""Which time does a call speak of? Every way of saying it becomes the two dates that the management API takes."""
+"""The range of time of a call: each way of writing it becomes the two dates that the management API takes."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _WHOLE_DAYS = "dw"
 
 
-def wanted_range(context: ToolContext, arguments: RangeArguments, *, longest: timedelta | None = None) -> TimeRange:
-    """The last 30 days when nothing is said; of more than `longest` the last part."""
-    return time_range(wanted_dates(context, arguments), context.now, longest=longest)
+def date_range(context: ToolContext, arguments: RangeArguments, *, longest: timedelta | None = None) -> TimeRange:
+    """Returns the range, the last 30 days by default; of a range above `longest` the last part."""
+    return time_range(range_dates(context, arguments), context.now, longest=longest)
 
 
-def wanted_dates(context: ToolContext, arguments: RangeArguments) -> dict[str, str]:
-    """`start_date` and `end_date`, as far as they are said. Raises ValidationError for times said twice."""
+def range_dates(context: ToolContext, arguments: RangeArguments) -> dict[str, str]:
+    """Returns `start_date` and `end_date` as far as they are given. Raises ValidationError for times given twice."""
     dates = {"start_date": arguments.start_date, "end_date": arguments.end_date}
     given = {name: text for name, text in dates.items() if text}
-    said = [name for name in ("last", "period") if getattr(arguments, name) is not None]
-    if len(said) > 1 or (said and given):
+    given_ranges = [name for name in ("last", "period") if getattr(arguments, name) is not None]
+    if len(given_ranges) > 1 or (given_ranges and given):
         problem = "Give dates, last or period, and only one of them."
-        raise ValidationError(f"{said[0]}: {problem}", details={said[0]: [problem]})
+        raise ValidationError(f"{given_ranges[0]}: {problem}", details={given_ranges[0]: [problem]})
     if arguments.last is not None:
-        start, stop = _last(arguments.last.strip(), context.now)  # `$` of a pattern lets a line end through
+        # `$` in a pattern also matches before a final line end.
+        start, stop = _last(arguments.last.strip(), context.now)
     elif arguments.period is not None:
         start, stop = _period(arguments.period, _midnight(context.now))
-        # The days to come would be there with zeros.
+        # A range into the future would list the coming days with zeros.
         stop = min(stop, _midnight(context.now) + _DAY)
     else:
         return given

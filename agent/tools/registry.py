@@ -1,4 +1,4 @@
-"""Which tools there are, which of them a set of scopes allows, and the one way to call them."""
+"""The registry of tools: all of them, those that a set of scopes allows, and the one way to call them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _MESSAGE_CHARACTERS = 1_000
 
 
 def offered(granted: Granted) -> list[Tool]:
-    """The tools that are granted, in the order of ALL."""
+    """Returns the granted tools, in the order of ALL."""
     return [tool for tool in ALL if granted.allows(tool.name, tool.scope)]
 
 
 def call(context: ToolContext, name: str, arguments: str | Mapping[str, Any]) -> ToolOutcome:
-    """Never raises: whatever goes wrong is told to the model, in the envelope of the management API.
+    """Calls a tool. Never raises: every failure is returned to the model, in the envelope of the management API.
 
-    Blocks on SQL and ClickHouse, so it belongs into a thread. Scopes are checked here too: a model, or what a model
+    Blocks on SQL and ClickHouse, so it belongs into a thread. Scopes are checked here too: a model, or a text that it
     read, may name a tool that was not offered.
     """
     try:

@@ -17,7 +17,8 @@ def _described(arguments: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def schema_of(arguments: type[msgspec.Struct]) -> dict[str, Any]:
-    """Of an object without references: enumerations stand where they are used, null for leaving a field out."""
+    """Returns the schema of an object without references: enumerations are inlined, null stands for a field left
+    out."""
     definitions = _described(arguments)["$defs"]
     found = definitions[arguments.__name__]
     return {
@@ -29,7 +30,7 @@ def schema_of(arguments: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def choices_of(arguments: type[msgspec.Struct], field: str) -> list[Any]:
-    """The values a field is restricted to; empty when it is not."""
+    """Returns the values that a field is restricted to; empty when it is not restricted."""
     found: list[Any] = schema_of(arguments)["properties"].get(field, {}).get("enum", [])
     return found
 
@@ -43,7 +44,7 @@ def _plain(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str
         plain = {**_plain(definitions[field["$ref"].rpartition("/")[2]], definitions), **plain}
     if "enum" in plain:
         plain.setdefault("type", _TYPES[type(plain["enum"][0])])
-    # An empty default says no more than that the field can be left out.
+    # An empty default only repeats that the field may be left out.
     if field.get("default") not in (None, "", []):
         plain["default"] = field["default"]
     return plain

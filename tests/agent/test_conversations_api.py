@@ -75,7 +75,9 @@ def test_list__of_a_project__the_last_used_first_and_nobody_elses(
 ) -> None:
     first, second = make_conversation(project, "first"), make_conversation(project, "second")
     make_conversation(other, "foreign")
-    begin_run(project_id=project.pk, conversation_id=first.pk, said=NewMessage(Role.USER, content="hi"), actor="test")
+    begin_run(
+        project_id=project.pk, conversation_id=first.pk, message=NewMessage(Role.USER, content="hi"), actor="test"
+    )
 
     shown = api.get(PATH, headers=headers).json()
 

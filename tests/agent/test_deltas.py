@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from agent.deltas import Frames, Said, read_arguments
+from agent.deltas import Frames, PartialAnswer, read_arguments
 
 
 def chunk(delta: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -21,15 +21,15 @@ def piece(index: Any, name: str | None = None, arguments: str | None = None, **m
     return chunk({"tool_calls": [{"index": index, "function": function, **more}]})
 
 
-def said(*chunks: dict[str, Any]) -> Said:
-    whole = Said()
+def said(*chunks: dict[str, Any]) -> PartialAnswer:
+    whole = PartialAnswer()
     for one in chunks:
         whole.add(one)
     return whole
 
 
 def test_said__texts__are_given_as_they_come_and_joined() -> None:
-    whole = Said()
+    whole = PartialAnswer()
 
     assert [whole.add(chunk({"role": "assistant", "content": text})) for text in ("So ", "", "be it")] == [
         "So ", "", "be it",
@@ -139,7 +139,7 @@ def test_frames__however_they_are_cut__are_the_same(texts: list[str], data: st.D
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=6)))
     pieces = [stream[start:end] for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
 
-    frames, whole = Frames(), Said()
+    frames, whole = Frames(), PartialAnswer()
     assert "".join(whole.add(found) for part in pieces for found in frames.feed(part)) == "".join(texts)
 
 

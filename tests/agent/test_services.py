@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from agent import admission
-from agent.admission import Asked, begin_chat
+from agent.admission import AdmittedChat, begin_chat
 from agent.errors import ConversationBusyError, NoConversationError, RunLostError
 from agent.leases import release_lease, renew_lease
 from agent.models import Conversation, Message, Role
@@ -26,8 +26,8 @@ from core.models import Project
 HELLO = NewMessage(Role.USER, content="What did we spend?")
 
 
-def begin(project: Project, conversation_id: uuid.UUID | None = None, said: NewMessage = HELLO) -> Run:
-    return begin_run(project_id=project.pk, conversation_id=conversation_id, said=said, actor="key:1")
+def begin(project: Project, conversation_id: uuid.UUID | None = None, message: NewMessage = HELLO) -> Run:
+    return begin_run(project_id=project.pk, conversation_id=conversation_id, message=message, actor="key:1")
 
 
 def test_begin__without_id__makes_a_conversation_named_by_the_message(project: Project) -> None:
@@ -190,7 +190,7 @@ def test_begin__many_at_once__one_gets_the_conversation() -> None:
 
 
 def test_add__what_no_database_takes__is_stored_without_it(project: Project) -> None:
-    run = begin(project, said=NewMessage(Role.USER, content="a\x00b", page_context={"page": "x\ud800", "data": {}}))
+    run = begin(project, message=NewMessage(Role.USER, content="a\x00b", page_context={"page": "x\ud800", "data": {}}))
     call = {"id": "c", "function": {"name": "f", "arguments": '{"a": "\x00"}'}}
     add_message(run, NewMessage(Role.ASSISTANT, tool_calls=[call], reasoning={"x": float("inf"), "\x00": 1}))
 
@@ -228,4 +228,4 @@ def test_begin_chat__deleted_at_this_moment__is_not_found(project: Project, monk
     monkeypatch.setattr(admission, "recent_messages", lambda conversation_id: [])
 
     with pytest.raises(NoConversationError):
-        begin_chat(Asked(ProjectAccess(project.pk, frozenset(), "key:1"), "auto", None, HELLO))
+        begin_chat(AdmittedChat(ProjectAccess(project.pk, frozenset(), "key:1"), "auto", None, HELLO))

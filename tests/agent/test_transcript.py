@@ -12,7 +12,7 @@ from hypothesis import given
 
 from agent.fence import Fence
 from agent.models import Message, MessageState, Role
-from agent.transcript import Told, size_of, transcript
+from agent.transcript import ChatMessage, size_of, transcript
 
 FENCE = Fence("0123456789abcdef")
 PLENTY = 10**9
@@ -34,11 +34,11 @@ def result(call_id: str, content: str = "{}") -> Message:
     return Message(role=Role.TOOL, content=content, tool_call_id=call_id, tool_name="get_project")
 
 
-def told(*rows: Message, characters: int = PLENTY) -> list[Told]:
+def told(*rows: Message, characters: int = PLENTY) -> list[ChatMessage]:
     return transcript(rows, FENCE, characters)
 
 
-def roles(messages: Sequence[Told]) -> list[str]:
+def roles(messages: Sequence[ChatMessage]) -> list[str]:
     return [message["role"] for message in messages]
 
 

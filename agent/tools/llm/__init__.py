@@ -1,4 +1,4 @@
-"""llm:read: sessions, requests, scores, prompts, rollouts, models and prices."""
+"""Tools of the scope llm:read: sessions, requests, scores, prompts, rollouts, models and prices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A diff without the lines that are far from any change. Pure."""
+"""Reduces a diff to the lines near changes. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _AROUND = 2
 
 
 def with_changes_only(diff: dict[str, Any]) -> dict[str, Any]:
-    """`unchanged_lines_left_out` counts the equal rows that are not shown."""
+    """Returns the diff's changed rows; `unchanged_lines_left_out` counts the equal rows that are not shown."""
     rows = diff["system_prompt"]
     near = {
         place

@@ -1,4 +1,4 @@
-"""Which models can be asked, and what they cost."""
+"""Tools about models: which can be asked, and their prices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompt configs, their versions, what differs between two, and which was active when."""
+"""Tools about prompts: configs, versions, the differences of two versions, and past activations."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _list_activations(context: ToolContext, arguments: ListActivations) -> dict[
 
 
 def _config(context: ToolContext, named: str) -> PromptConfig:
-    """By id or else by name. Raises ConfigNotFoundError."""
+    """Returns a config by id or else by name. Raises ConfigNotFoundError."""
     configs = selectors.list_configs(context.project_id)
     config_id = _uuid(named)
     found = configs.filter(pk=config_id).first() if config_id else None
@@ -122,7 +122,7 @@ def _config(context: ToolContext, named: str) -> PromptConfig:
 
 
 def _version_id(context: ToolContext, config: PromptConfig, named: str) -> UUID:
-    """Raises VersionNotFoundError."""
+    """Returns a version's id by its number. Raises VersionNotFoundError."""
     if not named:
         found = config.active_version_id
     elif _NUMBER.fullmatch(named):

@@ -1,4 +1,4 @@
-"""The request log: listed, searched, and one request with its bodies."""
+"""Tools about the request log: lists, search, and one request with its bodies."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from agent.tools.base import Arguments, Tool, ToolContext
 from agent.tools.fields import ID_CHARACTERS, OfModel, OfProvider, OfSession, OfUser, RequestId
 from agent.tools.llm.scope import SCOPE
 from agent.tools.pages import DEFAULT_LIMIT, Limit, PagedRangeArguments, RangeArguments, chosen, listed, page_of
-from agent.tools.ranges import wanted_dates
+from agent.tools.ranges import range_dates
 from analytics.answers import requests as answers
 from analytics.contracts import Outcome
 from analytics.queries.search import search
 from analytics.request_parameters import MAXIMUM_QUERY, RequestParameters, SearchBody
 from analytics.serializers.search import search_results
 
-_MOST_32 = 2**32 - 1
-_MOST_USD = 99_999_999
+_MAX_32 = 2**32 - 1
+_MAX_USD = 99_999_999
 _PLACES = 10
 _AGENT = "agent"
 
-_Milliseconds = Annotated[int, Meta(ge=0, le=_MOST_32)]
-_Dollars = Annotated[float, Meta(ge=0, le=_MOST_USD)]
+_Milliseconds = Annotated[int, Meta(ge=0, le=_MAX_32)]
+_Dollars = Annotated[float, Meta(ge=0, le=_MAX_USD)]
 _NAMES = (
     "outcome", "status_code", "session_id", "user_id", "model", "requested_model", "provider", "error_type",
     "error_code", "source", "prompt_config_id", "prompt_version", "rollout_id", "variant", "min_latency_ms",
@@ -56,7 +56,8 @@ class ListRequests(PagedRangeArguments, kw_only=True, frozen=True):
     ] = ""
     prompt_config_id: Annotated[UUID | None, Meta(description="Only served with this prompt config.")] = None
     prompt_version: Annotated[
-        Annotated[int, Meta(ge=0, le=_MOST_32)] | None, Meta(description="Only with this version number of the prompt.")
+        Annotated[int, Meta(ge=0, le=_MAX_32)] | None,
+        Meta(description="Only with this version number of the prompt."),
     ] = None
     rollout_id: Annotated[UUID | None, Meta(description="Only of this rollout.")] = None
     variant: Annotated[
@@ -96,8 +97,8 @@ class SearchRequests(RangeArguments, kw_only=True, frozen=True):
 def _list_requests(context: ToolContext, arguments: ListRequests) -> dict[str, Any]:
     values = {name: _plain(value) for name, value in chosen(arguments, _NAMES).items()}
     page = page_of(arguments)
-    wanted = RequestParameters(data={**values, **wanted_dates(context, arguments)}).wanted()
-    return listed(answers.requests(context.project_id, wanted, page), page)
+    filters = RequestParameters(data={**values, **range_dates(context, arguments)}).wanted()
+    return listed(answers.requests(context.project_id, filters, page), page)
 
 
 def _plain(value: Any) -> str:
@@ -112,13 +113,13 @@ def _get_request(context: ToolContext, arguments: OneRequest) -> dict[str, Any]:
 
 
 def _search_requests(context: ToolContext, arguments: SearchRequests) -> dict[str, Any]:
-    dates = wanted_dates(context, arguments)
+    dates = range_dates(context, arguments)
     values = {
         **chosen(arguments, ["query", "limit", "model", "user_id", "session_id"]),
         **{name.replace("_date", "_time"): text for name, text in dates.items()},
     }
-    wanted, limit = SearchBody(data=values).wanted()
-    found = search_results(search(context.project_id, wanted, limit=limit))
+    filters, limit = SearchBody(data=values).wanted()
+    found = search_results(search(context.project_id, filters, limit=limit))
     shown = _without_own(found, named=bool(arguments.session_id))
     if not found["has_more"]:
         return shown
@@ -127,8 +128,8 @@ def _search_requests(context: ToolContext, arguments: SearchRequests) -> dict[st
 
 
 def _without_own(found: dict[str, Any], *, named: bool) -> dict[str, Any]:
-    """Whoever asks the agent about a word has said it to the agent, which is in the log and newer than all else.
-    `named`: the session to look in is."""
+    """Leaves out requests of the agent itself: a question about a word is in the log too, and newer than all others.
+    With `named` the search is within one session, and they stay."""
     others = [result for result in found["results"] if named or result["source"] != _AGENT]
     left_out = len(found["results"]) - len(others)
     return {**found, "count": len(others), "left_out_asked_by_agent": left_out, "results": others}

@@ -1,4 +1,4 @@
-"""Rollouts, and how their target does against their baseline."""
+"""Tools about rollouts, and their target in comparison with their baseline."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rollouts.selectors import get_rollout, list_rollouts
 from rollouts.serializers import RolloutDetailSerializer, RolloutSerializer
 from rollouts.states import Status
 
-# What a transition rested on, in short: all figures of one are a page by themselves.
+# The figures of a transition that are shown; all of them would fill a page each.
 _FIGURES = ("status", "decision", "reason", "explanation")
 
 

@@ -1,4 +1,4 @@
-"""Scores of requests, feedback on sessions, and figures about both."""
+"""Tools about scores of requests, feedback on sessions, and figures about both."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agent.tools.pages import (
     listed_rows,
     page_of,
 )
-from agent.tools.ranges import wanted_dates, wanted_range
+from agent.tools.ranges import date_range, range_dates
 from analytics import selectors
 from analytics.answers import scores as answers
 from analytics.filters import ScoreFilter
@@ -60,7 +60,7 @@ class SessionFeedback(PageArguments, kw_only=True, frozen=True):
 
 
 def _list_scores(context: ToolContext, arguments: ListScores) -> dict[str, Any]:
-    values = {**chosen(arguments, (*_NAMES, "request_id")), **wanted_dates(context, arguments)}
+    values = {**chosen(arguments, (*_NAMES, "request_id")), **range_dates(context, arguments)}
     rows = filtered(ScoreFilter, values, selectors.list_scores(context.project_id))
     if arguments.session_id:
         rows = rows.filter(request_id__in=answers.session_request_ids(context.project_id, arguments.session_id))
@@ -68,12 +68,12 @@ def _list_scores(context: ToolContext, arguments: ListScores) -> dict[str, Any]:
 
 
 def _get_score_metrics(context: ToolContext, arguments: ScoreMetrics) -> dict[str, Any]:
-    between = wanted_range(context, arguments)
+    between = date_range(context, arguments)
     dates = {"start_date": between.start.isoformat(), "end_date": between.end.isoformat()}
     values = {**chosen(arguments, (*_NAMES, "group_by")), **dates}
-    wanted, group_by = ScoreMetricsParameters(data=values).wanted()
+    filters, group_by = ScoreMetricsParameters(data=values).wanted()
     page = page_of(arguments)
-    return listed(answers.score_metrics(context.project_id, wanted, group_by, page), page)
+    return listed(answers.score_metrics(context.project_id, filters, group_by, page), page)
 
 
 def _list_session_feedback(context: ToolContext, arguments: SessionFeedback) -> dict[str, Any]:
@@ -82,8 +82,8 @@ def _list_session_feedback(context: ToolContext, arguments: SessionFeedback) -> 
 
 
 def _get_feedback_metrics(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
-    wanted, page = wanted_range(context, arguments), page_of(arguments)
-    return listed(answers.feedback_metrics(context.project_id, wanted.start, wanted.end, page), page)
+    filters, page = date_range(context, arguments), page_of(arguments)
+    return listed(answers.feedback_metrics(context.project_id, filters.start, filters.end, page), page)
 
 
 TOOLS: tuple[Tool, ...] = (

@@ -1,4 +1,4 @@
-"""Sessions and the requests in them."""
+"""Tools about sessions and the requests in them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from agent.tools.base import Arguments, Tool, ToolContext
 from agent.tools.fields import ID_CHARACTERS, OfUser, SessionId
 from agent.tools.llm.scope import SCOPE
 from agent.tools.pages import PageArguments, PagedRangeArguments, chosen, listed, page_of
-from agent.tools.ranges import wanted_dates
+from agent.tools.ranges import range_dates
 from analytics.answers import sessions as answers
 from analytics.parameters import SessionParameters
 
-# Of a session's feedback the latest; `list_session_feedback` has all of it.
+# The number of a session's latest feedback entries; `list_session_feedback` has all of them.
 _FEEDBACK_SHOWN = 10
 
 
@@ -34,7 +34,7 @@ class SessionRequests(PageArguments, kw_only=True, frozen=True):
 
 
 def _list_sessions(context: ToolContext, arguments: ListSessions) -> dict[str, Any]:
-    values = {**chosen(arguments, ["user_id", "name_pattern"]), **wanted_dates(context, arguments)}
+    values = {**chosen(arguments, ["user_id", "name_pattern"]), **range_dates(context, arguments)}
     page = page_of(arguments)
     return listed(answers.sessions(context.project_id, SessionParameters(data=values).wanted(), page), page)
 

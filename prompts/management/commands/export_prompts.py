@@ -1,4 +1,4 @@
-"""`manage.py export_prompts`: a project's prompts as one JSON document."""
+"""`manage.py export_prompts`: writes a project's prompts as one JSON document."""
 
 from __future__ import annotations
 

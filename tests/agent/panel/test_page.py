@@ -11,7 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from agent.panel.admin import MOST_TEXTS
+from agent.panel.admin import MAX_TEXTS
 from agent.panel.markdown import CHARACTERS
 from core.models import Project
 from core.rights.roles import Role
@@ -56,7 +56,7 @@ def test_render__texts__are_html_in_their_order(client: Client) -> None:
     "body",
     [
         b"", b"{", b"\xff", b"[" * 100_000, {}, [], {"texts": "a"}, {"texts": [1]}, {"texts": [], "more": 1},
-        {"texts": ["a"] * (MOST_TEXTS + 1)}, {"texts": ["a" * (CHARACTERS + 1)]}, b'{"texts": ["\\ud800"]}',
+        {"texts": ["a"] * (MAX_TEXTS + 1)}, {"texts": ["a" * (CHARACTERS + 1)]}, b'{"texts": ["\\ud800"]}',
     ],
 )  # fmt: skip
 def test_render__anything_else__is_refused(client: Client, body: Any) -> None:

@@ -12,7 +12,7 @@ from agent.scopes import Granted
 from agent.tools.arguments import read_arguments
 from agent.tools.base import ToolContext
 from agent.tools.pages import RangeArguments
-from agent.tools.ranges import wanted_dates, wanted_range
+from agent.tools.ranges import date_range, range_dates
 from core.errors import ValidationError
 
 NOTHING = Granted(frozenset(), frozenset())
@@ -22,7 +22,7 @@ NOW = datetime(2026, 11, 21, 10, 20, 30, 5, tzinfo=UTC)
 
 def _range(given: dict[str, str], now: datetime = NOW) -> tuple[str, str]:
     context = ToolContext(uuid4(), NOTHING, now)
-    found = wanted_range(context, read_arguments(given, RangeArguments))
+    found = date_range(context, read_arguments(given, RangeArguments))
     return found.start.isoformat(), found.end.isoformat()
 
 
@@ -97,4 +97,4 @@ def test_range__no_dates__refused_as_the_management_api_does(given: dict[str, st
 
 
 def test_dates__nothing_said__none() -> None:
-    assert wanted_dates(ToolContext(uuid4(), NOTHING, NOW), RangeArguments()) == {}
+    assert range_dates(ToolContext(uuid4(), NOTHING, NOW), RangeArguments()) == {}
