@@ -1,0 +1,47 @@
+"""The examples that feature pages open with, sent as written to a live service: the answers are those of the pages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.documents.examples import Example, examples_of, pages
+from tests.live.prompts import Project, new_projects
+from tests.live.service import LiveService
+from tests.live.waiting import wait_for
+
+PAGES = pages()
+
+
+@pytest.fixture(scope="module")
+def projects(live_service: LiveService) -> dict[str, Project]:
+    """One project for each page."""
+    names = [page.stem for page in PAGES]
+    return dict(zip(names, new_projects(live_service, names), strict=True))
+
+
+def run_until_it_matches(example: Example, variables: dict[str, str]) -> None:
+    """Repeats a command until it gives the answer of its page: workers learn of a change within a second, and the
+    request log has a request when it was shipped."""
+    outputs: list[str] = []
+
+    def is_answered() -> bool:
+        outputs.append(example.run(variables))
+        return example.matches(outputs[-1])
+
+    try:
+        wait_for(is_answered, what=example.command)
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{example.command}\nfirst {outputs[0]}\nlast {outputs[-1]}") from None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_page__examples__have_the_answers_of_the_page(projects: dict[str, Project], page: Path) -> None:
+    project = projects[page.stem]
+    variables = {"BASE": project.service.base_url, "KEY": project.api_key, "PROJECT": project.project_id}
+    if page.stem == "rollouts-api":
+        prompt = project.prompt("support", {"system_prompt": "Be brief."}, {"system_prompt": "Be kind."})
+        variables |= {"CONFIG": prompt.config_id, "VERSION": prompt.version_ids[1]}
+    for example in examples_of(page):
+        run_until_it_matches(example, variables)
