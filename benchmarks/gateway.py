@@ -166,7 +166,7 @@ def parse(arguments: list[str]) -> Options:
         "--rate", type=float, default=0.0, help="requests per second of throughput for every target; else what it can"
     )
     parser.add_argument("--before", default="", metavar="REVISION", help="measure this revision of ours beside today's")
-    parser.add_argument("--write-docs", action="store_true", help="put the table into docs/performance.md")
+    parser.add_argument("--write-docs", action="store_true", help="put the tables into docs/ and benchmarks/results/")
     parser.add_argument("--quick", action="store_true", help="one short round of a few: a smoke test, installs nothing")
     options = parser.parse_args(arguments)
     targets = [name for name in options.targets.split(",") if name] or (
@@ -198,7 +198,8 @@ def main() -> None:
     text = report.markdown(run.outcomes, settings)
     print(text)
     if options.write_docs:
-        report.write(ROOT / "docs" / "performance.md", text)
+        report.write(ROOT / "docs" / "performance.md", report.markdown(run.outcomes, settings, for_page=True))
+        report.write(ROOT / "benchmarks" / "results" / "gateway.md", text)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,9 @@ ROOT = Path(__file__).resolve().parents[2]
 APPS = ("config", "agent", "gateway", "rollouts", "prompts", "analytics", "integrations", "core")
 FOLDERS = (*APPS, "tests", "benchmarks", "docs", "deploy", "requirements")
 DOCUMENTS = sorted(
-    path for folder in (".", "docs", "docs/providers", "benchmarks") for path in (ROOT / folder).glob("*.md")
+    path
+    for folder in (".", "docs", "docs/providers", "benchmarks", "benchmarks/results")
+    for path in (ROOT / folder).glob("*.md")
 )
 SOURCES = sorted(
     path
