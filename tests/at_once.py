@@ -13,7 +13,7 @@ from core.errors import ApplicationError
 
 
 def at_once(callers: int, call: Callable[[int], Any]) -> list[Any]:
-    """What each caller got: a result, or the code of the error it was refused with."""
+    """Returns each caller's result, or the code of the error it was refused with."""
     together = Barrier(callers)
 
     def run(number: int) -> Any:

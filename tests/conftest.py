@@ -8,9 +8,9 @@ from pytest_django import DjangoAssertNumQueries
 
 from tests.recordings import EXPECTED, SHARED_DIR, missing_recordings
 
-# How long an example takes tells how loaded the machine is.
+# The duration of an example depends on the machine's load, so no deadline is set.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-# Where it decides what lands, the examples are those of the last time; everywhere else each run draws new ones.
+# In CI the examples are the same every time; everywhere else each run draws new ones.
 settings.load_profile("ci" if os.environ.get("CI") else "suite")
 
 
@@ -28,7 +28,8 @@ def django_db_modify_db_settings(stores: None) -> None:
 
 @pytest.fixture
 def last_uses_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once a minute a call also writes when keys were last used: not while queries are counted."""
+    """Keeps the times of last use in memory: once a minute a call also writes them, which would change a count of
+    queries."""
     monkeypatch.setattr("core.authentication.flush_last_uses_when_due", lambda: 0)
 
 

@@ -1,7 +1,7 @@
-"""How long a test waits for what has to happen: it matters only when the test fails.
+"""The time limit of tests that wait for an event; it matters only for a test that fails.
 
-Tests share two cores with others, so a wait proves that something happens, never how fast. What the specification
-promises in seconds is measured by `benchmarks/propagation.py`.
+Tests share two cores with others, so a wait proves that something happens, never how fast. Promises in seconds are
+measured by `benchmarks/propagation.py`.
 """
 
 from __future__ import annotations

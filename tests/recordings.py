@@ -16,7 +16,7 @@ from typing_extensions import override
 _PROJECT = Path(__file__).resolve().parent.parent
 SHARED_DIR = (_PROJECT / os.environ.get("SHARED_DIR", "../shared")).resolve()
 OPENAI_DIALECT = "openai.chat_completions"
-# How many a complete SHARED_DIR holds: the header of a test run says how many of them were not found.
+# The numbers of recordings in a complete SHARED_DIR: the header of a test run says how many were not found.
 EXPECTED = {
     OPENAI_DIALECT: 78,
     "anthropic.messages": 20,
@@ -30,7 +30,7 @@ EXPECTED = {
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One exchange. `request` is the body that was sent upstream, `body` what came back, headers included."""
+    """One recorded exchange: `request` is the body that was sent upstream, `body` the answer's, with its headers."""
 
     api: str
     name: str
@@ -51,7 +51,7 @@ class Recording:
 
 @cache
 def recordings_of(*apis: str) -> tuple[Recording, ...]:
-    """Every recording of these wire APIs, streams and errors included; empty without SHARED_DIR."""
+    """Returns every recording of these wire APIs, streams and errors included; empty without SHARED_DIR."""
     folder = SHARED_DIR / "recordings"
     try:
         index = json.loads((folder / "INDEX.json").read_bytes())
@@ -69,7 +69,7 @@ def missing_recordings() -> int:
 
 
 def shared_file(*parts: str) -> Path | None:
-    """A file of SHARED_DIR, None when it is not there."""
+    """Returns the path of a file in SHARED_DIR, or None when it does not exist."""
     file = SHARED_DIR.joinpath(*parts)
     return file if file.exists() else None
 
@@ -93,7 +93,7 @@ def _load(file: Path, row: Mapping[str, Any]) -> Recording:
 
 
 def _body(response: Mapping[str, Any]) -> bytes:
-    """AWS event streams are binary and stored as base64."""
+    """Returns the body as bytes: AWS event streams are binary and stored as base64."""
     if response.get("body_base64") is not None:
         return base64.b64decode(response["body_base64"])
     text: str = response["body_text"]

@@ -1,4 +1,4 @@
-"""A file system of its own that a test can fill: a tmpfs, mounted as root or in a user namespace of one's own."""
+"""A small file system that a test can fill: a tmpfs, mounted as root or in a user namespace."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _BLOCK = 1 << 20
 
 
 class SmallDisk:
-    """`path` is its root."""
+    """A mounted file system; `path` is its root."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._ballast = path / "ballast"
 
     def fill(self) -> None:
-        """Until not one byte more is taken."""
+        """Writes until the file system takes no further byte."""
         with self._ballast.open("ab", buffering=0) as file:
             size = _BLOCK
             while size:
@@ -35,7 +35,7 @@ class SmallDisk:
 
 @contextmanager
 def small_disk(folder: Path, size: int) -> Iterator[SmallDisk]:
-    """`size` in bytes; mounted at `folder`. Fails where neither root nor user namespaces may mount one."""
+    """Mounts a file system of `size` bytes at `folder`. Fails where neither root nor user namespaces may mount one."""
     folder.mkdir(parents=True, exist_ok=True)
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "tmpfs", str(folder)]
     if os.geteuid() == 0:
@@ -43,10 +43,10 @@ def small_disk(folder: Path, size: int) -> Iterator[SmallDisk]:
         try:
             yield SmallDisk(folder)
         finally:
-            # Lazily: whoever still has a file open does not hold up the test.
+            # A lazy unmount does not wait for files that are still open.
             subprocess.run(["umount", "-l", str(folder)], check=True, capture_output=True)
         return
-    # The namespace lives as long as a process in it, whose root leads there from outside.
+    # The namespace lives as long as a process in it, through whose root other processes reach the mount.
     script = '"$@" && echo mounted && read line'
     command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", *mount]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as keeper:

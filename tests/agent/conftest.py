@@ -24,7 +24,7 @@ def headers_for(project: Project, *, scopes: tuple[str, ...] = ("manage",)) -> d
 
 @pytest.fixture
 def headers(project: Project) -> dict[str, str]:
-    """What a call with a key of the project carries."""
+    """The headers of a call with a key of the project."""
     return headers_for(project)
 
 

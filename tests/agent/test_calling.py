@@ -1,4 +1,4 @@
-"""Calls of one step: several at the same time, not too many, and none for ever."""
+"""The tool calls of one step: several at a time, a limited number, each within a time limit."""
 
 from __future__ import annotations
 

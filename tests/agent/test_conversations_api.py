@@ -183,7 +183,7 @@ def test_conversation__unknown_or_foreign__is_404(
 
 
 def calls(api: APIClient, conversation: Conversation, **options: Any) -> list[Any]:
-    """One of each endpoint."""
+    """Yields one call of each endpoint."""
     return [
         api.get(PATH, **options),
         api.post(PATH, {}, **options),
@@ -246,7 +246,7 @@ def test_lists__however_many_rows__take_as_many_queries(
         make_conversation(project)
     api.get(PATH, headers=headers)
 
-    # The key, the settings, the count, the rows; of messages the conversation too.
+    # The queries read the key, the settings, the count and the rows; for messages the conversation too.
     with django_assert_num_queries(4):
         api.get(PATH, headers=headers)
     with django_assert_num_queries(5):

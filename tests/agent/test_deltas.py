@@ -1,4 +1,4 @@
-"""Streamed answers put together, with chunks alone."""
+"""Chunks of streamed answers are joined to messages."""
 
 from __future__ import annotations
 

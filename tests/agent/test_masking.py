@@ -1,4 +1,4 @@
-"""Personal data in what the agent reads."""
+"""Masks of personal data in texts that the agent reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a stored conversation the model gets: pure, on rows that no database has."""
+"""The parts of a stored conversation that the model gets: pure functions, on rows outside any database."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def test_transcript__any_rows_and_any_room__newest_words_stay_and_the_rest_fits(
     assert messages[0]["role"] == "user"
     assert [message["content"] for message in messages if message["role"] == "user"][-1] == said[-1]
     newest = max(place for place, message in enumerate(messages) if message["role"] == "user")
-    # Of what is too long alone, the question and its last round are left, the results taken out.
+    # When a single question is too long, it and its last round stay, without the results.
     last_round = messages[newest:]
     if sum(size_of(message) for message in messages) > room:
         assert newest == 0

@@ -1,10 +1,10 @@
-"""What tests of many pages do."""
+"""Actions that tests of many pages share."""
 
 from __future__ import annotations
 
 from playwright.async_api import Page, expect
 
-# Names of what can be filled in or pressed and has no name to say aloud.
+# The selectors of fields and buttons that lack an accessible name.
 _UNLABELLED = """
 () => [...document.querySelectorAll("main input, main select, main textarea, main button")]
   .filter((control) => control.type !== "hidden")
@@ -15,7 +15,7 @@ _UNLABELLED = """
 
 
 async def sign_in(page: Page, base_url: str, name: str, password: str) -> None:
-    """In the admin, whose session the management API takes as well."""
+    """Signs in to the admin, whose session the management API accepts as well."""
     await page.goto(f"{base_url}/admin/login/?next=/admin/")
     await page.get_by_label("Username:").fill(name)
     await page.get_by_label("Password:").fill(password)
@@ -24,12 +24,12 @@ async def sign_in(page: Page, base_url: str, name: str, password: str) -> None:
 
 
 async def unlabelled(page: Page) -> list[str]:
-    """Fields and buttons in the page's main part that a screen reader has no name for, as HTML."""
+    """Returns the HTML of the fields and buttons in the page's main part that have no accessible name."""
     found: list[str] = await page.evaluate(_UNLABELLED)
     return found
 
 
 async def overflows(page: Page) -> bool:
-    """Whether the page is wider than its window."""
+    """Returns whether the page is wider than its window."""
     wider: bool = await page.evaluate("document.documentElement.scrollWidth > window.innerWidth")
     return wider

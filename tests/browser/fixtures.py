@@ -14,12 +14,12 @@ from tests.browser.problems import Problems
 from tests.patience import PATIENCE_SECONDS
 
 _PATIENCE_MS = PATIENCE_SECONDS * 1000
-# The pages are ours, and a container has neither the rights that the sandbox needs nor a large /dev/shm.
+# The pages are the product's own, and a container lacks both the rights of the sandbox and a large /dev/shm.
 _OPTIONS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # The browser belongs to the loop it was started on, which is that of the session.
+    # The browser belongs to the event loop that it was started on, which is the session's.
     for item in items:
         if "chromium" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
@@ -55,5 +55,5 @@ async def problems(context: BrowserContext) -> AsyncIterator[Problems]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def page(context: BrowserContext, problems: Problems) -> Page:
-    """A new page whose problems fail the test."""
+    """Yields a new page, whose problems fail the test."""
     return await context.new_page()

@@ -1,4 +1,4 @@
-"""What goes wrong in a page without anybody looking: it is written down here, and fails the test."""
+"""Records the problems of pages, such as logged errors, and fails the test for them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LOADED_FROM_ELSEWHERE = ("http", "https", "ws", "wss")
 
 
 class Problems:
-    """Of all pages of one context."""
+    """The problems of all pages of one browser context."""
 
     def __init__(self, context: BrowserContext) -> None:
         self._context = context
@@ -22,24 +22,24 @@ class Problems:
         context.on("request", self._note_request)
 
     def expect(self, *parts: str) -> None:
-        """From now on problems with one of these texts are wanted."""
+        """Expects problems with one of these texts from now on."""
         self._expected.extend(parts)
 
     async def told(self) -> None:
-        """Returns when the pages that are open have told what went wrong so far."""
+        """Returns when the open pages have reported all earlier problems."""
         for page in self._context.pages:
-            # Answers and events come in the order in which they were sent.
+            # A page's answers and events arrive in the order in which they were sent.
             await page.evaluate("0")
 
     def check(self) -> None:
-        """Raises AssertionError."""
+        """Raises AssertionError for an unexpected problem, and for an expected one that did not occur."""
         unexpected = [problem for problem in self._found if not any(part in problem for part in self._expected)]
         assert not unexpected, "the page had problems:\n" + "\n".join(unexpected)
         missing = [part for part in self._expected if not any(part in problem for problem in self._found)]
         assert not missing, f"the page did not have the problems {missing}"
 
     def _note_message(self, message: ConsoleMessage) -> None:
-        # A breach of the content security policy is logged as an error too.
+        # The browser also logs a breach of the content security policy as an error.
         if message.type == "error":
             self._found.append(f"console: {message.text} ({message.location.get('url', '')})")
 

@@ -1,4 +1,4 @@
-"""The browser of the suite itself: what it takes for a failure, and that it is there without anything installed."""
+"""The suite's own browser: it starts without any installation, and reports the problems of pages."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import time_machine
 
 _LOOK_EVERY_SECONDS = 0.05
-# Before anything is moved.
+# The real clocks are kept before they are replaced.
 _real_time = time.time
 
 
@@ -25,7 +25,7 @@ class _OffClock:
         self._journey: time_machine.travel | None = None
 
     def follow(self) -> None:
-        """Looks once before anything else of the process runs, and goes on in a thread."""
+        """Reads the offset once before any other code of the process runs, and then in a thread."""
         self._look()
         threading.Thread(target=self._watch, name="clock", daemon=True).start()
 

@@ -15,7 +15,7 @@ _BURST = 40
 
 
 class _Counted(asyncio.Protocol):
-    """Notes its connection in `opened`, and says so to the client."""
+    """A protocol that adds its connection to `opened` and greets the client."""
 
     def __init__(self, opened: list[asyncio.BaseTransport]) -> None:
         self._opened = opened
@@ -40,7 +40,7 @@ async def listening() -> AsyncIterator[socket.socket]:
 
 
 async def _connect(listening: socket.socket, count: int) -> None:
-    """Returns when all are greeted; closes them."""
+    """Connects clients, waits until all are greeted, and closes them."""
 
     async def greeted() -> asyncio.StreamWriter:
         reader, writer = await asyncio.open_connection(*listening.getsockname())

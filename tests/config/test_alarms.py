@@ -1,4 +1,4 @@
-"""People are told once when something begins and once when it is over."""
+"""Operators are notified once when an alarm begins and once when it ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The application as servers call it, also those that are not ours."""
+"""The ASGI application under the servers that call it, other than uvicorn too."""
 
 from __future__ import annotations
 

@@ -20,13 +20,13 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 
 @pytest.fixture(autouse=True)
 def fit(db: None, settings: Settings) -> None:
-    """A host that lacks nothing."""
+    """A host without any problem."""
     ensure_canary()
     settings.ALLOWED_HOSTS = ["gateway.example.com"]
 
 
 def check() -> tuple[bool, dict[str, Any]]:
-    """Whether the host is fit, and the problems by check."""
+    """Returns whether the host is fit to serve, and its problems by check."""
     out = io.StringIO()
     try:
         call_command("check_deployment", json=True, stdout=out)
@@ -39,7 +39,7 @@ def check() -> tuple[bool, dict[str, Any]]:
 
 
 def test_check_deployment__nothing_wrong__fit_and_silent() -> None:
-    # What the disk of whoever runs the suite has left is no matter here.
+    # The free space of the machine that runs the suite must not decide this test.
     fit, problems = check()
 
     assert fit

@@ -1,4 +1,4 @@
-"""What Prometheus reads stays small, whatever clients ask for, and is what was shipped."""
+"""Prometheus' text stays small whatever clients ask for, and shows the records that were shipped."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_metrics__two_thousand_models_in_many_projects__fewer_than_ten_thousand_
 
     lines = [line for line in text.decode().splitlines() if not line.startswith("#")]
     assert len(lines) < 10_000
-    # None is lost among the rest.
+    # No request is missing from the sum.
     assert sum(samples(text, "prompt_gateway_requests_total").values()) == MODELS * 3
 
 
@@ -75,7 +75,7 @@ def test_metrics__for_a_key__show_its_project_alone(spool: Path) -> None:
 
     assert other not in text.decode()
     assert list(samples(text, "prompt_gateway_requests_total").values()) == [1.0]
-    # What is of no project says how busy the others are.
+    # Figures without a project would reveal how busy the other projects are.
     assert "prompt_gateway_shipped_records" not in text.decode()
 
 

@@ -12,7 +12,7 @@ from tests.run import AGAIN_AT_MOST, ROOT, Run, Unit, units, verdict
 
 
 def files_of(root: Path, unit: Unit) -> list[Path]:
-    """As pytest collects them."""
+    """Returns the test files of a folder, as pytest collects them."""
     found = [file for path in unit.paths for file in [root / path, *(root / path).rglob("test_*.py")] if file.is_file()]
     return [file for file in found if not any(file.is_relative_to(root / path) for path in unit.without)]
 
@@ -49,7 +49,7 @@ def test_units__name_that_is_not_there_or_twice__is_refused(tmp_path: Path, name
 
 
 def ended(folder: Path, code: int, *failed: str) -> Run:
-    """A run as its pytest leaves it."""
+    """Returns a run in the state in which its pytest leaves it."""
     kept = folder / str(len(list(folder.iterdir()))) / "v" / "cache"
     kept.mkdir(parents=True)
     (kept / "lastfailed").write_text(json.dumps(dict.fromkeys(failed, True)))

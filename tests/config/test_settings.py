@@ -1,4 +1,5 @@
-"""The settings as a fresh process reads them: what an empty environment gives, and which value stops the start."""
+"""The settings as a fresh process reads them: the defaults of an empty environment, and the values that stop the
+start."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def python(code: str, var: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run `code` with Django set up and nothing in the environment but `variables`."""
+    """Runs `code` with Django set up and only `variables` in the environment."""
     environment = {
         "PATH": os.environ["PATH"],
         "VAR_DIR": str(var),
@@ -79,7 +80,7 @@ def test_settings__database_server_without_secrets__refused_and_none_made(
 
 
 def test_settings__database_server_with_secrets_of_an_earlier_version__are_used(tmp_path: Path) -> None:
-    """Made before by an installation that has moved, or whose volume holds them."""
+    """An installation that has moved to a database server, or whose volume holds secrets, made them before."""
     made = python("print(settings.SECRET_KEY)", tmp_path)
 
     ran = python("print(settings.SECRET_KEY)", tmp_path, DATABASE_URL="postgresql://u:p@db/gateway")

@@ -17,7 +17,7 @@ def project(db: None) -> Project:
 
 @pytest.fixture
 def headers(project: Project) -> dict[str, str]:
-    """What a management call with a key of the project carries."""
+    """The headers of a management call with a key of the project."""
     return headers_for(project, make_key(project, ["manage"])[1])
 
 

@@ -1,4 +1,4 @@
-"""Who gets into the management API, over HTTP."""
+"""Authentication of the management API over HTTP."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_use__many_requests__noted_with_one_write(
     row, key = make_key(project)
     before = timezone.now()
     api.get(PATH, headers=headers_for(project, key))
-    with django_assert_num_queries(3):  # the key, the count, the page
+    with django_assert_num_queries(3):  # The queries read the key, the count and the page.
         api.get(PATH, headers=headers_for(project, key))
 
     row.refresh_from_db()

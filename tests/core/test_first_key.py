@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 
 
 class Shown:
-    """Collects what was shown; `readable` is what the terminal says of itself."""
+    """Collects the keys that were shown; `readable` says whether the terminal can be read."""
 
     def __init__(self, *, readable: bool = True) -> None:
         self.keys: list[BootstrappedProject] = []
@@ -67,7 +67,7 @@ def test_first_key__shown_where_nobody_reads__is_shown_again() -> None:
 
 
 def test_first_key__not_noted_as_shown_but_used__stays() -> None:
-    """The process died between the printing and the note, and the user had seen it."""
+    """The process ended between printing the key and noting that, and the user had seen the key."""
     show_first_key(Shown(readable=False))
     ApiKey.objects.update(last_used_at=timezone.now())
     shown = Shown()

@@ -1,4 +1,4 @@
-"""By which names the service may be called."""
+"""The names by which the service may be called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may happen in one process at a time, over connections of its own."""
+"""Installation locks, over connections of their own: work that only one process may do at a time."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_installation_lock__held_by_another__says_once_who_has_it(caplog: pytest
 
 @pytest.fixture
 def empty_database(transactional_db: None) -> str:
-    """The address of a new PostgreSQL database."""
+    """Returns the address of a new PostgreSQL database."""
     name = f"empty_{os.urandom(6).hex()}"
     with connections["default"].cursor() as cursor:
         cursor.execute(f"CREATE DATABASE {name}")

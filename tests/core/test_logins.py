@@ -1,4 +1,4 @@
-"""Logins that fail too often."""
+"""Logins that fail too often are locked out."""
 
 from __future__ import annotations
 

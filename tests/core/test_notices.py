@@ -1,4 +1,4 @@
-"""Messages between processes of a host: whole or not at all, and known to be a living writer's."""
+"""Notices between processes of a host: a reader sees a whole message or none, and knows whether its writer lives."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_notice__put_again__shorter_and_longer_ones_are_read_whole(tmp_path: Pat
         found = read_notice(tmp_path, "web-1")
         assert found is not None
         assert found.message == message
-    # What is too long leaves the one before it.
+    # A message that is too long leaves the previous one in place.
     writer.put(b"x" * 101)
     found = read_notice(tmp_path, "web-1")
     assert found is not None

@@ -16,7 +16,7 @@ IDS = ("a/feedback", "x/requests", "a/b", "/", "//", "feedback", "%", "%2F", "a%
 
 
 def arrived(raw: str, told_by: str, told: str) -> HttpRequest:
-    """As a server hands it on that tells the path as it was sent in `told_by`."""
+    """A request from a server that passes the undecoded path in the variable `told_by`."""
     request: Any = RequestFactory().get(raw)
     assert request.path_info == unquote(raw)
     if told_by == "scope":

@@ -27,7 +27,7 @@ EXTRA = {"access_key_id": "AKIDEXAMPLE", "secret_access_key": "wJalrXUtnFEMI"}
 
 @pytest.fixture
 def project(db: None, settings: Settings) -> Project:
-    """With two integrations and a webhook's secret under OLD; NEW stands in front now."""
+    """A project with two integrations and a webhook's secret under the key OLD; the key NEW is now in front."""
     settings.ENCRYPTION_KEYS = [OLD]
     made = make_project()
     add_integration(project_id=made.pk, provider="openai", change=IntegrationChange(secret="sk-under-the-old-key"))
@@ -68,7 +68,7 @@ def test_command__then_the_old_key_removed__every_secret_readable(project: Proje
     bedrock, openai = enabled_credentials(project.pk)
     assert (openai.secret, {**bedrock.extra}) == ("sk-under-the-old-key", {**EXTRA, "region": "eu-west-1"})
     assert secret_of(project.pk) == webhook
-    # Nothing that the gateway reads has changed.
+    # The gateway reads the same values as before.
     assert list(ProviderIntegration.objects.values_list("updated_at", flat=True)) == changed
 
 

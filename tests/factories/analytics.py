@@ -1,4 +1,4 @@
-"""Records as the gateway writes them."""
+"""Request records in the form in which the gateway writes them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def uuid7(microseconds: int) -> str:
 
 
 def _now() -> int:
-    """In microseconds, later with every call, and not later than it is: a range that ends now has to hold it."""
+    """Returns the time in microseconds, later with every call and never in the future: a range that ends now includes
+    it."""
     global _latest
     _latest = max(_latest + 1, time.time_ns() // 1000)
     return _latest
@@ -52,7 +53,7 @@ def make_entry(request: bytes = b"", response: bytes = b"", **values: Any) -> Sp
 
 
 def store(directory: Path, *entries: SpoolEntry) -> None:
-    """Put records into ClickHouse the way they get there: spool, shipper."""
+    """Stores records in ClickHouse through the spool and the shipper."""
     writer = SpoolWriter(directory)
     for entry in entries:
         writer.append(entry)
@@ -63,7 +64,7 @@ def store(directory: Path, *entries: SpoolEntry) -> None:
 
 
 def store_as_of_then(directory: Path, *entries: SpoolEntry) -> None:
-    """As `store`, and as if each record had come in when its request ended, not now."""
+    """Stores records as if each had arrived when its request ended, and not now."""
     store(directory, *entries)
     change = "recorded_at = addMilliseconds(ts, latency_ms) WHERE request_id IN {ids:Array(UUID)}"
     ids = [entry.record.request_id for entry in entries]

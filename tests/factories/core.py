@@ -37,7 +37,7 @@ def make_key(
 
 
 def make_staff(role: Role | None = None, *projects: Project, name: str | None = None) -> User:
-    """Somebody who may sign in to the admin, with the role in each of the projects."""
+    """Makes an account that may sign in to the admin, with the role in each of the projects."""
     user = User.objects.create_user(name or f"person-{next(_serial)}", is_staff=True)
     if role is not None:
         Membership.objects.bulk_create(Membership(project=project, user=user, role=role) for project in projects)

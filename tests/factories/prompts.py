@@ -15,7 +15,7 @@ _serial = count(1)
 
 
 def make_config(project: Project | None = None, name: str | None = None, *, versions: int = 0) -> PromptConfig:
-    """A config with so many versions, the first of them active."""
+    """Makes a config with this number of versions, the first of them active."""
     project = project or make_project()
     config = create_config(project_id=project.pk, name=name or f"config-{next(_serial)}")
     for _ in range(versions):
@@ -25,6 +25,6 @@ def make_config(project: Project | None = None, name: str | None = None, *, vers
 
 
 def make_version(config: PromptConfig, system_prompt: str = "Be helpful.", **content: Any) -> PromptVersion:
-    """`content` are fields of VersionContent."""
+    """Makes a version; `content` are fields of VersionContent."""
     wanted = VersionContent(system_prompt=system_prompt, **content)
     return add_version(project_id=config.project_id, config_id=config.pk, content=wanted, actor="test")

@@ -17,7 +17,8 @@ STAGES = (Stage(10, 0, 0), Stage(50, 0, 0), Stage(100, 0, 0))
 
 
 def make_rollout(config: PromptConfig | None = None, *, started: bool = False, **wanted: Any) -> Rollout:
-    """A rollout from the config's active version to its newest, over STAGES. `wanted` are fields of NewRollout."""
+    """Makes a rollout from the config's active version to its newest, over STAGES. `wanted` are fields of
+    NewRollout."""
     config = config or make_config(versions=2)
     newest = config.versions.order_by("-number")[0]
     defaults: dict[str, Any] = {"name": f"rollout-{next(_serial)}", "stages": STAGES}

@@ -11,7 +11,7 @@ from core.models import Project
 
 
 def score_body(project_id: UUID, **values: Any) -> dict[str, Any]:
-    """What `POST /scores` takes at least, and `values`."""
+    """Returns a body with the required fields of `POST /scores`, and `values`."""
     return {"project_id": str(project_id), **score_item(**values)}
 
 

@@ -1,4 +1,4 @@
-"""What is asked of every answer: what the document says."""
+"""The checks of every answer against the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-# Random ones for each operation, besides the borders of every range: 80 seconds of one core for the whole.
+# Random examples for each operation, besides the bounds of every range: 80 seconds of one core for all of them.
 EXAMPLES = 4

@@ -1,4 +1,4 @@
-"""A project that has one of everything, so that calls find something."""
+"""A project with one row of everything, so that calls find something."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REQUEST_ID = uuid7(1_790_000_000_000_000)
 
 @dataclass(frozen=True)
 class Populated:
-    """`known` has a value that exists for each name of a path parameter."""
+    """A project with rows; `known` has an existing value for each name of a path parameter."""
 
     headers: dict[str, str]
     known: dict[str, Any]

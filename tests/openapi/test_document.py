@@ -1,4 +1,4 @@
-"""The document says what there is, all of it and nothing else."""
+"""The OpenAPI document lists all operations and no others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OF_CHANNELS = {
     "api/gateway/v1/models": "get",
     "api/agent/chat": "post",
 }
-# JSON-RPC that describes itself, with `tools/list`.
+# The MCP endpoint is JSON-RPC, which describes itself by `tools/list`.
 _OTHERWISE_DESCRIBED = {"api/agent/mcp"}
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 
@@ -34,7 +34,7 @@ def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def served() -> set[tuple[str, str]]:
-    """Every path under `/api/` with its methods, from Django's and Channels' routes."""
+    """Returns every path under `/api/` with its methods, from Django's and Channels' routes."""
     found = {pair for pair in _served(get_resolver().url_patterns, "/") if pair[0].startswith("/api/")}
     for pattern in (*http_urlpatterns, *agent_urlpatterns):
         path = re.sub(r"[\^$]|/\?", "", str(pattern.pattern))
@@ -59,7 +59,7 @@ def _methods(pattern: URLPattern) -> set[str]:
         return set(callback.actions) & _METHODS
     if hasattr(callback, "cls"):
         return {method for method in _METHODS if hasattr(callback.cls, method)}
-    return {"post"}  # an OTLP view
+    return {"post"}  # The handler is an OTLP view.
 
 
 def test_paths__of_the_routes__are_those_of_the_document() -> None:

@@ -1,4 +1,5 @@
-"""schemathesis asks what Channels serves, the gateway and the agent's chat, what the document lets it ask."""
+"""schemathesis sends the requests that the document allows to the gateway and the agent's chat, which Channels
+serves."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def served() -> Iterator[Gateway]:
 )
 def test_gateway__whatever_it_is_asked__answers_as_described(case: schemathesis.Case[Any], served: Gateway) -> None:
     if isinstance(case.body, dict) and "model" in case.body and len(repr(case.body)) % 2:
-        # One that there is, for half of what is asked.
+        # Half of the requests name a model that exists.
         case.body["model"] = "gpt-4o-mini"
         case.body["stream"] = False
     headers = {"Authorization": f"Bearer {served.key}", "X-Project-Id": served.project_id}

@@ -1,4 +1,4 @@
-"""schemathesis asks every operation what the document lets it ask, and holds the answers to the document."""
+"""schemathesis sends every operation the requests that the document allows, and compares the answers with it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def as_it_is(ctx: Any, value: Any) -> bytes:
 schema.config.phases.update(phases=["examples", "coverage", "fuzzing"])
 
 
-# The export streams on a loop, which WSGI has not.
+# The export streams on an event loop, which WSGI does not have.
 @pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume asynchronous iterators:Warning")
 @schema.parametrize()
 @settings(
@@ -51,7 +51,7 @@ def test_operation__whatever_it_is_asked__answers_as_described(
 
 @pytest.fixture
 def one_connection() -> Iterator[None]:
-    """The test's own, which a request would close as it does in a server."""
+    """Keeps the test's own database connection open, which a request would close as in a server."""
     for signal in (request_started, request_finished):
         signal.disconnect(close_old_connections)
     yield
@@ -61,12 +61,12 @@ def one_connection() -> Iterator[None]:
 
 @pytest.fixture
 def offline(settings: Any) -> None:
-    """No catalog is fetched from its maker."""
+    """Replaces the fetch of price catalogs, so that no network is needed."""
     settings.PRICING_CATALOGS = {"catalog_a": "http://127.0.0.1:9/a", "catalog_b": "http://127.0.0.1:9/b"}
 
 
 def _aim(case: schemathesis.Case[Any], known: dict[str, Any]) -> None:
-    """At what is there: two of three paths, and the caller's own project wherever one is named."""
+    """Fills two of three paths with existing values, and the caller's own project wherever one is named."""
     for name in case.path_parameters or {}:
         if name in known and len(repr(case.body)) % 3:
             case.path_parameters[name] = known[name]

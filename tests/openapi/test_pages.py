@@ -1,4 +1,4 @@
-"""The document over HTTP, and the pages that show it with nothing from elsewhere."""
+"""The OpenAPI document over HTTP, and the pages that show it without files from other hosts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.test import Client
 
 from core.openapi.views import document
 
-# A response that is closed looks after the connections of its thread.
+# Closing a response closes the database connections of its thread.
 pytestmark = pytest.mark.django_db
 
 

@@ -1,4 +1,4 @@
-"""The parameters of the document are those that calls read: neither more nor fewer, and an empty one is no filter."""
+"""The parameters in the OpenAPI document are exactly those that calls read, and an empty one filters nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def operations() -> list[tuple[str, str]]:
     ]
 
 
-# But the export, a stream with a test of its own.
+# The export is a stream with a test of its own.
 READING = [path for method, path in operations() if method == "get" and not path.endswith("requests/export")]
 
 
@@ -61,7 +61,7 @@ def test_parameter__that_there_is_not__refused_by_name(
 
 @pytest.mark.parametrize("path", READING)
 def test_parameters__of_the_document__all_taken(caller: APIClient, populated: Populated, path: str) -> None:
-    """Also when they are empty, which is as if they were left out; how much of a list is wanted is no filter."""
+    """Parameters are also taken when empty, which counts as left out, except for `limit` and `offset`."""
     url, known = path.format(**populated.known), described("get", path)
     filters = [name for name in known if name not in ("limit", "offset", "project_id")]
 

@@ -1,4 +1,4 @@
-"""Every call of the management API refuses, by name, fields that there are not and values of another type.
+"""Every call of the management API refuses unknown fields and values of another type, by name.
 
 The document says which calls there are, which fields they take and of which types.
 """
@@ -17,7 +17,8 @@ from core.openapi.views import document
 from tests.openapi.conftest import Populated
 
 UNKNOWN = "no_such_field_at_all"
-# Not Django's: exporters and completions let unknown fields pass, and the chat has `tests/agent`.
+# Calls that Django does not serve are left out: OTLP and completions let unknown fields pass; `tests/agent` has the
+# chat.
 ELSEWHERE = ("/api/otlp/", "/api/gateway/", "/api/agent/chat")
 VALUES: dict[str, Any] = {
     "text": "x",
@@ -65,7 +66,7 @@ def resolved(schema: Body) -> Body:
 
 
 def types_of(schema: Body) -> set[str]:
-    """Empty where anything is taken."""
+    """Returns the JSON types that a schema admits; empty where it admits any."""
     schema = resolved(schema)
     for choice in ("anyOf", "oneOf"):
         if choice in schema:
@@ -83,7 +84,7 @@ def parts_of(schema: Body) -> list[Body]:
 
 
 def wrong_values(schema: Body, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Where, and a value with the wrong type there, wrapped in what leads to it."""
+    """Yields places with a value of a wrong type there, inside the objects that lead to them."""
     for part in parts_of(schema):
         for name, field in part.get("properties", {}).items():
             if field.get("readOnly"):
@@ -101,7 +102,7 @@ def wrong_for(field: Body) -> Iterator[tuple[str, Any]]:
         return
     taken = set().union(*(TAKEN_BY.get(name, set()) for name in types))
     if resolved(field).get("format") == "decimal":
-        # Prices are texts; people write them as numbers too.
+        # Prices are decimal texts, and numbers are accepted too.
         taken |= {"whole number", "fraction"}
     for name in VALUES.keys() - taken:
         yield "", VALUES[name]
@@ -110,7 +111,7 @@ def wrong_for(field: Body) -> Iterator[tuple[str, Any]]:
 
 
 def objects_in(schema: Body) -> Iterator[tuple[str, Any]]:
-    """An unknown field in each object with fixed names."""
+    """Yields bodies with an unknown field in each object with fixed names."""
     for part in parts_of(schema):
         if part.get("properties"):
             yield UNKNOWN, {UNKNOWN: 1}
@@ -131,9 +132,9 @@ def caller(populated: Populated) -> APIClient:
 
 
 def together(bodies: list[tuple[str, Any]]) -> Iterator[tuple[list[str], Body]]:
-    """As few bodies as hold all of them, since every problem of a body is told: the places and the body.
+    """Joins wrong values in as few bodies as possible, since an answer names every problem of a body.
 
-    A wrong project is told alone, before anything else is looked at.
+    A wrong project is reported alone, before any other problem.
     """
     by_field: dict[str, list[tuple[str, Any]]] = {}
     for place, body in bodies:
@@ -147,7 +148,7 @@ def together(bodies: list[tuple[str, Any]]) -> Iterator[tuple[list[str], Body]]:
 
 
 def missed(caller: APIClient, populated: Populated, method: str, path: str, bodies: list[tuple[str, Any]]) -> list[str]:
-    """What was not refused with its place in `details`."""
+    """Returns the places that the answer's `details` do not name."""
     url, found = path.format(**populated.known), []
     for places, body in together(bodies):
         answer = caller.generic(method.upper(), url, data=json.dumps(body), content_type="application/json")

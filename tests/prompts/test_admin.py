@@ -44,7 +44,7 @@ def active_number(config: PromptConfig) -> int | None:
 
 @pytest.fixture
 def config() -> PromptConfig:
-    """Version 2 active, after version 1."""
+    """A config whose version 2 is active, after version 1."""
     config = make_config(name="greeter", versions=1)
     second = make_version(config, "Line <b>one</b>\n{{ name }}", commit_message="<i>why</i>", temperature=0.5)
     activate_version(project_id=config.project_id, config_id=config.pk, version_id=second.pk, actor="ada")

@@ -112,7 +112,7 @@ def test_get_list__many_configs__as_few_queries_as_one(
     for _ in range(5):
         make_config(project, versions=2)
     api.get(PATH)
-    # The key, the page and its count.
+    # The queries read the key, the page and its count.
     with django_assert_num_queries(3):
         assert len(api.get(PATH).json()["results"]) == 5
 

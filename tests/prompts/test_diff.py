@@ -1,4 +1,4 @@
-"""Two versions side by side, without a database."""
+"""The differences of two versions, without a database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the gateway's snapshot reads."""
+"""The queries of prompts for the gateway's snapshot."""
 
 from __future__ import annotations
 

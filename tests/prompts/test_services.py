@@ -1,4 +1,4 @@
-"""Numbers, activations and what a rollout forbids."""
+"""Numbers of versions, activations, and the changes that a rollout forbids."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ PLAIN = [
     "%(name)s %s",
     "{0.__class__}",
     "{{ ''.__class__.__mro__ }}",
-    "{{ \u017f }}",  # a letter that lower() makes an s
+    "{{ \u017f }}",  # `lower()` turns this letter into an ASCII s.
     "<script>alert(1)</script>",
     "\\{{",
 ]
@@ -77,7 +77,7 @@ code = st.sampled_from([*PLAIN, "{{name}}", "{{", "}}", "{", "}"]).flatmap(
 def test_render__any_template_and_values__equal_to_joining_the_parts(
     parts: list[tuple[str, str]], values: dict[str, str]
 ) -> None:
-    # Text between placeholders that holds no brace of its own, so that the parts are known by construction.
+    # Texts between placeholders contain no braces, so that the expected parts are known by construction.
     plain = [(text.replace("{", "(").replace("}", ")"), name) for text, name in parts]
     template = compile_template(
         "".join(f"{text}{{{{{name}}}}}" for text, name in plain), [declared(name) for name in values]

@@ -1,4 +1,4 @@
-"""Export and import: as HTTP endpoints and as commands."""
+"""Export and import of prompts, as HTTP endpoints and as commands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"z": 1, "
 
 @pytest.fixture
 def config(project: Project) -> PromptConfig:
-    """Three versions, the second active; the third says what the first said."""
+    """A config with three versions, the second active; the third repeats the first."""
     config = make_config(project, "greeter")
     make_version(config, "Hello {{ name }}\n", variables=[{"name": "name", "type": "string", "required": True}])
     second = make_version(
@@ -45,7 +45,7 @@ def config(project: Project) -> PromptConfig:
 
 
 def comparable(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """What an import has to bring along: all but who and when."""
+    """Returns the parts of a project's prompts that an import has to restore: all but actors and times."""
     configs = json.loads(json.dumps(document["configs"]))
     for config in configs:
         for version in config["versions"]:

@@ -1,4 +1,4 @@
-"""Last served and how often, from the request log to the endpoint."""
+"""Usage of versions, from the request log to the endpoint."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MINUTE = datetime(2026, 11, 20, 13, 5, tzinfo=UTC)
 
 @pytest.fixture
 def source() -> Iterator[None]:
-    """What a test sets is put back."""
+    """Restores the usage source after a test that sets it."""
     yield
     read_usage_from(usage_by_version)
 

@@ -188,7 +188,7 @@ def test_get_list__newest_first_and_filters(
         make_version(config, text, commit_message=message)
     path = versions_path(config)
     api.get(path)
-    # The key, the config, the page and its count.
+    # The queries read the key, the config, the page and its count.
     with django_assert_num_queries(4):
         body = api.get(path).json()
     assert (body["count"], [row["version_number"] for row in body["results"]]) == (3, [3, 2, 1])

@@ -19,7 +19,7 @@ PEOPLE = [*Role, "superuser", "nobody"]
 
 @pytest.fixture
 def own(populated: Populated) -> Project:
-    """The project with one of everything, in which the people have their roles."""
+    """The project with one row of everything, in which the people have their roles."""
     return Project.objects.get(pk=populated.known["project_id"])
 
 
@@ -31,7 +31,7 @@ def other(db: None) -> Project:
 
 @pytest.fixture
 def offline(settings: Any) -> None:
-    """No catalog is fetched from its maker."""
+    """Replaces the fetch of price catalogs, so that no network is needed."""
     settings.PRICING_CATALOGS = {"catalog_a": "http://127.0.0.1:9/a", "catalog_b": "http://127.0.0.1:9/b"}
 
 

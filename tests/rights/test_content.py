@@ -1,4 +1,4 @@
-"""What people and models wrote is shown to who may read it, and not a word of it to anybody else."""
+"""Texts by people and models are shown to callers with the right to read them, and to no others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REQUEST_ID = uuid7(1_790_000_000_000_000)
 
 @pytest.fixture
 def project(clickhouse: None, db: None, tmp_path: Any) -> Project:
-    """In which everybody and everything says the same word."""
+    """A project in which every text contains the same word."""
     project = make_project()
     question = f'{{"messages": [{{"role": "user", "content": "{SAID}"}}]}}'.encode()
     answer = f'{{"choices": [{{"message": {{"role": "assistant", "content": "{SAID}"}}}}]}}'.encode()
@@ -58,7 +58,7 @@ def project(clickhouse: None, db: None, tmp_path: Any) -> Project:
 
 
 def answers(project: Project) -> list[str]:
-    """What shows texts, in API and pages."""
+    """Yields the answers of the API and the pages that show texts."""
     feedback = Feedback.objects.get(project=project).pk
     score = Score.objects.get(project=project).pk
     return [

@@ -1,4 +1,4 @@
-"""Adding people to a project, changing their roles and taking them out: API, admin and command."""
+"""Members are added, given other roles and removed: by API, admin and command."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_members__last_administrator__stays(project: Project, ada: User) -> None
     assert key.delete(path).status_code == 409
     assert roles(project) == {"ada": "administrator"}
 
-    # One who may not sign in any more administers nothing.
+    # An account that may not sign in any more administers nothing.
     gone = make_staff(Role.ADMINISTRATOR, project, name="gone")
     User.objects.filter(pk=gone.pk).update(is_active=False)
     assert ask(ada, project, "delete", path).status_code == 409

@@ -1,4 +1,4 @@
-"""Every operation of the OpenAPI document, by a session of the admin."""
+"""Every operation of the OpenAPI document, called with a session of the admin."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from core.rights.roles import PROJECT_RIGHTS, Right
 from core.rights.table import OPERATIONS, TOOLS
 from tests.rights.conftest import PEOPLE, Populated, person, signed_in
 
-# Channels answers these, and not Django: the chat is asked for below, and the gateway's take keys alone.
+# Channels serves these operations: the chat is tested below, and the gateway takes keys alone.
 _OF_CHANNELS = ("/api/agent/chat", "/api/gateway/")
-# No transaction brings back what these delete.
+# No rollback of a transaction restores what these operations delete.
 _FOR_GOOD = {"deleteSession", "deleteRequest"}
-# Of the Model Context Protocol, which describes itself.
+# The operations of the Model Context Protocol, which describes itself.
 _NOT_IN_THE_DOCUMENT = {"callAgentTools"}
 
 
@@ -101,7 +101,7 @@ def test_chat__session__as_the_role_allows(who: str, own: Project) -> None:
         refused = type(error).__name__
 
     allowed = OPERATIONS["chatWithAgent"] in rights_in(user, own.pk)
-    # Whoever may ask is told next what is missing in the request.
+    # A caller with the right gets an error about the missing parts of the request.
     assert refused == ("ValidationError" if allowed else "permission_denied")
 
 
@@ -110,7 +110,7 @@ def _of_django() -> list[Operation]:
 
 
 def _asked(client: Client, operation: Operation, known: dict[str, Any], rights: frozenset[Right]) -> str:
-    """What is wrong with the answer; empty when nothing is."""
+    """Returns the problem of the answer; empty when there is none."""
     if operation.id in _FOR_GOOD:
         known = {**known, "session_id": "gone", "request_id": uuid4()}
     path = re.sub(r"{(\w+)}", lambda name: str(known[name[1]]), operation.path)

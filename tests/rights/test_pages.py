@@ -1,4 +1,4 @@
-"""Every page of the admin, by everybody, over two projects."""
+"""Every page of the admin, opened by every role, over two projects."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ from tests.factories.scores import make_score
 from tests.openapi.conftest import REQUEST_ID
 from tests.rights.conftest import PEOPLE, Populated, person, signed_in
 
-# Without a name: Django's redirect of a row's bare address to its page, and what finds nothing.
+# Django's unnamed pages: the redirect of a row's bare address, and the catch-all.
 _NAMELESS = ("<path:object_id>/", "(?P<url>.*)$")
-# What they answer depends on more than who asks.
+# The answers of these pages depend on more than the caller.
 _OF_DJANGO = {"login", "logout", "app_list", "view_on_site", "autocomplete"}
-# Asked by POST: a GET of these is no page.
+# These pages are called by POST: they answer no GET.
 _BY_POST = {"integrations_test", "integrations_sync_prices", "agent_panel_rendered"}
-# Nobody's row is in a project, so that whoever may open the page in any project may open it.
+# The rows of these tables belong to no project, so a right in any project opens them.
 _WHOLE = {"integrations_sync_prices", "agent_panel_rendered"}
 
 
 class Page(NamedTuple):
     name: str
     address: str
-    # Whether it shows rows of a project that the address names.
+    # Whether the page shows rows of a project that its address names.
     of_project: bool
 
     @property
@@ -60,7 +60,7 @@ def test_table__pages_of_the_admin__all_have_a_line_and_no_other_has() -> None:
     names = set(page_names())
 
     assert [error.msg for error in every_page_has_a_line()] == []
-    # Not every table has all the pages that Django makes of one.
+    # Some tables lack pages that Django makes for a table.
     tables = {f"{model}_{page}" for model in MODELS for page in ("changelist", "add", "change", "delete", "history")}
     stale = sorted(set(PAGES) - names - tables)
     assert not stale, f"These lines of PAGES in core/rights/table.py are of nothing any more: {stale}"
@@ -214,10 +214,10 @@ def test_accounts__made_by_somebody_who_is_no_superuser__are_not(own: Project) -
 
 
 def one_of_everything(project: Project) -> dict[str, Any]:
-    """A row of each table of the admin, by `app_model`; those that exist are taken."""
+    """Returns a row of each table of the admin, by `app_model`; existing rows are used."""
     config = PromptConfig.objects.filter(project=project).first() or make_config(project, versions=3)
     rollout = Rollout.objects.filter(project=project).first() or make_rollout(config)
-    # An active one may not be deleted, by anybody.
+    # Nobody may delete an active version.
     Rollout.objects.filter(pk=rollout.pk).update(status="rolled_back")
     PromptConfig.objects.filter(pk=config.pk).update(has_active_rollout=False)
     replace_settings(project_id=project.pk, values={"retry_max_attempts": 4}, actor="test")
@@ -263,7 +263,7 @@ def one_of_everything(project: Project) -> dict[str, Any]:
 
 
 def _pages(project: Project, rows: dict[str, Any]) -> Iterator[Page]:
-    """Every page with a name, at the address of a row of the project."""
+    """Yields every named page, at the address of a row of the project."""
     for pattern, prefix in _placed(admin.site.get_urls(), "/admin/"):
         name = pattern.name
         if name is None or name in _OF_DJANGO:

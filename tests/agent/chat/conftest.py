@@ -14,7 +14,7 @@ from tests.gateway.conftest import scripted as scripted
 from tests.gateway.conftest import upstream as upstream
 from tests.gateway.service import PROVIDER_SECRET, Gateway, GatewayService
 
-# A worker renews it in time, on however busy a machine.
+# The lease is long enough to be renewed in time on a busy machine.
 LEASE_SECONDS = 8.0
 BODY_SECONDS = 8.0
 
@@ -39,7 +39,7 @@ def service() -> Iterator[GatewayService]:
 
 @pytest.fixture
 def played(scripted: Callable[..., tuple[Gateway, Script]], service: GatewayService) -> Played:
-    """A project whose agent's model follows the steps, without retries, and what that model received."""
+    """A project whose agent's model follows the steps, without retries, and the requests that this model received."""
 
     def make(*steps: Step, **settings: Any) -> tuple[Gateway, Script]:
         gateway, script = scripted(*steps)

@@ -30,7 +30,7 @@ Made = tuple[str, dict[str, Any] | str]
 
 
 def says(text: str | Callable[[Request], str]) -> Step:
-    """Streams a text, or what is made of the request, word by word."""
+    """A step that streams a text word by word; the text may be made from the request."""
 
     async def step(received: Received, connection: Connection) -> None:
         said = text if isinstance(text, str) else text(json.loads(received.body))
@@ -42,7 +42,7 @@ def says(text: str | Callable[[Request], str]) -> Step:
 
 
 def calls(*made: Made, text: str = "", ids: tuple[str, ...] = ()) -> Step:
-    """Streams calls of tools, their arguments in pieces, after an optional text."""
+    """A step that streams calls of tools, their arguments in pieces, after an optional text."""
 
     async def step(received: Received, connection: Connection) -> None:
         events = [chunk({"content": text})] if text else []
@@ -67,14 +67,14 @@ async def _stream(connection: Connection, events: list[bytes], finish: bytes) ->
 
 @dataclass
 class Told:
-    """A chat's stream taken apart."""
+    """The parsed stream of a chat."""
 
     events: list[dict[str, Any]] = field(default_factory=list)
     comments: int = 0
 
     @property
     def types(self) -> list[str]:
-        """In order; a run of text deltas once."""
+        """Returns the types of the events in order; a run of text deltas counts once."""
         found: list[str] = []
         for event in self.events:
             if event["type"] != "text_delta" or found[-1:] != ["text_delta"]:
@@ -101,7 +101,8 @@ class Told:
 
 
 def read_events(raw: bytes, *, ended: bool = True) -> Told:
-    """Every block is one `data:` line with a known event or a comment; `done` or `error` comes once and last."""
+    """Parses a stream: every block is a comment or one `data:` line with a known event; `done` or `error` comes once
+    and last."""
     told = Told()
     assert not ended or raw.endswith(b"\n\n"), raw[-80:]
     for block in raw.split(b"\n\n")[:-1]:
@@ -137,7 +138,7 @@ def chat(gateway: Gateway, message: str = "What did we spend?", *, port: int | N
 
 
 def agent(gateway: Gateway, method: str, path: str, **options: Any) -> httpx2.Response:
-    """A call of the agent's other endpoints."""
+    """Calls another endpoint of the agent."""
     url = f"{gateway.service.base_url()}/api/agent/{path}"
     return gateway.service.client.request(method, url, headers=headers_of(gateway), **options)
 

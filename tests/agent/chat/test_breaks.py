@@ -1,4 +1,4 @@
-"""Chats that are broken off: by the client, by another chat, by a deletion, by a worker that dies or stops."""
+"""Chats that break off: by the client, another chat, a deletion, or a worker that dies or stops."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.patience import PATIENCE_SECONDS
 
 @contextmanager
 def asked(gateway: Gateway, *, port: int | None = None, **body: Any) -> Iterator[socket.socket]:
-    """A chat under way, on a connection of its own."""
+    """A running chat on a connection of its own."""
     content = json.dumps({"message": "What did we spend?", **body}).encode()
     lines = [f"POST {PATH} HTTP/1.1", "host: localhost", "content-type: application/json"]
     lines += [f"content-length: {len(content)}", *(f"{name}: {value}" for name, value in headers_of(gateway).items())]
@@ -44,7 +44,7 @@ def asked(gateway: Gateway, *, port: int | None = None, **body: Any) -> Iterator
 
 
 def read_until(connection: socket.socket, text: bytes, received: bytes = b"") -> bytes:
-    """To the end of the event that holds the text."""
+    """Reads to the end of the event that holds the text."""
     while b"\n\n" not in received.partition(text)[2]:
         piece = connection.recv(65536)
         assert piece, received
@@ -109,7 +109,7 @@ def test_second_chat__in_the_same_conversation__is_409_on_both_workers(played: P
     gateway, script = played(endless(), says("Now."))
     with asked(gateway) as connection:
         conversation_id = conversation_of(read_until(connection, b"word"))
-        # Longer than a lease that nobody renews would last.
+        # The wait is longer than a lease that is not renewed.
         held_until = time.monotonic() + 1.5 * LEASE_SECONDS
         gateway.service.until(time.monotonic, lambda now: now > held_until, seconds=PATIENCE_SECONDS)
         for port in gateway.service.ports:

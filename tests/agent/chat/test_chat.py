@@ -1,4 +1,4 @@
-"""`POST /api/agent/chat`: the events of a chat, what is stored of it and what the model gets."""
+"""`POST /api/agent/chat`: the events of a chat, the stored messages, and the requests to the model."""
 
 from __future__ import annotations
 

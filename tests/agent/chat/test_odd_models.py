@@ -1,4 +1,4 @@
-"""Models that answer as no model should: a chat ends with its last event all the same, and can be gone on with."""
+"""Models with malformed answers: a chat still ends with its last event, and can be continued."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def call_piece(index: Any, call_id: Any, name: Any, arguments: Any, **more: Any)
 
 
 def pieces(*made: PIECE, finish: str | None = "tool_calls") -> Step:
-    """Each piece of a call in a chunk of its own; without `finish` the stream just ends."""
+    """A step that sends each piece of a call in a chunk of its own; without `finish` the stream ends abruptly."""
     events = [chunk({"tool_calls": [piece]}) for piece in made]
     end = [chunk({}, finish), USAGE_CHUNK, DONE] if finish else []
     return stream(ROLE, *events, *end)
 
 
 def goes_on(gateway: Gateway, told: Told) -> None:
-    """The conversation is open again, and its rows are taken by the gateway."""
+    """Asserts that the conversation is open again, and that the gateway accepts its messages."""
     again = chat(gateway, "Go on", conversation_id=told.conversation_id)
     assert again.types == ["text_delta", "done"], again.events
     assert again.text == "Still there."
@@ -177,7 +177,7 @@ def test_limit__reached_between_steps__is_said_in_words(played: Played) -> None:
 
     rows = messages(gateway, told.conversation_id)
     minutes = [minute_of(gateway.record(row["request_id"]).ts) for row in rows[:-1] if row["role"] == "assistant"]
-    # Each in a minute of its own: one may end between two steps.
+    # Each request has a minute of its own: the clock's minute may end between two steps.
     steps = len(script.received)
     assert steps == len(minutes) == len(set(minutes)) >= 1
     assert told.types == ["conversation_created", *["text_delta", "tool_start", "tool_result"] * steps, "error"]
@@ -198,7 +198,7 @@ ENFORCED = {
 
 
 def test_guardrails__all_enforced__the_agents_own_words_pass(played: Played) -> None:
-    """Its instructions speak of instructions that are not to be followed; its tools tell of ids and dates."""
+    """The agent's instructions mention instructions that are not to be followed; its tools mention ids and dates."""
     names = ("get_project", "get_gateway_settings", "list_prompt_configs", "list_rollouts")
     made: list[Made] = [(name, {}) for name in names]
     gateway, _ = played(calls(*made), says("You spent nothing."), guardrails=ENFORCED)
@@ -210,13 +210,13 @@ def test_guardrails__all_enforced__the_agents_own_words_pass(played: Played) -> 
 
 
 def named(gateway: Gateway, name: str) -> None:
-    """What a tool will give: a project's name is anybody's text."""
+    """Names the project, which is text that a tool returns and anybody may have chosen."""
     code = f"from core.models import Project;Project.objects.filter(pk={gateway.project_id!r}).update(name={name!r})"
     gateway.service.manage("shell", "-c", code)
 
 
 def test_guardrails__what_a_tool_gives__is_read_and_personal_data_in_it_masked(played: Played) -> None:
-    """Also what nobody typed may hold an injection, a blocked topic, or be long: it is the project's own log."""
+    """Tool results may hold an injection or a blocked topic, or be long: they come from the project's own log."""
     guardrails = {**ENFORCED, "spotlighting_enabled": False, "blocked_input_topics": ["horoscope"]}
     guardrails["max_prompt_tokens"] = 50
     gateway, script = played(calls(("get_project", {})), says("It is theirs."), guardrails=guardrails)
@@ -235,7 +235,7 @@ def test_guardrails__what_a_tool_gives__is_read_and_personal_data_in_it_masked(p
     kept = json.dumps(messages(gateway, told.conversation_id))
     assert "ann@example.com" not in kept
 
-    # The conversation is not spoiled, and what a person types is still looked at.
+    # The conversation can be continued, and messages that people type are still checked.
     again = chat(gateway, "And since when?", conversation_id=told.conversation_id)
     assert again.text == "It is theirs."
     refused = chat(gateway, "Is it ann@example.com?", conversation_id=told.conversation_id)

@@ -248,7 +248,7 @@ def test_chat__body_never_comes__is_408(played: Played) -> None:
 
 @contextmanager
 def signed_in(gateway: Gateway, name: str, *, is_staff: bool = True) -> Iterator[httpx2.Client]:
-    """A superuser; without `is_staff` one that has lost it since."""
+    """Signs a superuser in; without `is_staff` the account has lost the flag since."""
     code = f"from django.contrib.auth.models import User; User.objects.create_superuser({name!r}, password='pw-{name}')"
     gateway.service.manage("shell", "-c", code)
     with httpx2.Client(base_url=gateway.service.base_url(), timeout=60) as client:

@@ -33,7 +33,7 @@ def impatient(name: str, seconds: str, *steps: Step) -> Iterator[tuple[Gateway, 
 def test_chat__model_takes_too_long__is_stopped_and_its_words_are_kept(name: str, said: str) -> None:
     steps = says("Awake."), stream(ROLE, chunk({"content": "So far"}), end="hang")
     with impatient(name, "10", *steps) as (gateway, upstream):
-        # The first chat of a worker takes longer than any other.
+        # The first chat of a worker takes longer than any later one.
         assert chat(gateway).text == "Awake."
 
         told = chat(gateway)

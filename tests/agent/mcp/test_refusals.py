@@ -1,4 +1,4 @@
-"""Who may not call, and what is no message: refused before MCP speaks, or by it."""
+"""Callers without access and malformed messages are refused, before MCP or by it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools that hang, for a ClickHouse that takes connections and never says a word."""
+"""Tools that hang, because ClickHouse accepts connections and never answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.patience import PATIENCE_SECONDS
 
 
 class Silence:
-    """A server that accepts and keeps silent until it is told to hang up."""
+    """A server that accepts connections and stays silent until it is asked to hang up."""
 
     def __init__(self) -> None:
         self._listening = socket.create_server(("127.0.0.1", 0))
@@ -43,7 +43,7 @@ class Silence:
         return len(self._held)
 
     def hang_up(self) -> None:
-        """On who waits, and who comes later."""
+        """Closes the open connections and all later ones."""
         self.silent = False
         while self._held:
             self._held.pop().close()
@@ -57,9 +57,9 @@ class Silence:
 
 @contextmanager
 def hanging(*, seconds: str) -> Iterator[tuple[Gateway, Silence]]:
-    """On a service of its own: a call that nobody waits for any more still speaks to the store."""
+    """A service of its own: a call whose caller has left still talks to the store."""
     with closing(Silence()) as silence:
-        # What is tested is who waits for a tool: the store itself is given up later than all of them.
+        # The store's time limit is longer than that of all tools, because the test is about their callers.
         patient = {"CLICKHOUSE_SILENT_SECONDS": "60"}
         settings = {"CLICKHOUSE_URL": silence.url, "AGENT_TOOL_SECONDS": seconds, **patient}
         with GatewayService(workers=1, settings=settings) as service:
@@ -70,7 +70,7 @@ def hanging(*, seconds: str) -> Iterator[tuple[Gateway, Silence]]:
 
 
 def until_called(gateway: Gateway, silence: Silence) -> None:
-    """The call has reached the store."""
+    """Waits until the call has reached the store."""
     assert gateway.service.until(lambda: silence.callers, bool)
 
 

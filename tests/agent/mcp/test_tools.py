@@ -63,7 +63,7 @@ async def test_client__of_any_era__lists_and_calls(gateway: Gateway, mode: Any) 
 
 
 def arguments(service: GatewayService, project_id: str, spool: Path) -> dict[str, dict[str, Any]]:
-    """Of every tool that cannot do without; what they name exists."""
+    """Returns arguments for every tool that requires some; they name existing rows."""
     request = json.dumps({"messages": [{"role": "user", "content": "about refunds"}]}).encode()
     entry = make_entry(request, b"{}", project_id=project_id, session_id=SESSION, user_id=USER)
     store(spool, entry)

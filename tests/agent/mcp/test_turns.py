@@ -19,7 +19,7 @@ from tests.patience import PATIENCE_SECONDS
 
 
 class Door:
-    """Stands in for the tools: calls of `closed` wait until it opens."""
+    """Replaces the tools: calls of `closed` wait until it opens."""
 
     def __init__(self) -> None:
         self.opened = threading.Event()
@@ -34,7 +34,7 @@ class Door:
         return ToolOutcome("{}", is_error=False)
 
     async def until_inside(self, number: int) -> None:
-        """More than before."""
+        """Waits until more calls have entered than before."""
         for _ in range(number):
             assert await asyncio.to_thread(self._entered.acquire, timeout=PATIENCE_SECONDS)
 

@@ -1,4 +1,4 @@
-"""Markdown of a model as HTML that can do nothing."""
+"""A model's Markdown becomes HTML that can do nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ATTRIBUTES = {"a": {"href", "rel", "target"}, "ol": {"start"}, "th": {"class"},
 
 
 class _Elements(HTMLParser):
-    """What a browser would make of it, as pairs of a tag and its attributes."""
+    """Parses HTML as a browser does, into pairs of a tag and its attributes."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What the panel's page is given, and the rendering that it asks for."""
+"""The data of the panel's page, and the rendering endpoint that it calls."""
 
 from __future__ import annotations
 

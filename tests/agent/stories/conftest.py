@@ -1,4 +1,4 @@
-"""A whole service, and a project whose agent's model follows a script and reads what its tools gave."""
+"""A whole service, and a project whose agent's model follows a script and reads the results of its tools."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.live.prompts import Team
 from tests.live.service import LiveService
 from tests.patience import PATIENCE_SECONDS
 
-# The agent's own requests must not change the figures it is asked about.
+# The agent's own requests must not change the figures that it is asked about.
 AGENT_MODEL = "openai/unpriced-agent"
 PRICED = "sandbox/echo"
 
 
 def results_of(request: Request) -> list[dict[str, Any]]:
-    """What the tools of the latest round gave, out of their fences."""
+    """Returns the results of the latest round of tools, without their fences."""
     contents = []
     for message in reversed(request["messages"]):
         if message["role"] != "tool":
@@ -33,7 +33,7 @@ def results_of(request: Request) -> list[dict[str, Any]]:
 
 
 def looks_up(make: Callable[[list[dict[str, Any]]], list[Made]]) -> Step:
-    """Calls what is made of the results of the round before."""
+    """A step that calls tools, whose arguments are made from the results of the round before."""
 
     async def step(received: Any, connection: Any) -> None:
         await calls(*make(results_of(json.loads(received.body))))(received, connection)
@@ -47,7 +47,7 @@ def tells(make: Callable[[list[dict[str, Any]]], str]) -> Step:
 
 @dataclass
 class Project:
-    """`answered` counts its clients' requests that sandbox/echo answered."""
+    """A project; `answered` counts its clients' requests that sandbox/echo answered."""
 
     team: Team
     upstream: ScriptedServer
@@ -58,7 +58,7 @@ class Project:
         return {"Authorization": f"Bearer {self.team.api_key}", "X-Project-Id": self.team.project_id}
 
     def play(self, *steps: Step) -> None:
-        """What the agent's model does from now on."""
+        """Sets the script of the agent's model."""
         self.upstream.play("agent", *steps)
 
     def ask(self, message: str, **fields: Any) -> Told:
@@ -80,12 +80,12 @@ class Project:
         return self.call("GET", path, **query)
 
     def complete(self, text: str, *, model: str = PRICED, session: str = "", status: int = 200) -> None:
-        """A client's request through the gateway."""
+        """Sends a client's request through the gateway."""
         answer = self._send(text, {"x-svc-session-id": session} if session else {}, model=model)
         assert answer.status_code == status, answer.text
 
     def arm(self, text: str, prompt: str) -> str | None:
-        """The rollout's arm that a request got; None while its worker has not heard of the prompt and its rollout."""
+        """Returns the rollout's arm of a request; None while its worker has not heard of the prompt and its rollout."""
         answer = self._send(text, {}, model="auto", prompt_config=prompt)
         assert answer.status_code in (200, 404), answer.text
         return answer.headers.get("x-svc-variant") or None
@@ -94,7 +94,7 @@ class Project:
         url = f"{self.team.service.base_url}/api/gateway/v1/chat/completions"
         body = {"messages": [{"role": "user", "content": text}], **fields}
         answer = requests.post(url, json=body, headers=self.headers | headers, timeout=4 * PATIENCE_SECONDS)
-        # A worker that knows the prompt and not yet its version asks what the project prefers.
+        # A worker that knows the prompt and not yet its version asks a model that the project prefers.
         self.answered += answer.ok and answer.headers["x-svc-model-used"].endswith("echo")
         return answer
 

@@ -1,4 +1,4 @@
-"""What operators ask the agent, over HTTP on the whole product: its figures are those of the management API."""
+"""Questions of operators to the agent, over HTTP on the whole product: its figures are the management API's."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_running_rollout__safe_to_promote__is_what_its_metrics_say(project: Proj
     versions = [{"system_prompt": f"You sell tea, version {number}.", "model": "sandbox/echo"} for number in (1, 2)]
     prompt = project.team.prompt("tea", *versions)
     rollout = prompt.rollout(mode="manual", allocation_type="random", stages=[{"weight": 50}, {"weight": 100}])
-    # The rollout has to reach the workers first.
+    # The workers have to hear of the rollout first.
     sent = Counter(
         wait_for(partial(project.arm, f"Which tea, {number}?", "tea"), what="the rollout at the workers")
         for number in range(2 * REQUESTS)

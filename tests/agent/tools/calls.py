@@ -8,7 +8,7 @@ from tests.agent.tools.world import World
 
 
 def calls(world: World) -> dict[str, dict[str, Any]]:
-    """Arguments by tool. A tool that is not here fails every test that asks for it."""
+    """Maps tools to arguments. A tool that is missing here fails every test that calls it."""
     session, config, rollout = world.session_id, world.config.name, str(world.rollout.pk)
     of_session, of_config, of_rollout = {"session_id": session}, {"config": config}, {"rollout_id": rollout}
     return {

@@ -21,5 +21,5 @@ def world(db: None, clickhouse: None, spool: Path) -> World:
 
 @pytest.fixture
 def stranger(db: None, clickhouse: None, spool: Path) -> World:
-    """Another project, alike."""
+    """Another project with the same kinds of rows."""
     return make_world(spool, "zaffre")

@@ -1,4 +1,4 @@
-"""docs/agent-tools.md says of every tool what the registry has."""
+"""docs/agent-tools.md describes every tool as it is in the registry."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "agent-tools.md"
 
 
 def row(tool: Tool) -> str:
-    """Required arguments are in bold."""
+    """Returns the tool's row in the table, with required arguments in bold."""
     required = tool.schema["required"]
     names = [f"**`{name}`**" if name in required else f"`{name}`" for name in tool.schema["properties"]]
     return f"| `{tool.name}` | `{tool.scope}` | {', '.join(names) or 'none'} | {tool.description} |"

@@ -1,4 +1,4 @@
-"""A store that is away is told to the model, and what does not need it is answered; no tool writes anything."""
+"""A store that is unreachable is reported to the model, tools without it still answer, and no tool writes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from integrations.health import reader
 from tests.agent.tools.calls import calls
 from tests.agent.tools.world import World
 
-# These know all they say from the SQL database, or from Redis.
+# These tools read the SQL database or Redis alone.
 _WITHOUT_LOG = {
     "get_project", "get_gateway_settings", "list_integrations", "list_scores", "list_session_feedback",
     "list_prompt_configs", "get_prompt_config", "list_prompt_versions", "get_prompt_version", "diff_prompt_versions",
@@ -29,7 +29,7 @@ _WITHOUT_LOG = {
 
 @pytest.fixture
 def away(world: World, settings: Settings) -> World:
-    """Nobody answers at ClickHouse's address."""
+    """Points ClickHouse's address at a port where nothing answers."""
     client.close()
     settings.CLICKHOUSE_URL = "clickhouse://127.0.0.1:1/default"
     return world
@@ -83,7 +83,7 @@ def test_budget_status__redis_away__from_the_request_log(world: World, settings:
 
 
 def test_every_tool__in_a_transaction_that_only_reads__succeeds(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The databases themselves refuse any write; of ClickHouse only the function that reads is left."""
+    """The databases themselves refuse any write; for ClickHouse only the client's reading function is left."""
 
     def refuse(*_: Any, **__: Any) -> Any:
         raise AssertionError("a tool writes to ClickHouse")
@@ -98,7 +98,7 @@ def test_every_tool__in_a_transaction_that_only_reads__succeeds(world: World, mo
 @contextmanager
 def _reading_only() -> Iterator[None]:
     is_sqlite = connection.vendor == "sqlite"
-    # Constraints of what the test itself wrote are checked before, since PostgreSQL locks rows for it.
+    # The constraints of the test's own rows are checked before, since PostgreSQL locks rows for that.
     before = ["PRAGMA query_only = ON"] if is_sqlite else ["SET CONSTRAINTS ALL IMMEDIATE", "SET TRANSACTION READ ONLY"]
     with connection.cursor() as cursor:
         for statement in before:

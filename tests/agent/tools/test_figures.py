@@ -1,4 +1,4 @@
-"""Every tool says what the management API says."""
+"""Every tool gives the figures of the management API."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.factories.analytics import make_entry, store
 
 LLM = "/api/llm"
 _TODAY = datetime.now(UTC).date()
-# Tomorrow too, should a day end while the tests run.
+# The range includes tomorrow, in case a day ends during the tests.
 DATES: dict[str, Any] = {"start_date": str(_TODAY - timedelta(days=6)), "end_date": str(_TODAY + timedelta(days=1))}
 
 
@@ -253,7 +253,7 @@ def test_tool__same_question__same_answer_as_the_management_api(world: World, na
 
 
 def test_search__what_the_agent_was_asked_about__is_not_what_is_found(world: World, spool: Path) -> None:
-    """Or else the question itself would be the newest request that speaks of it."""
+    """Otherwise the question itself would be the newest request that contains its words."""
     values: dict[str, Any] = {"project_id": str(world.project.pk), "source": "agent", "session_id": "with-the-agent"}
     asked = [make_entry(b'{"messages": [{"role": "user", "content": "Who wants refunds?"}]}', **values) for _ in "ab"]
     store(spool, *asked)

@@ -1,4 +1,5 @@
-"""Whatever a model writes as arguments: an answer or an error that names the argument, never an exception."""
+"""For any arguments a model may write, a tool gives a result or an error that names the argument, never an
+exception."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from agent.tools.base import OUTPUT_CHARACTERS, Tool
 from tests.agent.tools.calls import calls
 from tests.agent.tools.world import World
 
-# More than a thousand calls in one test are work, which a busy machine does slowly.
+# More than a thousand calls in one test take long on a busy machine.
 pytestmark = pytest.mark.timeout(900)
 
 _TEXTS = [
@@ -57,7 +58,7 @@ _PERHAPS: dict[str, list[Any]] = {
 
 @pytest.fixture
 def errors(world: World) -> Iterator[list[str]]:
-    """The codes of refusals, none of which may be a defect of ours."""
+    """Returns the codes of refusals, none of which may be internal_error."""
     codes: list[str] = []
     yield codes
     assert not {"internal_error", "analytics_query"} & set(codes)

@@ -1,4 +1,4 @@
-"""What a model is given to read has a bound, whatever is stored."""
+"""The results of tools are bounded whatever is stored."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_render__objects_of_objects_without_end__told_that_there_is_too_much() -
         wide = {f"name {number}": wide for number in range(120)}
 
     told = render({"request": wide}), render({"results": [{"request": wide}], "offset": 0})
-    # Compared as texts: no report of a failure can print the value.
+    # The values are compared as texts, so that no failure report prints them in full.
     assert ["too large" in text for text in told] == [True, True]
 
 
@@ -87,7 +87,7 @@ def test_render__what_old_rows_hold__still_text() -> None:
 
 @pytest.fixture
 def huge(world: World, spool: Path) -> World:
-    """Rows as large as they get."""
+    """A project with rows of maximum size."""
     message = {"role": "user", "content": 'ünd so weiter "\\ ' * 2_000}
     body = json.dumps({"messages": [message] * 10}).encode()
     verdicts = json.dumps([{"rule": "umber " * 3_000}] * 30)
@@ -123,7 +123,7 @@ def test_every_tool__huge_rows__within_the_bound(huge: World) -> None:
 
 
 def test_lists__huge_rows__following_next_offset_tells_each_once(huge: World) -> None:
-    """Though no page holds as many as were asked for."""
+    """Following `next_offset` gives each row once, although no page holds as many as were asked for."""
     for name in ("list_requests", "list_scores", "list_prompt_versions", "list_session_requests"):
         pages = list(_pages(huge, name))
         seen = [row.get("id") or row["request_id"] for page in pages for row in page["results"]]

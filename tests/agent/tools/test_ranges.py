@@ -1,4 +1,4 @@
-"""Which time a call speaks of."""
+"""The range of time that a call's arguments name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agent.tools.ranges import date_range, range_dates
 from core.errors import ValidationError
 
 NOTHING = Granted(frozenset(), frozenset())
-# A Saturday.
+# The day is a Saturday.
 NOW = datetime(2026, 11, 21, 10, 20, 30, 5, tzinfo=UTC)
 
 

@@ -15,17 +15,17 @@ from agent.tools.base import Tool
 from tests.agent.tools.calls import calls
 from tests.agent.tools.world import World, make_world
 
-# More than a thousand calls in one test are work, which a busy machine does slowly.
+# More than a thousand calls in one test take long on a busy machine.
 pytestmark = pytest.mark.timeout(900)
 
-# Texts that say how, not what.
+# Arguments that choose a form of the answer and name no row.
 _MANNER = {"start_date", "end_date", "last", "period"}
-# What these tell of a project has no name in it.
+# The results of these tools contain no name of the project.
 _NAMELESS = {
     "get_feedback_metrics", "list_models", "list_usage_metrics", "get_provider_latency", "list_daily_costs",
     "get_budget_status",
 }  # fmt: skip
-# What a call says of the moment it was made.
+# Fields that hold the moment of the call.
 _OF_THE_MOMENT = {"generated_at", "resets_in_seconds", "start"}
 
 
@@ -34,7 +34,7 @@ def test_calls__every_tool__has_one(world: World) -> None:
 
 
 def test_every_tool__names_of_another_project__nothing_of_it_comes_back(world: World, stranger: World) -> None:
-    """Every text and id of every tool, filled with everything that the other project's owner could name."""
+    """Every text and id argument of every tool gets each name that the other project's owner could give."""
     tried = 0
     for tool in registry.ALL:
         for arguments in _attempts(tool, stranger):
@@ -45,7 +45,7 @@ def test_every_tool__names_of_another_project__nothing_of_it_comes_back(world: W
 
 
 def test_every_tool__asked_by_the_other_project_itself__would_tell(stranger: World) -> None:
-    """The control: what the test above looks for is there to be found."""
+    """The control: the names that the test above looks for exist and can be found by their own project."""
     for tool in registry.ALL:
         arguments = calls(stranger)[tool.name]
         outcome = stranger.call(tool.name, arguments)
@@ -87,7 +87,7 @@ def _attempts(tool: Tool, stranger: World) -> Iterator[dict[str, Any]]:
 
 
 def _told(content: str, arguments: dict[str, Any], stranger: World) -> set[str]:
-    """What of the stranger's is in the content, besides the words of the call itself."""
+    """Returns the stranger's names in the content, besides those in the call itself."""
     for said in sorted(map(str, arguments.values()), key=len, reverse=True):
         if len(said) > len("%%"):
             content = content.replace(said, "")

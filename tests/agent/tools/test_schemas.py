@@ -1,4 +1,4 @@
-"""What a model is told about the tools."""
+"""The schemas and descriptions of tools that a model receives."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from rollouts.states import Status
 from tests.agent.tools.calls import calls
 from tests.agent.tools.world import World
 
-# The shortest of what providers take for a function's name and description.
+# The shortest limits among providers for a function's name and description.
 NAME, DESCRIPTION_CHARACTERS = re.compile(r"[a-z][a-z0-9_]{0,63}"), 1024
 _VERBS = ("get_", "list_", "search_", "diff_")
 

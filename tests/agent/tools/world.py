@@ -1,4 +1,4 @@
-"""A project in which every tool finds something, told apart from any other by its marker."""
+"""A project in which every tool finds something, with a marker that no other project has."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ PER_SESSION = 4
 
 @dataclass(frozen=True)
 class World:
-    """`secret` is a provider's key; nothing may show it, the project's own tools included."""
+    """The project with its rows; `secret` is a provider's key, which no tool may show."""
 
     marker: str
     project: Project
@@ -73,20 +73,20 @@ class World:
         return registry.call(self.context, name, arguments)
 
     def ask(self, name: str, **arguments: Any) -> Any:
-        """The result of a call that has to succeed."""
+        """Returns the result of a call, which has to succeed."""
         outcome = self.call(name, json.dumps(arguments))
         assert not outcome.is_error, outcome.content
         return json.loads(outcome.content)
 
     def get(self, path: str, **query: Any) -> Any:
-        """The same of the management API."""
+        """Returns the management API's answer to the same question."""
         answer = self.api.get(path, query)
         assert answer.status_code == 200, answer.content
         return answer.json()
 
     @property
     def names(self) -> list[str]:
-        """All that arguments can name of this project: ids, and what people called things."""
+        """Returns all names by which arguments can refer to this project: ids, and names that people chose."""
         found = [self.project.pk, self.config.pk, self.rollout.pk, *self.version_ids, *self.request_ids]
         texts = [self.project.name, self.config.name, self.rollout.name, self.session_id, self.model]
         texts += [f"{self.marker}-user", f"{self.marker}-score", f"{self.marker}_code", f"{self.marker}-requested"]
@@ -149,7 +149,7 @@ def _entry(
         "prompt_version": 1 + number % 2,
         "prompt_name": config.name,
         "attributes": {"guardrails": json.dumps([{"rule": f"{marker} rule"}])},
-        # After the rollout's start, so that it counts them.
+        # The requests come after the rollout's start, so that it counts them.
         **({"rollout_id": str(rollout.pk), "variant": "target", "alloc_unit": number + 1} if not number else {}),
     }
     if failed:
