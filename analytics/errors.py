@@ -9,6 +9,7 @@ ApplicationError
 │   └── ScoreExistsError            a score's own id is that of another request's score
 ├── ServiceUnavailableError
 │   ├── AnalyticsUnavailableError   nobody answers, or the server cannot serve right now: try again later
+│   │   └── AnalyticsSchemaError    its tables are of a version that this one cannot upgrade
 │   ├── AnalyticsLimitError         the query needs more memory or time than it may have
 │   └── RepairBusyError             another deletion or repair of the project is going on
 └── AnalyticsQueryError             the statement or its rows are wrong: trying again cannot help
@@ -46,6 +47,10 @@ class AnalyticsUnavailableError(ServiceUnavailableError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, headers={"Retry-After": str(_RETRY_SECONDS)})
+
+
+class AnalyticsSchemaError(AnalyticsUnavailableError):
+    """The message says how to upgrade the store."""
 
 
 class AnalyticsLimitError(ServiceUnavailableError):

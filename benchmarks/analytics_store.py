@@ -101,9 +101,12 @@ def wait_for_merges() -> float:
 
 
 def merge_as_time_would() -> None:
-    """Brings partitions that nobody writes any more together in one part each, as the tables' own settings do after two
-    hours to a day (migration 0029); a history that was written just now would wait for that. The newest partition of
-    each table, which a busy store goes on writing, stays as it is."""
+    """Merges each partition that is written no more into one part.
+
+    The tables do so themselves after two hours to a day (`min_age_to_force_merge_seconds`), which a history that was
+    written just now would have to wait for. The newest partition of each table, which a busy store goes on writing,
+    stays as it is.
+    """
     from analytics.clickhouse import client
 
     found = client.execute(

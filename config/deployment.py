@@ -14,7 +14,12 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
 from analytics.clickhouse import client, migrator
-from analytics.errors import AnalyticsLimitError, AnalyticsQueryError, AnalyticsUnavailableError
+from analytics.errors import (
+    AnalyticsLimitError,
+    AnalyticsQueryError,
+    AnalyticsSchemaError,
+    AnalyticsUnavailableError,
+)
 from core.canary import WrongKeysError, check_canary
 from core.models import EncryptionCanary
 from core.schema import missing_migrations
@@ -113,6 +118,9 @@ def _clickhouse() -> Iterator[Problem]:
         [(now,)] = client.execute("SELECT toFloat64(now64(6))")
         yield from _skew("clickhouse", float(now))
         missing = migrator.missing_migrations()
+    except AnalyticsSchemaError as error:
+        yield Problem("migrations", error.message)
+        return
     except (AnalyticsUnavailableError, AnalyticsLimitError, AnalyticsQueryError) as error:
         yield Problem("clickhouse", f"{error.message} See CLICKHOUSE_URL.")
         return

@@ -1,9 +1,14 @@
 """Brings the tables of the analytics store up to this version of the code.
 
-A migration is `migrations/<number>_<what>.sql`: comments that say why and how to reverse it, then statements, each
-ended by a `;` at the end of a line. Running them again changes nothing: a lost ledger costs a second run, no more. One
-that would copy a table again says in a comment, `Skipped when: SELECT …`, how it knows that there is nothing to do.
-One process at a time migrates a store (`lease`); the others wait, and then find nothing left to apply.
+A new store gets the tables of `schema/`, one file for each table with the views that fill it. The ledger in the table
+`schema_migrations` counts them as migration 35, because they are the result of a chain of 35 that was folded before the
+first release: a store that has applied number 35 goes on from there.
+
+Every later change is `migrations/<number>_<subject>.sql`: comments that say why and how to reverse it, then statements,
+each ended by a `;` at the end of a line. A migration can be run again without changing anything, so that a lost ledger
+costs a second run and no more. A migration that would copy a table again says in a comment, `Skipped when: SELECT …`,
+how it recognises that there is nothing to do. One process at a time migrates a store (`lease`); the others wait, and
+then find nothing left to apply.
 """
 
 from __future__ import annotations
@@ -21,22 +26,26 @@ from clickhouse_driver import Client
 from analytics.clickhouse import client, text_index
 from analytics.clickhouse.address import resolve_url
 from analytics.clickhouse.lease import MARK, Lease, LeaseLostError, migration_lease, wait_until_none_runs
-from analytics.errors import AnalyticsQueryError
+from analytics.errors import AnalyticsQueryError, AnalyticsSchemaError
 
 logger = logging.getLogger("analytics.migrations")
 
-DIRECTORY = Path(__file__).parent / "migrations"
+SCHEMA = Path(__file__).parent / "schema"
+SCHEMA_NUMBER = 35
+MIGRATIONS = Path(__file__).parent / "migrations"
+# The last revision of the repository that has the migrations before number 35, and so can upgrade an older store.
+_LAST_REVISION_OF_THE_CHAIN = "532713a"
 
 _UNKNOWN_DATABASE = 81
 _UNKNOWN_TABLE = 60
-_TAKEN_AWAY = re.compile(r"RENAME TABLE IF EXISTS (\w+) TO \w+_closed")
+_RENAMED_AWAY = re.compile(r"RENAME TABLE IF EXISTS (\w+) TO \w+_closed")
 _LEDGER = """
 CREATE TABLE IF NOT EXISTS schema_migrations (
     number UInt32, name String, applied_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC')
 ) ENGINE = MergeTree ORDER BY number
 """
 _SKIPPED_WHEN = re.compile(r"^-- Skipped when: (SELECT .+)$", re.MULTILINE)
-# Copying a table takes as long as it takes.
+# A migration that copies a table of any size must not be ended by the time limit of queries.
 _NO_LIMIT = {"max_execution_time": 0}
 
 
@@ -47,32 +56,51 @@ class Migration:
     text: str
 
     def statements(self, **values: str) -> Iterator[str]:
-        """The statements with `$name` replaced, without comments."""
-        bare = re.sub(r"^\s*--.*$", "", self.text, flags=re.MULTILINE)
-        for statement in re.split(r";\s*$", Template(bare).substitute(values), flags=re.MULTILINE):
-            if statement.strip():
-                yield statement.strip()
+        """Returns the statements without comments and with each `$name` replaced by its value."""
+        for statement in _split(self.text):
+            yield Template(statement).substitute(values)
 
     def is_done(self) -> bool:
-        """By its own word; for most there is none."""
+        """Returns the answer of the migration's own `Skipped when` query; False for a migration that has none."""
         condition = _SKIPPED_WHEN.search(self.text)
         return condition is not None and client.execute(condition[1]) == [(1,)]
 
 
-def load_migrations(directory: Path = DIRECTORY) -> list[Migration]:
+def load_migrations() -> list[Migration]:
+    """Returns the schema and the later migrations, in the order of their numbers."""
     found = [
-        Migration(int(path.name.partition("_")[0]), path.stem, path.read_text(encoding="utf-8"))
-        for path in sorted(directory.glob("[0-9]*_*.sql"))
+        _load_schema(),
+        *(
+            Migration(int(path.name.partition("_")[0]), path.stem, path.read_text(encoding="utf-8"))
+            for path in sorted(MIGRATIONS.glob("[0-9]*_*.sql"))
+        ),
     ]
     if len({migration.number for migration in found}) != len(found):
-        raise ValueError(f"two migrations in {directory} have the same number")
+        raise ValueError(f"two migrations in {MIGRATIONS} have the same number")
     return found
 
 
-def migrate() -> list[str]:
-    """Apply what the ledger does not list; returns the names that this process applied.
+def _load_schema() -> Migration:
+    """Returns the files of `schema/` as one migration: all tables first, because views read from and write to them."""
+    statements = [
+        statement for path in sorted(SCHEMA.glob("*.sql")) for statement in _split(path.read_text(encoding="utf-8"))
+    ]
+    statements.sort(key=lambda statement: statement.startswith("CREATE MATERIALIZED VIEW"))
+    return Migration(SCHEMA_NUMBER, f"{SCHEMA_NUMBER:04}_schema", "".join(f"{one};\n" for one in statements))
 
-    Raises AnalyticsUnavailableError when the store does not answer.
+
+def _split(text: str) -> Iterator[str]:
+    bare = re.sub(r"^\s*--.*$", "", text, flags=re.MULTILINE)
+    for statement in re.split(r";\s*$", bare, flags=re.MULTILINE):
+        if statement.strip():
+            yield statement.strip()
+
+
+def migrate() -> list[str]:
+    """Applies the migrations that the ledger does not list, and returns the names of those this process applied.
+
+    Raises AnalyticsUnavailableError when the store does not answer, and AnalyticsSchemaError when the store is from
+    before the schema of this version.
     """
     _create_ledger()
     applied: list[str] = []
@@ -86,7 +114,10 @@ def migrate() -> list[str]:
 
 
 def missing_migrations() -> list[str]:
-    """Names of what is to be applied, in order. Writes nothing. Raises AnalyticsUnavailableError."""
+    """Returns the names of the migrations that are still to be applied, in order, and writes nothing.
+
+    Raises AnalyticsUnavailableError and AnalyticsSchemaError, as `migrate` does.
+    """
     try:
         return [migration.name for migration in _missing()]
     except AnalyticsQueryError as error:
@@ -97,12 +128,17 @@ def missing_migrations() -> list[str]:
 
 def _missing() -> list[Migration]:
     done = {number for (number,) in client.execute("SELECT number FROM schema_migrations")}
+    if done and SCHEMA_NUMBER not in done:
+        raise AnalyticsSchemaError(
+            f"The analytics store is at migration {max(done)}, and this version begins at {SCHEMA_NUMBER}. Run"
+            f" `manage.py migrate_analytics` of revision {_LAST_REVISION_OF_THE_CHAIN} first, then of this version."
+        )
     return [migration for migration in load_migrations() if migration.number not in done]
 
 
 def _apply_missing(lease: Lease, applied: list[str]) -> None:
-    values = text_index.migration_values(_has_text_indexes())
-    # Read again: whoever had the lease before has applied some.
+    values = {"text_indexes": text_index.clauses() if _has_text_indexes() else ""}
+    # The ledger is read again, because the former holder of the lease may have applied some.
     for migration in _missing():
         for statement in () if migration.is_done() else migration.statements(**values):
             lease.check()
@@ -117,14 +153,14 @@ def _apply_missing(lease: Lease, applied: list[str]) -> None:
 
 
 def _wait_for_inserts(statement: str) -> None:
-    """Until what was under way into a table that has just been taken away is stored.
+    """Returns when the inserts are stored that were under way into a table which `statement` has renamed.
 
-    Shippers of other hosts go on while a store is migrated. An insert that began before the table went away ends after
-    it, in some tables before the migration reads or empties them and in others afterwards.
+    Shippers of other hosts go on while a store is migrated. An insert that began before its table was renamed ends
+    later, in some tables before the migration reads or empties them and in others afterwards.
     """
-    taken = _TAKEN_AWAY.fullmatch(statement)
-    if taken is not None:
-        wait_until_none_runs(f"INSERT INTO {taken[1]} ")
+    renamed = _RENAMED_AWAY.fullmatch(statement)
+    if renamed is not None:
+        wait_until_none_runs(f"INSERT INTO {renamed[1]} ")
 
 
 def _create_ledger() -> None:
@@ -138,7 +174,7 @@ def _create_ledger() -> None:
 
 
 def _create_database() -> None:
-    """A server refuses a connection to a database that is not there, so this takes one to `default`."""
+    """Creates the database over a connection to `default`: a server refuses one to a database that does not exist."""
     url = urlsplit(resolve_url())
     name = url.path.strip("/")
     if not name.isidentifier():
@@ -151,7 +187,7 @@ def _create_database() -> None:
 
 
 def _has_text_indexes() -> bool:
-    """Servers from 26.2 on. Without them a search reads the texts of a bounded range."""
+    """Tells by a probe if the server has text indexes, which came with 26.2. Without them a search reads the texts."""
     probe = (
         "SELECT hasAllTokens('text', {all:Array(String)}, {by:String}), "
         "hasAnyTokens('text', {any:Array(String)}, {by:String})"

@@ -52,8 +52,7 @@ BEYOND_ASCII_TEXT = folded(rf"arrayStringConcat(extractAll({_BOTH}, '{_BEYOND_AS
 _UNSPACED = "".join(rf"\\x{{{first:X}}}-\\x{{{last:X}}}" for first, last in UNSPACED)
 UNSPACED_TEXT = f"replaceRegexpAll({_BOTH}, '[^{_UNSPACED}]+', ' ')"
 
-# The clauses of `payloads`. A migration that makes that table anew copies them with `CREATE TABLE … AS payloads`.
-# Packed, the lists of rows take two thirds of the space.
+# Packed posting lists take two thirds of the space.
 _PACKED = "posting_list_codec = 'bitpacking'"
 _INDEXES = {
     "i_letters": f"{TEXT} TYPE text(tokenizer = {TOKENS}, {_PACKED})",
@@ -61,9 +60,6 @@ _INDEXES = {
     "i_ideographs": f"{UNSPACED_TEXT} TYPE text(tokenizer = {UNSPACED_TOKENS}, {_PACKED})",
 }
 NAMES = frozenset(_INDEXES)
-# Those of versions before this one: words, cut at everything that is not an ASCII letter or digit; every three
-# characters, and every two of scripts without spaces.
-FORMER_NAMES = frozenset({"i_prompt", "i_completion", "i_text", "i_unspaced"})
 
 
 def fours(three: str) -> list[str]:
@@ -71,18 +67,9 @@ def fours(three: str) -> list[str]:
     return [three + character for character in FOLDED_ASCII]
 
 
-def migration_values(supported: bool) -> dict[str, str]:
-    """What stands for `$text_indexes` and its like in migrations; nothing where the server has no such indexes."""
-    added = [f"ADD INDEX IF NOT EXISTS {name} {clause}" for name, clause in _INDEXES.items()]
-    dropped = [f"DROP INDEX IF EXISTS {name}" for name in sorted(FORMER_NAMES)]
-    built = [f"MATERIALIZE INDEX {name}" for name in _INDEXES]
-    values = {
-        "text_indexes": "".join(f"INDEX {name} {clause},\n    " for name, clause in _INDEXES.items()),
-        "text_index_add": f"ALTER TABLE payloads {', '.join(added)}",
-        "text_index_drop": f"ALTER TABLE payloads {', '.join(dropped)}",
-        "text_index_change": f"ALTER TABLE payloads {', '.join([*added, *dropped])}",
-        # In the background, and until it is done.
-        "text_index_build": f"ALTER TABLE payloads {', '.join(built)}",
-        "text_index_built": f"ALTER TABLE payloads {', '.join(built)} SETTINGS mutations_sync = 1",
-    }
-    return values if supported else dict.fromkeys(values, "")
+def clauses() -> str:
+    """Returns the index clauses of `payloads`, which stand for `$text_indexes` in its schema.
+
+    A migration that makes the table anew copies them with `CREATE TABLE … AS payloads`.
+    """
+    return "".join(f"INDEX {name} {clause},\n    " for name, clause in _INDEXES.items())

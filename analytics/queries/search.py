@@ -332,15 +332,13 @@ _known_indexes: tuple[bool, float] = (False, float("-inf"))
 
 
 def _has_indexes() -> bool:
-    """Whether this store's texts are indexed. Asked again only while they are not: a migration may be on its way, which
-    drops the former indexes when the texts have those of this version.
-    """
+    """Tells if this store's texts are indexed. The store is asked again only while they are not."""
     global _known_indexes
     known, asked = _known_indexes
     if known or time.monotonic() - asked < _REPEAT_PROBE_SECONDS:
         return known
     sql = "SELECT name FROM system.data_skipping_indices WHERE database = currentDatabase() AND table = 'payloads'"
     names = {row.name for row in client.query(sql, {}, row=_Index, name="search.indexes")}
-    known = names >= text_index.NAMES and not names & text_index.FORMER_NAMES
+    known = names >= text_index.NAMES
     _known_indexes = (known, time.monotonic())
     return known

@@ -1,48 +1,92 @@
-"""Upgrades of a store with data: every row and figure stays, whatever was broken off or forgotten on the way."""
+"""The tables of a new store, and upgrades of a store with data, which keep every row and figure however they end."""
 
 from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
 
-from analytics.clickhouse import client, migrator
-from analytics.errors import AnalyticsQueryError
+from analytics.clickhouse import client, lease, migrator
+from analytics.clickhouse.description import describe, read_definitions
+from analytics.errors import AnalyticsQueryError, AnalyticsSchemaError
 from analytics.queries.counts import count_requests
 from analytics.reconciliation.services import reconcile
 from analytics.shipper.loop import Shipper
 from analytics.spool.writer import SpoolWriter
+from tests.analytics import upgrades
 from tests.factories.analytics import make_entry, store
 
-_FIRST_RELEASE = 8
 _insert = client.insert
 _MICROSECONDS_A_DAY = 86_400_000_000
+# The statements that the server printed for the tables that a chain of 35 migrations had made, before it was folded.
+_CHAIN = Path(__file__).parent / "upgrades" / "schema_0035.sql"
+_PAGE = Path(__file__).parents[2] / "docs" / "schema.md"
 
 
 @pytest.fixture
-def first_release(empty_store: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    everything = migrator.load_migrations
-    with monkeypatch.context() as patched:
-        patched.setattr(
-            migrator, "load_migrations", lambda: [one for one in everything() if one.number <= _FIRST_RELEASE]
-        )
-        migrator.migrate()
-    monkeypatch.setattr(client, "insert", insert_what_fits)
+def later_migrations(empty_store: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A store with the tables of the schema, and a version of the code that has more migrations."""
+    migrator.migrate()
+    monkeypatch.setattr(migrator, "MIGRATIONS", upgrades.copy_to(tmp_path / "migrations"))
 
 
-def test_migrate__store_of_the_first_release__keeps_every_row_and_figure(first_release: None, spool: Path) -> None:
+def test_schema__new_store__equals_the_folded_chain_of_migrations(
+    empty_store: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The files of `schema/` stay as they are: a store that has number 35 would not get what is changed in them."""
+    monkeypatch.setattr(migrator, "MIGRATIONS", tmp_path)
+
+    assert migrator.migrate() == ["0035_schema"]
+
+    statements = "".join(f"{definition};\n\n" for definition in read_definitions().values())
+    assert statements == _CHAIN.read_text(encoding="utf-8")
+
+
+def test_schema_page__is_that_of_the_store(clickhouse: None) -> None:
+    assert describe() == _PAGE.read_text(encoding="utf-8"), "run `manage.py describe_analytics --write`"
+
+
+def test_migrate__ledger_of_the_whole_chain__nothing_to_apply(empty_store: None) -> None:
+    migrator.migrate()
+    client.execute("TRUNCATE TABLE schema_migrations")
+    rows = [(number, f"{number:04}_of_the_chain") for number in (1, 2, 34, 35)]
+    client.insert("schema_migrations", ("number", "name"), rows, token="chain")
+
+    assert migrator.missing_migrations() == [
+        one.name for one in migrator.load_migrations() if one.number > migrator.SCHEMA_NUMBER
+    ]
+
+
+def test_migrate__store_in_the_middle_of_the_chain__is_refused_with_the_way_out(empty_store: None) -> None:
+    migrator.migrate()
+    client.execute("TRUNCATE TABLE schema_migrations")
+    client.insert("schema_migrations", ("number", "name"), [(1, "0001_ingest"), (21, "0021_texts")], token="chain")
+    before = read_definitions()
+
+    with pytest.raises(CommandError, match="is at migration 21, and this version begins at 35"):
+        call_command("migrate_analytics")
+    with pytest.raises(AnalyticsSchemaError):
+        migrator.missing_migrations()
+
+    assert read_definitions() == before
+
+
+@pytest.mark.usefixtures("later_migrations")
+def test_migrate__store_with_data__keeps_every_row_and_figure(spool: Path) -> None:
     project = uuid.uuid4()
     _fill(spool, project, 300)
     before = _everything(project)
 
     applied = migrator.migrate()
 
-    assert "0018_payloads_by_week" in applied
+    assert "0036_errors_hourly" in applied
     assert before["requests"]
     assert before["payloads"]
     assert _everything(project) == before
@@ -53,15 +97,17 @@ def test_migrate__store_of_the_first_release__keeps_every_row_and_figure(first_r
     assert _differences(project) == []
 
 
-def test_migrate__ledger_lost__keeps_every_row_and_figure(empty_store: None, spool: Path) -> None:
+@pytest.mark.usefixtures("later_migrations")
+def test_migrate__ledger_lost__keeps_every_row_and_figure(spool: Path) -> None:
     migrator.migrate()
     project = uuid.uuid4()
     _fill(spool, project, 200)
-    before = _everything(project)
+    before, layout = _everything(project), _layout()
     client.execute("DROP TABLE schema_migrations SYNC")
 
     migrator.migrate()
 
+    assert _layout() == layout
     assert _everything(project) == before
     assert _differences(project) == []
     _fill(spool, project, 10)
@@ -69,53 +115,21 @@ def test_migrate__ledger_lost__keeps_every_row_and_figure(empty_store: None, spo
     assert _differences(project) == []
 
 
-def test_migrate__new_store__same_tables_as_an_upgraded_one(empty_store: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    migrator.migrate()
-    layout = _layout()
-
-    assert layout["payloads"] == "toMonday(drop_date)"
-    assert _has_small_granules("requests_hourly")
-    assert _has_small_granules("requests_daily")
-    client.execute("DROP TABLE schema_migrations SYNC")
-    migrator.migrate()
-    assert _layout() == layout
-
-
+@pytest.mark.usefixtures("later_migrations")
 @pytest.mark.parametrize(
-    ("name", "copy"),
-    [
-        ("_payloads_by_week", "payloads_by_week"),
-        ("_small_granules_of_requests", "requests_small"),
-        ("_small_granules_of_texts", "payloads_small"),
-        ("_small_granules_of_figures", "ly_small"),
-    ],
+    "name", ["0036_errors_hourly", "0037_granules_of_figures", "0038_granules_of_requests", "0039_granules_of_texts"]
 )
 def test_migrate__broken_off_after_any_statement__goes_on_to_the_same_end(
-    first_release: None, spool: Path, monkeypatch: pytest.MonkeyPatch, name: str, copy: str
+    spool: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     project = uuid.uuid4()
     _fill(spool, project, 40)
     before = _everything(project)
-    earlier, [migration] = _until(name)
-    with monkeypatch.context() as patched:
-        patched.setattr(migrator, "load_migrations", lambda: earlier)
-        migrator.migrate()
-    statements = len(list(migration.statements(text_indexes="")))
-    execute = client.execute
+    [migration] = [one for one in migrator.load_migrations() if one.name == name]
 
-    for allowed in range(statements):
-        left = allowed
-
-        def fail_after(sql: str, *arguments: Any, **options: Any) -> list[tuple[Any, ...]]:
-            nonlocal left
-            if copy in sql or "_closed" in sql:
-                left -= 1
-                if left < 0:
-                    raise AnalyticsQueryError("broken off", server_code=0, reason="by the test")
-            return execute(sql, *arguments, **options)
-
+    for allowed in range(len(list(migration.statements()))):
         with monkeypatch.context() as patched:
-            patched.setattr(client, "execute", fail_after)
+            patched.setattr(client, "execute", _failing_after(allowed))
             patched.setattr(migrator, "load_migrations", lambda: [migration])
             with pytest.raises(AnalyticsQueryError):
                 migrator.migrate()
@@ -124,28 +138,24 @@ def test_migrate__broken_off_after_any_statement__goes_on_to_the_same_end(
 
     assert _everything(project) == before
     assert _differences(project) == []
-    assert _layout()["payloads"] == "toMonday(drop_date)"
     _fill(spool, project, 5)
     assert count_requests(project).requests == 45
     assert _differences(project) == []
 
 
-def test_recorded_at__rows_of_before__when_they_ended_and_later_ones_when_they_came(
-    empty_store: None, spool: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project, (earlier, _) = uuid.uuid4(), _until("_recorded_at")
-    with monkeypatch.context() as patched:
-        patched.setattr(migrator, "load_migrations", lambda: earlier)
-        migrator.migrate()
+def test_recorded_at__row_without_it__is_when_the_request_ended(clickhouse: None, spool: Path) -> None:
+    """Such rows come from the release before the column; all others have the time of their insert."""
+    project = uuid.uuid4()
     ts = int((datetime.now(UTC) - timedelta(days=1)).timestamp() * 1e6)
-    entries = [make_entry(project_id=str(project), ts=ts + number, latency_ms=2500) for number in range(2)]
-    store(spool, entries[0])
-    migrator.migrate()
-    store(spool, entries[1])
+    store(spool, make_entry(project_id=str(project), ts=ts, latency_ms=2500))
+    client.execute(
+        "INSERT INTO requests (project_id, ts, request_id, latency_ms, drop_date)"
+        " SELECT project_id, ts + 1, request_id, latency_ms, drop_date FROM requests"
+    )
 
     ended = "toDateTime64(addMilliseconds(ts, 2500), 3, 'UTC')"
     sql = f"SELECT recorded_at - ts > 3600, recorded_at = {ended} FROM requests ORDER BY ts"  # noqa: S608 - of this test
-    assert client.execute(sql) == [(0, 1), (1, 0)]
+    assert client.execute(sql) == [(1, 0), (0, 1)]
 
 
 def test_recorded_at__batch_sent_again__one_row_with_the_time_of_the_first(
@@ -233,24 +243,23 @@ WHERE database = currentDatabase() AND engine_full LIKE '% TTL drop_date%'
 _MUTATIONS = "SELECT count() FROM system.mutations WHERE database = currentDatabase()"
 
 
-def insert_what_fits(table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, token: str) -> None:
-    """As the shipper of a release that has no more columns than its store."""
-    sql = "SELECT name FROM system.columns WHERE database = currentDatabase() AND table = {table:String}"
-    there = {name for (name,) in client.execute(sql, {"table": table})}
-    places = [place for place, name in enumerate(columns) if name in there]
-    fitting = [[row[place] for place in places] for row in rows]
-    _insert(table, [columns[place] for place in places], fitting, token=token)
-
-
 def _recorded_at(project: uuid.UUID) -> list[tuple[Any, ...]]:
     return client.execute("SELECT recorded_at FROM requests WHERE project_id = {project:UUID}", {"project": project})
 
 
-def _until(name: str) -> tuple[list[migrator.Migration], list[migrator.Migration]]:
-    """The migrations before the one whose name ends so, and that one."""
-    everything = migrator.load_migrations()
-    [migration] = [one for one in everything if one.name.endswith(name)]
-    return [one for one in everything if one.number < migration.number], [migration]
+def _failing_after(allowed: int) -> Callable[..., list[tuple[Any, ...]]]:
+    """Returns a `client.execute` that fails from the statement after `allowed` statements of a migration on."""
+    execute, left = client.execute, allowed
+
+    def run(sql: str, *arguments: Any, **options: Any) -> list[tuple[Any, ...]]:
+        nonlocal left
+        if sql.startswith(lease.MARK):
+            left -= 1
+            if left < 0:
+                raise AnalyticsQueryError("broken off", server_code=0, reason="by the test")
+        return execute(sql, *arguments, **options)
+
+    return run
 
 
 def _fill(spool: Path, project: uuid.UUID, number: int) -> None:
@@ -303,16 +312,10 @@ def _differences(project: uuid.UUID) -> list[Any]:
     return list(reconcile([project], now=the_day_after_tomorrow, dry_run=True).differences)
 
 
-def _has_small_granules(table: str) -> bool:
-    sql = "SELECT engine_full FROM system.tables WHERE database = currentDatabase() AND name = {table:String}"
-    [(engine,)] = client.execute(sql, {"table": table})
-    return "index_granularity = 256" in engine
-
-
 def _layout() -> dict[str, str]:
     return dict(
         client.execute(
-            "SELECT name, partition_key FROM system.tables"
+            "SELECT name, engine_full FROM system.tables"
             " WHERE database = currentDatabase() AND name NOT LIKE 'migration_lease_%' ORDER BY name"
         )
     )

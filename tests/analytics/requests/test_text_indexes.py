@@ -1,4 +1,4 @@
-"""The text indexes: that searches use them, and that stores of every age get them."""
+"""The text indexes: searches use them where the store has them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,10 @@ from analytics.clickhouse import client, migrator, text_index
 from analytics.queries import search as searching
 from analytics.queries.search import SearchFilter, search
 from tests.analytics.requests.conftest import chat
-from tests.analytics.test_migrations import insert_what_fits
 from tests.factories.analytics import make_entry, store
 
 # What is being deleted, the SQL database knows.
 pytestmark = pytest.mark.django_db
-
-_INDEXES_OF_WORDS = """INDEX i_prompt prompt TYPE text(tokenizer = splitByNonAlpha, preprocessor = lower(prompt)),
-    INDEX i_completion completion TYPE text(tokenizer = splitByNonAlpha, preprocessor = lower(completion)),"""
-_TEXT_OF_THREES = text_index.folded(r"concat(prompt, '\0', completion)")
-_INDEXES_OF_THREES = f"""INDEX i_text {_TEXT_OF_THREES} TYPE text(tokenizer = ngrams(3)),
-    INDEX i_unspaced replaceRegexpAll(completion, '[a-z]+', ' ') TYPE text(tokenizer = ngrams(2)),"""
 
 
 @dataclass(frozen=True)
@@ -57,44 +50,14 @@ def _fill(spool: Path, project: uuid.UUID) -> None:
 
 
 @pytest.mark.usefixtures("unknown_indexes")
-@pytest.mark.parametrize(("before", "clauses"), [(15, _INDEXES_OF_WORDS), (33, _INDEXES_OF_THREES)])
-def test_migrate__store_with_former_indexes__finds_what_it_held_by_those_of_today(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int, clauses: str
-) -> None:
-    project, everything = uuid.uuid4(), migrator.load_migrations()
-    with monkeypatch.context() as patch:
-        patch.setattr(migrator, "load_migrations", lambda: [one for one in everything if one.number < before])
-        former = {**dict.fromkeys(text_index.migration_values(True), ""), "text_indexes": clauses}
-        patch.setattr(text_index, "migration_values", lambda supported: former)
-        migrator.migrate()
-    monkeypatch.setattr(client, "insert", insert_what_fits)
-    _fill(tmp_path, project)
-    assert _indexes() & text_index.FORMER_NAMES
-
-    migrator.migrate()
-
-    assert _indexes() >= text_index.NAMES
-    assert not _indexes() & text_index.FORMER_NAMES
-    assert client.execute(
-        "SELECT min(data_compressed_bytes) > 0 FROM system.data_skipping_indices"
-        " WHERE database = currentDatabase() AND table = 'payloads' AND type = 'text'"
-    ) == [(1,)]
-    assert _sessions(project, "LOPHON") == ["one"]
-    assert _sessions(project, "und") == ["one"]
-    assert _sessions(project, "退款") == ["two"]
-    assert _sessions(project, "риве") == ["two"]
-    assert _sessions(project, "вет") == ["two"]
-
-
-@pytest.mark.usefixtures("unknown_indexes")
-def test_search__texts_not_yet_indexed_by_fours__reads_the_newest(
+def test_search__one_of_the_indexes_missing__reads_the_newest_texts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While a migration builds the index, the former one is still there."""
+    """An index is missing while a migration builds it."""
     project = uuid.uuid4()
     migrator.migrate()
     _fill(tmp_path, project)
-    client.execute(f"ALTER TABLE payloads ADD INDEX i_text {_TEXT_OF_THREES} TYPE text(tokenizer = ngrams(3))")
+    client.execute("ALTER TABLE payloads DROP INDEX i_letters")
     monkeypatch.setattr(searching, "READ_WITHOUT_INDEX", 1)
 
     found = search(project, SearchFilter(["xylophonic"]), limit=10)

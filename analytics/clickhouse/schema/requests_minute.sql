@@ -1,5 +1,4 @@
--- Per minute, model and arm of a rollout: rollout verdicts and live charts.
--- Reverse: drop the view, then the table, and fill both again from requests.
+-- Figures per minute, model and arm of a rollout, for the verdicts of rollouts and for live charts.
 CREATE TABLE IF NOT EXISTS requests_minute (
     project_id UUID, minute DateTime('UTC'), provider LowCardinality(String), model LowCardinality(String),
     prompt_config_id UUID, prompt_version UInt32, rollout_id UUID, rollout_stage UInt16, variant LowCardinality(String),
@@ -16,9 +15,10 @@ CREATE TABLE IF NOT EXISTS requests_minute (
 ORDER BY (
     project_id, minute, provider, model, prompt_config_id, prompt_version, rollout_id, rollout_stage, variant, drop_date
 ) TTL drop_date
-SETTINGS ttl_only_drop_parts = 1, non_replicated_deduplication_window = 10000;
+SETTINGS ttl_only_drop_parts = 0, non_replicated_deduplication_window = 10000, index_granularity = 8192,
+    min_age_to_force_merge_seconds = 7200, min_age_to_force_merge_on_partition_only = 1;
 
--- Inputs are qualified (i.): an alias of the same name would win otherwise.
+-- The view qualifies its inputs (i.), because an alias of the same name would win otherwise.
 CREATE MATERIALIZED VIEW IF NOT EXISTS requests_minute_mv TO requests_minute AS
 SELECT
     project_id, toStartOfMinute(i.ts, 'UTC') AS minute, provider, model, prompt_config_id, prompt_version,
@@ -32,4 +32,6 @@ SELECT
     quantilesTDigestStateIf(0.5, 0.95, 0.99)(i.ttft_ms, i.ttft_ms > 0) AS ttft_q,
     countIf(i.contract_violation) AS contract_violations
 FROM ingest AS i
-GROUP BY project_id, minute, provider, model, prompt_config_id, prompt_version, rollout_id, rollout_stage, variant, drop_date;
+GROUP BY
+    project_id, minute, provider, model, prompt_config_id, prompt_version, rollout_id, rollout_stage, variant,
+    drop_date;

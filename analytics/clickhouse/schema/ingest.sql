@@ -1,6 +1,5 @@
--- Where records enter. Stores nothing itself: materialized views feed every table below from the same insert, so that
--- one deduplication token covers all of them.
--- Reverse: drop the table; records wait in the spool until it is back.
+-- Records enter the store here. The table stores nothing itself: materialized views feed the tables of requests, texts
+-- and figures from the same insert, so that one deduplication token covers all of them.
 CREATE TABLE IF NOT EXISTS ingest (
     project_id UUID, ts DateTime64(6, 'UTC'), request_id UUID, outcome LowCardinality(String), status_code UInt16,
     api_key_id UInt64, source LowCardinality(String), session_id String, user_id String,
@@ -11,7 +10,8 @@ CREATE TABLE IF NOT EXISTS ingest (
     prompt_tokens UInt32, completion_tokens UInt32, cache_read_tokens UInt32, cache_write_tokens UInt32,
     reasoning_tokens UInt32, tokens_estimated Bool,
     cost_known Bool, cost_input_usd Decimal(18, 10), cost_cache_read_usd Decimal(18, 10),
-    cost_cache_write_usd Decimal(18, 10), cost_output_usd Decimal(18, 10), cost_usd Decimal(18, 10),
+    cost_cache_write_usd Decimal(18, 10), cost_output_usd Decimal(18, 10), cost_other_usd Decimal(18, 10),
+    cost_usd Decimal(18, 10), cost_source LowCardinality(String),
     latency_ms UInt32, ttft_ms UInt32,
     prompt_config_id UUID, prompt_version UInt32, rollout_id UUID, rollout_stage UInt16,
     variant LowCardinality(String), alloc_unit UInt64, alloc_fallback Bool, contract_violation Bool,
