@@ -10,7 +10,7 @@ import msgspec
 
 from agent.deltas import Frames, PartialAnswer
 from agent.limits import OUTPUT_CHARACTERS
-from gateway.inside import Caller, InsideRequest
+from gateway.internal_client import Caller, InternalRequest
 from gateway.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
 
@@ -43,7 +43,7 @@ class ModelCall:
         self, runtime: Runtime, snapshot: ProjectSnapshot, who: Caller, body: dict[str, Any], seconds: float
     ) -> None:
         encoded = msgspec.json.encode({**body, "stream": True})
-        self._request = InsideRequest(runtime, snapshot, who, encoded, seconds)
+        self._request = InternalRequest(runtime, snapshot, who, encoded, seconds)
         self.answer = PartialAnswer()
 
     @property

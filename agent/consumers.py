@@ -22,12 +22,12 @@ from agent.loop import Chat, ChatLoop
 from agent.refusals import refuse
 from agent.running import running
 from agent.threads import in_thread, to_the_end
-from gateway import sse
 from gateway.errors import RequestTimeoutError
 from gateway.pipeline.heartbeat import Heartbeat
 from gateway.pipeline.parse import ClientGoneError, Receive
 from gateway.pipeline.watch import ClientWatch
-from gateway.reply import Reply, Send
+from gateway.protocol import sse
+from gateway.protocol.reply import Reply, Send
 from gateway.runtime import Runtime, current_runtime
 
 _RESTARTING = "The service is restarting and stopped the agent; ask again."

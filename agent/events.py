@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from gateway import sse
+from gateway.protocol import sse
 
 
 class Event(msgspec.Struct, frozen=True, tag_field="type"):

@@ -13,7 +13,7 @@ from typing import Any
 
 from agent.models import Message, Role
 from gateway.guardrails.output.masks import Masks
-from gateway.guardrails.settings import GuardrailSettings, TrustMode
+from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
 
 # Times and durations match the pattern of telephone numbers.
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?")

@@ -6,7 +6,7 @@ import json
 
 from core.errors import ApplicationError
 from core.exception_handler import error_response, log_unexpected, translate
-from gateway.reply import HeaderList, Reply
+from gateway.protocol.reply import HeaderList, Reply
 
 
 async def refuse(reply: Reply, error: Exception, *, method: str) -> None:

@@ -14,7 +14,7 @@ import msgspec
 
 from gateway.guardrails.output.answer import OutputChecks
 from gateway.guardrails.output.stream import StreamGuard
-from gateway.guardrails.settings import GuardrailSettings, TrustMode
+from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
 from integrations.providers.base import StreamEvent
 
 _SIZE, _EVENT, _RUNS = 16 * 1024, 20, 5

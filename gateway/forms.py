@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from typing_extensions import override
 
-from gateway.guardrails.settings import TrustMode
 from gateway.models import MAX_PROMPT_TOKENS, GatewaySettings, validate_names
+from gateway.project_settings.guardrails import TrustMode
 from gateway.services import whole_guardrails
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from core.draining import delay_termination, draining
 from gateway.consumers import Scope
 from gateway.observation import Observation
 from gateway.pipeline.parse import Receive
-from gateway.reply import Send
+from gateway.protocol.reply import Send
 from gateway.runtime import current_runtime, stop_runtime
 
 

@@ -17,8 +17,8 @@ from gateway.alerts.models import AlertDelivery as AlertDelivery  # Django looks
 from gateway.alerts.models import AlertSecret as AlertSecret
 from gateway.alerts.models import BudgetAlert as BudgetAlert
 from gateway.alerts.operator_models import OperatorAlert as OperatorAlert
-from gateway.guardrails.settings import GuardrailSettings, TrustMode
-from gateway.snapshot.settings import DEFAULT_RETENTION_DAYS
+from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
+from gateway.project_settings.settings import DEFAULT_RETENTION_DAYS
 from integrations.registry import is_known
 
 MAX_TRIES = 10

@@ -1,4 +1,4 @@
-"""The gateway in the OpenAPI document. What it takes is generated from what decodes requests, `gateway.wire`."""
+"""The gateway in the OpenAPI document; the parameters are generated from the types of `gateway.protocol.wire`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 from core.openapi.document import KEY_SECURITY, REQUEST_ID
 from core.openapi.failures import ErrorBody
 from core.openapi.shapes import reference
-from gateway import headers
-from gateway.completion_shapes import ChatCompletion, ChatCompletionChunk, ModelList
-from gateway.headers import MAX_VARIABLE_CHARACTERS, PREFIX
-from gateway.wire import MAX_FALLBACK_MODELS, MAX_MESSAGES, ChatCompletionRequest
+from gateway.protocol import headers
+from gateway.protocol.completion_shapes import ChatCompletion, ChatCompletionChunk, ModelList
+from gateway.protocol.headers import MAX_VARIABLE_CHARACTERS, PREFIX
+from gateway.protocol.wire import MAX_FALLBACK_MODELS, MAX_MESSAGES, ChatCompletionRequest
 
 _COMPLETIONS = "/api/gateway/v1/chat/completions"
 _MODELS = "/api/gateway/v1/models"
@@ -75,7 +75,7 @@ def add_gateway(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 
 def add_bounds(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """A hook for when the components are there: what `gateway.wire` checks after decoding."""
+    """A hook for when the components are there: what `gateway.protocol.wire` checks after decoding."""
     fields = result["components"]["schemas"]["ChatCompletionRequest"]["properties"]
     fields["messages"] |= {"minItems": 1, "maxItems": MAX_MESSAGES}
     for choice in fields["models"]["anyOf"]:

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from core.keys import MANAGE, METRICS, hash_key
-from gateway.headers import read_headers
-from gateway.identifiers import new_request_id
 from gateway.pipeline.parse import Receive
-from gateway.reply import Reply, Send
+from gateway.protocol.headers import read_headers
+from gateway.protocol.identifiers import new_request_id
+from gateway.protocol.reply import Reply, Send
 from gateway.runtime import Runtime, current_runtime
 
 _MAX_KEY_BYTES = 512

@@ -16,10 +16,10 @@ from analytics.spool.writer import SpoolWriter
 from core.draining import draining
 from core.last_use import flush_last_uses
 from gateway.cache.store import ResponseCache
+from gateway.deadlines import Deadlines
 from gateway.limits.limiter import Limiter
 from gateway.limits.seeding import Seeder
 from gateway.open_requests import OpenRequests
-from gateway.pipeline.patience import Patience
 from gateway.readiness import Readiness
 from gateway.snapshot.announcements import follow, refresh_regularly
 from gateway.snapshot.store import SnapshotStore
@@ -46,7 +46,7 @@ class Runtime:
     open_requests: OpenRequests
     limiter: Limiter
     cache: ResponseCache
-    patience: Patience
+    deadlines: Deadlines
     readiness: Readiness
     body_bytes: int  # the largest request
     answer_bytes: int  # the largest answer of a provider
@@ -135,7 +135,7 @@ def _start() -> Runtime:
         cache=ResponseCache(
             settings.REDIS_URL, max_bytes=settings.CACHE_ANSWER_BYTES, patience=settings.CACHE_REDIS_SECONDS
         ),
-        patience=Patience.from_settings(),
+        deadlines=Deadlines.from_settings(),
         readiness=Readiness(draining, lambda: spool.has_room),
         body_bytes=settings.GATEWAY_BODY_BYTES,
         answer_bytes=settings.UPSTREAM_RESPONSE_BYTES,

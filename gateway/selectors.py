@@ -7,9 +7,9 @@ from uuid import UUID
 
 import msgspec
 
-from gateway.guardrails.settings import GuardrailSettings
 from gateway.models import GatewaySettings, all_scopes
-from gateway.snapshot.settings import (
+from gateway.project_settings.guardrails import GuardrailSettings
+from gateway.project_settings.settings import (
     LimitSettings,
     LogSettings,
     ProjectSettings,

@@ -13,7 +13,6 @@ from core.fields import NumberField
 from core.parameters import Parameters
 from core.serializers import BodySerializer, StrictSerializer
 from gateway.fields import MoneyField, NameListField
-from gateway.guardrails.settings import TrustMode
 from gateway.models import (
     AGENT_SCOPES,
     MAX_BUDGET_USD,
@@ -29,9 +28,10 @@ from gateway.models import (
     SettingsChange,
     validate_providers,
 )
+from gateway.project_settings.guardrails import TrustMode
+from gateway.project_settings.settings import DEFAULT_RETENTION_DAYS
 from gateway.services import whole_guardrails
 from gateway.settings_warnings import WARNING_CODES, settings_warnings
-from gateway.snapshot.settings import DEFAULT_RETENTION_DAYS
 
 
 def _providers(value: Any) -> None:

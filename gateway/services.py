@@ -13,8 +13,8 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from core.errors import ConflictError, NotFoundError
-from gateway.guardrails.settings import GuardrailSettings
 from gateway.models import GatewaySettings, SettingsChange
+from gateway.project_settings.guardrails import GuardrailSettings
 
 logger = logging.getLogger("gateway.settings")
 

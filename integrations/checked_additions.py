@@ -41,7 +41,7 @@ _NEVER_FORWARDED = frozenset({"x-project-id", "forwarded", "x-forwarded-for", "x
 
 
 class _Known(msgspec.Struct):
-    """The common parameters, with the bounds that a client's have (gateway/wire.py)."""
+    """The common parameters, with the bounds that a client's have (gateway/protocol/wire.py)."""
 
     temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
     top_p: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None

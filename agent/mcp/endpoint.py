@@ -23,11 +23,11 @@ from agent.refusals import refuse
 from agent.running import running
 from agent.threads import in_thread
 from core.errors import ServiceUnavailableError
-from gateway import headers
 from gateway.errors import RequestTimeoutError
 from gateway.pipeline.parse import ClientGoneError, Receive
 from gateway.pipeline.watch import ClientWatch
-from gateway.reply import Message, Reply, Send
+from gateway.protocol import headers
+from gateway.protocol.reply import Message, Reply, Send
 from gateway.runtime import current_runtime
 
 logger = logging.getLogger("agent.mcp")

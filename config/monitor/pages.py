@@ -11,11 +11,11 @@ from config.monitor.exposition import render
 from core.errors import ApplicationError
 from core.keys import MANAGE, METRICS
 from gateway.errors import MethodNotAllowedError
-from gateway.headers import read_headers
-from gateway.identifiers import new_request_id
 from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.parse import Receive
-from gateway.reply import Reply, Send
+from gateway.protocol.headers import read_headers
+from gateway.protocol.identifiers import new_request_id
+from gateway.protocol.reply import Reply, Send
 from gateway.runtime import current_runtime
 
 _SCOPES = frozenset({METRICS, MANAGE})

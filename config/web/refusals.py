@@ -17,7 +17,7 @@ from http import HTTPStatus
 import msgspec
 
 from core.errors import ApplicationError, ServiceUnavailableError, ValidationError
-from gateway.identifiers import new_request_id
+from gateway.protocol.identifiers import new_request_id
 
 
 class MalformedRequestError(ValidationError):

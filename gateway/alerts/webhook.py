@@ -15,7 +15,7 @@ from django.conf import settings
 
 from gateway.alerts.errors import DeliveryError
 from gateway.alerts.models import BudgetAlert
-from gateway.headers import PREFIX
+from gateway.protocol.headers import PREFIX
 from integrations.addresses import PrivateAddressError
 from integrations.transport.resolver import AiohttpResolver, Resolver, any_address, only_public
 from integrations.transport.tls import client_context

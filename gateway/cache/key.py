@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from gateway.snapshot.settings import ProjectSettings
-from gateway.wire import LazyFields
+from gateway.project_settings.settings import ProjectSettings
+from gateway.protocol.wire import LazyFields
 
 # These fields do not shape an answer: they name the user, the accounting, or the streaming of usage, which is always
 # included here.

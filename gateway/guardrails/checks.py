@@ -10,10 +10,10 @@ from gateway.guardrails.detectors.injection import injection_score
 from gateway.guardrails.detectors.pii import PiiKind, find_pii
 from gateway.guardrails.detectors.topics import find_topics
 from gateway.guardrails.digest_cache import DigestCache
-from gateway.guardrails.settings import GuardrailSettings
 from gateway.guardrails.texts import Segment, Speaker, text_segments, variable_segments
 from gateway.guardrails.tools import same_tool, tools_of
 from gateway.guardrails.verdicts import Guardrail
+from gateway.project_settings.guardrails import GuardrailSettings
 
 # A longer list of entities would take more memory in the cache than the text itself.
 _MAX_ENTITIES = 100

@@ -14,9 +14,9 @@ from analytics.errors import AnalyticsLimitError
 from analytics.models import ScoreType
 from analytics.queries.unscored import Unscored, unscored_requests
 from analytics.services import NewScore, record_scores
-from gateway.guardrails.settings import TrustMode
 from gateway.guardrails.verdicts import VERDICTS, Guardrail, GuardrailAction, GuardrailVerdict
 from gateway.models import GatewaySettings
+from gateway.project_settings.guardrails import TrustMode
 
 logger = logging.getLogger("gateway.guardrails")
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gateway.guardrails.settings import NO_GUARDRAILS
-from gateway.inside import Answer, Caller, Reported, ask
+from gateway.internal_client import Answer, Caller, Reported, ask
 from gateway.judging.rubric import CRITERIA, Criterion, Grade, UnreadableGradesError, judge_request, read_grades
+from gateway.project_settings.guardrails import NO_GUARDRAILS
 from gateway.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
 

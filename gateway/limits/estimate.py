@@ -9,7 +9,7 @@ from django.conf import settings
 from gateway.limits.units import MOST_UNITS, PLACES
 from gateway.pipeline.context import Attempt, RequestContext
 from gateway.pipeline.estimate import estimated_tokens
-from gateway.wire import ChatCompletionRequest
+from gateway.protocol.wire import ChatCompletionRequest
 from integrations.pricing.cost import Price
 
 # Of an image; its bytes say nothing about the tokens that it becomes.

@@ -19,7 +19,7 @@ from gateway.limits.connection import ScriptConnection
 from gateway.limits.keys import MINUTE_US, Scope, session_scope
 from gateway.limits.local import Known, LastKnown, LocalLimits
 from gateway.limits.terms import Terms
-from gateway.snapshot.settings import LimitSettings
+from gateway.project_settings.settings import LimitSettings
 
 logger = logging.getLogger("gateway.limits")
 

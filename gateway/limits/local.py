@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gateway.limits.claims import Admission, Claim, Held
 from gateway.limits.keys import Scope
 from gateway.limits.units import to_units
-from gateway.snapshot.settings import LimitSettings
+from gateway.project_settings.settings import LimitSettings
 
 if TYPE_CHECKING:
     from decimal import Decimal

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gateway.limits.keys import MINUTE_US, Scope, month_of, month_scope, requests_key, tokens_key
 from gateway.limits.scripts import BATCH, packed
 from gateway.limits.units import to_units
-from gateway.snapshot.settings import LimitSettings
+from gateway.project_settings.settings import LimitSettings
 
 if TYPE_CHECKING:
     from gateway.limits.batch import Batch

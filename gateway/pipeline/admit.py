@@ -6,7 +6,6 @@ from decimal import Decimal
 from functools import lru_cache
 
 from analytics.contracts import RequestRecord
-from gateway import headers
 from gateway.errors import BudgetExceededError, RateLimitedError
 from gateway.limits.claims import Admission, Claim, Held
 from gateway.limits.estimate import completion_tokens, cost_units, prices_of, prompt_tokens
@@ -14,9 +13,10 @@ from gateway.limits.keys import seconds_left
 from gateway.limits.limiter import Limiter
 from gateway.limits.units import recorded_units
 from gateway.pipeline.context import Account, Attempt, RequestContext
-from gateway.reply import HeaderList
+from gateway.project_settings.settings import LimitSettings
+from gateway.protocol import headers
+from gateway.protocol.reply import HeaderList
 from gateway.runtime import Runtime
-from gateway.snapshot.settings import LimitSettings
 
 _OVER_BUDGET = "the month's budget is used up"
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from core.errors import AuthenticationError, PermissionDeniedError
 from core.keys import KeyRecord, hash_key
 from core.last_use import note_use
-from gateway.headers import RequestHeaders
+from gateway.protocol.headers import RequestHeaders
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.snapshot.store import SnapshotStore
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 
 from analytics.contracts import Outcome
-from gateway import sse
 from gateway.cache.key import cache_key
 from gateway.cache.policy import CachePolicy
 from gateway.cache.store import CachedAnswer
@@ -14,7 +13,8 @@ from gateway.guardrails.verdicts import GuardrailAction
 from gateway.pipeline.context import Account, Attempt, RequestContext
 from gateway.pipeline.record import record
 from gateway.pipeline.respond import served_by
-from gateway.reply import HeaderList, Reply
+from gateway.protocol import sse
+from gateway.protocol.reply import HeaderList, Reply
 from gateway.runtime import Runtime
 from integrations.pricing.cost import FREE
 from integrations.providers.additions import answers_apart

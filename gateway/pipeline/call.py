@@ -13,8 +13,8 @@ from gateway.pipeline.prepare import prepared
 from gateway.pipeline.reasoning import asked_with_reasoning
 from gateway.pipeline.uncounted import estimate, with_usage, without_usage
 from gateway.pipeline.walk import walk
+from gateway.protocol.wire import LazyFields, nested_too_deeply
 from gateway.runtime import Runtime
-from gateway.wire import LazyFields, nested_too_deeply
 from integrations.providers.additions import with_headers, with_parameters
 from integrations.providers.base import (
     NOTHING,
@@ -85,7 +85,7 @@ async def _complete_once(
     needs = attempt.adapter.needs(request, attempt.credentials)
     if needs is not NOTHING:
         request = await prepared(runtime, request, needs, attempt, account)
-    left = runtime.patience.left(account.started)
+    left = runtime.deadlines.left(account.started)
     # No timer of its own: the phases are watched by the transport, and what drips in is looked at with every piece.
     response = await _send(runtime, request, attempt, account, left)
     try:
@@ -102,9 +102,9 @@ async def _open_once(runtime: Runtime, context: RequestContext, attempt: Attempt
     if needs is not NOTHING:
         request = await prepared(runtime, request, needs, attempt, account)
     translator = attempt.adapter.stream(request)
-    left = runtime.patience.left(account.started)
+    left = runtime.deadlines.left(account.started)
     try:
-        async with asyncio.timeout(min(runtime.patience.ttft, left)):
+        async with asyncio.timeout(min(runtime.deadlines.ttft, left)):
             response = await _send(runtime, request, attempt, account, left)
             return await _first_output(runtime, response, translator, attempt, len(context.body))
     except TimeoutError:
@@ -148,7 +148,7 @@ async def _send(
     if attempt.credentials.adds_headers:
         upstream = with_headers(upstream, attempt.credentials, account.headers.raw)
     account.warnings = upstream.warnings
-    response = await runtime.transport.send(upstream, runtime.patience.within(seconds))
+    response = await runtime.transport.send(upstream, runtime.deadlines.within(seconds))
     if 200 <= response.status < 300:
         return response
     try:

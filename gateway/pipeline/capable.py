@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from gateway.pipeline.estimate import estimated_tokens
-from gateway.wire import ChatCompletionRequest, Message
+from gateway.protocol.wire import ChatCompletionRequest, Message
 from integrations.capabilities.lookup import RequestNeeds
 
 _KINDS = {

@@ -11,10 +11,10 @@ from analytics.contracts import Outcome, RequestRecord
 from core.errors import ApplicationError
 from core.keys import KeyRecord
 from gateway.guardrails.verdicts import GuardrailVerdict
-from gateway.headers import RequestHeaders
 from gateway.limits.claims import Held
+from gateway.protocol.headers import RequestHeaders
+from gateway.protocol.wire import ChatCompletionRequest, LazyFields
 from gateway.snapshot.project import ProjectSnapshot
-from gateway.wire import ChatCompletionRequest, LazyFields
 from integrations.health.targets import Target
 from integrations.pricing.cost import Cost, Price, known_cost
 from integrations.providers.base import Adapter, Credentials, Media, Usage

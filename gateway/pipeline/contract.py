@@ -19,7 +19,7 @@ from gateway.contract.checking import first_violation, reason
 from gateway.contract.complexity import is_cheap
 from gateway.contract.lanes import check_lanes
 from gateway.pipeline.context import Account
-from gateway.wire import ChatCompletionRequest
+from gateway.protocol.wire import ChatCompletionRequest
 from integrations.providers.base import StreamEvent
 
 logger = logging.getLogger("gateway.request")

@@ -15,14 +15,14 @@ from django.conf import settings
 
 from gateway.errors import GuardrailError
 from gateway.guardrails.checks import Finding, InputCheck, Request, checks_of
-from gateway.guardrails.settings import GuardrailSettings, TrustMode
 from gateway.guardrails.spotlight import Spotlight
 from gateway.guardrails.verdicts import Guardrail, GuardrailAction, GuardrailStage, GuardrailVerdict
 from gateway.limits.estimate import prompt_tokens
 from gateway.pipeline.context import Account, RequestContext
 from gateway.pipeline.estimate import estimated_tokens
 from gateway.pipeline.prompt import variables_of
-from gateway.wire import LazyFields, Message
+from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
+from gateway.protocol.wire import LazyFields, Message
 
 # Below, a thread costs more than it saves; above, other streams of the worker would wait (docs/guardrails.md). RE2 lets
 # go of the interpreter while it searches.

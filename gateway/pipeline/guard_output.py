@@ -15,15 +15,15 @@ from typing import Any, TypeVar
 import msgspec
 
 from analytics.shipper.streamed import assembled
-from gateway import sse
 from gateway.errors import GuardrailError, ProviderFailedError
 from gateway.guardrails.output.answer import Found, OutputChecks
 from gateway.guardrails.output.stream import StreamGuard
-from gateway.guardrails.settings import TrustMode
 from gateway.guardrails.texts import text_segments
 from gateway.guardrails.verdicts import Guardrail, GuardrailAction, GuardrailStage, GuardrailVerdict
 from gateway.pipeline.context import Account, RequestContext
 from gateway.pipeline.quality import grade_later, hold_to
+from gateway.project_settings.guardrails import TrustMode
+from gateway.protocol import sse
 from gateway.runtime import Runtime
 from integrations.providers.base import StreamEvent
 from integrations.providers.common.surrogates import lenient

@@ -9,9 +9,9 @@ from django.conf import settings
 
 from core.errors import ValidationError
 from gateway.errors import RequestTimeoutError
-from gateway.headers import MAX_VARIABLE_CHARACTERS, PREFIX, RequestHeaders
-from gateway.reply import Message
-from gateway.wire import ChatCompletionRequest, decode_request
+from gateway.protocol.headers import MAX_VARIABLE_CHARACTERS, PREFIX, RequestHeaders
+from gateway.protocol.reply import Message
+from gateway.protocol.wire import ChatCompletionRequest, decode_request
 
 Receive = Callable[[], Awaitable[Message]]
 

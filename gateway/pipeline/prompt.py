@@ -13,8 +13,8 @@ from gateway.errors import PromptConfigNotFoundError
 from gateway.pipeline.context import Account, PromptUse, RequestContext
 from gateway.pipeline.rebuild import SystemMessage, rebuilt
 from gateway.pipeline.variant import version_for
+from gateway.protocol.wire import ChatCompletionRequest
 from gateway.snapshot.prompts import ManagedPrompt
-from gateway.wire import ChatCompletionRequest
 from prompts.selectors import PromptVersionRecord
 
 # Clients choose the names they send.

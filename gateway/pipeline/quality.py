@@ -38,7 +38,7 @@ _TAKEN_ALL_IN_ALL = Criterion("quality", "taken all in all, a good answer: right
 
 async def hold_to(least: float, runtime: Runtime, context: RequestContext, account: Account, body: bytes) -> None:
     """Raises LowQualityError for a chat completion whose first choice is graded lower. The verdict is in `account`."""
-    seconds = min(settings.JUDGE_SECONDS, runtime.patience.left(account.started))
+    seconds = min(settings.JUDGE_SECONDS, runtime.deadlines.left(account.started))
     verdict = await _verdict(
         least, runtime, context, account.request_id, body, bad=GuardrailAction.BLOCKED, seconds=seconds
     )

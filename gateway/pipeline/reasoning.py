@@ -11,8 +11,8 @@ from typing import TypeVar
 import msgspec
 
 from gateway.pipeline.context import Account, Attempt, RequestContext
-from gateway.snapshot.settings import ReasoningSettings
-from gateway.wire import ChatCompletionRequest, LazyFields
+from gateway.project_settings.settings import ReasoningSettings
+from gateway.protocol.wire import ChatCompletionRequest, LazyFields
 from integrations.capabilities.lookup import capabilities_of
 from integrations.providers.errors import FailureKind, ProviderError
 

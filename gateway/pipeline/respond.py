@@ -6,7 +6,6 @@ from __future__ import annotations
 import time
 
 from core.errors import ApplicationError
-from gateway import headers, sse
 from gateway.errors import LowQualityError, from_provider
 from gateway.pipeline.call import OpenStream, complete, open_stream, too_large, too_slow
 from gateway.pipeline.context import Account, Attempt, RequestContext
@@ -17,7 +16,8 @@ from gateway.pipeline.quality import second_try
 from gateway.pipeline.record import estimated_usage, record
 from gateway.pipeline.walk import failure_of
 from gateway.pipeline.watch import ClientWatch
-from gateway.reply import HeaderList, Reply
+from gateway.protocol import headers, sse
+from gateway.protocol.reply import HeaderList, Reply
 from gateway.runtime import Runtime
 from integrations.providers.base import ParsedResponse, StreamEvent
 from integrations.providers.errors import FailureKind, ProviderError
@@ -144,7 +144,7 @@ async def _relay(
             events = translator.feed(data)
             if events:
                 await _pass_on(account, events, reply, heartbeat, guard)
-            if runtime.patience.left(account.started) <= 0:
+            if runtime.deadlines.left(account.started) <= 0:
                 raise too_slow()
         if translator.usage is None:
             translator.usage = account.usage = estimated_usage(account)

@@ -10,8 +10,6 @@ from analytics.contracts import Outcome
 from core.errors import ApplicationError
 from gateway.cache.policy import NO_CACHE, cache_policy
 from gateway.errors import InternalError
-from gateway.headers import read_headers
-from gateway.identifiers import new_request_id
 from gateway.pipeline.admit import admit
 from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.cached import answer_again, keep, look_up
@@ -25,9 +23,11 @@ from gateway.pipeline.select import select
 from gateway.pipeline.under_way import note_allocation
 from gateway.pipeline.unreadable import note_unreadable
 from gateway.pipeline.watch import ClientWatch
-from gateway.reply import Reply, Send
+from gateway.protocol.headers import read_headers
+from gateway.protocol.identifiers import new_request_id
+from gateway.protocol.reply import Reply, Send
+from gateway.protocol.wire import LazyFields
 from gateway.runtime import Runtime
-from gateway.wire import LazyFields
 
 logger = logging.getLogger("gateway.request")
 
@@ -49,8 +49,8 @@ async def run(runtime: Runtime, raw_headers: list[tuple[bytes, bytes]], receive:
 
 
 async def serve(runtime: Runtime, account: Account, receive: Receive, reply: Reply) -> None:
-    """All of it but the key: for clients, and for what the service itself asks (`gateway.inside`)."""
-    watch = ClientWatch(receive, runtime.loop, runtime.patience.body)
+    """All of it but the key: for clients, and for what the service itself asks (`gateway.internal_client`)."""
+    watch = ClientWatch(receive, runtime.loop, runtime.deadlines.body)
     try:
         await _answer(runtime, account, receive, reply, watch)
     except ApplicationError as error:

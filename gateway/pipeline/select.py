@@ -11,9 +11,9 @@ from gateway.errors import ModelNotFoundError
 from gateway.pipeline.capable import needs_of
 from gateway.pipeline.context import SUBSTITUTE, Attempt, RequestContext
 from gateway.pipeline.unreadable import unreadable_choice, unreadable_error
+from gateway.project_settings.settings import RoutingSettings
+from gateway.protocol.wire import ChatCompletionRequest, ProviderPreferences
 from gateway.snapshot.project import ProjectSnapshot
-from gateway.snapshot.settings import RoutingSettings
-from gateway.wire import ChatCompletionRequest, ProviderPreferences
 from integrations.capabilities.lookup import RequestNeeds, can
 from integrations.health.monitor import HealthMonitor
 from integrations.health.order import order_by_health, order_by_latency

@@ -5,8 +5,8 @@ from __future__ import annotations
 from analytics.contracts import Attempt as AttemptRecord
 from gateway.errors import CredentialUnreadableError
 from gateway.pipeline.context import Account
+from gateway.protocol.wire import ChatCompletionRequest
 from gateway.snapshot.project import ProjectSnapshot
-from gateway.wire import ChatCompletionRequest
 from integrations.registry import Candidate, resolve
 
 _AUTO = "auto"

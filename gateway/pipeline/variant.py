@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gateway.headers import PREFIX
 from gateway.pipeline.context import Account, PromptUse, RequestContext
+from gateway.protocol.headers import PREFIX
 from gateway.snapshot.prompts import ManagedPrompt, RunningRollout
 from prompts.selectors import PromptVersionRecord
 from rollouts.allocation import Allocation, AllocationType, UnitKind, Variant, variant_of

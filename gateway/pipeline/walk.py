@@ -128,7 +128,7 @@ class _Walker(Generic[T]):
         return self._barred is not None and self._barred.holds(attempt)
 
     def is_late(self) -> bool:
-        return self._runtime.patience.left(self._account.started) <= 0
+        return self._runtime.deadlines.left(self._account.started) <= 0
 
     def _keep(self, failure: ProviderError, attempt: Attempt) -> None:
         """Of several failures the client is told the last of those that may pass: it can come back; else the last of
@@ -159,7 +159,7 @@ def _note(runtime: Runtime, account: Account, attempt: Attempt, failure: Provide
     if isinstance(failure, UnsupportedParameterError):
         error = "unsupported_parameter"
         runtime.health.release_probe(attempt.target)
-    elif failure.kind is FailureKind.TIMEOUT and runtime.patience.cut_short(account.started, took):
+    elif failure.kind is FailureKind.TIMEOUT and runtime.deadlines.cut_short(account.started, took):
         # It is not this provider that was slow.
         runtime.health.release_probe(attempt.target)
     else:
@@ -178,7 +178,7 @@ async def _waited(runtime: Runtime, failure: ProviderError, retries: int, accoun
     """Whether the same provider is to be asked again, after the wait that is due."""
     # Jitter protects nothing.
     wait = wait_before_retry(failure, retries, random.random())  # noqa: S311
-    if wait is None or wait > runtime.patience.left(account.started):
+    if wait is None or wait > runtime.deadlines.left(account.started):
         return False
     await asyncio.sleep(wait)
     return True

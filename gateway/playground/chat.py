@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.errors import ValidationError
-from gateway.wire import decode_request, nested_too_deeply
+from gateway.protocol.wire import decode_request, nested_too_deeply
 
 FIELDS = (
     "messages", "temperature", "max_tokens", "max_completion_tokens", "top_p", "stop", "frequency_penalty",

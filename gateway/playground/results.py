@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from analytics.contracts import RequestRecord
-from gateway.headers import PROMPT_VERSION, VARIANT, WARNING
-from gateway.inside import Answer, Reported
+from gateway.internal_client import Answer, Reported
 from gateway.judging.judge import JudgeResult
+from gateway.protocol.headers import PROMPT_VERSION, VARIANT, WARNING
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from core.fields import NumberField
 from core.parameters import Parameters
 from core.serializers import BodySerializer
 from gateway.fields import NameListField
-from gateway.wire import MAX_MESSAGES, nested_too_deeply
+from gateway.protocol.wire import MAX_MESSAGES, nested_too_deeply
 
 MOST_MODELS = 5
 _MODEL_CHARACTERS = 512
@@ -37,11 +37,11 @@ def _json(help_text: str) -> serializers.JSONField:
 
 @extend_schema_field({"type": "array", "items": {"type": "object"}, "minItems": 1, "maxItems": MAX_MESSAGES})
 class MessagesField(serializers.ListField):
-    """How many there may be, `gateway.wire` checks, in the words of the gateway."""
+    """How many there may be, `gateway.protocol.wire` checks, in the words of the gateway."""
 
 
 class MessageField(serializers.JSONField):
-    """Any object: what a message may hold is the provider's to say, beyond what `gateway.wire` checks."""
+    """Any object: what a message may hold is the provider's to say, beyond what `gateway.protocol.wire` checks."""
 
     default_error_messages = {"not_an_object": "Must be an object."}
 
@@ -53,7 +53,7 @@ class MessageField(serializers.JSONField):
 
 
 class _ChatSerializer(BodySerializer):
-    """The fields of a chat completion; `gateway.wire` says exactly what they may hold."""
+    """The fields of a chat completion; `gateway.protocol.wire` says exactly what they may hold."""
 
     messages = MessagesField(
         child=MessageField(), help_text="As of a chat completion: at most 1000 messages of at most 1 MB."

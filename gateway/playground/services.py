@@ -17,11 +17,11 @@ from django.db import Error as DatabaseError
 
 from analytics.services import NewScore, record_scores
 from core.errors import ApplicationError
-from gateway import sse
-from gateway.inside import Answer, Caller, InsideRequest, Reported, ask
+from gateway.internal_client import Answer, Caller, InternalRequest, Reported, ask
 from gateway.judging.judge import JudgeResult, judge_answer
 from gateway.playground.comparison import Contender
 from gateway.playground.results import Result, error_of, message_of
+from gateway.protocol import sse
 from gateway.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
 from prompts.selectors import PromptVersionRecord
@@ -73,7 +73,7 @@ async def stream_one(runtime: Runtime, run: Run) -> AsyncGenerator[bytes]:
     """The answer of the only model as a stream of the gateway, failures included, and the result as its last event."""
     snapshot = await runtime.snapshots.project(run.project_id)
     ((model, body),) = run.bodies.items()
-    request = InsideRequest(runtime, snapshot, run.caller, body, run.seconds)
+    request = InternalRequest(runtime, snapshot, run.caller, body, run.seconds)
     async with aclosing(request.parts()) as parts:
         async for part in parts:
             if part and request.is_streamed:

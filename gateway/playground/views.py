@@ -18,7 +18,7 @@ from core.arrival import arrived_at
 from core.openapi import PAGE, operation
 from core.pagination import LimitOffset
 from core.views import ProjectAPIView
-from gateway.inside import is_served, on_loop
+from gateway.internal_client import is_served, on_loop
 from gateway.playground.catalog import list_models
 from gateway.playground.chat import chat_body
 from gateway.playground.comparison import compared

@@ -8,8 +8,8 @@ from typing import Any
 from uuid import UUID
 
 from core.keys import KeyRecord
+from gateway.project_settings.settings import ProjectSettings
 from gateway.snapshot.prompts import ManagedPrompt
-from gateway.snapshot.settings import ProjectSettings
 from integrations.pricing.cost import Price
 from integrations.pricing.lookup import find_price
 from integrations.providers.base import Credentials

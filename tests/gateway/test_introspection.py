@@ -9,7 +9,7 @@ import pytest
 
 from gateway.pipeline import reasoning
 from gateway.pipeline.reasoning import INTROSPECTION
-from gateway.snapshot.settings import ReasoningSettings
+from gateway.project_settings.settings import ReasoningSettings
 from tests.fakes import scripted as play
 from tests.gateway.conftest import Routed
 from tests.gateway.service import Gateway

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from gateway.guardrails.settings import GuardrailSettings, TrustMode
 from gateway.models import GatewaySettings
+from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
+from gateway.project_settings.settings import LimitSettings, LogSettings, ProjectSettings, ReasoningSettings
 from gateway.selectors import project_settings
-from gateway.snapshot.settings import LimitSettings, LogSettings, ProjectSettings, ReasoningSettings
 from tests.factories.core import make_project
 
 pytestmark = pytest.mark.django_db

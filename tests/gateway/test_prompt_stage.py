@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from core.errors import ValidationError
 from core.keys import KeyRecord
 from gateway.errors import PromptConfigNotFoundError
-from gateway.headers import read_headers
 from gateway.pipeline.context import Account, RequestContext
 from gateway.pipeline.prompt import with_prompt
+from gateway.project_settings.settings import ProjectSettings
+from gateway.protocol.headers import read_headers
+from gateway.protocol.wire import LazyFields, decode_request
 from gateway.snapshot.project import ProjectSnapshot
 from gateway.snapshot.prompts import ManagedPrompt, RunningRollout
-from gateway.snapshot.settings import ProjectSettings
-from gateway.wire import LazyFields, decode_request
 from prompts.errors import InvalidVariableError, MissingVariableError, UnknownVariableError
 from prompts.selectors import PromptVersionRecord
 from prompts.templating import compile_template

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import ModelNotFoundError
-from gateway.headers import RequestHeaders
 from gateway.pipeline.context import Attempt, RequestContext
 from gateway.pipeline.select import select
+from gateway.project_settings.settings import ProjectSettings, RoutingSettings
+from gateway.protocol.headers import RequestHeaders
+from gateway.protocol.wire import LazyFields, decode_request
 from gateway.snapshot.project import ProjectSnapshot
-from gateway.snapshot.settings import ProjectSettings, RoutingSettings
-from gateway.wire import LazyFields, decode_request
 from integrations.health.monitor import HealthMonitor
 from integrations.health.targets import Target
 from integrations.providers.base import Credentials

@@ -7,10 +7,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from gateway.guardrails.settings import GuardrailSettings, TrustMode
 from gateway.models import GatewaySettings
+from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
+from gateway.project_settings.settings import RoutingSettings
 from gateway.selectors import project_settings
-from gateway.snapshot.settings import RoutingSettings
 from tests.factories.core import make_project
 
 pytestmark = pytest.mark.django_db

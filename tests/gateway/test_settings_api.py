@@ -16,8 +16,8 @@ from rest_framework.test import APIClient
 
 from core.models import Project
 from gateway.models import AGENT_SCOPES, GatewaySettings, SettingsChange
+from gateway.project_settings.settings import ProjectSettings
 from gateway.selectors import project_settings
-from gateway.snapshot.settings import ProjectSettings
 from tests.factories.core import make_key, make_project
 
 PATH = "/api/llm/settings"

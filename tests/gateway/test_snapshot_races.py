@@ -11,9 +11,9 @@ import pytest
 
 from core.errors import ServiceUnavailableError
 from core.keys import KeyRecord
+from gateway.project_settings.settings import ProjectSettings
 from gateway.snapshot import loader
 from gateway.snapshot.project import PriceTable, ProjectSnapshot
-from gateway.snapshot.settings import ProjectSettings
 from gateway.snapshot.store import SnapshotStore
 from integrations.pricing.cost import FREE
 from tests.patience import PATIENCE_SECONDS

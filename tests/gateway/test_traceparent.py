@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.headers import read_headers, trace_parent
+from gateway.protocol.headers import read_headers, trace_parent
 from tests.fakes import scripted as play
 from tests.gateway.conftest import Scripted
 from tests.gateway.managed import make_prompt

@@ -17,19 +17,19 @@ import pytest
 from analytics.contracts import Outcome, SpoolEntry
 from core.errors import ApplicationError
 from core.keys import KeyRecord
-from gateway.headers import RequestHeaders
+from gateway.deadlines import Deadlines
 from gateway.pipeline.call import complete, open_stream
 from gateway.pipeline.context import Account, Attempt, RequestContext
-from gateway.pipeline.patience import Patience
 from gateway.pipeline.record import record
 from gateway.pipeline.respond import answer_error, answer_stream
 from gateway.pipeline.walk import walk
 from gateway.pipeline.watch import ClientWatch
-from gateway.reply import Reply
+from gateway.project_settings.settings import ProjectSettings, RoutingSettings
+from gateway.protocol.headers import RequestHeaders
+from gateway.protocol.reply import Reply
+from gateway.protocol.wire import LazyFields, decode_request
 from gateway.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
-from gateway.snapshot.settings import ProjectSettings, RoutingSettings
-from gateway.wire import LazyFields, decode_request
 from integrations.health.monitor import HealthMonitor
 from integrations.health.targets import CircuitState, Target
 from integrations.pricing.cost import Price
@@ -116,7 +116,7 @@ class Scene:
             Runtime,
             SimpleNamespace(
                 health=self.health,
-                patience=Patience(TIMEOUTS, body=100, ttft=100, total=total),
+                deadlines=Deadlines(TIMEOUTS, body=100, ttft=100, total=total),
                 transport=self.upstream,
                 answer_bytes=1 << 20,
                 loop=asyncio.get_running_loop(),

@@ -11,7 +11,7 @@ from agent.tools.llm.scope import SCOPE
 from agent.tools.pages import PageArguments, chosen, filtered, listed, listed_rows, page_of
 from core.errors import NotFoundError
 from core.pagination import Listing
-from gateway.models_list import models_list
+from gateway.protocol.models_list import models_list
 from integrations.errors import PriceNotFoundError
 from integrations.pricing.entries import MODEL_LENGTH
 from integrations.pricing.filters import PriceFilter

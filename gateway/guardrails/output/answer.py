@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from gateway.guardrails.output.json_window import JsonWindow
 from gateway.guardrails.output.masks import Masks
 from gateway.guardrails.output.window import Notes, TextWindow
-from gateway.guardrails.settings import GuardrailSettings
 from gateway.guardrails.tools import same_tool
 from gateway.guardrails.verdicts import Guardrail
+from gateway.project_settings.guardrails import GuardrailSettings
 
 Path = tuple[str | int | None, ...]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gateway.sse import HEARTBEAT
+from gateway.protocol.sse import HEARTBEAT
 from tests.agent.chat.conftest import Played
 from tests.agent.chat.playing import PATH, agent, calls, chat, headers_of, messages, read_events, says
 from tests.fakes.scripted import ROLE, chunk, raw, status, stream

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent.tools import registry
-from gateway.models_list import models_list
+from gateway.protocol.models_list import models_list
 from tests.agent.tools.world import World
 from tests.factories.analytics import make_entry, store
 

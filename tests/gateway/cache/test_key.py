@@ -12,8 +12,8 @@ import pytest
 from hypothesis import assume, given
 
 from gateway.cache.key import cache_key
-from gateway.guardrails.settings import GuardrailSettings
-from gateway.snapshot.settings import ProjectSettings, ReasoningSettings, RoutingSettings
+from gateway.project_settings.guardrails import GuardrailSettings
+from gateway.project_settings.settings import ProjectSettings, ReasoningSettings, RoutingSettings
 
 PROJECT = str(uuid4())
 SETTINGS = ProjectSettings()

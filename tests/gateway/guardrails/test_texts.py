@@ -13,7 +13,7 @@ from gateway.guardrails.digest_cache import DigestCache
 from gateway.guardrails.spotlight import Spotlight
 from gateway.guardrails.texts import Speaker, text_segments
 from gateway.guardrails.tools import tools_of
-from gateway.wire import decode_request
+from gateway.protocol.wire import decode_request
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -12,13 +12,13 @@ import pytest
 
 from core.keys import KeyRecord
 from gateway.errors import GuardrailError
-from gateway.guardrails.settings import GuardrailSettings, TrustMode
-from gateway.headers import RequestHeaders
 from gateway.pipeline import guard_input as stage
 from gateway.pipeline.context import Account, RequestContext
+from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
+from gateway.project_settings.settings import ProjectSettings
+from gateway.protocol.headers import RequestHeaders
+from gateway.protocol.wire import LazyFields, decode_request
 from gateway.snapshot.project import ProjectSnapshot
-from gateway.snapshot.settings import ProjectSettings
-from gateway.wire import LazyFields, decode_request
 
 PROJECT = uuid4()
 KEY = KeyRecord(id=1, project_id=PROJECT, key_hash="", scopes=frozenset({"gateway"}), expires_at=None)

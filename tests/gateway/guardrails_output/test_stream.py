@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from openai.lib.streaming._deltas import accumulate_delta
 
 from analytics.shipper.streamed import assembled
-from gateway import sse
 from gateway.guardrails.output.answer import OutputChecks
 from gateway.guardrails.output.stream import StreamGuard
-from gateway.guardrails.settings import GuardrailSettings, TrustMode
+from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
+from gateway.protocol import sse
 from integrations.providers.base import StreamEvent
 
 SETTINGS = GuardrailSettings(

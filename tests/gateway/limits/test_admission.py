@@ -13,7 +13,7 @@ import redis
 
 from gateway.limits.estimate import completion_tokens
 from gateway.limits.keys import Scope, minute_of, month_of, requests_key, tokens_key
-from gateway.wire import ChatCompletionRequest, Message, Thinking
+from gateway.protocol.wire import ChatCompletionRequest, Message, Thinking
 from tests.fakes.scripted import DONE, FINISH, ROLE, USAGE, USAGE_CHUNK, answer, chunk, status, stream
 from tests.gateway.conftest import Scripted
 from tests.gateway.service import PRICED_MODEL, Gateway

@@ -19,7 +19,7 @@ from gateway.limits.claims import Claim, Held
 from gateway.limits.keys import Scope, month_of
 from gateway.limits.limiter import Limiter
 from gateway.limits.seeding import Seeder, Times
-from gateway.snapshot.settings import LimitSettings
+from gateway.project_settings.settings import LimitSettings
 from tests.gateway.limits.conftest import OwnRedis
 from tests.patience import PATIENCE_SECONDS
 

@@ -18,7 +18,7 @@ from gateway.limits.channel import Channel
 from gateway.limits.claims import Admission, Claim
 from gateway.limits.keys import Scope, month_of
 from gateway.limits.limiter import Limiter
-from gateway.snapshot.settings import LimitSettings
+from gateway.project_settings.settings import LimitSettings
 from tests.gateway.limits.conftest import OwnRedis
 from tests.patience import PATIENCE_SECONDS
 

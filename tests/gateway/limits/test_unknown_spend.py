@@ -20,7 +20,7 @@ from gateway.limits.keys import Scope, month_limits, month_of
 from gateway.limits.limiter import Limiter
 from gateway.limits.seeding import Seeder, Times
 from gateway.limits.units import to_units
-from gateway.snapshot.settings import LimitSettings
+from gateway.project_settings.settings import LimitSettings
 from tests.factories.analytics import make_entry, store
 from tests.gateway.limits.conftest import OwnRedis
 from tests.patience import PATIENCE_SECONDS

@@ -12,7 +12,7 @@ from django.test import Client
 
 from core.models import Project
 from core.rights.roles import Role
-from gateway.inside import Answer, on_loop
+from gateway.internal_client import Answer, on_loop
 from gateway.judging.judge import JudgeResult
 from gateway.judging.rubric import Grade
 from gateway.playground.results import Result

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from core.errors import ValidationError
-from gateway.wire import decode_request
+from gateway.protocol.wire import decode_request
 from integrations.providers.base import ChatRequest
 from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
 from tests.integrations.adapters.hostile import ODD_VALUES, places, swapped

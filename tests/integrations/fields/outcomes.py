@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import structs
 
 from core.errors import ValidationError
-from gateway.wire import decode_request
+from gateway.protocol.wire import decode_request
 from integrations.providers.base import ChatRequest, Media, UpstreamRequest
 from integrations.providers.errors import ProviderError
 from tests.integrations.adapters.subject import PDF, PNG, Subject, subject_of

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from core.errors import ApplicationError
-from gateway import headers, sse
+from gateway.protocol import headers, sse
 
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]

@@ -11,7 +11,7 @@ from integrations.transport.base import Timeouts
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class Deadlines:
     """Seconds. `body` is how long a client may take to send its request, `ttft` runs from the call of a provider to the
     first output of its stream, `total` from the arrival of a request to its end, all attempts and the whole stream
     included."""
@@ -22,7 +22,7 @@ class Patience:
     total: float
 
     @classmethod
-    def from_settings(cls) -> Patience:
+    def from_settings(cls) -> Deadlines:
         return cls(
             timeouts=Timeouts(
                 connect=settings.UPSTREAM_CONNECT_SECONDS,

@@ -20,11 +20,11 @@ from django.db import connections
 from analytics.contracts import RequestRecord
 from analytics.shipper.streamed import assembled
 from core.keys import KeyRecord
-from gateway.headers import RequestHeaders
-from gateway.identifiers import new_request_id
 from gateway.pipeline.context import Account
 from gateway.pipeline.run import serve
-from gateway.reply import Message, Reply
+from gateway.protocol.headers import RequestHeaders
+from gateway.protocol.identifiers import new_request_id
+from gateway.protocol.reply import Message, Reply
 from gateway.runtime import Runtime, serving_runtime
 from gateway.snapshot.project import ProjectSnapshot
 from prompts.selectors import PromptVersionRecord
@@ -91,13 +91,13 @@ _UNREADABLE = Reported(500, "api_error", "provider_error", "The answer is not JS
 
 async def ask(runtime: Runtime, snapshot: ProjectSnapshot, caller: Caller, body: bytes, *, seconds: float) -> Answer:
     """The answer to a chat-completion request `body`, or the failure; given up after `seconds`, as a client would."""
-    request = InsideRequest(runtime, snapshot, caller, body, seconds)
+    request = InternalRequest(runtime, snapshot, caller, body, seconds)
     async for _ in request.parts():
         pass
     return request.answer()
 
 
-class InsideRequest:
+class InternalRequest:
     """One request under way: `parts()` gives the bytes of the answer as they leave, then `answer()` tells the end.
 
     Whoever stops listening to `parts()` hangs up: the call of the provider ends and the record says `cancelled`.
@@ -123,7 +123,7 @@ class InsideRequest:
             pinned=caller.version,
             typed=caller.typed,
         )
-        self._client = _InsideClient(body)
+        self._client = _InternalClient(body)
         self._ended_at = 0.0
         self._given_up = False
         runtime.snapshots.note_use(snapshot.project_id)
@@ -176,7 +176,7 @@ class InsideRequest:
             logger.error("request.failed request_id=%s", self.request_id, exc_info=task.exception())
 
 
-class _InsideClient:
+class _InternalClient:
     """The other end, where a client's connection would be."""
 
     def __init__(self, body: bytes) -> None:

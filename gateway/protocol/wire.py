@@ -13,7 +13,7 @@ import msgspec
 from typing_extensions import override
 
 from core.errors import ValidationError
-from gateway.message_sizes import MAX_MESSAGE_BYTES, check_message_sizes
+from gateway.protocol.message_sizes import MAX_MESSAGE_BYTES, check_message_sizes
 
 MAX_MESSAGES = 1000
 MAX_FALLBACK_MODELS = 5

@@ -1,11 +1,11 @@
-"""What a project has set about its gateway, as the pipeline reads it: immutable, grouped by the stage that asks."""
+"""The settings of a project about its gateway, as the pipeline reads them: immutable, grouped by pipeline stage."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from gateway.guardrails.settings import NO_GUARDRAILS, GuardrailSettings
+from gateway.project_settings.guardrails import NO_GUARDRAILS, GuardrailSettings
 
 DEFAULT_RETENTION_DAYS = 400
 
