@@ -13,10 +13,10 @@ from typing_extensions import override
 
 from core.models import Project
 from core.tenancy import ProjectManager
-from gateway.alerts.models import AlertDelivery as AlertDelivery  # Django looks for models here
-from gateway.alerts.models import AlertSecret as AlertSecret
-from gateway.alerts.models import BudgetAlert as BudgetAlert
-from gateway.alerts.operator_models import OperatorAlert as OperatorAlert
+from gateway.alert_models import AlertDelivery as AlertDelivery  # Django looks for models here
+from gateway.alert_models import AlertSecret as AlertSecret
+from gateway.alert_models import BudgetAlert as BudgetAlert
+from gateway.alert_models import OperatorAlert as OperatorAlert
 from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
 from gateway.project_settings.settings import DEFAULT_RETENTION_DAYS
 from integrations.registry import is_known

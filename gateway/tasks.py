@@ -8,9 +8,9 @@ from datetime import timedelta
 from celery import shared_task
 
 from analytics.errors import AnalyticsUnavailableError
+from gateway import verdict_scores as scores
 from gateway.alerts.delivery import deliver, due_deliveries
 from gateway.alerts.watch import raise_alerts
-from gateway.guardrails import scores
 from gateway.retention import expire_judgements as expire
 
 

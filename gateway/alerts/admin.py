@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from core import crypto
 from core.rights.admin import RightsAdmin, RightsInline
-from gateway.alerts.models import AlertDelivery, AlertSecret, BudgetAlert
+from gateway.alert_models import AlertDelivery, AlertSecret, BudgetAlert
 from gateway.alerts.secrets import rotate_secret
 
 

@@ -20,10 +20,10 @@ from django.conf import settings
 from django.db import DatabaseError, IntegrityError, InterfaceError, connection, transaction
 
 from core.monitoring import Alarm
+from gateway.alert_models import OperatorAlert
 from gateway.alerts import mail, webhook
 from gateway.alerts.delivery import MOST_ATTEMPTS, pause_after
 from gateway.alerts.errors import DeliveryError
-from gateway.alerts.operator_models import OperatorAlert
 
 logger = logging.getLogger("gateway.alerts")
 

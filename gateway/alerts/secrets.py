@@ -9,7 +9,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from core import crypto
-from gateway.alerts.models import AlertSecret
+from gateway.alert_models import AlertSecret
 
 logger = logging.getLogger("gateway.alerts")
 

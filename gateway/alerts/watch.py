@@ -10,7 +10,7 @@ from decimal import Decimal
 from django.db import transaction
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
-from gateway.alerts.models import AlertDelivery, BudgetAlert
+from gateway.alert_models import AlertDelivery, BudgetAlert
 from gateway.limits.figures import Figures
 from gateway.models import GatewaySettings
 

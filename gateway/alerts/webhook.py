@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import aiohttp
 from django.conf import settings
 
+from gateway.alert_models import BudgetAlert
 from gateway.alerts.errors import DeliveryError
-from gateway.alerts.models import BudgetAlert
 from gateway.protocol.headers import PREFIX
 from integrations.addresses import PrivateAddressError
 from integrations.transport.resolver import AiohttpResolver, Resolver, any_address, only_public

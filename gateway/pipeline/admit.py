@@ -8,11 +8,11 @@ from functools import lru_cache
 from analytics.contracts import RequestRecord
 from gateway.errors import BudgetExceededError, RateLimitedError
 from gateway.limits.claims import Admission, Claim, Held
-from gateway.limits.estimate import completion_tokens, cost_units, prices_of, prompt_tokens
 from gateway.limits.keys import seconds_left
 from gateway.limits.limiter import Limiter
 from gateway.limits.units import recorded_units
 from gateway.pipeline.context import Account, Attempt, RequestContext
+from gateway.pipeline.reservation import completion_tokens, cost_units, prices_of, prompt_tokens
 from gateway.project_settings.settings import LimitSettings
 from gateway.protocol import headers
 from gateway.protocol.reply import HeaderList

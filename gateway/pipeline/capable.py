@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.pipeline.estimate import estimated_tokens
+from gateway.pipeline.reservation import estimated_tokens
 from gateway.protocol.wire import ChatCompletionRequest, Message
 from integrations.capabilities.lookup import RequestNeeds
 

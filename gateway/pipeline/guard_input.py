@@ -17,10 +17,9 @@ from gateway.errors import GuardrailError
 from gateway.guardrails.checks import Finding, InputCheck, Request, checks_of
 from gateway.guardrails.spotlight import Spotlight
 from gateway.guardrails.verdicts import Guardrail, GuardrailAction, GuardrailStage, GuardrailVerdict
-from gateway.limits.estimate import prompt_tokens
 from gateway.pipeline.context import Account, RequestContext
-from gateway.pipeline.estimate import estimated_tokens
 from gateway.pipeline.prompt import variables_of
+from gateway.pipeline.reservation import estimated_tokens, prompt_tokens
 from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
 from gateway.protocol.wire import LazyFields, Message
 

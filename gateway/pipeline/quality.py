@@ -17,12 +17,12 @@ from django.conf import settings
 
 from core.errors import ApplicationError
 from gateway.errors import GuardrailError, LowQualityError
-from gateway.guardrails.scores import record_verdicts
 from gateway.guardrails.verdicts import Guardrail, GuardrailAction, GuardrailStage, GuardrailVerdict
 from gateway.judging.rubric import Criterion
 from gateway.pipeline.context import Account, Attempt, RequestContext
 from gateway.pipeline.record import estimated_usage
 from gateway.runtime import Runtime
+from gateway.verdict_scores import record_verdicts
 
 T = TypeVar("T")
 

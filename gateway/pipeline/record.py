@@ -11,7 +11,7 @@ from analytics.contracts import Attempt, Outcome, RequestRecord, SpoolEntry
 from gateway.guardrails.verdicts import VERDICTS
 from gateway.pipeline.admit import settle
 from gateway.pipeline.context import Account
-from gateway.pipeline.estimate import estimated_tokens
+from gateway.pipeline.reservation import estimated_tokens
 from gateway.pipeline.uncounted import estimate
 from gateway.protocol.headers import trace_parent
 from gateway.runtime import Runtime

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.pipeline.estimate import estimated_tokens
+from gateway.pipeline.reservation import estimated_tokens
 from integrations.providers.base import ParsedResponse, StreamEvent, Usage
 from integrations.providers.common.usage import usage_object
 

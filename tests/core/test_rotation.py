@@ -14,7 +14,7 @@ from pytest_django import Settings
 from core import crypto, rotation
 from core.models import EncryptionCanary, Project
 from core.rotation import models_with_secrets, rotate_all
-from gateway.alerts.models import AlertSecret
+from gateway.alert_models import AlertSecret
 from gateway.alerts.secrets import ensure_secret, secret_of
 from integrations.models import ProviderIntegration
 from integrations.selectors import enabled_credentials

@@ -20,8 +20,7 @@ from core.rights.asking import may
 from core.rights.checks import every_page_has_a_line, page_names
 from core.rights.roles import RIGHTS_OF, Right, Role
 from core.rights.table import MODELS, PAGES
-from gateway.alerts.models import AlertSecret, BudgetAlert
-from gateway.alerts.operator_models import OperatorAlert
+from gateway.alert_models import AlertSecret, BudgetAlert, OperatorAlert
 from gateway.models import GatewaySettings
 from gateway.services import replace_settings
 from integrations.models import ModelPrice, PricePeriod, PriceSyncLog, ProviderIntegration

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from gateway.alerts.models import AlertDelivery, AlertSecret, BudgetAlert
+from gateway.alert_models import AlertDelivery, AlertSecret, BudgetAlert
 from gateway.alerts.secrets import ensure_secret, secret_of
 from tests.factories.core import make_project
 

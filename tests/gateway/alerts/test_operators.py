@@ -10,8 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from core.monitoring import SECRETS, Alarm
-from gateway.alerts.models import AlertSecret
-from gateway.alerts.operator_models import OperatorAlert
+from gateway.alert_models import AlertSecret, OperatorAlert
 from gateway.alerts.operators import Message, _save
 from tests.factories.core import make_project
 

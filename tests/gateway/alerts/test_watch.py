@@ -15,7 +15,7 @@ from django.db import connection
 
 from analytics.errors import AnalyticsUnavailableError
 from core.models import Project
-from gateway.alerts.models import AlertDelivery, BudgetAlert
+from gateway.alert_models import AlertDelivery, BudgetAlert
 from gateway.alerts.watch import raise_alerts, reached
 from gateway.limits import figures
 from gateway.limits.keys import Scope

@@ -16,11 +16,11 @@ from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.models import Score
 from analytics.queries.unscored import unscored_requests
 from core.models import Project
-from gateway.guardrails import scores
-from gateway.guardrails.scores import record_verdicts, score_verdicts, scores_of
+from gateway import verdict_scores as scores
 from gateway.guardrails.verdicts import VERDICTS, Guardrail, GuardrailAction, GuardrailStage, GuardrailVerdict
 from gateway.models import GatewaySettings
 from gateway.tasks import score_verdicts as task
+from gateway.verdict_scores import record_verdicts, score_verdicts, scores_of
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_project
 

@@ -11,8 +11,8 @@ import httpx2
 import pytest
 import redis
 
-from gateway.limits.estimate import completion_tokens
 from gateway.limits.keys import Scope, minute_of, month_of, requests_key, tokens_key
+from gateway.pipeline.reservation import completion_tokens
 from gateway.protocol.wire import ChatCompletionRequest, Message, Thinking
 from tests.fakes.scripted import DONE, FINISH, ROLE, USAGE, USAGE_CHUNK, answer, chunk, status, stream
 from tests.gateway.conftest import Scripted

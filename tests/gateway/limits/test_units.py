@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.limits.estimate import cost_units
 from gateway.limits.units import MOST_UNITS, from_units, recorded_units, to_units
+from gateway.pipeline.reservation import cost_units
 from integrations.pricing.cost import Price
 
 PRICES = st.decimals(min_value=0, max_value=10_000, places=8)

@@ -1,4 +1,4 @@
-"""What a request will use, before anybody knows: tokens and cost to reserve."""
+"""Estimates of the tokens and the cost that a request reserves before its provider has counted them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from django.conf import settings
 
 from gateway.limits.units import MOST_UNITS, PLACES
 from gateway.pipeline.context import Attempt, RequestContext
-from gateway.pipeline.estimate import estimated_tokens
 from gateway.protocol.wire import ChatCompletionRequest
 from integrations.pricing.cost import Price
 
@@ -20,6 +19,13 @@ _DOCUMENT_CHARACTERS_PER_TOKEN = 40
 _SMALL_BYTES = 16 * 1024
 # Prices are of a million tokens.
 _UNITS_OF_MILLIONTH = 10 ** (PLACES - 6)
+# The field's rough rule for text without a tokenizer, which would block the loop: four bytes a token.
+_BYTES_PER_TOKEN = 4
+
+
+def estimated_tokens(size: int) -> int:
+    """Tokens in `size` bytes, rounded up."""
+    return -(-size // _BYTES_PER_TOKEN)
 
 
 def prompt_tokens(context: RequestContext) -> int:
