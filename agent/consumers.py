@@ -28,7 +28,8 @@ from gateway.pipeline.parse import ClientGoneError, Receive
 from gateway.pipeline.watch import ClientWatch
 from gateway.protocol import sse
 from gateway.protocol.reply import Reply, Send
-from gateway.runtime import Runtime, current_runtime
+from gateway.runtime import Runtime
+from gateway.worker import current_runtime
 
 _RESTARTING = "The service is restarting and stopped the agent; ask again."
 

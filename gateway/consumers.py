@@ -14,7 +14,7 @@ from gateway.protocol.headers import read_headers
 from gateway.protocol.identifiers import new_request_id
 from gateway.protocol.models_list import models_list
 from gateway.protocol.reply import Reply, Send
-from gateway.runtime import current_runtime
+from gateway.worker import current_runtime
 
 Scope = dict[str, Any]
 

@@ -8,14 +8,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
-from asgiref.sync import SyncToAsync, async_to_sync
-from django.db import connections
 
 from analytics.contracts import RequestRecord
 from analytics.shipper.streamed import assembled
@@ -25,12 +22,11 @@ from gateway.pipeline.run import serve
 from gateway.protocol.headers import RequestHeaders
 from gateway.protocol.identifiers import new_request_id
 from gateway.protocol.reply import Message, Reply
-from gateway.runtime import Runtime, serving_runtime
+from gateway.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
 from prompts.selectors import PromptVersionRecord
 
 logger = logging.getLogger("gateway.inside")
-T = TypeVar("T")
 
 # From hanging up to the end of the request: the pipeline looks for a client that left every quarter of a second.
 _GRACE_SECONDS = 0.6
@@ -254,31 +250,3 @@ def _is_deeper(value: Any, most: int) -> bool:
         if not level:
             return False
     return True
-
-
-def is_served() -> bool:
-    """Whether this thread works for a request that came over the event loop of an ASGI server."""
-    loop = getattr(SyncToAsync.threadlocal, "main_event_loop", None)
-    return loop is not None and loop.is_running()
-
-
-def on_loop(work: Callable[[Runtime], Coroutine[Any, Any, T]]) -> T:
-    """Does the work on the event loop of this worker, for a thread that serves one of its requests; if that one's
-    client leaves, the work is cancelled. Where no server's loop runs, on one that ends with the work."""
-    return async_to_sync(_with_runtime if is_served() else _on_passing_loop)(work)
-
-
-async def _with_runtime(work: Callable[[Runtime], Coroutine[Any, Any, T]]) -> T:
-    async with serving_runtime() as runtime:
-        return await work(runtime)
-
-
-async def _on_passing_loop(work: Callable[[Runtime], Coroutine[Any, Any, T]]) -> T:
-    loop = asyncio.get_running_loop()
-    with ThreadPoolExecutor(1, thread_name_prefix="passing") as thread:
-        loop.set_default_executor(thread)
-        try:
-            return await _with_runtime(work)
-        finally:
-            # A thread that ends does not close what it has open.
-            await loop.run_in_executor(thread, connections.close_all)

@@ -13,7 +13,7 @@ from gateway.consumers import Scope
 from gateway.observation import Observation
 from gateway.pipeline.parse import Receive
 from gateway.protocol.reply import Send
-from gateway.runtime import current_runtime, stop_runtime
+from gateway.worker import current_runtime, stop_runtime
 
 
 async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:

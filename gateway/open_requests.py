@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from typing import Protocol
 
 import redis
 import redis.asyncio
@@ -16,7 +17,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from analytics.spool.names import worker_token
-from gateway.pipeline.context import Account
+from gateway.snapshot.prompts import PromptUse
 from rollouts.open_requests import (
     EXPIRY_SECONDS,
     INTERVAL_SECONDS,
@@ -33,6 +34,17 @@ logger = logging.getLogger("gateway.open_requests")
 _ANSWER_SECONDS = 1.0
 
 
+class PromptedRequest(Protocol):
+    """The state of a request as the pipeline has it. `started` and `first_output` are `perf_counter` times; the latter
+    is 0 before the first output."""
+
+    request_id: str
+    arrived_us: int
+    started: float
+    first_output: float
+    prompt: PromptUse
+
+
 class OpenRequests:
     """One a worker. Belongs to one event loop."""
 
@@ -45,19 +57,19 @@ class OpenRequests:
             socket_connect_timeout=_ANSWER_SECONDS,
             retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
         )
-        self._open: dict[str, Account] = {}
+        self._open: dict[str, PromptedRequest] = {}
         # Rollouts of which Redis may hold a list of this worker.
         self._told: set[str] = set()
         self._away = False
 
-    def begin(self, account: Account) -> None:
+    def begin(self, request: PromptedRequest) -> None:
         """A rollout chose the request's prompt. Forced requests and substituted units are in no arm."""
-        if account.prompt.unit and not account.prompt.fallback:
-            self._open[account.request_id] = account
+        if request.prompt.unit and not request.prompt.fallback:
+            self._open[request.request_id] = request
 
-    def end(self, account: Account) -> None:
+    def end(self, request: PromptedRequest) -> None:
         """Its record is in the spool, from which it is counted."""
-        self._open.pop(account.request_id, None)
+        self._open.pop(request.request_id, None)
 
     async def run(self) -> None:
         """Ends only when cancelled."""
@@ -95,17 +107,17 @@ class OpenRequests:
     def _waiting(self, since: float) -> dict[str, list[OpenRequest]]:
         """By rollout, those that arrived by `since` (`perf_counter`) and have no first output."""
         found: dict[str, list[OpenRequest]] = {}
-        for account in self._open.values():
-            if account.started <= since and not account.first_output:
-                prompt = account.prompt
+        for request in self._open.values():
+            if request.started <= since and not request.first_output:
+                prompt = request.prompt
                 found.setdefault(prompt.rollout_id, []).append(
                     OpenRequest(
-                        account.request_id,
+                        request.request_id,
                         prompt.rollout_id,
                         prompt.stage,
                         prompt.variant,
                         prompt.unit,
-                        account.arrived_us,
+                        request.arrived_us,
                     )
                 )
         return found

@@ -8,7 +8,7 @@ from django.urls import re_path
 from django.urls.resolvers import URLPattern
 
 from gateway.consumers import chat_completions, health, models, unknown_path
-from gateway.ready import ready
+from gateway.readyz import ready
 
 
 def route(pattern: str, application: Any) -> URLPattern:

@@ -28,7 +28,7 @@ from gateway.pipeline.parse import ClientGoneError, Receive
 from gateway.pipeline.watch import ClientWatch
 from gateway.protocol import headers
 from gateway.protocol.reply import Message, Reply, Send
-from gateway.runtime import current_runtime
+from gateway.worker import current_runtime
 
 logger = logging.getLogger("agent.mcp")
 

@@ -16,7 +16,7 @@ from gateway.pipeline.parse import Receive
 from gateway.protocol.headers import read_headers
 from gateway.protocol.identifiers import new_request_id
 from gateway.protocol.reply import Reply, Send
-from gateway.runtime import current_runtime
+from gateway.worker import current_runtime
 
 _SCOPES = frozenset({METRICS, MANAGE})
 

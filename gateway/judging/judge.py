@@ -9,7 +9,7 @@ from typing import Any
 from gateway.internal_client import Answer, Caller, Reported, ask
 from gateway.judging.rubric import CRITERIA, Criterion, Grade, UnreadableGradesError, judge_request, read_grades
 from gateway.project_settings.guardrails import NO_GUARDRAILS
-from gateway.runtime import Runtime
+from gateway.runtime import OverallGrade, Runtime
 from gateway.snapshot.project import ProjectSnapshot
 
 SOURCE = "judge"
@@ -19,6 +19,8 @@ JUDGED = "judged_request_id"
 NO_JUDGE = Reported(
     400, "invalid_request_error", "no_judge_model", "judge_model: the project's settings name no judge model"
 )
+
+_OVERALL = Criterion("quality", "taken all in all, a good answer: right, complete, clear, to the point")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,24 @@ async def judge_answer(
         return JudgeResult(
             model, error=Reported(503, "service_unavailable_error", "invalid_judgement", str(problem)), answer=answered
         )
+
+
+async def grade_overall(
+    runtime: Runtime,
+    snapshot: ProjectSnapshot,
+    messages: Iterable[Any],
+    answer: Mapping[str, Any],
+    *,
+    request_id: str,
+    seconds: float,
+) -> OverallGrade:
+    """Returns one grade for `answer` as a whole, or why there is none. The parameters are those of `judge_answer`."""
+    judgement = await judge_answer(
+        runtime, snapshot, messages, answer, request_id=request_id, seconds=seconds, criteria=(_OVERALL,)
+    )
+    if judgement.error is not None:
+        return OverallGrade(None, judgement.error.message)
+    return OverallGrade(judgement.grades[_OVERALL.name].score)
 
 
 def _unguarded(snapshot: ProjectSnapshot) -> ProjectSnapshot:

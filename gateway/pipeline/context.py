@@ -15,6 +15,7 @@ from gateway.limits.claims import Held
 from gateway.protocol.headers import RequestHeaders
 from gateway.protocol.wire import ChatCompletionRequest, LazyFields
 from gateway.snapshot.project import ProjectSnapshot
+from gateway.snapshot.prompts import PromptUse
 from integrations.health.targets import Target
 from integrations.pricing.cost import Cost, Price, known_cost
 from integrations.providers.base import Adapter, Credentials, Media, Usage
@@ -53,23 +54,6 @@ class Attempt(msgspec.Struct, frozen=True):
     crosses_vendor: bool = False
     stands_in: bool = False
     entry: int = 0
-
-
-class PromptUse(msgspec.Struct, frozen=True, gc=False):
-    """Which managed prompt a request named, and what it got of it: `version` 0 when the prompt was skipped.
-
-    What stands from `rollout_id` on is said by a running rollout: `unit` 0 when the variant was forced, `fallback` when
-    the request lacks the unit that the rollout goes by.
-    """
-
-    config_id: str = ""
-    name: str = ""
-    version: int = 0
-    rollout_id: str = ""
-    stage: int = 0
-    variant: str = ""
-    unit: int = 0
-    fallback: bool = False
 
 
 _NO_PROMPT = PromptUse()

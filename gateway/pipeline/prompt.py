@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.errors import PromptConfigNotFoundError
-from gateway.pipeline.context import Account, PromptUse, RequestContext
+from gateway.pipeline.context import Account, RequestContext
 from gateway.pipeline.rebuild import SystemMessage, rebuilt
 from gateway.pipeline.variant import version_for
 from gateway.protocol.wire import ChatCompletionRequest
-from gateway.snapshot.prompts import ManagedPrompt
+from gateway.snapshot.prompts import ManagedPrompt, PromptUse
 from prompts.selectors import PromptVersionRecord
 
 # Clients choose the names they send.

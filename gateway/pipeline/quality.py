@@ -18,7 +18,6 @@ from django.conf import settings
 from core.errors import ApplicationError
 from gateway.errors import GuardrailError, LowQualityError
 from gateway.guardrails.verdicts import Guardrail, GuardrailAction, GuardrailStage, GuardrailVerdict
-from gateway.judging.rubric import Criterion
 from gateway.pipeline.context import Account, Attempt, RequestContext
 from gateway.pipeline.record import estimated_usage
 from gateway.runtime import Runtime
@@ -33,7 +32,6 @@ _MAX_REASON_CHARACTERS = 200
 # Of one worker, in `monitor`; what comes while so many are being graded is not.
 _MOST_AT_ONCE = 32
 _grading: set[asyncio.Task[None]] = set()
-_TAKEN_ALL_IN_ALL = Criterion("quality", "taken all in all, a good answer: right, complete, clear, to the point")
 
 
 async def hold_to(least: float, runtime: Runtime, context: RequestContext, account: Account, body: bytes) -> None:
@@ -99,24 +97,15 @@ async def _verdict(
     bad: GuardrailAction,
     seconds: float,
 ) -> GuardrailVerdict:
-    # The judge is asked through this very pipeline.
-    from gateway.judging.judge import judge_answer
-
     message = _first_message(body)
     if message is None:
         return _not_judged("the answer holds no message")
-    judgement = await judge_answer(
-        runtime,
-        context.snapshot,
-        context.fields["messages"],
-        message,
-        request_id=request_id,
-        seconds=seconds,
-        criteria=(_TAKEN_ALL_IN_ALL,),
+    grade = await runtime.judge(
+        runtime, context.snapshot, context.fields["messages"], message, request_id=request_id, seconds=seconds
     )
-    if judgement.error is not None:
-        return _not_judged(judgement.error.message)
-    score = judgement.grades[_TAKEN_ALL_IN_ALL.name].score
+    score = grade.score
+    if score is None:
+        return _not_judged(grade.problem)
     detail = f"{score:g} of {_MAX_SCORE}, at least {least:g} is wanted"
     return GuardrailVerdict(
         Guardrail.LOW_QUALITY,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gateway.pipeline.context import Account, PromptUse, RequestContext
+from gateway.pipeline.context import Account, RequestContext
 from gateway.protocol.headers import PREFIX
-from gateway.snapshot.prompts import ManagedPrompt, RunningRollout
+from gateway.snapshot.prompts import ManagedPrompt, PromptUse, RunningRollout
 from prompts.selectors import PromptVersionRecord
 from rollouts.allocation import Allocation, AllocationType, UnitKind, Variant, variant_of
 

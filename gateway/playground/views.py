@@ -18,7 +18,6 @@ from core.arrival import arrived_at
 from core.openapi import PAGE, operation
 from core.pagination import LimitOffset
 from core.views import ProjectAPIView
-from gateway.internal_client import is_served, on_loop
 from gateway.playground.catalog import list_models
 from gateway.playground.chat import chat_body
 from gateway.playground.comparison import compared
@@ -27,7 +26,7 @@ from gateway.playground.prompts import wanted_version
 from gateway.playground.serializers import CompareSerializer, ModelParameters, PlaygroundSerializer, validated
 from gateway.playground.services import Run, contender_of, run_all, stream_one, streamed_whole
 from gateway.playground.shapes import PlaygroundComparison, PlaygroundModel, PlaygroundResult
-from gateway.runtime import serving_runtime
+from gateway.worker import is_served, on_loop, serving_runtime
 
 
 class _PlaygroundView(ProjectAPIView):

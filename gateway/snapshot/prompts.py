@@ -7,11 +7,30 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+import msgspec
+
 from prompts.selectors import PromptVersionRecord, prompt_configs, version_records
 from prompts.variable_names import variable_names
 from rollouts.allocation import Allocation, AllocationType
 from rollouts.selectors import RolloutRecord, running_rollouts
 from rollouts.states import Status
+
+
+class PromptUse(msgspec.Struct, frozen=True, gc=False):
+    """The managed prompt that a request named, and the version of it that was injected: 0 when the prompt was skipped.
+
+    A running rollout sets the fields from `rollout_id` on: `unit` is 0 when the variant was forced, `fallback` says
+    that the request lacks the unit by which the rollout allocates.
+    """
+
+    config_id: str = ""
+    name: str = ""
+    version: int = 0
+    rollout_id: str = ""
+    stage: int = 0
+    variant: str = ""
+    unit: int = 0
+    fallback: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from django.conf import settings
 
 from analytics.spool.names import worker_token
 from gateway.open_requests import OpenRequests
-from gateway.pipeline.context import Account, PromptUse
+from gateway.pipeline.context import Account
+from gateway.snapshot.prompts import PromptUse
 from rollouts.open_requests import EXPIRY_SECONDS, WORKERS_EXPIRY_SECONDS, OpenRequest, key, open_requests, workers_key
 
 NOBODY = "redis://127.0.0.1:1"

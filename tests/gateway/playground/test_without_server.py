@@ -12,12 +12,13 @@ from django.test import Client
 
 from core.models import Project
 from core.rights.roles import Role
-from gateway.internal_client import Answer, on_loop
+from gateway.internal_client import Answer
 from gateway.judging.judge import JudgeResult
 from gateway.judging.rubric import Grade
 from gateway.playground.results import Result
 from gateway.playground.services import Run, judged, with_kept_scores
 from gateway.runtime import Runtime
+from gateway.worker import on_loop
 from tests.factories.core import make_key, make_project, make_staff
 from tests.gateway.playground.calls import MESSAGES
 from tests.gateway.spooled import spooled_entries

@@ -13,7 +13,8 @@ from gateway.pipeline.parse import Receive
 from gateway.protocol.headers import read_headers
 from gateway.protocol.identifiers import new_request_id
 from gateway.protocol.reply import Reply, Send
-from gateway.runtime import Runtime, current_runtime
+from gateway.runtime import Runtime
+from gateway.worker import current_runtime
 
 _MAX_KEY_BYTES = 512
 _background: set[asyncio.Task[Any]] = set()

@@ -1,0 +1,149 @@
+"""The construction of a worker's runtime, and the ways to it: from its event loop, from a thread, from a command."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+from asgiref.sync import SyncToAsync, async_to_sync, sync_to_async
+from django.conf import settings
+from django.db import connections
+
+from analytics.spool.inflight import InflightTable
+from analytics.spool.writer import SpoolWriter
+from core.draining import draining
+from core.last_use import flush_last_uses
+from gateway.cache.store import ResponseCache
+from gateway.deadlines import Deadlines
+from gateway.judging.judge import grade_overall
+from gateway.limits.limiter import Limiter
+from gateway.limits.seeding import Seeder
+from gateway.open_requests import OpenRequests
+from gateway.readiness import Readiness
+from gateway.runtime import Runtime
+from gateway.snapshot.announcements import follow, refresh_regularly
+from gateway.snapshot.store import SnapshotStore
+from integrations.access_tokens import AccessTokens
+from integrations.health.monitor import HealthMonitor
+from integrations.media.fetcher import MediaFetcher
+from integrations.transport.factory import create_transport
+
+T = TypeVar("T")
+
+_LAST_USE_SECONDS = 60.0
+
+_runtime: Runtime | None = None
+
+
+def current_runtime() -> Runtime:
+    """Returns the worker's runtime, made on the first call within its running loop: servers may lack the lifespan."""
+    global _runtime
+    if _runtime is None:
+        _runtime = _start()
+    return _runtime
+
+
+async def stop_runtime() -> None:
+    global _runtime
+    if _runtime is not None:
+        runtime, _runtime = _runtime, None
+        await runtime.stop()
+
+
+@asynccontextmanager
+async def serving_runtime() -> AsyncIterator[Runtime]:
+    """Yields the worker's runtime on the worker's loop, and elsewhere (in a command, or in a call that no ASGI server
+    brought) a new runtime that ends with the work."""
+    if _runtime is not None and _runtime.loop is asyncio.get_running_loop():
+        yield _runtime
+        return
+    runtime = _start()
+    try:
+        await runtime.limiter.tried()
+        yield runtime
+    finally:
+        await runtime.stop()
+
+
+def _start() -> Runtime:
+    seeder = Seeder(settings.LIMITS_SETTLE_SECONDS)
+    spool = SpoolWriter(
+        settings.SPOOL_DIR,
+        segment_bytes=settings.SPOOL_SEGMENT_BYTES,
+        reserve_bytes=settings.SPOOL_RESERVE_BYTES,
+        queue_bytes=settings.SPOOL_QUEUE_BYTES,
+    )
+    runtime = Runtime(
+        snapshots=SnapshotStore(),
+        transport=create_transport(settings.UPSTREAM_TRANSPORT, allow_private=settings.ALLOW_PRIVATE_UPSTREAMS),
+        health=HealthMonitor(settings.REDIS_URL),
+        media=MediaFetcher(),
+        tokens=AccessTokens(allow_private=settings.ALLOW_PRIVATE_UPSTREAMS),
+        spool=spool,
+        inflight=InflightTable(settings.SPOOL_DIR),
+        open_requests=OpenRequests(settings.REDIS_URL),
+        limiter=Limiter(
+            settings.REDIS_URL,
+            workers=settings.WEB_WORKERS,
+            lease_seconds=settings.LIMITS_LEASE_SECONDS,
+            patience=settings.LIMITS_REDIS_SECONDS,
+            on_doubt=seeder.doubt,
+            log_patience=settings.LIMITS_LOG_SECONDS,
+        ),
+        cache=ResponseCache(
+            settings.REDIS_URL, max_bytes=settings.CACHE_ANSWER_BYTES, patience=settings.CACHE_REDIS_SECONDS
+        ),
+        deadlines=Deadlines.from_settings(),
+        readiness=Readiness(draining, lambda: spool.has_room),
+        judge=grade_overall,
+        body_bytes=settings.GATEWAY_BODY_BYTES,
+        answer_bytes=settings.UPSTREAM_RESPONSE_BYTES,
+        loop=asyncio.get_running_loop(),
+    )
+    for task in (
+        asyncio.create_task(follow(runtime.snapshots), name="gateway.follow"),
+        asyncio.create_task(refresh_regularly(runtime.snapshots), name="gateway.refresh"),
+        asyncio.create_task(runtime.health.follow(), name="gateway.health"),
+        asyncio.create_task(seeder.run(runtime.limiter), name="gateway.seeding"),
+        asyncio.create_task(runtime.open_requests.run(), name="gateway.open_requests"),
+        asyncio.create_task(_flush_last_uses_regularly(), name="gateway.last_use"),
+    ):
+        runtime.watch_over(task)
+    return runtime
+
+
+async def _flush_last_uses_regularly() -> None:
+    while True:
+        await asyncio.sleep(_LAST_USE_SECONDS)
+        await sync_to_async(flush_last_uses, thread_sensitive=False)()
+
+
+def is_served() -> bool:
+    """Returns True in a thread that works for a request that came over the event loop of an ASGI server."""
+    loop = getattr(SyncToAsync.threadlocal, "main_event_loop", None)
+    return loop is not None and loop.is_running()
+
+
+def on_loop(work: Callable[[Runtime], Coroutine[Any, Any, T]]) -> T:
+    """Returns the result of `work`, done on the worker's event loop for a thread that serves one of its requests; it is
+    cancelled if that request's client leaves. Where no server's loop runs, a loop is made that ends with the work."""
+    return async_to_sync(_with_runtime if is_served() else _on_passing_loop)(work)
+
+
+async def _with_runtime(work: Callable[[Runtime], Coroutine[Any, Any, T]]) -> T:
+    async with serving_runtime() as runtime:
+        return await work(runtime)
+
+
+async def _on_passing_loop(work: Callable[[Runtime], Coroutine[Any, Any, T]]) -> T:
+    loop = asyncio.get_running_loop()
+    with ThreadPoolExecutor(1, thread_name_prefix="passing") as thread:
+        loop.set_default_executor(thread)
+        try:
+            return await _with_runtime(work)
+        finally:
+            # The end of a thread does not close the database connections that the thread has opened.
+            await loop.run_in_executor(thread, connections.close_all)
