@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from core.parsers import BodyTooLarge
-from gateway.pipeline.parse import ClientGoneError, Receive
+from gateway.pipeline.parse import ClientGoneError
+from gateway.protocol.reply import Receive
 
 
 async def read_body(receive: Receive, limit: int) -> bytes:

@@ -24,10 +24,10 @@ from agent.running import running
 from agent.threads import in_thread, to_the_end
 from gateway.errors import RequestTimeoutError
 from gateway.pipeline.heartbeat import Heartbeat
-from gateway.pipeline.parse import ClientGoneError, Receive
+from gateway.pipeline.parse import ClientGoneError
 from gateway.pipeline.watch import ClientWatch
 from gateway.protocol import sse
-from gateway.protocol.reply import Reply, Send
+from gateway.protocol.reply import Receive, Reply, Send
 from gateway.runtime import Runtime
 from gateway.worker import current_runtime
 

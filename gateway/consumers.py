@@ -8,12 +8,11 @@ from typing import Any
 from core.errors import ApplicationError, NotFoundError
 from gateway.errors import MethodNotAllowedError
 from gateway.pipeline.authenticate import authenticate
-from gateway.pipeline.parse import Receive
 from gateway.pipeline.run import run
 from gateway.protocol.headers import read_headers
 from gateway.protocol.identifiers import new_request_id
 from gateway.protocol.models_list import models_list
-from gateway.protocol.reply import Reply, Send
+from gateway.protocol.reply import Receive, Reply, Send
 from gateway.worker import current_runtime
 
 Scope = dict[str, Any]

@@ -10,10 +10,9 @@ from django.conf import settings
 from core.canary import wrong_keys_by_own_connection
 from core.draining import delay_termination, draining
 from gateway.consumers import Scope
-from gateway.observation import Observation
-from gateway.pipeline.parse import Receive
-from gateway.protocol.reply import Send
+from gateway.protocol.reply import Receive, Send
 from gateway.worker import current_runtime, stop_runtime
+from gateway.worker_state import WorkerMonitor
 
 
 async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
@@ -25,7 +24,7 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
                 return
             runtime = current_runtime()
             delay_termination(draining, runtime.loop, settings.PRESTOP_SECONDS)
-            runtime.watch_over(asyncio.create_task(Observation(runtime).run(), name="gateway.observation"))
+            runtime.watch_over(asyncio.create_task(WorkerMonitor(runtime).run(), name="gateway.observation"))
             await runtime.limiter.tried()
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":

@@ -17,7 +17,7 @@ from core.monitoring import Found, Subject, gauge
 from core.notices import read_notices
 from gateway.limits.figures import Figures
 from gateway.models import GatewaySettings
-from gateway.observation import NOTICES_DIR, WORKER_PREFIX, WorkerState
+from gateway.worker_state import NOTICES_DIR, WORKER_PREFIX, WorkerState
 
 _MAX_BUDGETS = 100
 _REDIS_SECONDS = 1.0

@@ -1,4 +1,4 @@
-"""Whether this worker should get traffic. What it knows is kept by `gateway.observation`; asking costs nothing.
+"""Whether this worker should get traffic. What it knows is kept by `gateway.worker_state`; asking costs nothing.
 
 Stores that are away are no reason to send traffic elsewhere: the worker serves without them, and so would the others.
 """

@@ -9,10 +9,9 @@ from typing import Any
 import msgspec
 
 from core.keys import MANAGE, METRICS, hash_key
-from gateway.pipeline.parse import Receive
 from gateway.protocol.headers import read_headers
 from gateway.protocol.identifiers import new_request_id
-from gateway.protocol.reply import Reply, Send
+from gateway.protocol.reply import Receive, Reply, Send
 from gateway.runtime import Runtime
 from gateway.worker import current_runtime
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from gateway.models import GatewaySettings
-from gateway.pipeline.select import AUTO
 from gateway.project_settings.guardrails import TrustMode
+from gateway.protocol.wire import AUTO
 from gateway.services import whole_guardrails
 from integrations.registry import resolve
 from integrations.selectors import disabled_providers, enabled_credentials

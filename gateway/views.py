@@ -14,11 +14,11 @@ from core.pagination import LimitOffset
 from core.serializers import EmptyBodySerializer
 from core.views import ProjectAPIView
 from gateway.cache.store import empty
+from gateway.limit_usage import usage_of
 from gateway.models import SettingsChange
 from gateway.serializers import SettingsChangeSerializer, SettingsSerializer, UsageParameters, settings_body
 from gateway.services import current_settings, replace_settings, restore_settings
 from gateway.shapes import Usage
-from gateway.usage import usage_of
 
 
 class SettingsView(ProjectAPIView):

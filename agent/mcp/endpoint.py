@@ -24,10 +24,10 @@ from agent.running import running
 from agent.threads import in_thread
 from core.errors import ServiceUnavailableError
 from gateway.errors import RequestTimeoutError
-from gateway.pipeline.parse import ClientGoneError, Receive
+from gateway.pipeline.parse import ClientGoneError
 from gateway.pipeline.watch import ClientWatch
 from gateway.protocol import headers
-from gateway.protocol.reply import Message, Reply, Send
+from gateway.protocol.reply import Message, Receive, Reply, Send
 from gateway.worker import current_runtime
 
 logger = logging.getLogger("agent.mcp")

@@ -15,8 +15,8 @@ from analytics.answers import metrics
 from analytics.queries.users import get_user
 from analytics.serializers.metrics import user as user_figures
 from core.errors import NotFoundError, ServiceUnavailableError
+from gateway.limit_usage import recent_forecast, usage_of
 from gateway.services import current_settings
-from gateway.usage import recent_forecast, usage_of
 
 SCOPE = "billing:read"
 

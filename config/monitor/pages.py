@@ -12,10 +12,9 @@ from core.errors import ApplicationError
 from core.keys import MANAGE, METRICS
 from gateway.errors import MethodNotAllowedError
 from gateway.pipeline.authenticate import authenticate
-from gateway.pipeline.parse import Receive
 from gateway.protocol.headers import read_headers
 from gateway.protocol.identifiers import new_request_id
-from gateway.protocol.reply import Reply, Send
+from gateway.protocol.reply import Receive, Reply, Send
 from gateway.worker import current_runtime
 
 _SCOPES = frozenset({METRICS, MANAGE})

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from core.notices import Notice, NoticeWriter, read_notice
-from gateway.observation import HOST, NOTICES_DIR
+from gateway.worker_state import HOST, NOTICES_DIR
 
 _MAX_BYTES = 256 * 1024
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from django.conf import settings
@@ -10,10 +9,8 @@ from django.conf import settings
 from core.errors import ValidationError
 from gateway.errors import RequestTimeoutError
 from gateway.protocol.headers import MAX_VARIABLE_CHARACTERS, PREFIX, RequestHeaders
-from gateway.protocol.reply import Message
+from gateway.protocol.reply import Receive
 from gateway.protocol.wire import ChatCompletionRequest, decode_request
-
-Receive = Callable[[], Awaitable[Message]]
 
 
 class ClientGoneError(Exception):

@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from gateway.pipeline.context import RequestContext
-from gateway.pipeline.select import AUTO
-from gateway.protocol.wire import ChatCompletionRequest, JsonObject, LazyFields, Message, ResponseFormat
+from gateway.protocol.wire import AUTO, ChatCompletionRequest, JsonObject, LazyFields, Message, ResponseFormat
 from prompts.selectors import PromptVersionRecord
 
 # Any instead of Raw: new values stand beside bytes that stay, and the encoder takes both.

@@ -15,7 +15,7 @@ from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.cached import answer_again, keep, look_up
 from gateway.pipeline.context import Account, RequestContext
 from gateway.pipeline.guard_input import guard_input
-from gateway.pipeline.parse import ClientGoneError, Receive, late_body, parse, read_body
+from gateway.pipeline.parse import ClientGoneError, late_body, parse, read_body
 from gateway.pipeline.prompt import with_prompt
 from gateway.pipeline.record import record
 from gateway.pipeline.respond import answer_error, answer_stream, answer_whole
@@ -25,7 +25,7 @@ from gateway.pipeline.unreadable import note_unreadable
 from gateway.pipeline.watch import ClientWatch
 from gateway.protocol.headers import read_headers
 from gateway.protocol.identifiers import new_request_id
-from gateway.protocol.reply import Reply, Send
+from gateway.protocol.reply import Receive, Reply, Send
 from gateway.protocol.wire import LazyFields
 from gateway.runtime import Runtime
 

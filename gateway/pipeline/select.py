@@ -12,7 +12,7 @@ from gateway.pipeline.capable import needs_of
 from gateway.pipeline.context import SUBSTITUTE, Attempt, RequestContext
 from gateway.pipeline.unreadable import unreadable_choice, unreadable_error
 from gateway.project_settings.settings import RoutingSettings
-from gateway.protocol.wire import ChatCompletionRequest, ProviderPreferences
+from gateway.protocol.wire import AUTO, ChatCompletionRequest, ProviderPreferences
 from gateway.snapshot.project import ProjectSnapshot
 from integrations.capabilities.lookup import RequestNeeds, can
 from integrations.health.monitor import HealthMonitor
@@ -20,7 +20,6 @@ from integrations.health.order import order_by_health, order_by_latency
 from integrations.health.targets import CircuitState, Target
 from integrations.registry import Candidate, adapter_for, default_model, owner_of, resolve
 
-AUTO = "auto"
 _REMEMBERED_MODELS = 2000
 _NO_PREFERENCES = ProviderPreferences()
 

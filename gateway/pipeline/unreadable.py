@@ -5,16 +5,14 @@ from __future__ import annotations
 from analytics.contracts import Attempt as AttemptRecord
 from gateway.errors import CredentialUnreadableError
 from gateway.pipeline.context import Account
-from gateway.protocol.wire import ChatCompletionRequest
+from gateway.protocol.wire import AUTO, ChatCompletionRequest
 from gateway.snapshot.project import ProjectSnapshot
 from integrations.registry import Candidate, resolve
-
-_AUTO = "auto"
 
 
 def unreadable_choice(snapshot: ProjectSnapshot, request: ChatCompletionRequest) -> Candidate | None:
     """The request's first choice when that is an unreadable one, else None."""
-    models = snapshot.settings.routing.preferred_models if request.model == _AUTO else (request.model,)
+    models = snapshot.settings.routing.preferred_models if request.model == AUTO else (request.model,)
     candidates = [found for model in models for found in resolve(model, _wanted(snapshot, request), snapshot.disabled)]
     preferences = request.provider
     for provider in (preferences.order or ()) if preferences is not None else ():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from gateway.pipeline.parse import Receive
+from gateway.protocol.reply import Receive
 
 # Well under the second within which an abandoned upstream call has to end, and long enough that a quick answer never
 # pays for a task of its own.

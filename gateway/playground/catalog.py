@@ -7,8 +7,8 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from gateway.pipeline.select import AUTO
 from gateway.playground.shapes import PlaygroundModel
+from gateway.protocol.wire import AUTO
 from gateway.services import current_settings
 from integrations.pricing.selectors import project_prices
 from integrations.sandbox.behaviours import BEHAVIOURS

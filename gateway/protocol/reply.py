@@ -11,6 +11,7 @@ from core.errors import ApplicationError
 from gateway.protocol import headers, sse
 
 Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 HeaderList = list[tuple[bytes, bytes]]
 

@@ -18,6 +18,9 @@ from gateway.protocol.message_sizes import MAX_MESSAGE_BYTES, check_message_size
 MAX_MESSAGES = 1000
 MAX_FALLBACK_MODELS = 5
 
+AUTO = "auto"
+"""The model name that stands for the models that the project prefers."""
+
 Number = Annotated[float, msgspec.Meta(ge=-2.0, le=2.0)]
 Tokens = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 # Names of models are remembered all over the gateway; Bedrock's ARNs, the longest there are, have some 150 characters.

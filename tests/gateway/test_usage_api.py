@@ -16,7 +16,7 @@ from rest_framework.test import APIClient
 from analytics.contracts import SpoolEntry
 from analytics.errors import AnalyticsUnavailableError
 from core.models import Project
-from gateway import usage, views
+from gateway import limit_usage, views
 from gateway.limits import figures
 from gateway.limits.keys import Scope, requests_key, tokens_key
 from gateway.models import GatewaySettings
@@ -41,7 +41,7 @@ def client() -> Iterator[redis.Redis]:
 def now(monkeypatch: pytest.MonkeyPatch) -> datetime:
     """When the API is asked, though a month may begin while a test runs."""
     moment = datetime.now(UTC)
-    monkeypatch.setattr(views, "usage_of", lambda project, session: usage.usage_of(project, session, moment))
+    monkeypatch.setattr(views, "usage_of", lambda project, session: limit_usage.usage_of(project, session, moment))
     return moment
 
 
@@ -106,7 +106,7 @@ def test_usage__of_a_project_with_limits__is_what_redis_counts(client: redis.Red
     client.zadd(held, {f"a|{10**10}|1": 10**13, f"lapsed|{99 * 10**10}|1": 1})
     certain(client, Scope(str(project.pk), session_id="s 1"), base=5 * 10**9)
 
-    assert usage.usage_of(project.pk, "s 1", NOW) == {
+    assert limit_usage.usage_of(project.pk, "s 1", NOW) == {
         "minute": {
             "start": "2026-11-21T12:34:00Z",
             "resets_in_seconds": 42,
@@ -141,7 +141,7 @@ def test_usage__of_a_project_without_limits__is_what_the_log_holds(spool: Path) 
     spent_in_log(spool, project, "0.25", at=now, session="s", prompt_tokens=10, completion_tokens=4)
     later = now.replace(second=40)
 
-    found = usage.usage_of(project.pk, "s", later)
+    found = limit_usage.usage_of(project.pk, "s", later)
 
     assert found["minute"]["requests"] == {"used": 1, "limit": None, "remaining": None}
     assert found["minute"]["tokens"]["used"] == 14
@@ -157,7 +157,7 @@ def test_spend__that_redis_is_not_certain_of__is_the_larger_one(
     spent_in_log(spool, project, "3.5", at=now.replace(microsecond=0))
     for counted, expected in ((10**10, 3.5), (4 * 10**10, 4.0)):
         certain(client, Scope(str(project.pk), month=month), base=counted, **fields)
-        assert usage.usage_of(project.pk, "", now)["month"]["spent_usd"] == expected
+        assert limit_usage.usage_of(project.pk, "", now)["month"]["spent_usd"] == expected
 
 
 def test_redis_away__the_log_is_asked(settings: Any, spool: Path, now: datetime) -> None:
@@ -181,7 +181,7 @@ def test_log_away__what_redis_knows_is_told_as_uncertain(
         raise AnalyticsUnavailableError("The analytics store is away.")
 
     monkeypatch.setattr(figures, "project_spend", fail)
-    monkeypatch.setattr(usage, "list_usage", fail)
+    monkeypatch.setattr(limit_usage, "list_usage", fail)
     assert api(project).get(PATH).status_code == 503
 
     month = now.strftime("%Y-%m")
@@ -224,4 +224,4 @@ def test_session__that_cannot_be__is_refused_by_name(session_id: str) -> None:
     ],
 )
 def test_forecast__goes_on_as_it_did(now: datetime, expected: int) -> None:
-    assert usage.forecast(Decimal(10), now) == pytest.approx(Decimal(expected), rel=Decimal("0.00001"))
+    assert limit_usage.forecast(Decimal(10), now) == pytest.approx(Decimal(expected), rel=Decimal("0.00001"))

@@ -56,7 +56,7 @@ class WorkerState(msgspec.Struct):
     circuits: list[tuple[int, str, str, str]]
 
 
-class Observation:
+class WorkerMonitor:
     """Runs as long as the worker does."""
 
     def __init__(self, runtime: Runtime) -> None:
