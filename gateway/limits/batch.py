@@ -51,6 +51,8 @@ class Ledger(Protocol):
 
     def settle(self, held: Held, tokens: int, cost: int) -> None: ...
 
+    def close_batch(self, terms: Terms, batch: Batch) -> None: ...
+
     def settlement_failed(self, settled: Settled, error: RedisAwayError | redis.ResponseError) -> None: ...
 
 
@@ -118,7 +120,7 @@ class Batch(Question):
     def complete(self) -> None:
         if self.command:
             return
-        self._close()
+        self._ledger.close_batch(self._terms, self)
         sessions = self._sessions.values()
         known = [0.0 if self._month is None else float(self._month.spent)]
         known += [float(of_session.spent) for _, _, of_session in sessions]
@@ -142,14 +144,10 @@ class Batch(Question):
 
     @override
     def failed(self, error: RedisAwayError | redis.ResponseError) -> None:
-        self._close()
+        self._ledger.close_batch(self._terms, self)
         requests: list[Asked | Settled] = [*self._settlements, *self._admissions]
         for request in requests:
             self._fail(request, error)
-
-    def _close(self) -> None:
-        if self._terms.batch is self:
-            self._terms.batch = None
 
     def _number(self, session: Scope | None) -> int:
         if session is None:

@@ -70,6 +70,8 @@ class Limiter:
         self._held: dict[str, Held] = {}
         self._refusing = False
         self._terms: dict[str, Terms] = {}
+        # Each takes requests until it leaves for Redis.
+        self._open_batches: dict[Terms, Batch] = {}
         self._loop = asyncio.get_running_loop()
         self._log_patience = log_patience
         self._no_wait_until = self._loop.time() if log_patience else float("inf")
@@ -106,7 +108,7 @@ class Limiter:
         session = session_scope(claim.project, claim.session_id) if terms.counts_session and claim.session_id else None
         held = Held(claim, f"{_RESERVATION}{claim.request_id}|{claim.cost}|{claim.arrived_us}", terms, session)
         try:
-            batch = terms.batch or self._new_batch(terms)
+            batch = self._open_batches.get(terms) or self._new_batch(terms)
         except RedisAwayError:
             return self._local.admit(held)
         asked = batch.admit(held)
@@ -170,7 +172,7 @@ class Limiter:
         if terms.month is None and held.session is None and not terms.counts_tokens:
             return
         try:
-            batch = terms.batch or self._new_batch(terms)
+            batch = self._open_batches.get(terms) or self._new_batch(terms)
         except RedisAwayError:
             self._settle_alone(held, tokens, cost)
         else:
@@ -209,6 +211,11 @@ class Limiter:
             known.doubted = since
             self._on_doubt(scope, int(since))
 
+    def close_batch(self, terms: Terms, batch: Batch) -> None:
+        """Gives no more requests to `batch`: it leaves for Redis, or has failed."""
+        if self._open_batches.get(terms) is batch:
+            del self._open_batches[terms]
+
     def settlement_failed(self, settled: Settled, error: RedisAwayError | redis.ResponseError) -> None:
         if isinstance(error, redis.ResponseError):
             self._note_refusal(error)
@@ -246,7 +253,7 @@ class Limiter:
         """That takes requests until it leaves. Raises RedisAwayError."""
         batch = Batch(terms, self, self._loop)
         self._redis.ask(batch)
-        terms.batch = batch
+        self._open_batches[terms] = batch
         return batch
 
     def _returned(self) -> None:

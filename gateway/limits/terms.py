@@ -4,28 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from gateway.limits.keys import MINUTE_US, Scope, month_of, month_scope, requests_key, tokens_key
 from gateway.limits.scripts import BATCH, packed
 from gateway.limits.units import to_units
 from gateway.project_settings.settings import LimitSettings
 
-if TYPE_CHECKING:
-    from gateway.limits.batch import Batch
-
 # Of the requests, the tokens and the month, and arguments that say the limits.
 _KEYS, _LIMITS = 4, 8
 
 
 class Terms:
-    """`month` is None without a budget of the month, which is `month_budget` units. `batch` takes requests until it
-    leaves."""
+    """`month` is None without a budget of the month, which is `month_budget` units."""
 
     __slots__ = (
         "_keys",
         "_limits",
-        "batch",
         "counts_session",
         "counts_tokens",
         "limits",
@@ -37,7 +31,6 @@ class Terms:
 
     def __init__(self, limits: LimitSettings, project: str, minute: int, *, lease_ms: int, run_id: str) -> None:
         """`run_id`: which start of Redis is asked."""
-        self.batch: Batch | None = None
         self.limits = limits
         self.minute = minute
         self.run_id = run_id
