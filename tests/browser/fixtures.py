@@ -15,7 +15,7 @@ from tests.patience import PATIENCE_SECONDS
 
 _PATIENCE_MS = PATIENCE_SECONDS * 1000
 # The pages are the product's own, and a container lacks both the rights of the sandbox and a large /dev/shm.
-_OPTIONS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+OPTIONS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -31,7 +31,7 @@ async def chromium() -> AsyncIterator[Browser]:
     expect.set_options(timeout=_PATIENCE_MS)
     async with async_playwright() as playwright:
         running = await playwright.chromium.launch(
-            executable_path=program.path, args=_OPTIONS, env={**os.environ, **program.environment}
+            executable_path=program.path, args=OPTIONS, env={**os.environ, **program.environment}
         )
         yield running
         await running.close()
