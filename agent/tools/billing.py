@@ -113,7 +113,7 @@ TOOLS: tuple[Tool, ...] = (
         scope=SCOPE,
         title="Cost per model",
         description=(
-            "Cost per model, the dearest first, with its percentage of all spend, requests and tokens, and"
+            "Cost per model, the most expensive first, with its percentage of all spend, requests and tokens, and"
             " total_cost_usd of all models. By default of the last 30 days."
         ),
         arguments=PagedRangeArguments,
@@ -145,7 +145,7 @@ TOOLS: tuple[Tool, ...] = (
         title="Spend of a user",
         description=(
             "What one end user cost in a range of time, by default the last 30 days: cost, requests, sessions, tokens"
-            " and models used. list_user_metrics has the dearest users."
+            " and models used. list_user_metrics has the most expensive users."
         ),
         arguments=UserSpend,
         run=_user_spend,

@@ -97,8 +97,8 @@ TOOLS: tuple[Tool, ...] = (
         scope=SCOPE,
         title="Figures per user",
         description=(
-            "Per end user, the dearest first: requests, sessions, tokens, cost, errors, latency and models used. By"
-            " default of the last 30 days."
+            "Per end user, the most expensive first: requests, sessions, tokens, cost, errors, latency and models used."
+            " By default of the last 30 days."
         ),
         arguments=PagedRangeArguments,
         run=_users,

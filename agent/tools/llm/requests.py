@@ -65,7 +65,7 @@ class ListRequests(PagedRangeArguments, kw_only=True, frozen=True):
     ] = ""
     min_latency_ms: Annotated[_Milliseconds | None, Meta(description="Only slower ones, e.g. 5000.")] = None
     max_latency_ms: Annotated[_Milliseconds | None, Meta(description="Only faster ones.")] = None
-    min_cost_usd: Annotated[_Dollars | None, Meta(description="Only dearer ones, in US dollars.")] = None
+    min_cost_usd: Annotated[_Dollars | None, Meta(description="Only with a higher cost, in US dollars.")] = None
     max_cost_usd: Annotated[_Dollars | None, Meta(description="Only cheaper ones, in US dollars.")] = None
 
 
@@ -142,8 +142,8 @@ TOOLS: tuple[Tool, ...] = (
         title="Requests",
         description=(
             "List model requests, the newest first, narrowed by any of the filters. For failures give outcome=error,"
-            " for slow requests min_latency_ms, for dear ones min_cost_usd. Each has outcome, error, model, tokens,"
-            " cost, latency, attempts and the beginning of prompt and completion."
+            " for slow requests min_latency_ms, for expensive ones min_cost_usd. Each has outcome, error, model,"
+            " tokens, cost, latency, attempts and the beginning of prompt and completion."
         ),
         arguments=ListRequests,
         run=_list_requests,
