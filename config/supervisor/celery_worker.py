@@ -22,7 +22,7 @@ _CONCURRENCY = 2
 
 
 def main(schedule_file: str) -> None:
-    # The arguments name the process as it would be without the option `thread`.
+    # The type stubs describe the process that EmbeddedService is without `thread`.
     beat: Any = EmbeddedService(app, thread=True, schedule_filename=schedule_file, scheduler_cls=SteadyScheduler)
     _end_with(beat)
 
