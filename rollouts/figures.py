@@ -35,8 +35,8 @@ def first_state(rollout: Rollout, number: int, *, latency: Histogram, cost: Hist
 def verdict_at(state: AnyState, stage: RolloutStage, *, elapsed_minutes: float) -> AnyVerdict:
     """The verdict at `stage`, of which `state` may not have seen a minute yet."""
     formula = formula_of(state.formula)
-    wanted = Stage(stage.weight, stage.min_duration_minutes, stage.min_requests)
-    verdict: AnyVerdict = formula.decide(formula.at_stage(state, stage.number), wanted, elapsed_minutes=elapsed_minutes)
+    plan = Stage(stage.weight, stage.min_duration_minutes, stage.min_requests)
+    verdict: AnyVerdict = formula.decide(formula.at_stage(state, stage.number), plan, elapsed_minutes=elapsed_minutes)
     return verdict
 
 
@@ -112,7 +112,7 @@ def _metric(state: AnyState, assessment: Any, metric: Any) -> Mapping[str, Any]:
     """`evidence`, `safety` and their thresholds are natural logarithms of e-values."""
     formula, status = formula_of(state.formula), assessment.metrics[metric]
     shown = formula.figures(state, metric)
-    told = {
+    shown = {
         "status": status.status.value,
         "judged": status.judged,
         "action": state.policy.action(metric).value,
@@ -128,12 +128,12 @@ def _metric(state: AnyState, assessment: Any, metric: Any) -> Mapping[str, Any]:
     if isinstance(state, formula_1.State):
         # To the last key what was stored with the verdicts of its time.
         return {
-            **told,
+            **shown,
             "design_effect": state.metrics[metric].design,
             "explanation": formula_1.explain(state, metric),
         }
     return {
-        **told,
+        **shown,
         "evidence_threshold": formula.policy.FAIL_AT[metric],
         "safety_threshold": formula.policy.PASS_AT,
         # None: sticky allocation, and nothing is known yet of how much requests of a user resemble each other.

@@ -10,8 +10,8 @@ from typing import Any
 from django.utils import timezone
 
 from analytics.queries.variants import BASELINE, TARGET, ArmTotals, arm_totals
+from rollouts.evaluate import elapsed_minutes
 from rollouts.figures import figures_before_any
-from rollouts.judging import elapsed_minutes
 from rollouts.models import Rollout
 from rollouts.open_requests import open_requests
 from rollouts.outlook import Outlook, outlook

@@ -20,12 +20,12 @@ def _active() -> dict[str, Any]:
     try:
         found = Rollout.objects.filter(status__in=[status.value for status in ACTIVE])
         rows = found.select_related("config", "evaluation").prefetch_related("stages")[:_MOST]
-        return {"rollouts": [_told(row) for row in rows]}
+        return {"rollouts": [_row_values(row) for row in rows]}
     finally:
         connection.close()
 
 
-def _told(row: Rollout) -> dict[str, Any]:
+def _row_values(row: Rollout) -> dict[str, Any]:
     verdict = row.evaluation.verdict if hasattr(row, "evaluation") else {}
     weights = {stage.number: stage.weight for stage in row.stages.all()}
     return {

@@ -28,7 +28,7 @@ OPEN_SECONDS = 5.0
 """A request that has been open for less is not told: most are answered by then."""
 EXPIRY_SECONDS = 3 * INTERVAL_SECONDS
 """How long what a worker told is kept when it does not tell it again."""
-MOST_TOLD = 1000
+MAX_OPEN_REQUESTS = 1000
 """Of one rollout, the oldest first, whatever their arm."""
 
 _FORMAT = 1
@@ -69,13 +69,13 @@ def workers_key(rollout_id: str) -> str:
 
 
 def encode(requests: Iterable[OpenRequest]) -> bytes:
-    """The oldest MOST_TOLD of them."""
+    """The oldest MAX_OPEN_REQUESTS of them."""
     return _encoder.encode(_oldest(requests))
 
 
-def decode(told: bytes) -> list[OpenRequest]:
+def decode(encoded: bytes) -> list[OpenRequest]:
     """Raises msgspec.DecodeError."""
-    return _decoder.decode(told)
+    return _decoder.decode(encoded)
 
 
 class OpenRequestReader:
@@ -98,7 +98,7 @@ class OpenRequestReader:
         if self._away:
             self._away = False
             logger.warning("redis.back")
-        return _oldest(request for told in found for request in _readable(told))
+        return _oldest(request for encoded in found for request in _readable(encoded))
 
     def _ask(self, rollout_id: str) -> Sequence[bytes]:
         with redis.Redis.from_url(
@@ -108,13 +108,13 @@ class OpenRequestReader:
             workers = sorted(client.smembers(names))
             if not workers:
                 return []
-            told = client.mget([key(rollout_id, worker.decode()) for worker in workers])
-            gone = [worker for worker, list_ in zip(workers, told, strict=True) if list_ is None]
+            lists = client.mget([key(rollout_id, worker.decode()) for worker in workers])
+            gone = [worker for worker, list_ in zip(workers, lists, strict=True) if list_ is None]
             if gone:
                 # One that tells something again puts itself back. Redis may take no writes; what it says holds anyway.
                 with suppress(redis.ResponseError):
                     client.srem(names, *gone)
-            return [list_ for list_ in told if list_ is not None]
+            return [list_ for list_ in lists if list_ is not None]
 
     def _note_away(self, error: Exception) -> None:
         self._rests_until = self._clock() + _REST_SECONDS
@@ -127,7 +127,7 @@ _readers: dict[str, OpenRequestReader] = {}
 
 
 def open_requests(rollout_id: UUID | str) -> list[OpenRequest]:
-    """The oldest MOST_TOLD requests of a rollout that are open without a first output for OPEN_SECONDS or longer, by
+    """A rollout's oldest MAX_OPEN_REQUESTS requests that are open without a first output for OPEN_SECONDS or longer, by
     arrival. Never raises for a Redis that is away: then there are none, and they count when they end.
 
     It is what the workers knew a while ago. A request is listed INTERVAL_SECONDS after it has become old enough at the
@@ -140,13 +140,13 @@ def open_requests(rollout_id: UUID | str) -> list[OpenRequest]:
     return reader.read(str(rollout_id))
 
 
-def _readable(told: bytes) -> list[OpenRequest]:
+def _readable(encoded: bytes) -> list[OpenRequest]:
     try:
-        return decode(told)
+        return decode(encoded)
     except msgspec.DecodeError as error:
         logger.warning("open_requests.unreadable error=%s", error)
         return []
 
 
 def _oldest(requests: Iterable[OpenRequest]) -> list[OpenRequest]:
-    return sorted(requests, key=lambda request: (request.arrived_us, request.request_id))[:MOST_TOLD]
+    return sorted(requests, key=lambda request: (request.arrived_us, request.request_id))[:MAX_OPEN_REQUESTS]

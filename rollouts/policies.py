@@ -9,7 +9,7 @@ from rollouts.evaluation.formulas import CURRENT
 from rollouts.models import Rollout
 
 COST_ALLOWANCE = "cost_allowance"
-MOST_COST_ALLOWANCE = 100.0
+MAX_COST_ALLOWANCE = 100.0
 
 
 def formula_number(rollout: Rollout) -> int:

@@ -26,7 +26,7 @@ from rollouts.evaluation.grid import LOG_RATIO, value_of
 from rollouts.minutes import NO_BIN, Window, cluster, ordered, unit_limits
 from rollouts.models import Rollout, RolloutStage
 from rollouts.open_requests import open_requests
-from rollouts.still_open import Counted, overdue, patience, still_remembered
+from rollouts.still_open import Counted, max_open_time, overdue, still_remembered
 
 STILL_OPEN = "still_open"
 
@@ -102,20 +102,20 @@ def _open(
     now: datetime | None,
 ) -> tuple[tuple[Counted, ...], tuple[Counted, ...]]:
     """Those to be remembered further, and those that count now."""
-    told: list[Counted] = []
+    new: list[Counted] = []
     if now is not None:
         usual = state.latency.reference
-        told = overdue(
+        new = overdue(
             open_requests(rollout.pk),
             remembered,
             now=now,
-            patience=patience(usual.cap if usual else None),
+            max_open=max_open_time(usual.cap if usual else None),
             stages=stages.keys(),
         )
-    arrived = {one.request_id: one.arrived for one in (*remembered, *told)}
+    arrived = {one.request_id: one.arrived for one in (*remembered, *new)}
     recorded = recorded_at(rollout.project_id, arrived)
     kept = still_remembered(remembered, recorded, start=window.start, now=now or window.end)
-    return kept, tuple(one for one in told if one.request_id not in recorded)
+    return kept, tuple(one for one in new if one.request_id not in recorded)
 
 
 def _arm(row: RecordedMinute) -> ArmCounts:

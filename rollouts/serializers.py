@@ -22,7 +22,7 @@ from rollouts.models import (
     RolloutTransition,
     StageStatus,
 )
-from rollouts.policies import COST_ALLOWANCE, MOST_COST_ALLOWANCE, policy_of
+from rollouts.policies import COST_ALLOWANCE, MAX_COST_ALLOWANCE, policy_of
 from rollouts.selectors import current_stage, earlier_rollbacks
 from rollouts.services import NewRollout
 from rollouts.states import StageError, Status, stages_from
@@ -150,7 +150,7 @@ class PolicySerializer(StrictSerializer):
         actions = [action.value for action in Action]
         return {
             **{metric.value: serializers.ChoiceField(choices=actions, required=False) for metric in Metric},
-            COST_ALLOWANCE: NumberField(min_value=0.0, max_value=MOST_COST_ALLOWANCE, required=False),
+            COST_ALLOWANCE: NumberField(min_value=0.0, max_value=MAX_COST_ALLOWANCE, required=False),
         }
 
 
@@ -175,7 +175,7 @@ class NewRolloutSerializer(BodySerializer):
                 detail = {step: detail}
             raise serializers.ValidationError(detail) from error
 
-    def wanted(self) -> NewRollout:
+    def new_rollout(self) -> NewRollout:
         data = self.validated_data
         return NewRollout(
             config_id=data["config_id"],

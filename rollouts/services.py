@@ -46,31 +46,31 @@ class NewRollout:
     policy: Mapping[str, Any] = field(default_factory=dict)
 
 
-def create_rollout(*, project_id: UUID, wanted: NewRollout, actor: str) -> Rollout:
+def create_rollout(*, project_id: UUID, new: NewRollout, actor: str) -> Rollout:
     """A pending rollout from the config's active version to the target.
 
     Raises ConfigNotFoundError, RolloutExistsError while another one is active, and InvalidRolloutError for a target
     that is the active version or none of the config's.
     """
     with transaction.atomic():
-        config = _locked_config(wanted.config_id, project_id)
+        config = _locked_config(new.config_id, project_id)
         if Rollout.objects.filter(config=config, status__in=[status.value for status in ACTIVE]).exists():
             raise RolloutExistsError
         if config.active_version_id is None:
             raise InvalidRolloutError("config_id", "The prompt config has no version yet.")
-        target = _target(config, wanted.target_version_id)
+        target = _target(config, new.target_version_id)
         row = Rollout.objects.create(
             project_id=project_id,
             config=config,
             baseline_version_id=config.active_version_id,
             target_version=target,
-            name=wanted.name or f"Version {target.number}",
-            mode=wanted.mode,
-            allocation_type=wanted.allocation_type.value,
-            policy=dict(wanted.policy),
+            name=new.name or f"Version {target.number}",
+            mode=new.mode,
+            allocation_type=new.allocation_type.value,
+            policy=dict(new.policy),
             created_by=actor,
         )
-        stages = [RolloutStage(rollout=row, number=i, **s._asdict()) for i, s in enumerate(wanted.stages, start=1)]
+        stages = [RolloutStage(rollout=row, number=i, **s._asdict()) for i, s in enumerate(new.stages, start=1)]
         RolloutStage.objects.bulk_create(stages)
         RolloutEvaluation.objects.create(rollout=row)
         RolloutTransition.objects.create(

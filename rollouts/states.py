@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-MOST_STAGES = 50
-MOST_MINUTES = 525_600  # a year
-MOST_REQUESTS = 1_000_000_000
+MAX_STAGES = 50
+MAX_MINUTES = 525_600  # a year
+MAX_REQUESTS = 1_000_000_000
 
 
 class Status(StrEnum):
@@ -120,8 +120,8 @@ def stages_from(items: Sequence[Mapping[str, object]] | None) -> tuple[Stage, ..
     """
     if items is None:
         return DEFAULT_STAGES
-    if not 1 <= len(items) <= MOST_STAGES:
-        raise StageError("stages", f"Expected 1 to {MOST_STAGES} stages.")
+    if not 1 <= len(items) <= MAX_STAGES:
+        raise StageError("stages", f"Expected 1 to {MAX_STAGES} stages.")
     stages: list[Stage] = []
     for index, item in enumerate(items):
         stage = _stage_from(f"stages[{index}]", item)
@@ -142,8 +142,8 @@ def _stage_from(path: str, item: Mapping[str, object]) -> Stage:
         weight,
         usual.min_duration_minutes
         if minutes is None
-        else _integer(f"{path}.min_duration_minutes", minutes, 0, MOST_MINUTES),
-        usual.min_requests if requests is None else _integer(f"{path}.min_requests", requests, 0, MOST_REQUESTS),
+        else _integer(f"{path}.min_duration_minutes", minutes, 0, MAX_MINUTES),
+        usual.min_requests if requests is None else _integer(f"{path}.min_requests", requests, 0, MAX_REQUESTS),
     )
 
 

@@ -14,11 +14,11 @@ from uuid import UUID
 from analytics.queries.variants import BASELINE, TARGET
 from rollouts.open_requests import OpenRequest
 
-MOST_REMEMBERED = 1000
+MAX_REMEMBERED = 1000
 """Of one rollout, the oldest first, whatever their arm. Beyond, a request counts when it ends."""
 REMEMBERED_FOR = timedelta(days=1)
 """A row that has not come by then does not come any more."""
-_LEAST_PATIENCE = timedelta(seconds=60)
+_MIN_PATIENCE = timedelta(seconds=60)
 _TIMES_USUAL = 2
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -37,32 +37,32 @@ class Counted:
         return _EPOCH + timedelta(microseconds=self.arrived_us)
 
 
-def patience(cap_ms: float | None) -> timedelta:
+def max_open_time(cap_ms: float | None) -> timedelta:
     """How long a request may be open before it counts as unanswered. `cap_ms` is the latency that one request in a
     hundred exceeds; None when it is not known."""
-    return max(_LEAST_PATIENCE, timedelta(milliseconds=_TIMES_USUAL * (cap_ms or 0.0)))
+    return max(_MIN_PATIENCE, timedelta(milliseconds=_TIMES_USUAL * (cap_ms or 0.0)))
 
 
 def overdue(
-    told: Iterable[OpenRequest],
+    requests: Iterable[OpenRequest],
     remembered: Collection[Counted],
     *,
     now: datetime,
-    patience: timedelta,
+    max_open: timedelta,
     stages: Collection[int],
 ) -> list[Counted]:
     """The requests to be counted now, the oldest first, as many as can be remembered besides."""
     known = {one.request_id for one in remembered}
-    latest = (now - patience - _EPOCH) // timedelta(microseconds=1)
+    latest = (now - max_open - _EPOCH) // timedelta(microseconds=1)
     found = [
         Counted(UUID(one.request_id), one.arrived_us, one.stage, one.variant)
-        for one in told
+        for one in requests
         if one.arrived_us <= latest and one.stage in stages and one.variant in (TARGET, BASELINE)
     ]
     # Two lists may name one request, from before and after a worker lost Redis.
     new = {one.request_id: one for one in found if one.request_id not in known}
     oldest = sorted(new.values(), key=lambda one: (one.arrived_us, one.request_id))
-    return oldest[: max(0, MOST_REMEMBERED - len(known))]
+    return oldest[: max(0, MAX_REMEMBERED - len(known))]
 
 
 def still_remembered(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from rollouts.judging import evaluate_running_rollouts
+from rollouts.evaluate import evaluate_running_rollouts
 
 
 @shared_task(name="rollouts.evaluate")
 def evaluate_rollouts() -> None:
-    """Once a minute. More beats or workers change nothing: see rollouts.judging."""
+    """Once a minute. More beats or workers change nothing: see rollouts.evaluate."""
     evaluate_running_rollouts()

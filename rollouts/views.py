@@ -53,9 +53,9 @@ class RolloutsView(ProjectAPIView, ListAPIView[Rollout]):
         errors=[404, 409],
     )
     def post(self, request: Request) -> Response:
-        wanted = NewRolloutSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        row = create_rollout(project_id=self.project_id, wanted=wanted.wanted(), actor=self.actor)
+        body = NewRolloutSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        row = create_rollout(project_id=self.project_id, new=body.new_rollout(), actor=self.actor)
         return Response(detail(self.project_id, row.pk), status=status.HTTP_201_CREATED)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.rollouts.counting import Flags, Floats
 from rollouts.states import DEFAULT_STAGES
 
-LEAST_REQUESTS = 20
+MIN_REQUESTS = 20
 """So many requests of the target before anything is tested, as for the verdict."""
 
 Z_TEST = "z-test each minute"
@@ -47,7 +47,7 @@ class Pooled:
 
     @property
     def tested(self) -> Flags:
-        known: Flags = (self.target >= LEAST_REQUESTS) & (self.baseline > 0)
+        known: Flags = (self.target >= MIN_REQUESTS) & (self.baseline > 0)
         return known
 
     def difference(self) -> Floats:

@@ -39,13 +39,13 @@ def quantile(histogram: WeightedHistogram, share: float) -> float | None:
     total = math.fsum(histogram.values())
     if total <= 0:
         return None
-    wanted, before = share * total, 0.0
+    rank, before = share * total, 0.0
     last = 0
     for bin_number in sorted(histogram):
         weight = histogram[bin_number]
         last = bin_number
-        if before + weight >= wanted and weight > 0:
-            within = max(0.0, (wanted - before) / weight)
+        if before + weight >= rank and weight > 0:
+            within = max(0.0, (rank - before) / weight)
             return value_of(bin_number) * math.exp((within - 0.5) * LOG_RATIO)
         before += weight
     return value_of(last)

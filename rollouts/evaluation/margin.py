@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-_LEAST_REQUESTS = 100
+_MIN_REQUESTS = 100
 _TIMES, _PLUS = 2.0, 0.01
 
 
@@ -16,7 +16,7 @@ def margin_rate(rate: float) -> float:
 
 def margin_odds(*, errors: int, requests: int) -> float | None:
     """ln of the odds ratio of the margin against the baseline so far; None while too little is known of it."""
-    if requests < _LEAST_REQUESTS:
+    if requests < _MIN_REQUESTS:
         return None
     # One standard deviation up: a baseline taken for better than it is would make the margin too wide.
     rate = (errors + math.sqrt(errors) + 1) / (requests + math.sqrt(errors) + 2)

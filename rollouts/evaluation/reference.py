@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from rollouts.evaluation.grid import Histogram, value_of
 
-LEAST_VALUES = 100
+MIN_VALUES = 100
 """A reference needs so many values. What the day before the start lacks is learned from the first minutes."""
 
-_LEAST_DEVIATION = 0.05  # of the mean: constant values would make every difference infinite
+_MIN_DEVIATION = 0.05  # of the mean: constant values would make every difference infinite
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +26,14 @@ class Reference:
 def reference_from(histogram: Histogram) -> Reference | None:
     """None while there are too few values. Valid for any histogram that the judged minutes had no part in."""
     count = sum(histogram.values())
-    if count < LEAST_VALUES:
+    if count < MIN_VALUES:
         return None
     # A model that costs nothing has a cap of one unit, so that a target that costs something still stands out.
     cap = max(value_of(_bin_at(histogram, 0.99 * count)), 1.0)
     values = [(min(value_of(number), cap), weight) for number, weight in histogram.items()]
     mean = math.fsum(value * weight for value, weight in values) / count
     variance = math.fsum((value - mean) ** 2 * weight for value, weight in values) / count
-    deviation = max(math.sqrt(variance), _LEAST_DEVIATION * mean, _LEAST_DEVIATION)
+    deviation = max(math.sqrt(variance), _MIN_DEVIATION * mean, _MIN_DEVIATION)
     return Reference(mean, deviation, cap, _bin_at(histogram, 0.95 * count))
 
 

@@ -24,7 +24,7 @@ class Strata:
 
 
 @dataclass(frozen=True, slots=True)
-class Spared:
+class AnsweredRates:
     """The rates of both arms over blocks, each block weighted as `Strata` weigh it and by the share of the requests of
     both arms that went well: a spell in which both arms fail alike must not hide how they differ otherwise."""
 
@@ -32,11 +32,11 @@ class Spared:
     target: float = 0.0
     baseline: float = 0.0
 
-    def with_events(self, *, events: int, drawn: int, others_events: int, others: int) -> Spared:
+    def with_events(self, *, events: int, drawn: int, others_events: int, others: int) -> AnsweredRates:
         """Besides, `events` of `drawn` requests of the target and `others_events` of `others` of the baseline."""
         total = drawn + others
         well = 1 - (events + others_events) / total
-        return Spared(
+        return AnsweredRates(
             self.weight + well * drawn * others / total,
             self.target + well * others / total * events,
             self.baseline + well * drawn / total * others_events,

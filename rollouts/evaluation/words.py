@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-_MOST_SHOWN = math.log(1e9)
+_MAX_SHOWN = math.log(1e9)
 
 
 def odds(evidence: float) -> str:
     """Of a logarithm of evidence."""
-    return "over 1e9" if evidence > _MOST_SHOWN else f"{math.exp(evidence):.3g}"
+    return "over 1e9" if evidence > _MAX_SHOWN else f"{math.exp(evidence):.3g}"
 
 
 def in_words(minutes: float) -> str:

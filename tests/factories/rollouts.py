@@ -24,7 +24,7 @@ def make_rollout(config: PromptConfig | None = None, *, started: bool = False, *
     defaults: dict[str, Any] = {"name": f"rollout-{next(_serial)}", "stages": STAGES}
     rollout = create_rollout(
         project_id=config.project_id,
-        wanted=NewRollout(config_id=config.pk, target_version_id=newest.pk, **{**defaults, **wanted}),
+        new=NewRollout(config_id=config.pk, target_version_id=newest.pk, **{**defaults, **wanted}),
         actor="test",
     )
     if started:

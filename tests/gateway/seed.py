@@ -139,7 +139,7 @@ def start_rollout(command: dict[str, Any]) -> dict[str, Any]:
         allocation_type=AllocationType(command["allocation_type"]),
         stages=[Stage(weight, 0, 0) for weight in command["weights"]],
     )
-    row = create_rollout(project_id=project_id, wanted=wanted, actor="test")
+    row = create_rollout(project_id=project_id, new=wanted, actor="test")
     start(project_id=project_id, rollout_id=row.pk, actor="test")
     return {"rollout_id": str(row.pk)}
 

@@ -53,7 +53,7 @@ def test_managed_prompts__rollout__pending_running_paused_completed() -> None:
         allocation_type=AllocationType.SESSION_STICKY,
         stages=[Stage(25, 0, 0), Stage(100, 0, 0)],
     )
-    rollout = create_rollout(project_id=config.project_id, wanted=wanted, actor="test")
+    rollout = create_rollout(project_id=config.project_id, new=wanted, actor="test")
     its: dict[str, Any] = {"project_id": config.project_id, "rollout_id": rollout.pk, "actor": "test"}
 
     assert managed_prompts(config.project_id)["a"].rollout is None

@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 from core.arrival import ARRIVED_AT
 from core.models import Project
 from prompts.models import PromptConfig
-from rollouts import judging
+from rollouts import evaluate
 from rollouts.views import PromoteView
 from tests.factories.core import make_key, make_project
 from tests.factories.prompts import make_config
@@ -88,4 +88,4 @@ def still_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """The minutes before this one are closed, and no further one closes."""
     minute = this_minute()
     monkeypatch.setattr(StillClock, "minute", minute)
-    monkeypatch.setattr(judging, "closed_until", lambda _: minute)
+    monkeypatch.setattr(evaluate, "closed_until", lambda _: minute)

@@ -15,7 +15,7 @@ from analytics.errors import AnalyticsUnavailableError
 from analytics.queries.variants import UsualValues
 from analytics.queries.variants.by_arrival import ArmMinute
 from analytics.queries.variants.by_record import Recorded, RecordedMinute
-from rollouts import judging, minutes, recorded
+from rollouts import evaluate, minutes, recorded
 from rollouts.evaluation import bin_of
 from rollouts.models import Rollout
 from rollouts.open_requests import OpenRequest
@@ -59,7 +59,7 @@ class RequestLog:
         for module, name in (
             (minutes, "arm_minutes"),
             (minutes, "usual_values"),
-            (judging, "visible_until"),
+            (evaluate, "visible_until"),
             (recorded, "recorded_minutes"),
             (recorded, "recorded_at"),
             (recorded, "open_requests"),

@@ -13,8 +13,8 @@ from analytics.queries.variants import ArmTotals
 from core.rights.roles import Role
 from rollouts import metrics
 from rollouts.comparisons import comparison
+from rollouts.evaluate import evaluate_rollout
 from rollouts.evaluation import formula_1, to_json
-from rollouts.judging import evaluate_rollout
 from rollouts.models import Rollout, RolloutEvaluation, RolloutTransition
 from rollouts.plots import BUCKETS, plots
 from rollouts.selectors import get_rollout

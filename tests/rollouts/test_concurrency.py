@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from rollouts.judging import evaluate_running_rollouts
+from rollouts.evaluate import evaluate_running_rollouts
 from rollouts.models import Mode, Rollout, RolloutTransition
 from rollouts.states import Stage
 from tests.factories.rollouts import make_rollout

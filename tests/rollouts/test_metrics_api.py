@@ -16,7 +16,7 @@ from analytics.contracts import Outcome, SpoolEntry
 from analytics.errors import AnalyticsUnavailableError
 from rollouts import metrics
 from rollouts.allocation import AllocationType, UnitKind, Variant, unit_number, variant_at
-from rollouts.judging import evaluate_rollout
+from rollouts.evaluate import evaluate_rollout
 from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutMinute, RolloutTransition
 from rollouts.open_requests import OpenRequest, encode, key, workers_key
 from rollouts.replay import replayed_figures
@@ -29,9 +29,9 @@ from tests.rollouts.request_log import begun, this_minute
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse", "still_clock")]
 
 
-def running(api: Api, **wanted: Any) -> Rollout:
+def running(api: Api, **fields: Any) -> Rollout:
     stages = [Stage(50, 0, 5), Stage(100, 0, 0)]
-    return begun(make_rollout(api.config, started=True, **{"stages": stages, **wanted}), 10)
+    return begun(make_rollout(api.config, started=True, **{"stages": stages, **fields}), 10)
 
 
 def entries(rollout: Rollout, count: int, failing: int = 0, users: int = 0, **values: Any) -> list[SpoolEntry]:

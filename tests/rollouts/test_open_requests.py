@@ -11,7 +11,7 @@ import redis
 from django.conf import settings
 
 from rollouts.open_requests import (
-    MOST_TOLD,
+    MAX_OPEN_REQUESTS,
     OpenRequest,
     OpenRequestReader,
     decode,
@@ -40,10 +40,12 @@ def tell(store: redis.Redis, rollout_id: str, worker: str, *requests: OpenReques
     store.set(key(rollout_id, worker), encode(requests), ex=60)
 
 
-def test_encode__more_than_are_told__keeps_the_oldest_of_both_arms() -> None:
-    requests = [made("r", number, variant=("target", "baseline")[number % 2]) for number in range(MOST_TOLD + 5)]
+def test_encode__more_than_are_kept__keeps_the_oldest_of_both_arms() -> None:
+    requests = [
+        made("r", number, variant=("target", "baseline")[number % 2]) for number in range(MAX_OPEN_REQUESTS + 5)
+    ]
 
-    assert decode(encode(reversed(requests))) == requests[:MOST_TOLD]
+    assert decode(encode(reversed(requests))) == requests[:MAX_OPEN_REQUESTS]
 
 
 def test_open_requests__of_several_workers__oldest_first_and_none_of_another_rollout(store: redis.Redis) -> None:

@@ -20,10 +20,10 @@ NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
 COUNTS: dict[str, Any] = {"baseline": {"requests": 1000, "unanswered": 20}}
 
 
-def running(per_minute: int = 60, state: Any = None, **wanted: Any) -> Rollout:
+def running(per_minute: int = 60, state: Any = None, **fields: Any) -> Rollout:
     """For an hour now, at so many requests a minute."""
     stages = [Stage(10, 60, 100), Stage(50, 60, 400), Stage(100, 0, 0)]
-    rollout = make_rollout(started=True, **{"stages": stages, **wanted})
+    rollout = make_rollout(started=True, **{"stages": stages, **fields})
     began = NOW - timedelta(hours=1)
     RolloutTransition.objects.filter(rollout=rollout, action="start").update(created_at=began)
     for number in range(60) if per_minute else []:

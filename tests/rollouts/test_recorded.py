@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from analytics.contracts import Outcome, SpoolEntry
-from rollouts import judging, recorded
+from rollouts import evaluate, recorded
 from rollouts.allocation import AllocationType
+from rollouts.evaluate import evaluate_rollout
 from rollouts.evaluation import from_json
 from rollouts.evaluation.formula_2 import ArmCounts, Metric, MinuteCounts, State
 from rollouts.evaluation.grid import bin_of
-from rollouts.judging import evaluate_rollout
 from rollouts.models import Rollout, RolloutEvaluation, RolloutMinute
 from rollouts.open_requests import OpenRequest
 from rollouts.replay import replayed_figures, replayed_state
@@ -63,7 +63,7 @@ def came(rollout: Rollout, ago: float, *, stage: int = 1, variant: str = "target
 
 def looked(rollout: Rollout, monkeypatch: pytest.MonkeyPatch, *, ago: int) -> RolloutEvaluation:
     """As if the latest closed minute had ended so many minutes ago."""
-    monkeypatch.setattr(judging, "closed_until", lambda _: this_minute() - timedelta(minutes=ago))
+    monkeypatch.setattr(evaluate, "closed_until", lambda _: this_minute() - timedelta(minutes=ago))
     assert evaluate_rollout(rollout.pk) is not None
     return RolloutEvaluation.objects.get(rollout=rollout)
 
@@ -134,8 +134,8 @@ def opened(entry: SpoolEntry) -> OpenRequest:
 def test_sticky__users_units_and_clusters__counted_by_hand(spool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of five users four ask five times or more; one was in the target before the second stage."""
     stages = [Stage(10, 600, 0), Stage(50, 600, 0), Stage(100, 0, 0)]
-    wanted: dict[str, Any] = {"allocation_type": AllocationType.USER_STICKY, "stages": stages}
-    rollout = begun(make_rollout(started=True, **wanted), 10)
+    fields: dict[str, Any] = {"allocation_type": AllocationType.USER_STICKY, "stages": stages}
+    rollout = begun(make_rollout(started=True, **fields), 10)
 
     def asks(unit: int, *failed: bool, ago: float = 5.5) -> list[SpoolEntry]:
         variant = "target" if unit % 10_000 < 5_000 else "baseline"

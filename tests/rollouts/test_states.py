@@ -9,7 +9,7 @@ import pytest
 from rollouts.states import (
     ACTIVE,
     DEFAULT_STAGES,
-    MOST_STAGES,
+    MAX_STAGES,
     Position,
     Stage,
     StageError,
@@ -76,7 +76,7 @@ def test_stages_from__omitted_minima__are_those_of_the_default_stage_below() -> 
     ("items", "field"),
     [
         ([], "stages"),
-        ([{"weight": 1}] * (MOST_STAGES + 1), "stages"),
+        ([{"weight": 1}] * (MAX_STAGES + 1), "stages"),
         ([{}], "stages[0].weight"),
         ([{"weight": 0}], "stages[0].weight"),
         ([{"weight": 101}], "stages[0].weight"),

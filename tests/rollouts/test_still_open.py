@@ -9,15 +9,15 @@ from uuid import UUID, uuid4
 import pytest
 
 from analytics.queries.variants import UsualValues
-from rollouts import judging
+from rollouts import evaluate
+from rollouts.evaluate import evaluate_rollout
 from rollouts.evaluation import from_json, to_json
 from rollouts.evaluation.grid import bin_of
-from rollouts.judging import evaluate_rollout
 from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutMinute
 from rollouts.open_requests import OpenRequest
 from rollouts.replay import replayed_figures
 from rollouts.states import Stage
-from rollouts.still_open import MOST_REMEMBERED, Counted, overdue, patience, still_remembered
+from rollouts.still_open import MAX_REMEMBERED, Counted, max_open_time, overdue, still_remembered
 from tests.factories.rollouts import make_rollout
 from tests.rollouts.request_log import RequestLog, begun, this_minute
 
@@ -42,16 +42,18 @@ def counted(age: timedelta) -> Counted:
 
 
 def found(*requests: OpenRequest, remembered: tuple[Counted, ...] = ()) -> list[str]:
-    new = overdue(requests, remembered, now=NOW, patience=MINUTE, stages={1, 2})
+    new = overdue(requests, remembered, now=NOW, max_open=MINUTE, stages={1, 2})
     return [str(one.request_id) for one in new]
 
 
 @pytest.mark.parametrize(("cap_ms", "seconds"), [(None, 60), (0.0, 60), (29_000.0, 60), (45_000.0, 90)])
-def test_patience__twice_what_one_in_a_hundred_exceeds__a_minute_at_least(cap_ms: float | None, seconds: int) -> None:
-    assert patience(cap_ms) == timedelta(seconds=seconds)
+def test_max_open_time__twice_what_one_in_a_hundred_exceeds__a_minute_at_least(
+    cap_ms: float | None, seconds: int
+) -> None:
+    assert max_open_time(cap_ms) == timedelta(seconds=seconds)
 
 
-def test_overdue__older_than_the_patience__the_oldest_first() -> None:
+def test_overdue__older_than_the_limit__the_oldest_first() -> None:
     young, due, old = told(MINUTE - timedelta(microseconds=1)), told(MINUTE), told(5 * MINUTE)
     assert found(young, due, old) == [old.request_id, due.request_id]
 
@@ -68,9 +70,9 @@ def test_overdue__told_twice_or_counted_before__once() -> None:
 
 def test_overdue__more_than_can_be_remembered__the_oldest_whatever_their_arm() -> None:
     arms = ("target", "baseline")
-    requests = [told(timedelta(minutes=2 + i % 9), variant=arms[i % 2]) for i in range(MOST_REMEMBERED)]
+    requests = [told(timedelta(minutes=2 + i % 9), variant=arms[i % 2]) for i in range(MAX_REMEMBERED)]
     remembered = tuple(counted(9 * MINUTE) for _ in range(10))
-    oldest = sorted(requests, key=lambda one: (one.arrived_us, UUID(one.request_id)))[: MOST_REMEMBERED - 10]
+    oldest = sorted(requests, key=lambda one: (one.arrived_us, UUID(one.request_id)))[: MAX_REMEMBERED - 10]
     assert found(*requests, remembered=remembered) == [one.request_id for one in oldest]
 
 
@@ -102,7 +104,7 @@ class TestEvaluation:
 
     def look(self, rollout: Rollout, monkeypatch: pytest.MonkeyPatch, *, ago: int) -> RolloutEvaluation:
         """As if the latest closed minute had ended so many minutes ago."""
-        monkeypatch.setattr(judging, "closed_until", lambda _: this_minute() - ago * MINUTE)
+        monkeypatch.setattr(evaluate, "closed_until", lambda _: this_minute() - ago * MINUTE)
         evaluate_rollout(rollout.pk)
         return RolloutEvaluation.objects.get(rollout=rollout)
 

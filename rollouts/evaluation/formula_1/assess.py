@@ -13,7 +13,7 @@ from rollouts.evaluation.formula_1.policy import (
     FAIL_AT,
     LATENCY_AVERAGE_SIZE,
     LATENCY_P95_SIZE,
-    LEAST_TARGET_REQUESTS,
+    MIN_TARGET_REQUESTS,
     PASS_AT,
     Metric,
 )
@@ -88,7 +88,7 @@ def _metric(state: State, metric: Metric) -> MetricStatus:
 
 def _status(state: State, metric: Metric) -> Status:
     one = state.metrics[metric]
-    enough = state.target.requests >= LEAST_TARGET_REQUESTS
+    enough = state.target.requests >= MIN_TARGET_REQUESTS
     if (enough or metric is Metric.ERROR_RATE) and one.evidence >= FAIL_AT[metric] and _is_sizeable(state, metric):
         return Status.FAILING
     return Status.PASSING if enough and one.safety >= PASS_AT else Status.INCONCLUSIVE

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from rollouts.evaluation.terms import Action
 
-LEAST_TARGET_REQUESTS = 20
+MIN_TARGET_REQUESTS = 20
 """Before so many requests of the target arm only the error rate may fail a rollout, and nothing passes it."""
 
 CONTROLLED_WEIGHT = 50

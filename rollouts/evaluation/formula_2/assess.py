@@ -12,7 +12,7 @@ from rollouts.evaluation.formula_2.policy import (
     FAIL_AT,
     LATENCY_AVERAGE_SIZE,
     LATENCY_P95_SIZE,
-    LEAST_TARGET_REQUESTS,
+    MIN_TARGET_REQUESTS,
     PASS_AT,
     RATE_COUNT_SIZE,
     RATE_SIZE,
@@ -97,7 +97,7 @@ def _overall(metrics: Mapping[Metric, MetricStatus], *, alarmed: bool) -> Status
 def _metric(state: State, metric: Metric) -> MetricStatus:
     one = state.metrics[metric]
     safety = one.safety
-    enough = state.target.requests >= LEAST_TARGET_REQUESTS
+    enough = state.target.requests >= MIN_TARGET_REQUESTS
     worse, failing = one.evidence >= FAIL_AT[metric], _fails(one, FAIL_AT[metric])
     if (worse or failing) and not ((enough or metric in RATES) and _is_sizeable(state, metric)):
         worse = failing = False
@@ -142,12 +142,12 @@ def _is_sizeable(state: State, metric: Metric) -> bool:
     """Is the difference large enough to matter? Certainty alone would fail a target for a millisecond."""
     strata = state.metrics[metric].strata
     if metric in RATES:
-        (plus, times), spared = RATE_SIZE, state.metrics[metric].spared
+        (plus, times), answered_rates = RATE_SIZE, state.metrics[metric].answered_rates
         return (
             events_of(state.target, metric)[0] >= RATE_COUNT_SIZE
-            and spared.weight > 0
-            and spared.target - spared.baseline >= plus * spared.weight
-            and spared.target >= times * spared.baseline
+            and answered_rates.weight > 0
+            and answered_rates.target - answered_rates.baseline >= plus * answered_rates.weight
+            and answered_rates.target >= times * answered_rates.baseline
         )
     if metric is Metric.LATENCY_P95:
         target, baseline = quantile(state.target_weights, 0.95), quantile(state.baseline_weights, 0.95)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from rollouts.evaluation.formula_2.counts import ArmCounts, MinuteCounts
 from rollouts.evaluation.grid import Histogram
 
-LEAST_REQUESTS = 30
+MIN_REQUESTS = 30
 """A block closes when both arms together hold so many. Smaller ones often lack an arm, and then say nothing."""
 
 
@@ -20,7 +20,7 @@ class Block:
 
     @property
     def full(self) -> bool:
-        return self.target.requests + self.baseline.requests >= LEAST_REQUESTS
+        return self.target.requests + self.baseline.requests >= MIN_REQUESTS
 
     @property
     def empty(self) -> bool:

@@ -81,7 +81,7 @@ def _weighed(
         design=design,
         next_design=metric.next_design,
         strata=strata,
-        spared=metric.spared,
+        answered_rates=metric.answered_rates,
         variation=metric.variation,
         users=metric.users,
     )
@@ -109,7 +109,7 @@ def _rate(
         safe = -odds_factors(events=events, drawn=drawn, all_events=all_events, total=total, odds=(margin,))[0]
     worse = odds_factors(events=events, drawn=drawn, all_events=all_events, total=total, odds=ODDS)
     counts = {"events": events, "drawn": drawn, "others_events": others_events, "others": others}
-    metric = replace(_varied(metric, others, others_events), spared=metric.spared.with_events(**counts))
+    metric = replace(_varied(metric, others, others_events), answered_rates=metric.answered_rates.with_events(**counts))
     return _weighed(metric, with_events(metric.strata, **counts), worse, (safe, rare), waiting)
 
 

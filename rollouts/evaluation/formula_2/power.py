@@ -16,7 +16,7 @@ from rollouts.evaluation.evidence import ODDS, TILTS
 from rollouts.evaluation.formula_2.policy import (
     CONTROLLED_WEIGHT,
     FAIL_AT,
-    LEAST_TARGET_REQUESTS,
+    MIN_TARGET_REQUESTS,
     RATE_COUNT_SIZE,
     RATE_SIZE,
     Metric,
@@ -31,7 +31,7 @@ from rollouts.states import Stage
 LONGEST = 7 * 24 * 60.0
 """Minutes. What takes longer than a week is taken to be never found."""
 
-_SMALLEST_STEPS = 200
+_MIN_STEPS = 200
 _SLOWER = 1.3
 
 
@@ -165,11 +165,11 @@ def _reached(
     for share, lasts in spans:
         rate = plan.per_minute * share
         gains = [growth(share, tilt) for tilt in tilts]
-        wanted = min((needed - one) / gain if gain > 0 else math.inf for one, gain in zip(sums, gains, strict=True))
-        wanted = max(wanted, least - requests, 0.0)
-        takes = wanted / rate if rate else math.inf
+        enough = min((needed - one) / gain if gain > 0 else math.inf for one, gain in zip(sums, gains, strict=True))
+        enough = max(enough, least - requests, 0.0)
+        takes = enough / rate if rate else math.inf
         if takes <= lasts and minutes + takes <= LONGEST:
-            return minutes + takes, requests + wanted
+            return minutes + takes, requests + enough
         if minutes + lasts > LONGEST:
             break
         minutes, requests = minutes + lasts, requests + rate * lasts
@@ -185,9 +185,9 @@ def _typical(usual: float) -> float:
 def _smallest(plan: _Plan, usual: float) -> Detection | None:
     """Of stages that follow each other as soon as their minima are met: what holds a rollout is found later, anyway."""
     least, most = RATE_SIZE[0], 1 - usual
-    for step in range(_SMALLEST_STEPS + 1):
+    for step in range(_MIN_STEPS + 1):
         # Evenly by logarithm, from half a point more to everything.
-        more = least * (most / least) ** (step / _SMALLEST_STEPS) if most > least else most
+        more = least * (most / least) ** (step / _MIN_STEPS) if most > least else most
         detection = _found(plan, usual, usual + more, holds=False)
         if detection.minutes is not None:
             return detection
@@ -203,7 +203,7 @@ def _slower_minutes(plan: _Plan, traffic: Traffic) -> float | None:
         lambda share, tilt: mean_growth(latency, reference, _SLOWER, share, tilt),
         metric=Metric.LATENCY_AVERAGE,
         tilts=TILTS,
-        least=LEAST_TARGET_REQUESTS,
+        least=MIN_TARGET_REQUESTS,
         spans=plan.spans(traffic.unanswered, holds=True),
     )
     return minutes

@@ -18,7 +18,7 @@ from rollouts.evaluation.formula_2.users import NOBODY, TILTS_OF, UserBlock
 from rollouts.evaluation.grid import Histogram, WeightedHistogram
 from rollouts.evaluation.learning import Learning
 from rollouts.evaluation.reference import reference_from
-from rollouts.evaluation.strata import Spared, Strata
+from rollouts.evaluation.strata import AnsweredRates, Strata
 
 FIRST_SHARE: Mapping[Metric, float] = MappingProxyType(
     {metric: RATES_FIRST_SHARE if metric in RATES else VALUES_FIRST_SHARE for metric in Metric}
@@ -43,7 +43,7 @@ class MetricState:
     """`worse` and `safe` are logarithms of e-values by tilt: that the target is worse, summed over the processes that
     have begun (see `mixture`), and that it is better than the margin. `evidence` is ln E, `peak` the highest so far.
 
-    `spared` are the rates that a difference has to be sizeable by, of metrics that count requests.
+    `answered_rates` are the rates that a difference has to be sizeable by, of metrics that count requests.
 
     Of sticky allocation only: every block counts for `design` times less, as known before the block (None: not known,
     so nothing is judged); `next_design` is what the blocks after it go by. `variation` is that of the baseline, against
@@ -57,7 +57,7 @@ class MetricState:
     design: float | None = 1.0
     next_design: float | None = 1.0
     strata: Strata = field(default_factory=Strata)
-    spared: Spared = field(default_factory=Spared)
+    answered_rates: AnsweredRates = field(default_factory=AnsweredRates)
     variation: Variation = field(default_factory=Variation)
     users: UserState | None = None
 
@@ -71,7 +71,7 @@ class MetricState:
             design,
             next_design,
             self.strata,
-            self.spared,
+            self.answered_rates,
             self.variation,
             self.users,
         )

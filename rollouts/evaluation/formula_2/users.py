@@ -20,12 +20,12 @@ from rollouts.evaluation.reference import Reference
 
 FIRST_REQUESTS = 5
 """So many requests of a user are looked at."""
-LEAST_USERS = 15
+MIN_USERS = 15
 """A block of users closes when both arms together hold so many."""
 SHARE_TILTS = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Of the share of a user's requests that were bad: a user who always fails counts e^l, one who fails once e^(l/5)."""
 
-_MOST_EXACT = 100
+_MAX_EXACT = 100
 """Of more users the mean over all choices is bounded by that of choices with replacement, which is quicker."""
 
 
@@ -38,7 +38,7 @@ class UserBlock:
 
     @property
     def full(self) -> bool:
-        return _number(self.target) + _number(self.baseline) >= LEAST_USERS
+        return _number(self.target) + _number(self.baseline) >= MIN_USERS
 
     def joined(self, target: UserCounts, baseline: UserCounts) -> UserBlock:
         return UserBlock(_joined(self.target, target), _joined(self.baseline, baseline))
@@ -92,7 +92,7 @@ def choice_factors(
     # Around the mean, the mean over the choices is at least 1 (Jensen), and no product is beyond a float.
     middle = math.fsum(scores) / len(scores)
     own = math.fsum(target) - len(target) * middle
-    mean = _log_mean_of_choices if len(scores) <= _MOST_EXACT else _log_bound
+    mean = _log_mean_of_choices if len(scores) <= _MAX_EXACT else _log_bound
     return tuple(
         tilt * own - mean([math.exp(tilt * (score - middle)) for score in scores], len(target)) for tilt in tilts
     )

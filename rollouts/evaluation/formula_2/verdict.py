@@ -19,9 +19,9 @@ from rollouts.states import Stage
 OVERDUE_MINUTES = 24 * 60
 """So long after both minima were met people are told that a rollout still waits."""
 
-_LEAST_COMPARED = (20, 30)
+_MIN_COMPARED = (20, 30)
 """Requests of the target and of the baseline in the stage, before missing answers alone roll back."""
-_MOST_UNCOMPARED = 0.02
+_MAX_UNCOMPARED = 0.02
 """The share of unanswered requests that needs no comparison."""
 _GROSSLY_WORSE = (0.10, 4.0, 10)
 """So much more, so many times as much, and so many requests without an answer."""
@@ -86,7 +86,7 @@ def _minima(state: State, stage: Stage, elapsed_minutes: float) -> tuple[Decisio
 def _mostly_unanswered(state: State) -> Decision:
     """The target leaves most requests without an answer: is that its own fault, beyond doubt?"""
     target, baseline = state.stage_target, state.stage_baseline
-    least, least_baseline = _LEAST_COMPARED
+    least, least_baseline = _MIN_COMPARED
     its_own = (
         target.requests >= least
         and baseline.requests >= least_baseline
@@ -127,8 +127,8 @@ def _uncompared(state: State) -> bool:
     if state.policy.unanswered is Action.IGNORE:
         return False
     target, baseline = state.stage_target, state.stage_baseline
-    enough = target.unanswered >= RATE_COUNT_SIZE and target.unanswered_share > _MOST_UNCOMPARED
-    return enough and (baseline.requests < _LEAST_COMPARED[1] or _is_grossly_worse(state))
+    enough = target.unanswered >= RATE_COUNT_SIZE and target.unanswered_share > _MAX_UNCOMPARED
+    return enough and (baseline.requests < _MIN_COMPARED[1] or _is_grossly_worse(state))
 
 
 def _by_status(state: State, assessment: Assessment, stage: Stage) -> tuple[Decision, Reason]:
@@ -167,7 +167,7 @@ def _grounds(state: State, assessment: Assessment, decision: Decision, reason: R
     if reason is Reason.MINIMUM_UNANSWERED:
         return _unanswered(state)
     if reason is Reason.NO_COMPARISON:
-        few = state.stage_baseline.requests < _LEAST_COMPARED[1]
+        few = state.stage_baseline.requests < _MIN_COMPARED[1]
         lacking = "The baseline has too few requests in this stage" if few else "There are too few requests at one time"
         return f"{lacking} to compare with. {_unanswered(state)}"
     if reason is Reason.SAMPLE_RATIO:

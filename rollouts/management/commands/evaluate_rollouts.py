@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from core.errors import ApplicationError
 from core.management.tables import require_tables
-from rollouts.judging import Judgement, evaluate_rollout, evaluate_running_rollouts
+from rollouts.evaluate import EvaluationResult, evaluate_rollout, evaluate_running_rollouts
 from rollouts.models import Rollout
 
 
@@ -32,7 +32,7 @@ class Command(BaseCommand):
         if not found:
             self.stdout.write("Nothing to evaluate: no running rollout has a minute that closed since the last look.")
 
-    def _evaluated(self, rollout_id: UUID | None, dry_run: bool) -> list[Judgement]:
+    def _evaluated(self, rollout_id: UUID | None, dry_run: bool) -> list[EvaluationResult]:
         if rollout_id is None:
             return evaluate_running_rollouts(dry_run=dry_run)
         if not Rollout.objects.filter(pk=rollout_id).exists():
@@ -44,7 +44,7 @@ class Command(BaseCommand):
         return [judgement] if judgement else []
 
 
-def _line(judgement: Judgement, *, dry_run: bool) -> str:
+def _line(judgement: EvaluationResult, *, dry_run: bool) -> str:
     verdict = judgement.verdict
     done = "stays" if judgement.moved is None else judgement.moved.value.replace("_", " ")
     if dry_run and judgement.moved is not None:

@@ -29,7 +29,7 @@ def main() -> None:
     # The store's clock is not moved and holds every record there is.
     with (
         time_machine.travel(datetime.now(UTC) + timedelta(minutes=MINUTES), tick=True),
-        mock.patch("rollouts.judging.visible_until", lambda: datetime.now(UTC)),
+        mock.patch("rollouts.evaluate.visible_until", lambda: datetime.now(UTC)),
     ):
         for _, rollout_id, _ in rollouts:
             _evaluate(rollout_id)
@@ -52,7 +52,7 @@ def _wait_until_known(project_id: UUID, rollout_id: UUID, count: int) -> None:
 
 def _evaluate(rollout_id: UUID) -> None:
     """Evaluates the rollout unless the scheduled evaluation, which may run at the same time, has ended it."""
-    from rollouts.judging import evaluate_rollout
+    from rollouts.evaluate import evaluate_rollout
     from rollouts.models import Rollout
     from rollouts.states import Status
     from tests.live.waiting import wait_for

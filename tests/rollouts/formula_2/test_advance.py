@@ -28,9 +28,9 @@ from rollouts.evaluation.formula_2 import (
     initial_state,
     replay,
 )
-from rollouts.evaluation.formula_2.blocks import LEAST_REQUESTS
+from rollouts.evaluation.formula_2.blocks import MIN_REQUESTS
 from rollouts.evaluation.formula_2.state import Served
-from rollouts.evaluation.formula_2.users import LEAST_USERS
+from rollouts.evaluation.formula_2.users import MIN_USERS
 from rollouts.evaluation.json_form import from_json, to_json
 from rollouts.evaluation.margin import margin_odds
 from rollouts.evaluation.terms import Status
@@ -225,7 +225,7 @@ def test_advance__no_history__learns_from_the_first_blocks_without_judging_them(
     assert state.cost.reference is None
 
 
-def sticky_minute(number: int, requests: int = LEAST_REQUESTS, **arguments: object) -> MinuteCounts:
+def sticky_minute(number: int, requests: int = MIN_REQUESTS, **arguments: object) -> MinuteCounts:
     return MinuteCounts(number, 1, 50, arm(requests, 5), arm(requests, 1), **arguments)  # type: ignore[arg-type]
 
 
@@ -275,13 +275,13 @@ def test_advance__sticky_requests_that_cluster__fail_only_when_their_users_agree
 def test_advance__sticky_users__wait_for_their_block() -> None:
     users = replace(arm(0), users=UserCounts(errors={5: 1})), replace(arm(0), users=UserCounts(errors={0: 1}))
     state = start(sticky=True)
-    for number in range(1, 1 + LEAST_USERS // 2):
+    for number in range(1, 1 + MIN_USERS // 2):
         state = advance(state, MinuteCounts(number, 1, 50, *users))
         held = state.metrics[Metric.ERROR_RATE].users
         assert held is not None
         assert held.evidence == 0
 
-    state = advance(state, MinuteCounts(LEAST_USERS, 1, 50, *users))
+    state = advance(state, MinuteCounts(MIN_USERS, 1, 50, *users))
 
     found = state.metrics[Metric.ERROR_RATE].users
     assert found is not None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rollouts.evaluation.formula_2 import Metric, UserCounts
 from rollouts.evaluation.formula_2.users import (
-    LEAST_USERS,
+    MIN_USERS,
     SHARE_TILTS,
     UserBlock,
     choice_factors,
@@ -83,7 +83,7 @@ def test_user_factors__an_arm_or_the_reference_missing__say_nothing() -> None:
 
 
 def test_user_block__users_of_both_arms__fill_it() -> None:
-    block = UserBlock().joined(UserCounts(errors={0: 4}), UserCounts(errors={0: LEAST_USERS - 5}))
+    block = UserBlock().joined(UserCounts(errors={0: 4}), UserCounts(errors={0: MIN_USERS - 5}))
 
     assert not block.full
     assert block.joined(UserCounts(errors={1: 1}, unanswered={1: 1}), UserCounts()).full

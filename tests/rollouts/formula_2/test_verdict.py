@@ -22,7 +22,7 @@ from rollouts.evaluation.formula_2 import (
     figures,
 )
 from rollouts.evaluation.formula_2.state import Served
-from rollouts.evaluation.strata import Spared, Strata
+from rollouts.evaluation.strata import AnsweredRates, Strata
 from rollouts.states import DEFAULT_STAGES, Stage
 from tests.rollouts.formula_2.minutes import after_minutes, arm, start
 
@@ -286,7 +286,7 @@ def test_decide__open_requests_count_after_those_beside_them__holds_before_their
 def test_decide__requests_cluster_and_users_do_not_agree__holds_and_says_why() -> None:
     one = start(sticky=True)
     loud = replace(one.metrics[Metric.ERROR_RATE], evidence=9.0, design=4.0, next_design=4.0)
-    loud = replace(loud, strata=Strata(100, 20, 2), spared=Spared(95, 19, 1.9))
+    loud = replace(loud, strata=Strata(100, 20, 2), answered_rates=AnsweredRates(95, 19, 1.9))
     state = replace(
         one,
         stage=1,

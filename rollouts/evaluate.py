@@ -33,7 +33,7 @@ from rollouts.still_open import Counted
 
 _CLAIMED_FOR = timedelta(minutes=5)
 # After a long absence the evaluation catches up by so much at a time.
-_LONGEST_WINDOW = timedelta(days=1)
+_MAX_WINDOW = timedelta(days=1)
 _MOVES = {Decision.PROMOTE: Transition.PROMOTE, Decision.ROLL_BACK: Transition.ROLL_BACK}
 _TOLD = frozenset(
     {
@@ -45,7 +45,7 @@ _TOLD = frozenset(
     }
 )
 # The first formula looks at a minute once, and what is recorded later is not judged.
-_LEAST_LAG_BY_ARRIVAL = timedelta(seconds=120)
+_MIN_LAG_BY_ARRIVAL = timedelta(seconds=120)
 
 AnyMinute = formula_1.MinuteCounts | formula_2.MinuteCounts
 
@@ -53,7 +53,7 @@ logger = logging.getLogger("rollouts")
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class EvaluationResult:
     """One look at one rollout. `moved` is what it did, which in a dry run is what it would have done."""
 
     rollout_id: UUID
@@ -102,7 +102,7 @@ class _Look:
         )
 
 
-def evaluate_running_rollouts(*, dry_run: bool = False) -> list[Judgement]:
+def evaluate_running_rollouts(*, dry_run: bool = False) -> list[EvaluationResult]:
     """Every running rollout of every project. One that cannot be evaluated is logged and does not stop the others,
     unless nobody answers for the request log."""
     found = []
@@ -121,14 +121,14 @@ def evaluate_running_rollouts(*, dry_run: bool = False) -> list[Judgement]:
     return found
 
 
-def evaluate_rollout(rollout_id: UUID, *, dry_run: bool = False) -> Judgement | None:
+def evaluate_rollout(rollout_id: UUID, *, dry_run: bool = False) -> EvaluationResult | None:
     """None when nothing closed since the last look, the rollout is not running, or another process is at it.
 
     Raises AnalyticsUnavailableError and AnalyticsLimitError; the rollout then stays where it is.
     """
     if dry_run:
         look = _look(rollout_id, timezone.now())
-        return _judgement(look, look.move) if look else None
+        return _result(look, look.move) if look else None
     claim = uuid4()
     if not _claim(rollout_id, claim):
         return None
@@ -169,7 +169,7 @@ def _look(rollout_id: UUID, now: datetime) -> _Look | None:
     number = formula_number(rollout)
     began = rollout.started_at.replace(second=0, microsecond=0)
     start, closed = rollout.evaluation.through or began, _readable_until(number, now)
-    window = Window(began, start, min(closed, start + _LONGEST_WINDOW))
+    window = Window(began, start, min(closed, start + _MAX_WINDOW))
     if window.end <= window.start:
         return None
     stages = {stage.number: stage for stage in rollout.stages.all()}
@@ -199,7 +199,7 @@ def _readable_until(number: int, now: datetime) -> datetime:
     which later rows are not judged."""
     if number == formula_1.FORMULA:
         lag = timedelta(seconds=settings.ROLLOUT_EVALUATION_LAG_SECONDS)
-        return closed_until(now - max(timedelta(), _LEAST_LAG_BY_ARRIVAL - lag))
+        return closed_until(now - max(timedelta(), _MIN_LAG_BY_ARRIVAL - lag))
     return min(closed_until(now), visible_until().replace(second=0, microsecond=0))
 
 
@@ -223,7 +223,7 @@ def _read(
     return _Read(reading.minutes, reading.counted_open)
 
 
-def _save(look: _Look, claim: UUID) -> Judgement | None:
+def _save(look: _Look, claim: UUID) -> EvaluationResult | None:
     """Stores what was seen, and moves the rollout if nobody else did meanwhile."""
     figures = look.figures()
     with transaction.atomic():
@@ -248,7 +248,7 @@ def _save(look: _Look, claim: UUID) -> Judgement | None:
         moved = look.move if _unmoved(row, look.rollout) else None
         if moved is not None:
             apply_transition(row, moved, actor=AUTOMATIC, reason=figures["explanation"], figures=figures)
-    return _judgement(look, moved)
+    return _result(look, moved)
 
 
 def _unmoved(row: Rollout, seen: Rollout) -> bool:
@@ -270,8 +270,8 @@ def _tell(look: _Look, evaluation: RolloutEvaluation) -> None:
         )
 
 
-def _judgement(look: _Look, moved: Transition | None) -> Judgement:
-    return Judgement(
+def _result(look: _Look, moved: Transition | None) -> EvaluationResult:
+    return EvaluationResult(
         rollout_id=look.rollout.pk,
         name=look.rollout.name,
         stage=look.stage.number,

@@ -13,9 +13,9 @@ from pytest_django import Settings
 
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.queries.variants import UsualValues
-from rollouts import judging, minutes, recorded
+from rollouts import evaluate, minutes, recorded
+from rollouts.evaluate import closed_until, evaluate_rollout, evaluate_running_rollouts
 from rollouts.evaluation import formula_1, formula_of, from_json, to_json
-from rollouts.judging import closed_until, evaluate_rollout, evaluate_running_rollouts
 from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutMinute, RolloutTransition
 from rollouts.replay import replayed_figures, replayed_state
 from rollouts.services import pause_rollout, promote_rollout, start_rollout
@@ -39,10 +39,10 @@ def log(monkeypatch: pytest.MonkeyPatch) -> RequestLog:
     return log
 
 
-def automatic(*stages: Stage, minutes_ago: int = 10, **wanted: Any) -> Rollout:
+def automatic(*stages: Stage, minutes_ago: int = 10, **fields: Any) -> Rollout:
     if stages:
-        wanted["stages"] = stages
-    return begun(make_rollout(started=True, mode=Mode.AUTO, **wanted), minutes_ago)
+        fields["stages"] = stages
+    return begun(make_rollout(started=True, mode=Mode.AUTO, **fields), minutes_ago)
 
 
 def evaluation(rollout: Rollout) -> RolloutEvaluation:
@@ -99,7 +99,7 @@ def test_harmless_target__a_stage_a_minute__completed_and_active(
     for number, expected in enumerate(["running", "running", "completed"], start=1):
         ago = 5 - number
         log.add(rollout, ago + 1, stage=number, target=(10, 0), baseline=(0 if number == 3 else 30, 0))
-        monkeypatch.setattr(judging, "closed_until", lambda _, ago=ago: this_minute() - timedelta(minutes=ago))
+        monkeypatch.setattr(evaluate, "closed_until", lambda _, ago=ago: this_minute() - timedelta(minutes=ago))
         assert evaluate_rollout(rollout.pk) is not None
         assert evaluate_rollout(rollout.pk) is None
         rollout.refresh_from_db()
@@ -221,7 +221,7 @@ def test_stored_rows__replayed__the_same_state_to_the_last_digit(log: RequestLog
     for later in (20, 0):
         with pytest.MonkeyPatch.context() as patched:
             until = this_minute() - timedelta(minutes=later + (2 if number == 1 else 0))
-            patched.setattr(judging, "closed_until", lambda _, until=until: until)
+            patched.setattr(evaluate, "closed_until", lambda _, until=until: until)
             evaluate_rollout(rollout.pk)
     row = evaluation(rollout)
     assert RolloutMinute.objects.filter(rollout=rollout).count() == (37 if number == 1 else 39)
@@ -257,7 +257,7 @@ def test_first_formula__short_lag__late_records_are_waited_for_all_the_same(
         return this_minute()
 
     monkeypatch.setattr(timezone, "now", lambda: now)
-    monkeypatch.setattr(judging, "closed_until", closed)
+    monkeypatch.setattr(evaluate, "closed_until", closed)
     evaluate_rollout(rollout.pk)
     assert asked == [now - timedelta(seconds=later)]
 
@@ -266,7 +266,7 @@ def test_store_still_inserting__minutes_wait_until_all_rows_of_them_can_be_read(
     log: RequestLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rollout = automatic()
-    monkeypatch.setattr(judging, "visible_until", lambda: this_minute() - timedelta(minutes=4, seconds=-3))
+    monkeypatch.setattr(evaluate, "visible_until", lambda: this_minute() - timedelta(minutes=4, seconds=-3))
     judgement = evaluate_rollout(rollout.pk)
     assert judgement is not None
     assert judgement.through == this_minute() - timedelta(minutes=4)
