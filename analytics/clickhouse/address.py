@@ -1,4 +1,4 @@
-"""Where ClickHouse is: the configured server, or the embedded engine that `manage.py serve` announced."""
+"""The address of ClickHouse: the configured server, or the embedded engine that `manage.py serve` announced."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _ADDRESS_FILE = "clickhouse.url"
 
 
 def resolve_url() -> str:
-    """The address as a `clickhouse://` or `clickhouses://` URL with a database in its path.
+    """Returns the address as a `clickhouse://` or `clickhouses://` URL with a database in its path.
 
-    The embedded engine takes another port with every start, so this is read anew after each lost connection.
+    The embedded engine takes another port with every start, so the address is read again after each lost connection.
     Raises AnalyticsUnavailableError when no engine is announced.
     """
     url = settings.CLICKHOUSE_URL or _announced()

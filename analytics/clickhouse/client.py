@@ -1,6 +1,6 @@
-"""The one place that speaks to ClickHouse, a server and the embedded engine alike.
+"""The one module that sends statements to ClickHouse, to a server and to the embedded engine alike.
 
-Connections are lent by `connections`, one for one query at a time. Values reach a query as server-side parameters
+`connections` lends a connection to one query at a time. Values reach a query as server-side parameters
 (`{name:Type}`) only; nothing is formatted into SQL.
 """
 
@@ -37,7 +37,7 @@ _STATEMENT_SECONDS = 600
 _UNLIMITED_SECONDS = 86400.0
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?\Z")
 _AUTHENTICATION_FAILED = 516
-# What the driver's codecs raise for a value that does not fit its column.
+# The driver's codecs raise these errors for a value that does not fit its column.
 _ENCODING_ERRORS = (TypeError, ValueError, AttributeError, KeyError, ArithmeticError, struct.error)
 _CONNECT_ERRORS = (driver_errors.NetworkError, driver_errors.SocketTimeoutError)
 _CONNECTION_ERRORS = (
@@ -57,9 +57,9 @@ def query(
     name: str,
     database_settings: Mapping[str, Any] | None = None,
 ) -> list[Row]:
-    """Run a SELECT and return its rows as `row`, a dataclass whose field names are the column names.
+    """Runs a SELECT and returns its rows as `row`, a dataclass whose field names are the column names.
 
-    `name` says which question this is, in the server's query log. Raises AnalyticsUnavailableError, for a store that
+    `name` stands for the query in the server's query log. Raises AnalyticsUnavailableError, for a store that
     gives no sign of life within CLICKHOUSE_SILENT_SECONDS and then at once; AnalyticsLimitError or AnalyticsQueryError;
     TypeError when columns and fields differ.
     """
@@ -82,7 +82,8 @@ def query(
 def execute(
     sql: str, params: Mapping[str, Any] | None = None, settings: Mapping[str, Any] | None = None
 ) -> list[tuple[Any, ...]]:
-    """Run any statement and return its rows, none for DDL; it may take 10 minutes unless `settings` say otherwise.
+    """Runs any statement and returns its rows, none for DDL. It may take 10 minutes unless `settings` allow another
+    time.
 
     It is sent again only when no connection could be made, so that it never runs twice.
     """
@@ -97,10 +98,11 @@ def execute(
 
 
 def insert(table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, token: str) -> None:
-    """Insert `rows` as one block and return when they are stored.
+    """Inserts `rows` as one block and returns when they are stored.
 
     The same rows with the same `token` count once in the table and in everything its materialized views feed, however
-    often they are sent. AnalyticsUnavailableError means: send them again; AnalyticsQueryError: these rows never fit.
+    often they are sent. Raises AnalyticsUnavailableError when the rows should be sent again, and AnalyticsQueryError
+    when they never fit.
     """
     if not rows:
         return
@@ -115,7 +117,7 @@ def insert(table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *,
         "insert_deduplicate": 1,
         "deduplicate_blocks_in_dependent_materialized_views": 1,
         "insert_deduplication_token": token,
-        # A batch may hold rows of any days; refused for having many, it would be sent again for ever.
+        # A batch may hold rows of any days. A batch refused for having many would be sent again without end.
         "max_partitions_per_insert_block": 0,
     }
 
@@ -127,7 +129,7 @@ def insert(table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *,
 
 
 def close() -> None:
-    """Close this process's connections; those in use when they come back."""
+    """Closes this process's connections; a connection in use is closed when its query returns it."""
     connections().close()
 
 
@@ -139,14 +141,15 @@ def _limits() -> dict[str, Any]:
 
 
 def _seconds(query_settings: Mapping[str, Any]) -> float:
-    """The read timeout: longer than the server's own limit, so that the server gives up first."""
+    """Returns the read timeout, which is longer than the server's own limit, so that the server gives up first."""
     limit = float(query_settings["max_execution_time"])
     return limit + _READ_MARGIN_SECONDS if limit else _UNLIMITED_SECONDS
 
 
 def _run(call: Callable[[Client], Any], *, name: str, seconds: float, retry: bool, hasty: bool = False) -> Any:
-    """Call with a connection; once more with a new one when the connection was lost. A hasty call does not wait for a
-    silent store; any other has all of its `seconds`."""
+    """Calls with a connection, and once more with a new one when the connection was lost.
+
+    A hasty call does not wait for a silent store; any other call has all of its `seconds`."""
 
     def ask() -> Any:
         if hasty:
@@ -155,7 +158,7 @@ def _run(call: Callable[[Client], Any], *, name: str, seconds: float, retry: boo
         with connections().lent(resolve_url(), seconds) as client:
             if not hasty:
                 return call(client)
-            liveness().require()  # it may have waited for a connection
+            liveness().require()  # The call may have waited for a connection.
             with liveness().watched(client):
                 return call(client)
 
@@ -163,7 +166,7 @@ def _run(call: Callable[[Client], Any], *, name: str, seconds: float, retry: boo
         return _attempt(ask, name)
     except AnalyticsUnavailableError as error:
         cause = error.__cause__
-        # What happened to this one has happened to those that rest as well.
+        # The idle connections were lost together with this one.
         close()
         if not (_never_sent(cause) or (retry and _lost(cause))):
             raise

@@ -1,4 +1,4 @@
-"""Connections to ClickHouse, kept between questions and lent to one at a time.
+"""Connections to ClickHouse, kept open between queries and lent to one query at a time.
 
 A thread that serves a request of the management API lives as long as the request, so connections belong to the process.
 """
@@ -20,17 +20,17 @@ from analytics.errors import AnalyticsUnavailableError
 
 CONNECT_SECONDS = 5.0
 
-# The embedded engine serves 256 clients in all, of which a worker's requests must not take the most.
-_MOST_IN_USE = 32
+# The embedded engine serves 256 clients in all, of which a worker's requests must not take most.
+_MAX_IN_USE = 32
 _WAIT_SECONDS = 20.0
-_MOST_IDLE = 8
-# Routers and servers forget about a connection that says nothing for long.
+_MAX_IDLE = 8
+# Routers and servers drop a connection that is idle for long.
 _IDLE_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """Which address, and how many seconds a read may take: what makes one connection as good as another."""
+    """The address and the read timeout in seconds: connections that agree in both are interchangeable."""
 
     url: str
     read_seconds: float
@@ -47,17 +47,21 @@ class _Idle:
 
 
 class Connections:
-    """Safe for threads. `lent` gives the connection that was used last, so that those of a rush fall out of use."""
+    """A pool of connections, safe for threads.
+
+    `lent` gives the connection used last, so that extra ones fall out of use.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._room = threading.BoundedSemaphore(_MOST_IN_USE)
+        self._room = threading.BoundedSemaphore(_MAX_IN_USE)
         self._idle: list[_Idle] = []
         self._closings = 0
 
     @contextmanager
     def lent(self, url: str, read_seconds: float) -> Iterator[Client]:
-        """A connection whose reads time out after `read_seconds`. One that was lent when an error came is closed.
+        """Lends a connection whose reads time out after `read_seconds`; a connection on which an error occurs is
+        closed.
 
         Raises AnalyticsUnavailableError when all are in use for long.
         """
@@ -76,7 +80,7 @@ class Connections:
             self._room.release()
 
     def close(self) -> None:
-        """Close those that nobody uses, and every other when it comes back."""
+        """Closes the idle connections now, and each other connection when it is returned."""
         with self._lock:
             idle, self._idle = self._idle, []
             self._closings += 1
@@ -98,8 +102,8 @@ class Connections:
             kept = closings == self._closings
             if kept:
                 self._idle.append(one)
-            over = self._idle[:-_MOST_IDLE]
-            self._idle = self._idle[-_MOST_IDLE:]
+            over = self._idle[:-_MAX_IDLE]
+            self._idle = self._idle[-_MAX_IDLE:]
         _disconnect(over if kept else [one])
 
 
@@ -109,7 +113,7 @@ def _disconnect(connections: list[_Idle]) -> None:
 
 
 def new_client(url: str, read_seconds: float, *, connect_seconds: float = CONNECT_SECONDS) -> Client:
-    # The driver takes options in the address only, when there is an address. What an operator wrote there wins.
+    # With an address, the driver takes options only from the address. The operator's own options there win.
     parts = urlsplit(url)
     options = {"connect_timeout": connect_seconds, "server_side_params": "1", **dict(parse_qsl(parts.query))}
     query = urlencode({**options, "send_receive_timeout": read_seconds})
@@ -120,7 +124,7 @@ _connections = Connections()
 
 
 def connections() -> Connections:
-    """Those of this process."""
+    """Returns the connections of this process."""
     return _connections
 
 
@@ -131,5 +135,5 @@ def _forget() -> None:
 
 # A forked worker must neither share its parent's connections nor shut them down, and a lock may be held at the fork.
 os.register_at_fork(after_in_child=_forget)
-# A server notes a connection that breaks off.
+# A server logs a connection that breaks off.
 atexit.register(lambda: connections().close())

@@ -1,14 +1,14 @@
-"""One migrator of an analytics store at a time, whatever SQL database and Redis the others have.
+"""The lease that one migrator of an analytics store holds at a time, whatever SQL database and Redis the others use.
 
 The lease is in the store that it guards. ClickHouse has no conditional update, but of two `CREATE TABLE` of one name
-exactly one succeeds: `migration_lease_<number>` is a table without rows, whose comment says who holds it and that he
-is alive. Numbers only grow, so what a former holder still does to his own table touches nobody else's.
+exactly one succeeds: `migration_lease_<number>` is a table without rows, whose comment names its holder and shows that
+the holder is alive. Numbers only grow, so a former holder that still changes its own table disturbs no other.
 
-- The holder changes his comment every few seconds, from a thread: a statement may take hours.
-- Who waits looks whether the comment changes, by his own monotonic clock. No two clocks are compared.
-- A comment that stays the same for `MIGRATION_LEASE_SECONDS` is that of a dead holder: the next number is taken.
-- A holder that was only stopped finds a higher number before his next statement, and goes back to waiting.
-- What a dead holder's statement still does in the server is waited for before the next holder begins.
+- The holder changes its comment every few seconds, from a thread, because a statement may take hours.
+- A waiting process watches the comment for changes, by its own monotonic clock. No two clocks are compared.
+- A comment that stays the same for `MIGRATION_LEASE_SECONDS` belongs to a dead holder, and the next number is taken.
+- A holder that was only stopped finds a higher number before its next statement, and goes back to waiting.
+- The next holder begins when no statement of a dead holder runs in the server any more.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TABLE_EXISTS = 57
 _ACCESS_DENIED = 497
 _FAILURES = (AnalyticsUnavailableError, AnalyticsLimitError, AnalyticsQueryError)
 
-# In front of every statement of a migration, so that those still running are found.
+# The mark stands in front of every statement of a migration, so that those still running are found.
 MARK = "/* schema migration */ "
 _LEASES = """
 SELECT name, comment FROM system.tables WHERE database = currentDatabase() AND startsWith(name, {table:String})
@@ -50,7 +50,7 @@ WHERE current_database = currentDatabase() AND query_id != queryID() AND positio
 
 
 class LeaseLostError(Exception):
-    """Another took the lease, because this process had not been heard of for long."""
+    """Another process took the lease, because this one had given no sign of life for long."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class _Found:
 
 
 class Lease:
-    """The lease while it is held."""
+    """The lease of a store while this process holds it."""
 
     def __init__(self, number: int, holder: str) -> None:
         self.number = number
@@ -73,7 +73,7 @@ class Lease:
         self._keeper = threading.Thread(target=self._keep, name="migration-lease", daemon=True)
 
     def check(self) -> None:
-        """Raises LeaseLostError when another has it."""
+        """Raises LeaseLostError when another process has the lease."""
         newest = _newest()
         if newest is None or newest.number != self.number:
             raise LeaseLostError
@@ -85,9 +85,9 @@ class Lease:
         self._ended.set()
         self._keeper.join()
         try:
-            self._say(f"{_ENDED} {self._holder}")
+            self._set_comment(f"{_ENDED} {self._holder}")
         except _FAILURES as error:
-            # Who comes next takes it for that of a dead process, and waits a while longer.
+            # The next migrator takes the lease for that of a dead process, and waits a while longer.
             logger.warning("lease.not_ended number=%d reason=%s", self.number, type(error).__name__)
 
     def _keep(self) -> None:
@@ -95,21 +95,21 @@ class Lease:
         while not self._ended.wait(settings.MIGRATION_LEASE_SECONDS / _BEATS_A_LEASE):
             beat += 1
             try:
-                self._say(f"{self._holder} beat {beat}")
+                self._set_comment(f"{self._holder} beat {beat}")
             except _FAILURES as error:
                 logger.warning("lease.not_renewed number=%d reason=%s", self.number, type(error).__name__)
 
-    def _say(self, comment: str) -> None:
+    def _set_comment(self, comment: str) -> None:
         client.execute(f"ALTER TABLE {_TABLE}{self.number} MODIFY COMMENT '{comment}'")
 
 
 @contextmanager
 def migration_lease() -> Iterator[Lease]:
-    """Waits until nobody else has it; one log line says who is waited for.
+    """Waits until no other process has the lease, and holds it; one log line names the process that is waited for.
 
     Raises AnalyticsUnavailableError when the store does not answer.
     """
-    # It stands in a statement, which takes no parameters there.
+    # The holder's name stands in a DDL statement, which takes no parameters.
     holder = re.sub(r"[^\w. -]", "_", this_process())
     lease = Lease(_take(holder), holder)
     lease.begin()
@@ -122,12 +122,12 @@ def migration_lease() -> Iterator[Lease]:
 
 
 def wait_for_migrators() -> None:
-    """Returns when nobody migrates the store; of one that has died, when his lease has run out."""
+    """Returns when no process migrates the store; the lease of a dead process has to run out first."""
     seen: _Found | None = None
     since = time.monotonic()
     while (newest := _newest()) is not None and not newest.is_free:
         if newest != seen:
-            _tell(seen, newest)
+            _log_waiting(seen, newest)
             seen, since = newest, time.monotonic()
         elif time.monotonic() - since > settings.MIGRATION_LEASE_SECONDS:
             return
@@ -136,11 +136,11 @@ def wait_for_migrators() -> None:
 
 def wait_until_none_runs(text: str) -> None:
     """Returns when no statement that holds `text` runs in the store's database."""
-    told = False
+    is_logged = False
     while _count_running(text):
-        if not told:
+        if not is_logged:
             logger.info("statements.waiting text=%r", text)
-            told = True
+            is_logged = True
         time.sleep(_LOOK_EVERY_SECONDS)
 
 
@@ -156,13 +156,13 @@ def _count_running(text: str) -> int:
 
 
 def _take(holder: str) -> int:
-    """The number of the lease that is now this process's."""
+    """Takes the lease and returns its number."""
     seen: _Found | None = None
     since = time.monotonic()
     while True:
         newest = _newest()
         if newest != seen:
-            _tell(seen, newest)
+            _log_waiting(seen, newest)
             seen, since = newest, time.monotonic()
         dead = time.monotonic() - since > settings.MIGRATION_LEASE_SECONDS
         if newest is None or newest.is_free or dead:
@@ -174,15 +174,15 @@ def _take(holder: str) -> int:
         time.sleep(_LOOK_EVERY_SECONDS)
 
 
-def _tell(seen: _Found | None, newest: _Found | None) -> None:
-    """Once a holder, and not at each sign of life."""
+def _log_waiting(seen: _Found | None, newest: _Found | None) -> None:
+    """Logs a holder that is waited for, once for each holder and not at each sign of life."""
     if newest is None or newest.is_free or (seen is not None and seen.number == newest.number):
         return
     logger.info("lease.waiting number=%d holder=%r", newest.number, newest.comment.partition(" beat ")[0])
 
 
 def _create(number: int, holder: str) -> bool:
-    """Whether this process was the one that made it."""
+    """Creates the lease's table; returns False when another process was first."""
     try:
         client.execute(f"CREATE TABLE {_TABLE}{number} (none UInt8) ENGINE = Null COMMENT '{holder} beat 1'")
     except AnalyticsQueryError as error:

@@ -1,9 +1,9 @@
-"""Is the store alive? A circuit that opens when it is silent, so that nobody waits long for figures that do not come.
+"""A circuit breaker that opens while the store is silent, so that no request waits long for figures that do not come.
 
 A store that is gone refuses connections at once and needs no circuit. One that hangs (stopped, out of memory, cut off)
-takes connections and answers nothing, while a heavy question is silent too. So silence alone proves nothing: once a
-question has gone unanswered for some time, a connection of its own asks for a sign of life. Without one the circuit
-opens: who is waiting is let go, who comes is refused at once, and signs of life are asked for until there is one.
+takes connections and answers nothing, while a heavy query is silent too. So silence alone proves nothing: once a
+query has gone unanswered for some time, a separate connection asks for a sign of life. Without one the circuit opens:
+waiting queries are broken off, new ones are refused at once, and signs of life are asked for until there is one.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _SIGN_EVERY_SECONDS = 0.5
 
 
 class Liveness:
-    """`is_alive(seconds)` asks the store for a sign of life within that time. `silent_seconds()` is the time from a
-    question to its refusal at the most: half of it passes before a sign is asked for, half is for the sign.
+    """`is_alive(seconds)` asks the store for a sign of life within that time. `silent_seconds()` is the maximum time
+    from a query to its refusal: half of it passes before a sign is asked for, and half is for the sign.
 
-    Safe for threads. Its own thread runs from the first question on and sleeps while there is none.
+    Safe for threads. Its own thread starts with the first query and sleeps while there is none.
     """
 
     def __init__(self, *, is_alive: Callable[[float], bool], silent_seconds: Callable[[], float]) -> None:
@@ -52,7 +52,7 @@ class Liveness:
 
     @contextmanager
     def watched(self, client: Client) -> Iterator[None]:
-        """While a question waits for its answer on the connection of `client`, which is cut if the store is silent."""
+        """Watches a query that waits for its answer on `client`, and cuts the connection if the store is silent."""
         token = object()
         with self._news:
             self._waiting[token] = (time.monotonic(), client)
@@ -89,7 +89,7 @@ class Liveness:
         self._open = is_open
 
     def _let_go(self) -> None:
-        """Repeated for as long as somebody waits: the driver connects anew by itself after a failed ping."""
+        """Cuts the connections of waiting queries again and again: the driver connects anew after a failed ping."""
         with self._news:
             clients = [client for _, client in self._waiting.values()]
         for client in clients:
@@ -106,11 +106,11 @@ def _hang_up(client: Client) -> None:
 
 
 def gives_sign(seconds: float) -> bool:
-    """Whether anything at all is heard of the store; a refusal is an answer, and its own clear error to who asks."""
+    """Tells if the store answers at all. A refusal is an answer too, and a clear error for the query that gets it."""
     try:
         client = new_client(resolve_url(), seconds, connect_seconds=seconds)
         try:
-            # The hello of the protocol, which no query of anybody holds up.
+            # The hello of the protocol is answered while queries run.
             client.connection.force_connect()
         finally:
             client.disconnect()
@@ -129,7 +129,7 @@ _liveness = _new()
 
 
 def liveness() -> Liveness:
-    """That of this process."""
+    """Returns the circuit breaker of this process."""
     return _liveness
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 
 def bind(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Values the driver renders faithfully. Raises TypeError for None and ValueError for a time without a zone.
+    """Returns the values in forms that the driver renders faithfully. Raises TypeError for None and ValueError for a
+    time without a zone.
 
     The driver cuts times to seconds and would send None as the text 'NULL'. A time becomes its UTC text, so its
-    placeholder says the zone: `{start:DateTime64(6, 'UTC')}`.
+    placeholder names the zone: `{start:DateTime64(6, 'UTC')}`.
     """
     return {name: _bound(name, value) for name, value in params.items()}
 

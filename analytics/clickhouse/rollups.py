@@ -1,4 +1,4 @@
-"""The tables of figures, and how each is computed again from the requests.
+"""The tables of figures (rollups), and the SELECT that computes each again from the requests.
 
 A rollup is a table of the engine AggregatingMergeTree that a view `<table>_mv` fills from `ingest`. The view's own
 SELECT, read from the store, over rows of `requests` instead, is what should be in the table: there is no second text of
@@ -21,8 +21,8 @@ _ROWS = """FROM (
     WHERE project_id = {{project:UUID}} AND drop_date IN {{units:Array(Date)}}
         AND ts >= toDateTime64({{first:Date}}, 6, 'UTC') AND ts < toDateTime64({{last:Date}} + 1, 6, 'UTC'){condition}
 ) AS i"""
-# By key column, the rows that name one of these sessions or users: of a rollup as of the requests it is made of. The
-# first that a key holds counts.
+# Each key column has a condition for the rows that name certain sessions or users, of a rollup and of its requests
+# alike. The first of these columns that is in a rollup's key counts.
 _PERSONS = {"session_id": "session_id IN {sessions:Array(String)}", "user_id": "user_id IN {users:Array(String)}"}
 
 
@@ -34,7 +34,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Rollup:
-    """`columns` are those the view fills, `select` is the view's SELECT."""
+    """A table of figures: `columns` are those that its view fills, `select` is the view's SELECT."""
 
     table: str
     key: tuple[str, ...]
@@ -47,11 +47,13 @@ class Rollup:
 
     @property
     def persons(self) -> str:
-        """A condition: which rows name `{sessions}` or `{users}`. That of the requests they are made of is the same."""
+        """Returns the condition for rows that name `{sessions}` or `{users}`; it holds for requests alike."""
         return next(condition for column, condition in _PERSONS.items() if column in self.key)
 
     def select_again(self, condition: str = "") -> str:
-        """The rows that should be there, for `{project}`, `{units}` and requests of the days `{first}` to `{last}`."""
+        """Returns the SELECT of the rows that should be there, for `{project}`, `{units}` and requests of the days
+        `{first}` to `{last}`.
+        """
         rows = _ROWS.format(condition=f" AND {condition}" if condition else "")
         text, replaced = _SOURCE.subn(lambda _: rows, self.select)
         if replaced != 1:
@@ -87,7 +89,7 @@ ORDER BY t.name
 
 
 def list_rollups() -> list[Rollup]:
-    """Every rollup of the store. Raises ValueError for one whose rows do not say when they expire."""
+    """Returns every rollup of the store. Raises ValueError for one without its day of expiry in the key."""
     rollups = [
         Rollup(
             table=found.name,

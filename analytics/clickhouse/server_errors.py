@@ -33,7 +33,7 @@ _TRANSIENT = frozenset(
 
 
 def translate(server_code: int, reason: str, *, name: str) -> ApplicationError:
-    """The failure to raise for what the server answered to the query `name`."""
+    """Returns the error to raise for the server's answer to the query `name`."""
     if server_code in _MEMORY:
         return AnalyticsLimitError("The question needs more memory than one query may use. Narrow its range.")
     if server_code in _TIME:
@@ -41,7 +41,7 @@ def translate(server_code: int, reason: str, *, name: str) -> ApplicationError:
     if server_code in _TRANSIENT:
         logger.warning("query.unavailable query=%s code=%s", name, server_code)
         return AnalyticsUnavailableError("The analytics store cannot serve the question now.")
-    # The reason may quote values of rows, so it stays out of the log.
+    # The reason may quote values of rows, so it is not logged.
     logger.error("query.refused query=%s code=%s", name, server_code)
     message = f"The analytics store refused {name} with code {server_code}."
     return AnalyticsQueryError(message, server_code=server_code, reason=reason)

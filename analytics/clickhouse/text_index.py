@@ -1,4 +1,4 @@
-"""What a text search looks at: one folded text per request, and the indexes on it. Migrations and queries share this.
+"""The text that a search reads, one folded text per request, and its indexes, as the schema and the queries need them.
 
 The indexes hold every four characters in a row of the folded text, so that a part of a word is found as fast as a
 word. Three characters are found by all the fours that they begin, which are known where the fourth is an ASCII
@@ -12,8 +12,8 @@ from __future__ import annotations
 LETTERS = 4
 FEW_LETTERS = 3
 IDEOGRAPHS = 2
-# Scripts whose words are not set apart, by code points, so that ClickHouse and Python mean the same: Thai, Hangul, kana
-# and the ideographs.
+# The code points of scripts whose words are not set apart: Thai, Hangul, kana and the ideographs. They are numbers, so
+# that ClickHouse and Python mean the same characters.
 UNSPACED = (
     (0x0E00, 0x0E7F), (0x1100, 0x11FF), (0x3005, 0x3007), (0x3040, 0x30FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF),
     (0xAC00, 0xD7AF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF),
@@ -22,12 +22,12 @@ UNSPACED = (
 TOKENS = f"ngrams({LETTERS})"
 FEW_TOKENS = f"ngrams({FEW_LETTERS})"
 UNSPACED_TOKENS = f"ngrams({IDEOGRAPHS})"
-# What ASCII has once it is folded.
+# The ASCII characters that a folded text may have.
 FOLDED_ASCII = "".join(chr(code) for code in range(128) if not chr(code).isupper())
 
 
 def folded(expression: str) -> str:
-    """SQL for a text without letter case.
+    """Returns SQL for a text without letter case.
 
     Capital and small letters of any script are the same, and so are dotted, dotless and plain i (Turkish) and the two
     small sigmas (Greek). Apart from a dot that stands by itself, a text keeps its number of characters.
@@ -38,15 +38,15 @@ def folded(expression: str) -> str:
     return lowered
 
 
-# i with a combining dot, which is what a capital dotted I becomes; dotless i; the sigma at the end of a word.
+# Three letters are replaced: i with a combining dot (a lowered capital dotted I), dotless i, and the final sigma.
 FOLDED_LETTERS = (("i\u0307", "i"), ("\u0131", "i"), ("\u03c2", "\u03c3"))
 
-# A zero byte between the two: no word or phrase reaches from the prompt into the completion. And one at the end: a
-# character follows on every three.
+# The zero byte between prompt and completion keeps words and phrases from reaching across, and the one at the end lets
+# a character follow on every three.
 _BOTH = r"concat(prompt, '\0', completion, '\0')"
 TEXT = folded(_BOTH)
-# Holds every three characters that are followed by one beyond ASCII, and few others: such runs, up to three characters
-# before each, and what is too short between two.
+# The pattern matches every three characters that are followed by one beyond ASCII, and few others: runs of such
+# characters, up to three characters before each run, and gaps of one or two characters between runs.
 _BEYOND_ASCII = r"[\\x00-\\x7F]{0,3}[^\\x00-\\x7F]+(?:[\\x00-\\x7F]{1,2}[^\\x00-\\x7F]+)*"
 BEYOND_ASCII_TEXT = folded(rf"arrayStringConcat(extractAll({_BOTH}, '{_BEYOND_ASCII}'), '\0')")
 _UNSPACED = "".join(rf"\\x{{{first:X}}}-\\x{{{last:X}}}" for first, last in UNSPACED)
@@ -63,7 +63,7 @@ NAMES = frozenset(_INDEXES)
 
 
 def fours(three: str) -> list[str]:
-    """What the index of fours has for these three characters where an ASCII character follows on them."""
+    """Returns the fours that begin with these three characters and end with an ASCII character."""
     return [three + character for character in FOLDED_ASCII]
 
 

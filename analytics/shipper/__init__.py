@@ -1,1 +1,1 @@
-"""The way of records from the spool into ClickHouse, exactly once. `loop.Shipper` is the whole of it, in order."""
+"""The shipper brings records from the spool into ClickHouse, exactly once; `loop.Shipper` runs its steps in order."""

@@ -1,4 +1,4 @@
-"""Which bytes of which segments make up the next batch, and the rows in them."""
+"""Plans the next batch, as byte ranges of segments, and reads the frames in them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Located:
 
 
 def next_plan(segments: Sequence[Path], offsets: Mapping[str, int], *, max_rows: int, max_bytes: int) -> Plan | None:
-    """The oldest bytes that have not been shipped, up to the limits; None when there are none."""
+    """Returns the oldest bytes that have not been shipped, up to the limits, and None when there are none."""
     parts: list[Part] = []
     for segment in segments:
         start = offsets.get(segment.name, 0)
@@ -41,11 +41,11 @@ def next_plan(segments: Sequence[Path], offsets: Mapping[str, int], *, max_rows:
 
 
 def read_frames(directory: Path, plan: Plan, dead: DeadLetters) -> list[Located]:
-    """The frames of a plan, in order; damaged ranges go to the dead letters."""
+    """Returns the frames of a plan, in order; damaged ranges go to the dead letters."""
     located: list[Located] = []
     for part in plan.parts:
         segment = directory / part.segment
-        # Whatever is in a plan has been read as far as it goes, so its damage is final.
+        # The bytes of a plan do not change any more, so their damage is final.
         found = read_stretch(segment, part.start, finished=True, end=part.end)
         for start, end in found.damage:
             dead.keep_damage(segment, start, end)
@@ -66,7 +66,7 @@ def _rows(located: Sequence[Located], dead: DeadLetters) -> Iterator[tuple[Any, 
 
 
 def halve(located: Sequence[Located]) -> tuple[Plan, ...]:
-    """Two plans for the frames of a refused one."""
+    """Returns two plans for the halves of a refused one."""
     middle = len(located) // 2
     return (_plan(located[:middle]), _plan(located[middle:]))
 

@@ -1,8 +1,8 @@
 """Ships what the spool holds: settle dead workers, fix a batch, insert it until it is stored, remember, tidy up.
 
-Exactly once rests on three things. A batch is written down before its first try, so any retry sends the same rows. The
-token of those rows makes the store take them once, in the base table and in every rollup. What has been shipped is
-written down after the store has it, never before.
+That each record is stored exactly once rests on three things. A batch is saved before its first try, so any retry sends
+the same rows. The token of those rows makes the store take them once, in the base table and in every rollup. The end of
+the shipped bytes is saved after the store has the rows, never before.
 """
 
 from __future__ import annotations
@@ -38,22 +38,23 @@ InsertSpans = Callable[[Sequence[Located], str], None]
 
 _FIRST_RETRY_SECONDS = 0.2
 _LAST_RETRY_SECONDS = 60.0
-# An engine that restarts is back within this time, so nobody should wait longer for it than it takes.
+# An engine that restarts is back within this time, so the shipper does not wait longer between two tries.
 _QUICK_RETRY_SECONDS = 1.0
 _QUICK_RETRIES_FOR_SECONDS = 30.0
-_SHORTEST_PAUSE_SECONDS = 0.3
-_LONGEST_PAUSE_SECONDS = 0.8
-# Each insert costs the store a fixed price: at most an eighth of the time goes into it while little is going on.
+_MIN_PAUSE_SECONDS = 0.3
+_MAX_PAUSE_SECONDS = 0.8
+# Each insert has a fixed cost for the store: at most an eighth of the time goes into inserts while there are few
+# records.
 _PAUSE_PER_INSERT_SECOND = 8
 _LEFTOVER_SECONDS = 60.0
 _HELD_UP_PAUSE_SECONDS = 1.0
 
-# What ClickHouse answers when the values themselves are at fault, and 0 for the driver's own refusal to encode them.
+# ClickHouse's error codes for values that are at fault, and 0 for the driver's own refusal to encode them.
 _CONTENT_CODES = frozenset({0, 6, 27, 33, 38, 41, 53, 69, 70, 72, 117, 131, 321, 349, 407, 441, 469})
 
 
 class SpoolLockedError(Exception):
-    """Another shipper works on this spool."""
+    """Another shipper has the lock of this spool."""
 
 
 def insert_into_store(rows: Sequence[Sequence[Any]], token: str) -> None:
@@ -93,7 +94,10 @@ class Shipper:
         os.close(self._lock)
 
     def run(self) -> None:
-        """Until `stop` is set. What a full disk refuses is tried again: all it would write is on disk as it was."""
+        """Ships until `stop` is set.
+
+        A write that a full disk refuses is tried again; the last saved state stays valid.
+        """
         held_up = False
         while not self.stop.is_set():
             started = time.monotonic()
@@ -109,21 +113,21 @@ class Shipper:
                 held_up = False
                 logger.warning("shipper.recovered")
             if not shipped:
-                self.stop.wait(_SHORTEST_PAUSE_SECONDS)
+                self.stop.wait(_MIN_PAUSE_SECONDS)
             elif not self._is_behind():
                 spent = time.monotonic() - started
-                pause = max(_SHORTEST_PAUSE_SECONDS, spent * _PAUSE_PER_INSERT_SECOND)
-                self.stop.wait(min(pause, _LONGEST_PAUSE_SECONDS))
+                pause = max(_MIN_PAUSE_SECONDS, spent * _PAUSE_PER_INSERT_SECOND)
+                self.stop.wait(min(pause, _MAX_PAUSE_SECONDS))
 
     def drain(self) -> int:
-        """Ship all there is; returns the number of rows shipped."""
+        """Ships all records of the spool, and returns the number of rows shipped."""
         before = self.shipped
         while not self.stop.is_set() and self.ship_batch():
             pass
         return self.shipped - before
 
     def ship_batch(self) -> bool:
-        """One batch, the one of an earlier life first; False when there was nothing to ship."""
+        """Ships one batch, first the one an earlier process began. Returns False when there was nothing to ship."""
         record_interrupted(self._directory)
         if not self._state.plans:
             plan = batch.next_plan(
@@ -136,12 +140,12 @@ class Shipper:
         while self._state.plans and self._ship_first():
             pass
         if self._state.plans:
-            return False  # told to stop before the store took it
+            return False  # The shipper was stopped before the store took the batch.
         self._delete_finished()
         return True
 
     def _ship_first(self) -> bool:
-        """Ship the first plan or replace it by its halves; False when stopped before either."""
+        """Ships the first plan or replaces it by its halves. Returns False when stopped before either."""
         plan = self._state.plans[0]
         frames = batch.read_frames(self._directory, plan, self._dead)
         rows = batch.to_rows(frames, self._dead)
@@ -162,7 +166,7 @@ class Shipper:
         return True
 
     def _spans_stored(self, frames: Sequence[Located], token: str) -> bool:
-        """False when told to stop. Spans that the store refuses are given up: the records themselves are stored."""
+        """Stores the spans of a batch; returns False when stopped. Spans that the store refuses are given up."""
         insert_spans = self._insert_spans
         if insert_spans is None:
             return True
@@ -173,7 +177,10 @@ class Shipper:
             return True
 
     def _until_stored(self, insert: Callable[[], None], rows: int) -> bool:
-        """False when told to stop. Raises AnalyticsQueryError only when the rows themselves are at fault."""
+        """Inserts until the store has the rows; returns False when stopped.
+
+        Raises AnalyticsQueryError for rows at fault.
+        """
         began = time.monotonic()
         wait, failed = _FIRST_RETRY_SECONDS, False
         while True:
@@ -216,16 +223,19 @@ class Shipper:
         return sum(pending) > batch.MAX_BYTES // 2
 
     def _delete_finished(self) -> None:
-        """Remove segments that are closed and shipped to the end. Their offsets go with the next commit, not before."""
+        """Removes segments that are closed and shipped to the end.
+
+        Their offsets go with the next commit, not before.
+        """
         segments = self._segments()
         for path in segments:
-            # In this order: a segment found closed does not grow any more, so its size is final.
+            # The order matters: a segment found closed does not grow any more, so its size is final.
             if is_finished(path) and self._is_shipped(path) and not is_retained(path, segments):
                 path.unlink()
         self._delete_leftovers()
 
     def _delete_leftovers(self) -> None:
-        """Files that never got their name, because their process died between the two steps."""
+        """Removes files that never got their name, because their process died between the two steps."""
         for path in self._directory.glob(f"*{names.RESERVE}"):
             if is_finished(path):
                 path.unlink(missing_ok=True)
@@ -247,7 +257,7 @@ def _take_lock(path: Path, seconds: float) -> int:
             holder = os.pread(fd, 20, 0).decode("ascii", "replace").strip() or "unknown"
             os.close(fd)
             raise SpoolLockedError(f"Another shipper (pid {holder}) works on {path.parent}.") from None
-        # For people alone, so that a full disk holds up nobody.
+        # The file is for people alone, so a full disk must not stop the shipper here.
         with suppress(OSError):
             os.ftruncate(fd, 0)
             os.pwrite(fd, str(os.getpid()).encode(), 0)

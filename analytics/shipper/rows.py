@@ -23,10 +23,10 @@ logger = logging.getLogger("analytics.shipper")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_UUID = UUID(int=0)
 _PLACES = Decimal("0.0000000001")
-_MOST_MONEY = Decimal(99_999_999)
-_MOST_16, _MOST_32, _MOST_64 = 2**16 - 1, 2**32 - 1, 2**64 - 1
-# Date ends in 2149: ts and retention have to stay below that together.
-_MOST_DAYS = 36_500
+_MAX_MONEY = Decimal(99_999_999)
+_MAX_16, _MAX_32, _MAX_64 = 2**16 - 1, 2**32 - 1, 2**64 - 1
+# The type Date ends in 2149, so ts and retention together have to stay below that.
+_MAX_DAYS = 36_500
 _LATEST = datetime(2049, 1, 1, tzinfo=UTC)
 
 _IDS = ("project_id", "request_id")
@@ -36,10 +36,10 @@ _TEXTS = (
     "error_message", "finish_reason", "cache_status", "variant", "cost_source",
 )  # fmt: skip
 _NUMBERS = {
-    "status_code": _MOST_16, "api_key_id": _MOST_64, "retry_count": _MOST_16, "prompt_tokens": _MOST_32,
-    "completion_tokens": _MOST_32, "cache_read_tokens": _MOST_32, "cache_write_tokens": _MOST_32,
-    "reasoning_tokens": _MOST_32, "latency_ms": _MOST_32, "ttft_ms": _MOST_32, "prompt_version": _MOST_32,
-    "rollout_stage": _MOST_16, "alloc_unit": _MOST_64,
+    "status_code": _MAX_16, "api_key_id": _MAX_64, "retry_count": _MAX_16, "prompt_tokens": _MAX_32,
+    "completion_tokens": _MAX_32, "cache_read_tokens": _MAX_32, "cache_write_tokens": _MAX_32,
+    "reasoning_tokens": _MAX_32, "latency_ms": _MAX_32, "ttft_ms": _MAX_32, "prompt_version": _MAX_32,
+    "rollout_stage": _MAX_16, "alloc_unit": _MAX_64,
 }  # fmt: skip
 _FLAGS = ("fallback_used", "tokens_estimated", "cost_known", "alloc_fallback", "contract_violation")
 _MONEY = (
@@ -58,7 +58,7 @@ COLUMNS = (
 
 
 def to_row(frame: Frame) -> tuple[Any, ...]:
-    """Values in the order of COLUMNS. Raises ValueError for a frame that is no record: another version, no UUID."""
+    """Returns values in the order of COLUMNS. Raises ValueError for a frame of another version or without a UUID."""
     try:
         record = frame.record()
     except msgspec.DecodeError as error:
@@ -74,7 +74,7 @@ def to_row(frame: Frame) -> tuple[Any, ...]:
         *(getattr(record, name) for name in _FLAGS),
         *(_money(getattr(record, name)) for name in _MONEY),
         record.stream,
-        min(max(record.retention_days, 0), _MOST_DAYS),
+        min(max(record.retention_days, 0), _MAX_DAYS),
         _attempts(record),
         record.attributes,
         *texts,
@@ -82,13 +82,14 @@ def to_row(frame: Frame) -> tuple[Any, ...]:
 
 
 def _texts(frame: Frame, record: RequestRecord) -> tuple[str, str, str, str]:
-    """Prompt and completion as plain text, request and response as JSON."""
+    """Returns prompt and completion as plain text, request and response as JSON."""
     try:
         response = assembled(frame.response) if record.stream else frame.response
         prompt, completion = prompt_text(frame.request), completion_text(response)
     except Exception as error:
-        # What clients and providers send has no bounds, and one odd body must neither cost the record nor hold up all
-        # that come after it. The bodies are kept. The message of the error may quote them, so it stays out of the log.
+        # Bodies of clients and providers have no bounds, and one odd body must neither cost the record nor hold up
+        # those that come after it. The bodies are kept. The message of the error may quote them, so it stays out of the
+        # log.
         logger.error("record.text_failed request_id=%s error=%s", record.request_id, type(error).__name__)
         response, prompt, completion = frame.response, "", ""
     return prompt, completion, frame.request.decode("utf-8", "replace"), response.decode("utf-8", "replace")
@@ -105,7 +106,7 @@ def _money(text: str) -> Decimal:
         value = Decimal(text)
     except InvalidOperation as error:
         raise ValueError("a cost is no decimal number") from error
-    if not abs(value) <= _MOST_MONEY:
+    if not abs(value) <= _MAX_MONEY:
         raise ValueError("a cost is beyond Decimal(18, 10)")
     return value.quantize(_PLACES)
 

@@ -1,4 +1,4 @@
-"""The spans of a batch of records, exactly once as the records themselves: the same batch has the same tokens."""
+"""Inserts the spans of a batch of records exactly once, because the same batch has the same tokens."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ def _rows(located: Sequence[Located]) -> Iterator[Row]:
         try:
             yield from request_spans(item.frame.record())
         except (msgspec.DecodeError, ValueError):
-            # No record: it is a dead letter already, and the log says so.
+            # The frame is no record: it is a dead letter already, and is in the log.
             continue

@@ -1,7 +1,7 @@
-"""How far the shipper has come: one small file, replaced as a whole and synced, before and after each batch.
+"""The state of the shipper: one small file, replaced as a whole and synced, before and after each batch.
 
 `plans` are the batches being shipped, as fixed before their first try: a retry after any crash sends the same bytes
-under the same token, by which ClickHouse knows them. There is more than one only after a batch was halved.
+under the same token, by which ClickHouse knows them. There are several plans only after a batch was halved.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Plan(msgspec.Struct, frozen=True):
 
     @property
     def token(self) -> str:
-        """The deduplication token: the same bytes of the same segments have the same one."""
+        """Returns the deduplication token: the same bytes of the same segments have the same token."""
         return hashlib.sha256(msgspec.json.encode(self.parts)).hexdigest()
 
 
 class State(msgspec.Struct, frozen=True):
-    """`offsets`: per segment, the bytes that need not be looked at again."""
+    """The state of the shipper. `offsets` are, for each segment, the bytes that need not be read again."""
 
     offsets: dict[str, int] = {}
     plans: tuple[Plan, ...] = ()
@@ -43,7 +43,7 @@ class StateFile:
         self._path = directory / "shipper.state"
 
     def load(self) -> State:
-        """Raises ValueError for a file that cannot be read: guessing would lose records or double them."""
+        """Returns the saved state. Raises ValueError for a damaged file: guessing would lose records or double them."""
         try:
             return msgspec.json.decode(self._path.read_bytes(), type=State)
         except FileNotFoundError:
@@ -52,5 +52,5 @@ class StateFile:
             raise ValueError(f"{self._path} is damaged: {error}") from error
 
     def save(self, state: State) -> None:
-        """Returns when the state would survive a loss of power. Raises OSError; then the last one stands."""
+        """Saves the state so that it survives a loss of power. Raises OSError, and then the last state is kept."""
         replace(self._path, msgspec.json.encode(state))

@@ -1,4 +1,4 @@
-"""A streamed answer put together to the chat completion it says; the hot path keeps events as they left."""
+"""Assembles the chat completion of a streamed answer, whose events the hot path records as they were sent."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from typing import Any
 import msgspec
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
-# Sent once or again with every chunk; never pieces to be joined.
+# These fields are sent once or with every chunk, and are never pieces to be joined.
 _WHOLE = frozenset({"id", "type", "role", "name", "index", "function_name"})
 
 
 def assembled(stream: bytes) -> bytes:
-    """The JSON of a `chat.completion` from `data: <chunk>` events; of a stream cut short what it had. Never raises."""
+    """Returns the JSON of a `chat.completion` from `data: <chunk>` events, however short the stream.
+
+    It never raises.
+    """
     completion: dict[str, Any] = {}
     choices: dict[int, dict[str, Any]] = {}
     for line in stream.split(b"\n\n"):
@@ -70,7 +73,9 @@ def _merge(whole: dict[str, Any], delta: dict[str, Any]) -> None:
 
 
 def _merge_list(whole: list[Any], delta: list[Any]) -> list[Any]:
-    """Items with an `index` (tool calls) are pieces of the item with that index; others follow each other."""
+    """Merges two lists: items with an `index` (tool calls) are pieces of the item with that index; others are
+    appended.
+    """
     for item in delta:
         index = item.get("index") if isinstance(item, dict) else None
         same = next(

@@ -1,4 +1,4 @@
-"""Plain text of a request and its answer, for search and previews. Takes any bytes and never fails."""
+"""Extracts the plain text of a request and its answer, for search and previews, from any bytes without failing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _decoder = msgspec.json.Decoder()
 
 
 def prompt_text(request: bytes) -> str:
-    """The messages of a chat-completion request, one after the other, each marked with its role."""
+    """Returns the messages of a chat-completion request, one after the other, each marked with its role."""
     body = _decode(request)
     messages = body.get("messages") if isinstance(body, dict) else None
     if not isinstance(messages, list):
@@ -24,7 +24,7 @@ def prompt_text(request: bytes) -> str:
 
 
 def completion_text(response: bytes) -> str:
-    """What the model said in a chat completion; several choices follow each other."""
+    """Returns the model's text in a chat completion; several choices follow each other."""
     body = _decode(response)
     choices = body.get("choices") if isinstance(body, dict) else None
     if not isinstance(choices, list):

@@ -1,4 +1,4 @@
-"""What could not be recorded, counted in a small file that is there before the disk is full.
+"""Counters of records that could not be written, in a small file that exists before the disk is full.
 
 Each process has a file of its own, mapped shared and preallocated, so that counting needs no room and survives any end
 of the process. A process takes over the file of a dead one and goes on counting in it: there are never more files than
@@ -20,7 +20,8 @@ from pathlib import Path
 
 logger = logging.getLogger("analytics.spool")
 
-# Magic with the version, then unsigned 64-bit numbers: lost, without content, queued, time of the last loss.
+# A file of counters has a magic with the version, then unsigned 64-bit numbers: lost, without content, queued, time of
+# the last loss.
 _LAYOUT = struct.Struct("<8sQQQQ")
 _MAGIC = b"PGLOSS1\0"
 _LOST, _WITHOUT_CONTENT, _QUEUED, _LAST_LOSS = (8, 16, 24, 32)
@@ -32,7 +33,7 @@ _NO_FILE = -1
 
 @dataclass(frozen=True)
 class Losses:
-    """Since the spool's folder was made, over all processes.
+    """The losses of all processes since the spool's folder was made.
 
     `lost` records could not be written and are gone; `without_content` were written without their texts; `queued` wait
     in the memory of living processes. `last_loss` is Unix time in microseconds, 0 when nothing was ever lost.
@@ -45,16 +46,19 @@ class Losses:
 
 
 class LossCounters:
-    """The counters of one process. Not for several threads at once: the spool's writer holds its lock."""
+    """The counters of one process. They are not safe for threads, so the spool's writer holds its lock."""
 
     def __init__(self, directory: Path) -> None:
-        """Counts in memory alone when there is no room for a file; never raises for a disk that fails."""
+        """Opens a file of counters.
+
+        Without room for one it counts in memory alone, and it never raises for a failing disk.
+        """
         self._directory = directory
         self._fd, self._map = _NO_FILE, mmap.mmap(-1, _FILE_BYTES)
         self.keep()
 
     def keep(self) -> None:
-        """Moves to a file what is counted in memory alone, if there is room by now."""
+        """Moves counts that are in memory alone to a file, if there is room by now."""
         if self._fd != _NO_FILE:
             return
         try:
@@ -63,7 +67,7 @@ class LossCounters:
             logger.warning("spool.counters_failed directory=%s reason=%s", self._directory, error.strerror)
             return
         memory, self._map = self._map, kept
-        # What the dead process had in its memory died with it.
+        # Records that the dead process had queued in its memory died with it.
         self._set(_LOST, self._get(_LOST) + self._get(_QUEUED) + _read(memory, _LOST))
         self._set(_WITHOUT_CONTENT, self._get(_WITHOUT_CONTENT) + _read(memory, _WITHOUT_CONTENT))
         self._set(_LAST_LOSS, max(self._get(_LAST_LOSS), _read(memory, _LAST_LOSS)))
@@ -72,7 +76,7 @@ class LossCounters:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the counts outlive the process."""
+        """Tells if the counts outlive the process."""
         return self._fd != _NO_FILE
 
     def add_lost(self, records: int = 1) -> None:
@@ -99,7 +103,7 @@ class LossCounters:
 
 
 def read_losses(directory: Path) -> Losses:
-    """The sums over all processes that ever wrote to this spool."""
+    """Returns the sums over all processes that ever wrote to this spool."""
     total = Losses()
     for path in directory.glob(_PATTERN):
         found = _read_file(path)
@@ -132,7 +136,10 @@ def _read_file(path: Path) -> Losses:
 
 
 def _is_free(fd: int) -> bool:
-    """Whether the process that counted in it has ended. A shared lock: readers are not to be taken for that process."""
+    """Tells if the process that counted in the file has ended.
+
+    The lock is shared, since readers ask at the same time.
+    """
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -141,7 +148,10 @@ def _is_free(fd: int) -> bool:
 
 
 def _take_file(directory: Path) -> tuple[int, mmap.mmap]:
-    """The first file that no living process has, made if need be. Raises OSError when there is no room for one."""
+    """Returns the first file that no living process has, and creates one if all are taken.
+
+    Raises OSError when the disk has no room.
+    """
     for number in count(1):
         fd = os.open(directory / f"losses-{number}.count", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -156,7 +166,7 @@ def _take_file(directory: Path) -> tuple[int, mmap.mmap]:
 
 
 def _mapped(fd: int) -> mmap.mmap:
-    # Written to and not only made longer: a write to a hole of a file on a full disk would be a SIGBUS.
+    # The file is written to and not only made longer: a write to a hole of a file on a full disk would be a SIGBUS.
     if os.fstat(fd).st_size < _FILE_BYTES:
         os.pwrite(fd, bytes(_FILE_BYTES), 0)
     if os.fstat(fd).st_size < _FILE_BYTES:

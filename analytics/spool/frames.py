@@ -1,4 +1,4 @@
-"""One record in a segment: header, meta, request bytes, response bytes.
+"""The frame of one record in a segment: header, meta, request bytes, response bytes.
 
 Header, little-endian, 20 bytes: magic `PGS1` (the last character is the version), the lengths of meta, request and
 response in bytes, and a CRC-32 over the lengths and everything that follows the header, seeded by the segment's name.
@@ -19,23 +19,23 @@ from analytics.contracts import RequestRecord, SpoolEntry
 MAGIC = b"PGS1"
 HEADER = struct.Struct("<4sIIII")
 LENGTHS = struct.Struct("<III")
-# Far above what the gateway lets through: a length beyond it is damage, not data.
+# The bound is far above the sizes that the gateway admits: a length beyond it is damage, not data.
 MAX_PART_BYTES = 1 << 30
 
 _encoder = msgspec.json.Encoder()
 
 
 def segment_seed(path: Path) -> int:
-    """The start value of a segment's checksums.
+    """Returns the start value of a segment's checksums.
 
-    It comes from the random part of the file's name, so nobody can send content that, found while looking for the next
-    good frame behind a damaged one, passes for a record.
+    The value comes from the random part of the file's name, so no client can send content that passes for a record when
+    a reader looks for the next good frame behind a damaged one.
     """
     return crc32(path.name.encode())
 
 
 def pack(entry: SpoolEntry, seed: int) -> tuple[bytes, bytes, bytes, bytes]:
-    """The buffers of one frame, in order."""
+    """Returns the buffers of one frame, in order."""
     meta = encode_meta(entry.record)
     lengths = (len(meta), len(entry.request), len(entry.response))
     check = checksum(seed, lengths, meta, entry.request, entry.response)
@@ -53,7 +53,7 @@ def encode_meta(record: RequestRecord) -> bytes:
     try:
         return _encoder.encode(record)
     except UnicodeEncodeError:
-        # A lone surrogate has no UTF-8 form. The record counts more than that character.
+        # A lone surrogate has no UTF-8 form. The record matters more than that character.
         return _encoder.encode(_without_surrogates(msgspec.to_builtins(record)))
 
 

@@ -1,6 +1,6 @@
-"""Requests in flight of one worker, in memory that outlives it.
+"""The table of one worker's requests in flight, in memory that outlives the worker.
 
-A file mapped shared: what a slot holds is in the page cache the moment it is written, so the shipper finds it after any
+A file mapped shared: a slot is in the page cache the moment it is written, so the shipper finds it after any
 death of the worker and records those requests as interrupted (`analytics.spool.interrupted`).
 """
 
@@ -20,19 +20,19 @@ from analytics.spool import names
 
 logger = logging.getLogger("analytics.spool")
 
-# State, stream, retention in days, ts, api key id, request id, project id, model, user id, session id; longer texts are
-# cut. A table of an earlier version has a retention of 0.
+# A slot has the fields state, stream, retention in days, ts, api key id, request id, project id, model, user id,
+# session id; longer texts are cut. A table of an earlier version has a retention of 0.
 _SLOT = struct.Struct("<B?H4xqQ36s36s96s256s256s")
-# What a rollout gave a request lies in a slot of its own: state, whether the unit was a substitute, stage, the slot of
-# the request, allocation unit, version, request id, prompt config id, rollout id, variant, the prompt's name. A
-# shipper of an earlier version takes such a slot for a free one, and records the request without it.
+# The allocation of a rollout for a request lies in a slot of its own: state, whether the unit was a substitute, stage,
+# the slot of the request, allocation unit, version, request id, prompt config id, rollout id, variant, the prompt's
+# name. A shipper of an earlier version takes such a slot for a free one, and records the request without it.
 _ALLOCATION = struct.Struct("<B?HIQI36s36s36s16s400s")
-_MOST_DAYS = 2**16 - 1
+_MAX_DAYS = 2**16 - 1
 _SLOTS_AT_FIRST = 256
 _FREE = 0
 _IN_USE = 1
 _ALLOCATED = 2
-# What `mmap` takes for memory without a file.
+# `mmap` takes this number for memory without a file.
 _NO_FILE = -1
 
 
@@ -50,8 +50,8 @@ class InflightAllocation(NamedTuple):
 
 
 class InflightRequest(NamedTuple):
-    """What is known of a request before it has an outcome. `ts` is Unix time in microseconds; `retention_days` 0 means
-    that nobody said; `allocation` None that no rollout chose its prompt."""
+    """A request before it has an outcome. `ts` is Unix time in microseconds; `retention_days` 0 means
+    that it is unknown; `allocation` None means that no rollout chose the request's prompt."""
 
     request_id: str
     project_id: str
@@ -66,8 +66,9 @@ class InflightRequest(NamedTuple):
 
 
 class InflightTable:
-    """Slots of one worker. Not for several threads: the event loop's own. Without room on the disk they are in memory
-    alone, and what is in flight when the worker dies goes unrecorded.
+    """The slots of one worker, for the thread of its event loop alone.
+
+    Without room on the disk the slots are in memory alone, and requests in flight when the worker dies go unrecorded.
 
     Call `begin` when a request is admitted, and `end` right after its record was appended to the spool, with nothing
     awaited between: then a worker killed in between has the record in its newest segment, which is where it is sought.
@@ -80,16 +81,16 @@ class InflightTable:
         try:
             self._fd = _make_file(self.path, self._slots * _SLOT.size)
         except OSError as error:
-            # Serving counts more than what a second death in a row would leave unrecorded.
+            # Serving matters more than the requests that a second death in a row would leave unrecorded.
             logger.warning("spool.no_inflight_table directory=%s reason=%s", directory, error.strerror)
             self._fd = _NO_FILE
         self._map = mmap.mmap(self._fd, self._slots * _SLOT.size)
         self._free = list(range(self._slots - 1, -1, -1))
-        # By the slot of a request, the slot that says what a rollout gave it.
+        # The slot of a rollout's allocation, by the slot of its request.
         self._allocations: dict[int, int] = {}
 
     def __len__(self) -> int:
-        """Requests in flight now."""
+        """Returns the number of requests in flight now."""
         return self._slots - len(self._free) - len(self._allocations)
 
     def begin(
@@ -104,7 +105,7 @@ class InflightTable:
         user_id: str,
         retention_days: int = 0,
     ) -> int:
-        """Note an admitted request; the number returned goes to `end`."""
+        """Notes an admitted request, and returns the number of its slot, which goes to `end`."""
         slot = self._take()
         start = slot * _SLOT.size
         _SLOT.pack_into(
@@ -112,7 +113,7 @@ class InflightTable:
             start,
             _FREE,
             stream,
-            min(retention_days, _MOST_DAYS),
+            min(retention_days, _MAX_DAYS),
             ts,
             api_key_id,
             request_id.encode(),
@@ -121,12 +122,12 @@ class InflightTable:
             user_id.encode("utf-8", "replace"),
             session_id.encode("utf-8", "replace"),
         )
-        # The state comes last: a slot in use is a whole one.
+        # The state is written last, so that a slot in use is complete.
         self._map[start] = _IN_USE
         return slot
 
     def allocate(self, slot: int, request_id: str, allocation: InflightAllocation) -> None:
-        """Note, once, what a rollout gave the request in `slot`."""
+        """Notes, once for each request, the allocation of a rollout for the request in `slot`."""
         own = self._take()
         start = own * _SLOT.size
         _ALLOCATION.pack_into(
@@ -148,7 +149,7 @@ class InflightTable:
         self._allocations[slot] = own
 
     def end(self, slot: int) -> None:
-        """The request's record is in the spool."""
+        """Frees the slot of a request whose record is in the spool."""
         self._map[slot * _SLOT.size] = _FREE
         if slot in self._allocations:
             own = self._allocations.pop(slot)
@@ -157,7 +158,7 @@ class InflightTable:
         self._free.append(slot)
 
     def close(self) -> None:
-        """Graceful end. The file stays when requests are still in flight, for the shipper to record them."""
+        """Ends the table gracefully. Its file stays while requests are in flight, so that the shipper records them."""
         if not len(self):
             self.path.unlink(missing_ok=True)
         self._map.close()
@@ -165,7 +166,7 @@ class InflightTable:
             os.close(self._fd)
 
     def _take(self) -> int:
-        """A free slot, which is the caller's from now on."""
+        """Returns a free slot, which is the caller's from now on."""
         if not self._free:
             self._grow()
         return self._free.pop()
@@ -177,7 +178,7 @@ class InflightTable:
         self._slots *= 2
 
     def _larger(self, size: int) -> mmap.mmap:
-        """The same content in a map of `size` bytes; in memory alone from now on when the disk has no room."""
+        """Returns a map of `size` bytes with the same content, in memory alone when the disk has no room."""
         if self._fd != _NO_FILE:
             try:
                 _reserve(self._fd, size)
@@ -196,7 +197,7 @@ class InflightTable:
 
 
 def _make_file(path: Path, size: int) -> int:
-    """Raises OSError when there is no room for it; then nothing is left of it."""
+    """Creates the table's file. Raises OSError when the disk has no room for it, and then leaves no file behind."""
     hidden = path.with_suffix(".new-inflight")
     fd = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -212,14 +213,14 @@ def _make_file(path: Path, size: int) -> int:
 
 def _reserve(fd: int, size: int) -> None:
     if sys.platform == "linux":
-        # Not ftruncate: writing to a hole of a file on a full disk would be a SIGBUS.
+        # The file is not made by ftruncate: writing to a hole of a file on a full disk would be a SIGBUS.
         os.posix_fallocate(fd, 0, size)
     else:
         os.ftruncate(fd, size)
 
 
 def read_table(content: bytes) -> Iterator[InflightRequest]:
-    """Requests in the slots that are in use."""
+    """Returns the requests in the slots that are in use."""
     slots = memoryview(content)[: len(content) - len(content) % _SLOT.size]
     allocations = dict(_allocations(slots))
     for slot, (state, stream, days, ts, key, *texts) in enumerate(_SLOT.iter_unpack(slots)):
@@ -230,7 +231,7 @@ def read_table(content: bytes) -> Iterator[InflightRequest]:
 
 
 def _allocations(slots: memoryview) -> Iterator[tuple[tuple[int, str], InflightAllocation]]:
-    """By slot and id of the request: one that ended right before the worker died may have left its own behind."""
+    """Returns allocations by slot and request id; a request that ended right before may have left one."""
     for start in range(0, len(slots), _SLOT.size):
         if slots[start] == _ALLOCATED:
             _, fallback, stage, slot, unit, version, *texts = _ALLOCATION.unpack_from(slots, start)

@@ -1,7 +1,7 @@
 """Records the requests that a worker had in flight when it died.
 
 A request is found in one of two places: in a slot of the worker's table, or in the worker's segments, or for an instant
-in both. Those in the table alone become records with the outcome `interrupted`, in a segment of their own.
+in both. Requests in the table alone become records with the outcome `interrupted`, in a segment of their own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ logger = logging.getLogger("analytics.spool")
 
 
 def record_interrupted(directory: Path) -> int:
-    """Settle the tables of dead workers; returns how many requests were recorded as interrupted. Safe to repeat."""
+    """Records the requests of dead workers as interrupted and returns their number. It is safe to repeat."""
     count = 0
     for table in names.list_files(directory, names.INFLIGHT):
         if is_finished(table):
@@ -30,7 +30,7 @@ def record_interrupted(directory: Path) -> int:
 
 
 def is_retained(segment: Path, segments: list[Path]) -> bool:
-    """Whether a shipped segment is still needed to tell which requests of its worker were recorded.
+    """Tells if a shipped segment is still needed to find out which requests of its worker were recorded.
 
     True for a worker's newest segment while its table exists: only there can a record lie whose slot is still in use.
     """
@@ -93,7 +93,7 @@ def _interrupted(request: InflightRequest) -> RequestRecord:
         stream=request.stream,
         retention_days=request.retention_days or DEFAULT_RETENTION_DAYS,
     )
-    # Without it the deaths that a version causes would be missing in its rollout's comparison.
+    # Without the allocation the deaths that a version causes would be missing in its rollout's comparison.
     return record if request.allocation is None else msgspec.structs.replace(record, **request.allocation._asdict())
 
 

@@ -1,4 +1,4 @@
-"""Records that wait in memory for a disk that takes none, as many as fit into a bound of bytes."""
+"""The queue of records that wait in memory while the disk is full, as many as fit into a bound of bytes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import deque
 
 from analytics.contracts import SpoolEntry
 
-# What a record without its texts takes, told generously.
+# The bytes of a record without its texts, estimated generously.
 _RECORD_BYTES = 2048
 
 
@@ -21,7 +21,7 @@ class EntryQueue:
 
     @property
     def has_room(self) -> bool:
-        """For one more record without its texts."""
+        """Tells if one more record without its texts fits."""
         return self._bytes + _RECORD_BYTES <= self._most_bytes
 
     @property

@@ -1,6 +1,6 @@
-"""Reads frames of a segment, past whatever damage it holds.
+"""Reads the frames of a segment and skips its damaged ranges.
 
-A frame that is cut short at the end of a segment is waited for while the writer lives, and given up when it is gone.
+The reader waits for a frame that is cut short at the end of a segment while the writer lives, and then gives it up.
 Damage in the middle is skipped to the next frame whose checksum fits; the bytes between are reported, so that they can
 be kept for a person to look at.
 """
@@ -31,13 +31,13 @@ class Frame:
     response: bytes
 
     def record(self) -> RequestRecord:
-        """Raises msgspec.DecodeError when the meta is of another version."""
+        """Returns the record of the frame. Raises msgspec.DecodeError when its meta is of another version."""
         return _decoder.decode(self.meta)
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """What lies between `start` and `end` of a segment: good frames and damaged ranges."""
+    """The good frames and the damaged ranges between `start` and `end` of a segment."""
 
     start: int
     end: int
@@ -49,7 +49,7 @@ _decoder = msgspec.json.Decoder(RequestRecord)
 
 
 def is_finished(path: Path) -> bool:
-    """Whether the writer of a spool file has let go of it: closed, or dead."""
+    """Tells if the writer of a spool file has closed it or is dead."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -69,10 +69,10 @@ def read_stretch(
     max_frames: int = 1 << 62,
     max_bytes: int = 1 << 62,
 ) -> Stretch:
-    """Frames from `start` on until a limit is met: always at least one frame when one is there, however big.
+    """Returns the frames from `start` on until a limit is met; at least one frame if there is one, however big.
 
-    With `end` the same bytes give the same frames as when the stretch was first read. `finished` says that nothing will
-    be appended any more (see `is_finished`, which has to be asked before, not after).
+    With `end` the same bytes give the same frames as when the stretch was first read. `finished` means that nothing
+    will be appended any more (see `is_finished`, which has to be asked before, not after).
     """
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
@@ -127,7 +127,7 @@ class _Scan:
         return Frame(position, end, *parts)
 
     def next_frame(self, position: int) -> int:
-        """Where the next good frame begins, `limit` when there is none."""
+        """Returns the position of the next good frame, and `limit` when there is none."""
         while (position := self.content.find(frames.MAGIC, position, self.limit)) >= 0:
             if self.frame_at(position) is not None:
                 return position
@@ -143,6 +143,6 @@ _identity = msgspec.json.Decoder(_Identity)
 
 
 def request_ids(path: Path) -> Iterator[str]:
-    """Ids of all requests recorded in a segment whose writer is gone."""
+    """Returns the ids of all requests recorded in a segment whose writer is gone."""
     for frame in read_stretch(path, 0, finished=True).frames:
         yield _identity.decode(frame.meta).request_id

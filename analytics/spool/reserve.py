@@ -1,7 +1,7 @@
-"""Room on the disk that is set aside while there is some, for the records that come when there is none.
+"""Space on the disk that is reserved while there is some, for the records that come when the disk is full.
 
-The reserve is a segment to be: an empty file with blocks of its own beyond its end (`fallocate` with KEEP_SIZE), which
-is appended to like any other once it has a segment's name. Nobody else can take that room meanwhile.
+The reserve is a future segment: an empty file with blocks of its own beyond its end (`fallocate` with KEEP_SIZE), which
+is appended to like any other once it has a segment's name. No other process can take that space meanwhile.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from analytics.spool import names
 from analytics.spool.segment import Segment, open_locked
 
 _KEEP_SIZE = 0x01
-# The last room of a disk is for those who need it now.
+# The last space of a disk is left to the programs that need it now.
 _LEFT_TO_OTHERS = 2
 
 
 class Reserve:
-    """`size` bytes of room in `directory`; it is used once."""
+    """A reserve of `size` bytes in `directory`, which is used once."""
 
     def __init__(self, directory: Path, size: int) -> None:
-        """Raises OSError when the disk has not got the room, or its file system cannot set any aside."""
+        """Reserves the space. Raises OSError when the disk is full or its file system cannot reserve any."""
         found = os.statvfs(directory)
         if found.f_bavail * found.f_frsize < (1 + _LEFT_TO_OTHERS) * size:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -38,7 +38,7 @@ class Reserve:
             raise
 
     def to_segment(self) -> Segment:
-        """The same file as a segment. Raises OSError when it cannot be renamed; then it is gone."""
+        """Turns the reserve into a segment. Raises OSError when the file cannot be renamed, and then removes it."""
         path = names.new_path(self._directory, names.SEGMENT)
         try:
             self._path.rename(path)
@@ -48,7 +48,7 @@ class Reserve:
         return Segment(self._fd, path)
 
     def close(self) -> None:
-        """Gives the room back."""
+        """Gives the reserved space back."""
         os.close(self._fd)
         self._path.unlink(missing_ok=True)
 

@@ -12,7 +12,7 @@ from analytics.spool import frames, names
 
 
 class Segment:
-    """An open file of its own. `size` is what has been written to it, in bytes, and `seed` that of its checksums."""
+    """A segment that is open for appending. `size` is in bytes, and `seed` is the start value of its checksums."""
 
     __slots__ = ("fd", "path", "seed", "size")
 
@@ -24,12 +24,13 @@ class Segment:
 
     @classmethod
     def open(cls, directory: Path) -> Segment:
-        """Raises OSError when it cannot be made; then nothing is left of it."""
+        """Opens a new segment. Raises OSError when the file cannot be made, and then leaves none behind."""
         path = names.new_path(directory, names.SEGMENT)
         hidden = path.with_suffix(".new")
         fd = open_locked(hidden)
         try:
-            # Locked before it has its name: the shipper must never see a segment of a living writer unlocked.
+            # The file is locked before it has its name: the shipper must never see a segment of a living writer
+            # unlocked.
             hidden.rename(path)
         except OSError:
             os.close(fd)
@@ -38,7 +39,7 @@ class Segment:
         return cls(fd, path)
 
     def append(self, buffers: Sequence[bytes]) -> None:
-        """Writes all of it, or nothing and raises OSError: half a frame would stand before the next one."""
+        """Writes a whole frame, or nothing and raises OSError, because half a frame would damage the segment."""
         size = sum(map(len, buffers))
         try:
             written = os.writev(self.fd, buffers)
@@ -47,12 +48,12 @@ class Segment:
             raise
         if written != size:
             self._cut()
-            # What the disk took of it is all that it had room for.
+            # The disk had room for the written part of the frame only.
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self.size += size
 
     def close(self) -> None:
-        """The shipper may finish it and delete it. Room that was set aside and not used is given back."""
+        """Closes the segment, which the shipper may then finish and delete; unused reserved space is given back."""
         try:
             self._cut()
         finally:
@@ -63,7 +64,7 @@ class Segment:
 
 
 def open_locked(path: Path) -> int:
-    """A new file for appending, locked for as long as its process lives or has it open. Raises OSError."""
+    """Returns a new file for appending, locked while its process lives or has it open. Raises OSError."""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)

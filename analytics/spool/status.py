@@ -1,4 +1,4 @@
-"""How a spool is doing, for whoever shows or watches it: any process may ask, nothing is written."""
+"""The status of a spool, for pages and alarms: any process may read it, and nothing is written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from analytics.spool.reader import read_stretch
 
 @dataclass(frozen=True)
 class SpoolStatus:
-    """One look at a spool's folder.
+    """The status of a spool's folder at one moment.
 
     `losses` count since the folder was made. `segment_bytes` are those of all segments, `unshipped_bytes` those that
     the store has not got yet, `oldest_unshipped_seconds` how long ago the first of their requests ended (0.0 when
@@ -34,7 +34,7 @@ class SpoolStatus:
 
 
 def read_status(directory: Path) -> SpoolStatus:
-    """Raises OSError when the folder is not there."""
+    """Returns the status of a spool. Raises OSError when its folder does not exist."""
     offsets = _offsets(directory)
     total = unshipped = 0
     oldest = 0.0
@@ -46,7 +46,7 @@ def read_status(directory: Path) -> SpoolStatus:
                 unshipped += size - start
                 oldest = max(oldest, time.time() - _ended(path, start))
         except FileNotFoundError:
-            continue  # shipped and deleted since the listing
+            continue  # The segment was shipped and deleted since the listing.
         total += size
     return SpoolStatus(
         losses=read_losses(directory),
@@ -59,7 +59,10 @@ def read_status(directory: Path) -> SpoolStatus:
 
 
 def free_bytes(directory: Path) -> int:
-    """What the service may still write to the file system of `directory`. Raises OSError when it is not there."""
+    """Returns the bytes the service may still write to the file system of `directory`.
+
+    Raises OSError when it is missing.
+    """
     found = os.statvfs(directory)
     return found.f_bavail * found.f_frsize
 
@@ -68,11 +71,11 @@ def _offsets(directory: Path) -> dict[str, int]:
     try:
         return StateFile(directory).load().offsets
     except ValueError:
-        return {}  # the shipper says so itself, and stops
+        return {}  # The shipper itself reports an unreadable state, and stops.
 
 
 def _ended(path: Path, start: int) -> float:
-    """When the request of the record at `start` ended, in Unix seconds; of a damaged one when it was written."""
+    """Returns the time in Unix seconds when the record's request ended; for a damaged record, when it was written."""
     found = read_stretch(path, start, finished=True, max_frames=1)
     if found.frames:
         try:

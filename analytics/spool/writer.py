@@ -1,10 +1,10 @@
 """Writes records to append-only segments on local disk: one system call each, safe from a kill at any moment.
 
-What `append` has returned for is in the kernel's page cache and outlives the process, however it ends. Power loss may
-take the last seconds: an fsync per record would cost more than the request.
+A record for which `append` has returned is in the kernel's page cache and outlives the process, however it ends. Power
+loss may take the last seconds: an fsync per record would cost more than the request.
 
-On a disk that takes no more, records go into room that was set aside (`reserve`), then wait in memory, and are counted
-as lost (`counters`) when that is full as well. What waits is written in order once the disk takes it again.
+On a full disk, records go into reserved space (`reserve`), then wait in memory, and are counted as lost (`counters`)
+when that is full as well. Waiting records are written in order once the disk has space again.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class SpoolWriter:
-    """Appends records to a segment of its own. One per process; threads may share it, forks may not.
+    """Appends records to a segment of its own. A process has one writer; threads may share it, forks may not.
 
-    The segment is locked (`flock`) while it may grow: a segment that can be locked by somebody else is complete.
+    The segment is locked (`flock`) while it may grow: a segment that another process can lock is complete.
     When the segments of the directory exceed `quota_bytes`, records are written without content until they do not.
     `reserve_bytes` of the disk are set aside, `queue_bytes` of memory are used at most (0 for neither).
     `lost` counts records of this writer that were written nowhere, `without_content` those stripped of their texts.
@@ -63,35 +63,35 @@ class SpoolWriter:
         self._segment: Segment | None = None
         self._reserve: Reserve | None = None
         self._queue = EntryQueue(queue_bytes)
-        # From the first write that fails until the disk takes records, and sets room aside, as before.
+        # The disk counts as full from the first failed write until it takes records, and reserves space, as before.
         self._failing = False
         self._losing = False
         self._over_quota = False
         self._next_housekeeping = 0.0
         self._drainer: threading.Thread | None = None
         self._stop = threading.Event()
-        # Both are made while there is room.
+        # The counters and the reserve are made while the disk has space.
         self._counters: LossCounters | None = LossCounters(directory)
         self._make_reserve()
 
     @property
     def has_room(self) -> bool:
-        """Whether a record that came now would be kept, on disk or in memory."""
+        """Tells if a record that came now would be kept, on disk or in memory."""
         return self._queue.has_room
 
     def append(self, entry: SpoolEntry) -> None:
-        """Write one record. Never raises for a disk that fails: the answer to the client must not depend on it."""
+        """Writes one record. It never raises for a failing disk, on which the answer to the client must not depend."""
         with self._lock:
             if time.monotonic() >= self._next_housekeeping:
                 self._keep_house()
             if self._over_quota and (entry.request or entry.response):
                 entry = self._strip(entry)
-            # In order: what waits is written first.
+            # Waiting records are written first, in order.
             if self._queue or not self._write(entry):
                 self._put_by(entry)
 
     def close(self) -> None:
-        """Let go of the segment; the shipper may finish and delete it. `append` afterwards opens a new one."""
+        """Closes the segment, which the shipper may then finish and delete. A later `append` opens a new one."""
         with self._lock:
             self._stop.set()
             self._stop, self._drainer = threading.Event(), None
@@ -112,7 +112,7 @@ class SpoolWriter:
     def _write(self, entry: SpoolEntry) -> bool:
         try:
             segment = self._segment
-            # What is left of a reserve would be given back with the segment that it has become.
+            # The rest of a reserve would be given back with the segment that it has become.
             if segment is None or (segment.size >= self._segment_bytes and not self._failing):
                 segment = self._use(Segment.open(self._directory))
             segment.append(frames.pack(entry, segment.seed))
@@ -125,7 +125,7 @@ class SpoolWriter:
         return True
 
     def _write_elsewhere(self, entry: SpoolEntry, failure: OSError) -> bool:
-        """Into the reserve on a full disk; into a fresh segment when something may be wrong with this one alone."""
+        """Writes a record into the reserve on a full disk, or into a new segment when this one may be at fault."""
         try:
             if failure.errno in _NO_ROOM:
                 reserve, self._reserve = self._reserve, None
@@ -162,7 +162,7 @@ class SpoolWriter:
         self._count().set_queued(len(self._queue))
         if self._drainer is None:
             drainer = threading.Thread(target=self._drain, args=(self._stop,), name="spool.drain", daemon=True)
-            with suppress(RuntimeError):  # no more threads: the next record tries again
+            with suppress(RuntimeError):  # The process has no more threads; the next record tries again.
                 drainer.start()
                 self._drainer = drainer
 
@@ -188,9 +188,9 @@ class SpoolWriter:
         return self._counters
 
     def _drain(self, stop: threading.Event) -> None:
-        """Runs in a thread for as long as records wait: no record has to come for them to be written."""
+        """Writes the waiting records, in a thread of its own, so that they do not wait for the next record to come."""
         while not stop.wait(_RETRY_SECONDS):
-            # The lock is free between two records: requests are not held up by a long queue.
+            # The lock is free between two records, so that a long queue holds up no request.
             while self._write_first_locked(stop):
                 pass
             with self._lock:
@@ -207,7 +207,7 @@ class SpoolWriter:
             return not stop.is_set() and self._write_first()
 
     def _write_first(self) -> bool:
-        """Whether the record that has waited longest is on disk now; False as well when none waits."""
+        """Writes the record that has waited longest. Returns False when it is not on disk, or none waits."""
         if not self._queue or not self._write(self._queue.first):
             return False
         self._queue.drop_first()
@@ -241,11 +241,11 @@ class SpoolWriter:
 
 
 def spool_bytes(directory: Path) -> int:
-    """Bytes in segments that wait to be shipped or deleted."""
+    """Returns the bytes in segments that wait to be shipped or deleted."""
     total = 0
     for path in directory.glob(f"*{names.SEGMENT}"):
         try:
             total += path.stat().st_size
         except FileNotFoundError:
-            continue  # shipped and deleted since the listing
+            continue  # The segment was shipped and deleted since the listing.
     return total

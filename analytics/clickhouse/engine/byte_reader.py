@@ -8,13 +8,13 @@ _READ_SIZE = 1 << 18
 
 
 class PacketError(Exception):
-    """The peer sent something this protocol does not allow. The connection cannot continue."""
+    """The peer sent bytes that the protocol does not allow. The connection cannot continue."""
 
 
 class ByteReader:
     """A growing buffer with a position. `receive(n)` returns at most n further bytes, b"" at the end of the stream.
 
-    Positions stay valid until `compact()`, so a caller can cut out what it has walked over.
+    Positions stay valid until `compact()`, so a caller can cut out the bytes that it has read.
     """
 
     def __init__(self, data: bytes = b"", receive: Callable[[int], bytes] | None = None) -> None:
@@ -23,17 +23,17 @@ class ByteReader:
         self._receive = receive
 
     def compact(self) -> None:
-        """Forget what has been read."""
+        """Drops the bytes that have been read."""
         del self.buffer[: self.position]
         self.position = 0
 
     @property
     def pending(self) -> int:
-        """Bytes received and not yet read."""
+        """Returns the bytes received and not yet read."""
         return len(self.buffer) - self.position
 
     def need(self, count: int) -> None:
-        """Have `count` unread bytes in the buffer, or raise EOFError."""
+        """Fills the buffer to `count` unread bytes. Raises EOFError when the stream ends before."""
         missing = self.position + count - len(self.buffer)
         while missing > 0:
             chunk = self._receive(max(missing, _READ_SIZE)) if self._receive else b""
@@ -73,7 +73,7 @@ class ByteReader:
         return int.from_bytes(self.take(8), "little")
 
     def string(self, limit: int = 1 << 20) -> str:
-        """A length-prefixed UTF-8 string of at most `limit` bytes."""
+        """Returns a length-prefixed UTF-8 string of at most `limit` bytes."""
         return self.raw_string(limit).decode("utf-8", "surrogateescape")
 
     def raw_string(self, limit: int = 1 << 20) -> bytes:
@@ -83,7 +83,9 @@ class ByteReader:
         return self.take(length)
 
     def skip_strings(self, count: int) -> None:
-        """Step over `count` length-prefixed strings: the hot loop of every block, so it works on locals."""
+        """Skips `count` length-prefixed strings: the hot loop of every block, which therefore works on local
+        variables.
+        """
         done = 0
         while done < count:
             done += self._skip_buffered_strings(count - done)
@@ -92,7 +94,7 @@ class ByteReader:
                 done += 1
 
     def _skip_buffered_strings(self, count: int) -> int:
-        """Step over as many of `count` strings as lie whole in the buffer; the number of them."""
+        """Skips as many of `count` strings as lie whole in the buffer, and returns their number."""
         buffer, position, end = self.buffer, self.position, len(self.buffer)
         for index in range(count):
             start = position

@@ -1,8 +1,8 @@
-"""The one place that touches chDB: opening the engine on a directory, and one connection per query and thread.
+"""The one module that uses chDB: opening the engine on a directory, and one connection per query and thread.
 
-Query parameters and settings live on chDB's connection, and a connection shared by two threads answers one with the
-other's parameters. So a connection is opened for each query, by the thread that runs it, and refuses any other thread;
-opening one costs 0.1 ms while the keeper holds the engine.
+Query parameters and settings live on chDB's connection, and a connection shared by two threads answers one of them with
+the parameters of the other. So a connection is opened for each query, by the thread that runs it, and refuses any other
+thread; opening one costs 0.1 ms while the keeper holds the engine.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _SERVER_SETTINGS: dict[str, int | str] = {
 
 @dataclass(frozen=True)
 class Chunk:
-    """A piece of a result in FORMAT Native, with what the engine has read so far for it."""
+    """A piece of a result in FORMAT Native, with the rows and bytes that the engine has read for it so far."""
 
     native: bytes
     read_rows: int
@@ -59,7 +59,7 @@ class Chunk:
 
 
 class ChdbConnection:
-    """One query's connection. Belongs to the thread that opened it."""
+    """The connection of one query, which belongs to the thread that opened it."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -67,7 +67,10 @@ class ChdbConnection:
         self._unfinished: Any = None
 
     def execute(self, sql: str, parameters: Mapping[str, str] | None = None) -> Chunk:
-        """Run a statement to its end. Raises EngineError with everything that went wrong on the write side as well."""
+        """Runs a statement to its end.
+
+        Raises EngineError for failures of views and constraints on the write side too.
+        """
         self._check_thread()
         try:
             result = self._connection.query(sql, "Native", params=dict(parameters or {}))
@@ -76,35 +79,38 @@ class ChdbConnection:
         return _chunk(result)
 
     def run(self, sql: str, parameters: Mapping[str, str] | None = None) -> Generator[Chunk, None, None]:
-        """`execute` in the form of `stream`: one chunk."""
+        """Runs a statement as `execute` does, and yields its result as `stream` does, in one chunk."""
         yield self.execute(sql, parameters)
 
     def stream(self, sql: str, parameters: Mapping[str, str] | None = None) -> Generator[Chunk, None, None]:
-        """Yield a result piece by piece. One that is not read to its end stops when the connection is closed."""
+        """Yields a result piece by piece. A result that is not read to its end stops when the connection is closed."""
         self._check_thread()
         try:
             result = self._unfinished = self._connection.send_query(sql, "Native", params=dict(parameters or {}))
             while (piece := result.fetch()) is not None:
                 yield _chunk(piece)
-        except Exception as error:  # as in execute
+        except Exception as error:  # chDB raises bare RuntimeErrors beside its own class
             raise _failure(error) from error
         self._unfinished = None
 
     def columns_of_select(self, sql: str, parameters: Mapping[str, str] | None = None) -> tuple[Column, ...]:
-        """Names and types of a SELECT's result. chDB returns nothing at all, not even a header, for no rows."""
+        """Returns the names and types of a SELECT's columns.
+
+        chDB returns nothing at all, not even a header, for no rows.
+        """
         return self._describe(f"({sql.rstrip().rstrip(';')}\n)", parameters)
 
     def columns_of_table(self, table: str) -> tuple[Column, ...]:
-        """The columns an INSERT without a column list fills."""
+        """Returns the columns that an INSERT without a column list fills."""
         return self._describe(f"TABLE {table}", None)
 
     def _describe(self, subject: str, parameters: Mapping[str, str] | None) -> tuple[Column, ...]:
         self._check_thread()
         try:
             result = self._connection.query(f"DESCRIBE {subject}", "JSONCompact", params=dict(parameters or {}))
-        except Exception as error:  # as in execute
+        except Exception as error:  # chDB raises bare RuntimeErrors beside its own class
             raise _failure(error) from error
-        # Rows: name, type, kind of default, …
+        # The rows hold the name, the type and the kind of default of each column.
         rows = json.loads(result.bytes())["data"]
         return tuple(Column(row[0], row[1]) for row in rows if row[2] not in ("MATERIALIZED", "ALIAS"))
 
@@ -120,7 +126,7 @@ class ChdbConnection:
 
 
 class ChdbEngine:
-    """The engine on one directory. One per process: a second path in the same process is refused by chDB."""
+    """The engine on one directory. A process has only one, because chDB refuses a second path in the same process."""
 
     def __init__(self, directory: Path, *, memory_limit: int = DEFAULT_MEMORY_LIMIT) -> None:
         self._directory = directory
@@ -132,7 +138,7 @@ class ChdbEngine:
         self.version = (0, 0, 0)
 
     def open(self, database: str) -> None:
-        """Open the directory, keep it open, and create `database`, the only one for clients, when it is absent."""
+        """Opens the directory, keeps it open, and creates `database`, the only one for clients, when it is absent."""
         config = write_configuration(self._directory, database)
         settings = {**self._settings, "config-file": quote(str(config))}
         self._path = f"{quote(str(self._directory))}?" + "&".join(f"{name}={value}" for name, value in settings.items())
@@ -149,32 +155,29 @@ class ChdbEngine:
         return rows
 
     def _connect(self) -> Any:
-        # Loading it starts a dozen threads, so it waits until this process really is the engine.
+        # Loading chDB starts a dozen threads, so it waits until this process really is the engine.
         from chdb.state.sqlitelike import connect
 
         return connect(self._path)
 
     @contextmanager
     def connection(self) -> Iterator[ChdbConnection]:
-        """A fresh connection for the calling thread."""
+        """Opens a new connection for the calling thread."""
         try:
             opened = self._connect()
-        except Exception as error:  # as in execute
+        except Exception as error:  # chDB raises bare RuntimeErrors beside its own class
             raise _failure(error) from error
         with closing(ChdbConnection(opened)) as connection:
             yield connection
 
     def new_tag(self) -> str:
-        """A comment to put in front of a query, by which `kill` finds it."""
+        """Returns a comment to put in front of a query, by which `kill` finds it."""
         return f"/*{TAG_PREFIX}{next(self._tags)}*/"
 
     def kill(self, tag: str) -> None:
-        """Ask the tagged query to stop; it ends with QUERY_WAS_CANCELLED."""
+        """Asks the tagged query to stop; it ends with QUERY_WAS_CANCELLED."""
         with self.connection() as connection:
             connection.execute("KILL QUERY WHERE startsWith(query, {tag:String})", {"tag": tag})
-
-    def kill_all(self) -> None:
-        self.kill(f"/*{TAG_PREFIX}")
 
     def close(self) -> None:
         if self._keeper is not None:

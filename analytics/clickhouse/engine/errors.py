@@ -20,7 +20,10 @@ class EngineError(Exception):
 
     @classmethod
     def of_chdb(cls, error: Exception) -> EngineError:
-        """Read the code out of chDB's text "[Streaming query failed: ]Code: 60. DB::Exception: … (UNKNOWN_TABLE)"."""
+        """Returns the error for chDB's text, which has the code in it.
+
+        Such a text is "[Streaming query failed: ]Code: 60. DB::Exception: … (UNKNOWN_TABLE)".
+        """
         match = _CODED.search(str(error))
         if match is None:
             return cls(UNKNOWN_EXCEPTION, f"DB::Exception: {error}")

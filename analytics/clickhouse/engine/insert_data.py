@@ -10,7 +10,10 @@ from typing import IO
 
 
 class InsertData:
-    """Blocks in FORMAT Native, one after the other. `path` is readable by this process only while the data lives."""
+    """The rows of an INSERT as blocks in FORMAT Native, one after the other.
+
+    `path` is readable by this process only while the data lives.
+    """
 
     def __init__(self, file: IO[bytes], path: str) -> None:
         self._file = file
@@ -29,7 +32,11 @@ class InsertData:
 
 @contextmanager
 def insert_data() -> Iterator[InsertData]:
-    """chDB's own streaming insert loses errors of views and constraints; reading a file reports them all."""
+    """Lends a place for the rows.
+
+    A file is used because chDB's own streaming insert loses errors of views and constraints; reading a file reports
+    them all.
+    """
     if hasattr(os, "memfd_create"):
         with os.fdopen(os.memfd_create("insert", os.MFD_CLOEXEC), "wb") as file:
             yield InsertData(file, f"/proc/self/fd/{file.fileno()}")

@@ -1,4 +1,4 @@
-"""One engine per data directory."""
+"""The lock that lets only one engine open a data directory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class DirectoryLockedError(Exception):
 
 @contextmanager
 def directory_lock(directory: Path) -> Iterator[None]:
-    """Hold `directory` for this process; the kernel lets go of it however the process ends.
+    """Locks `directory` for this process; the kernel releases the lock however the process ends.
 
     chDB has a lock of its own, but reports it as "Error initializing EmbeddedServer" without a reason.
     """

@@ -40,7 +40,7 @@ def encode_string(text: str) -> bytes:
 
 
 def header_block(columns: Sequence[Column]) -> bytes:
-    """A wire block that names columns and has no rows."""
+    """Returns a wire block that names columns and has no rows."""
     parts = [BLOCK_INFO, encode_varint(len(columns)), b"\x00"]
     for column in columns:
         parts += (encode_string(column.name), encode_string(column.type), _ORDINARY_SERIALIZATION)
@@ -49,7 +49,7 @@ def header_block(columns: Sequence[Column]) -> bytes:
 
 @dataclass(frozen=True)
 class Block:
-    """One block and its bytes in the form the receiver wants."""
+    """One block, with its bytes in the form that the receiver reads."""
 
     columns: tuple[Column, ...]
     rows: int
@@ -57,7 +57,7 @@ class Block:
 
 
 def blocks_of_result(native: bytes) -> Iterator[Block]:
-    """The blocks of a chDB result in FORMAT Native, encoded for the wire."""
+    """Yields the blocks of a chDB result in FORMAT Native, encoded for the wire."""
     reader = ByteReader(native)
     while reader.pending:
         yield _next_block(reader)
@@ -79,7 +79,10 @@ def _next_block(reader: ByteReader) -> Block:
 
 
 def read_wire_block(reader: ByteReader, *, limit: int) -> Block:
-    """The next block of a client, encoded in FORMAT Native. PacketError when malformed or above `limit` bytes."""
+    """Returns the next block of a client in FORMAT Native.
+
+    Raises PacketError for one malformed or above `limit` bytes.
+    """
     _skip_block_info(reader)
     column_count, rows = reader.varint(), reader.varint()
     if column_count > _MAX_COLUMNS or rows > _MAX_ROWS:

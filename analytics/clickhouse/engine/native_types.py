@@ -31,7 +31,7 @@ _ALIASES = {
 }
 _HEAD = re.compile(r"\s*(\w+)\s*(?:\((.*)\))?\s*\Z", re.DOTALL)
 _ELEMENT_NAME = re.compile(r"\s*(?:`(?:[^`\\]|\\.|``)*`|\w+)\s+(?=\w)", re.DOTALL)
-# Quoted text as one token, so that brackets and commas inside it do not count.
+# The pattern takes quoted text as one token, so that brackets and commas inside it do not count.
 _TOKEN = re.compile(r"""'(?:[^'\\]|\\.|'')*'|`(?:[^`\\]|\\.|``)*`|"(?:[^"\\]|\\.|"")*"|[(),]""", re.DOTALL)
 _HAS_ADDITIONAL_KEYS = 1 << 9
 
@@ -41,7 +41,7 @@ class UnsupportedTypeError(Exception):
 
 
 class Layout(Protocol):
-    """How one type lies in a block."""
+    """The layout of one type in a block."""
 
     def skip_prefix(self, reader: ByteReader) -> None: ...
 
@@ -50,7 +50,7 @@ class Layout(Protocol):
 
 class _NoPrefix:
     def skip_prefix(self, reader: ByteReader) -> None:
-        """Plain types have none."""
+        """Skips the state prefix of the type, which plain types do not have."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Tuple:
 
 @dataclass(frozen=True)
 class LowCardinality:
-    """A dictionary and indexes into it, in one or more portions. Without rows there is not even the dictionary."""
+    """The layout of a dictionary and the indexes into it, in portions. A column without rows has no dictionary."""
 
     dictionary: Layout
 
@@ -130,7 +130,7 @@ class LowCardinality:
 
 @lru_cache(maxsize=4096)
 def layout_of(type_name: str) -> Layout:
-    """The layout of a ClickHouse type name. Raises UnsupportedTypeError."""
+    """Returns the layout of a ClickHouse type, by its name. Raises UnsupportedTypeError."""
     match = _HEAD.match(type_name)
     if match is None:
         raise UnsupportedTypeError(type_name)
@@ -185,7 +185,7 @@ def _decimal_width(precision: int) -> int:
 
 
 def split_arguments(text: str) -> list[str]:
-    """Split at the commas outside brackets and quotes: `Enum8('a,b' = 1), Map(String, UInt8)` has two parts."""
+    """Splits at the commas outside brackets and quotes: `Enum8('a,b' = 1), Map(String, UInt8)` has two parts."""
     parts: list[str] = []
     depth = start = 0
     for token in _TOKEN.finditer(text):

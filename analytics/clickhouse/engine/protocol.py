@@ -49,7 +49,7 @@ class Hello:
 
 @dataclass(frozen=True)
 class Query:
-    """A query as it came in. `parameters` are still quoted and escaped as on the wire."""
+    """A query as the client sent it. `parameters` are still quoted and escaped as on the wire."""
 
     query_id: str
     text: str
@@ -143,7 +143,7 @@ def data(block: bytes) -> bytes:
 
 
 def profile_events() -> bytes:
-    """An empty block of counters: the client waits for this packet after each block it inserts."""
+    """Returns an empty block of counters: the client waits for this packet after each block it inserts."""
     return encode_varint(ServerPacket.PROFILE_EVENTS) + encode_string("") + EMPTY_BLOCK
 
 
@@ -167,7 +167,7 @@ def profile_info(*, rows: int, blocks: int, size: int) -> bytes:
 
 
 def table_columns(columns: tuple[Column, ...]) -> bytes:
-    """What an INSERT may name, in the text form of `ColumnsDescription`."""
+    """Returns the columns that an INSERT may name, in the text form of `ColumnsDescription`."""
     lines = "".join(f"{quote_identifier(column.name)} {column.type}\n" for column in columns)
     description = f"columns format version: 1\n{len(columns)} columns:\n{lines}"
     return encode_varint(ServerPacket.TABLE_COLUMNS) + encode_string("") + encode_string(description)

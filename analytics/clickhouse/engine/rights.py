@@ -1,4 +1,4 @@
-"""What the engine's one user may do: chDB's own grants on one database.
+"""The rights of the engine's one user: chDB's own grants on one database.
 
 chDB connects as the user `default`, whom its configuration file may bind like any other user of ClickHouse. Without a
 grant on a source nothing reads a file, opens a connection to another host or writes outside the tables.
@@ -20,11 +20,11 @@ _ON_THE_DATABASE = (
     "SHOW", "SELECT", "INSERT", "CREATE DATABASE", "CREATE TABLE", "CREATE VIEW", "DROP TABLE", "DROP VIEW", "TRUNCATE",
     "OPTIMIZE", "CHECK", "ALTER TABLE", "ALTER VIEW",
 )  # fmt: skip
-# What writes or reads parts outside the tables.
+# These rights would write or read parts outside the tables.
 _NOT_ON_THE_DATABASE = ("ALTER FREEZE PARTITION", "ALTER FETCH PARTITION")
 # External tables of a query are temporary ones; the watcher stops queries whose client has left.
 _EVERYWHERE = ("CREATE TEMPORARY TABLE", "KILL QUERY")
-# Settings that name a file to read or write, or another language, in which `statement_rights` could not read.
+# These settings name a file to read or write, or another query language, which `statement_rights` cannot read.
 _FIXED_SETTINGS = (
     "dialect", "format_schema", "format_schema_source", "format_template_row", "format_template_resultset",
     "input_format_record_errors_file_path", "rename_files_after_processing", "url_base",
@@ -36,10 +36,10 @@ _NOWHERE = (
 
 
 def write_configuration(directory: Path, database: str) -> Path:
-    """Write the two files for the engine on `directory`; returns the one to start chDB with."""
+    """Writes the two configuration files for the engine on `directory`, and returns the one to start chDB with."""
     users, config = directory / _USERS_NAME, directory / _CONFIG_NAME
     _write(users, _users(database))
-    # There is no such folder: what these paths are for is not for this engine.
+    # The folder does not exist, because this engine offers none of the features that these paths are for.
     nowhere = escape(str(directory / "none"))
     paths = "".join(f"<{name}>{nowhere}/</{name}>" for name in _NOWHERE)
     _write(config, f"<clickhouse><users_config>{escape(str(users))}</users_config>{paths}</clickhouse>\n")
@@ -58,7 +58,7 @@ def _users(database: str) -> str:
     return (
         f"<clickhouse><profiles><default><constraints>{constraints}</constraints></default></profiles>"
         "<quotas><default/></quotas>"
-        # Inside the process there is no password: who connects has shown one to `session`.
+        # chDB asks for no password inside the process, because clients have shown one to `session`.
         "<users><default><password/><networks><ip>::/0</ip></networks><profile>default</profile><quota>default</quota>"
         f"<grants>{queries}</grants></default></users></clickhouse>\n"
     )

@@ -22,7 +22,7 @@ logger = logging.getLogger("analytics.engine")
 
 _HOST = "127.0.0.1"
 _MAX_CLIENTS = 256
-# Who has not shown the password yet takes no place of those who have.
+# A client that has not shown the password yet takes no place of those that have.
 _MAX_STRANGERS = 64
 _SEND_SECONDS = 300.0
 _STOP_SECONDS = 10.0
@@ -30,7 +30,10 @@ _STOP_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """`port` 0 takes a free one. The files are written as soon as the engine serves, and removed when it stops."""
+    """The options of the engine's server.
+
+    `port` 0 takes a free port. The files are written as soon as the engine serves, and removed when it stops.
+    """
 
     directory: Path
     access: Access
@@ -95,7 +98,7 @@ class EngineServer:
 
     def _admit(self, client: socket.socket) -> None:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # Clients may rest between queries for ever, but not in the middle of taking an answer.
+        # Clients may be idle between queries without limit, but not in the middle of taking an answer.
         seconds = int(_SEND_SECONDS).to_bytes(8, "little") + bytes(8)
         client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, seconds)
         thread = threading.Thread(target=self._serve_client, args=(client,), name="engine-session", daemon=True)
@@ -131,7 +134,7 @@ class EngineServer:
             self._strangers.discard(client)
 
     def _stop_clients(self) -> None:
-        """Close every client's sending side: the watcher then kills its query, and its session ends."""
+        """Closes every client's sending side: the watcher then kills its query, and its session ends."""
         deadline = time.monotonic() + _STOP_SECONDS
         with self._clients_lock:
             clients = list(self._clients.items())
@@ -162,10 +165,10 @@ class EngineServer:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Readers see the old text or the new one. The file is for this user only: the address carries the password."""
+    """Writes a file so that readers see the old text or the new one, and only this user: it may carry the password."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}")
-    draft.unlink(missing_ok=True)  # of a killed process with this number, with any mode
+    draft.unlink(missing_ok=True)  # A killed process with this number may have left the file, with any mode.
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)

@@ -1,4 +1,4 @@
-"""One client's connection: its packets in, its answers out, in a thread of its own."""
+"""The session of one client: reads its packets and writes the answers, in a thread of its own."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _HELLO_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Access:
-    """Who may connect, and the only database they may use."""
+    """The user and password that may connect, and the only database they may use."""
 
     user: str
     password: str
@@ -48,7 +48,7 @@ class Access:
 
 
 class Session:
-    """`run` serves the client until it leaves; it closes the socket."""
+    """The session of one client. `run` serves the client until it leaves, and closes the socket."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Session:
         access: Access,
         on_welcome: Callable[[], None],
     ) -> None:
-        """`on_welcome` is called once the client has shown the password."""
+        """Takes the client's socket. `on_welcome` is called once the client has shown the password."""
         self._client = client
         self._on_welcome = on_welcome
         self._engine = engine
@@ -77,7 +77,7 @@ class Session:
                 self._on_welcome()
                 while self._serve_packet():
                     self._reader.compact()
-        # The last two: it took no byte of an answer for too long, or said nothing at first.
+        # The last two errors mean that the client took no byte of an answer for too long, or sent none at first.
         except (EOFError, ConnectionError, BlockingIOError, TimeoutError):
             logger.debug("client.gone")
         except PacketError as error:
@@ -87,7 +87,7 @@ class Session:
             self._client.close()
 
     def _greet(self) -> bool:
-        """Answer the client's hello. False when it may not stay."""
+        """Answers the client's hello. Returns False when the client is refused."""
         if self._reader.varint() != ClientPacket.HELLO:
             raise PacketError("the first packet is no hello")
         hello = protocol.read_hello(self._reader)
@@ -106,18 +106,18 @@ class Session:
         return True
 
     def _admits(self, user: str, password: str) -> bool:
-        """In a time that does not depend on how much of either is right."""
+        """Compares user and password in a time that does not depend on how much of them is right."""
         given = (user.encode("utf-8", "surrogateescape"), password.encode("utf-8", "surrogateescape"))
         known = hmac.compare_digest(given[0], self._access.user.encode())
         return hmac.compare_digest(given[1], self._access.password.encode()) and known
 
     def _serve_packet(self) -> bool:
-        """Serve one packet. False when the client has to connect anew."""
+        """Serves one packet. Returns False when the client has to connect anew."""
         match self._reader.varint():
             case ClientPacket.PING:
                 self._send(protocol.pong())
             case ClientPacket.CANCEL:
-                pass  # of a query that had already ended
+                pass  # The packet belongs to a query that had already ended.
             case ClientPacket.QUERY:
                 return self._serve_query(protocol.read_query(self._reader))
             case packet:
@@ -125,7 +125,7 @@ class Session:
         return True
 
     def _serve_query(self, query: Query) -> bool:
-        """Run a query and answer it. False after an error in the middle of a client's data, which cannot be resumed."""
+        """Runs a query and answers it. Returns False after an error amid a client's data, which cannot be resumed."""
         if query.compressed:
             raise PacketError("compression is not for a loopback connection")
         tables = self._receive_external_tables()
@@ -149,7 +149,7 @@ class Session:
         return target is None
 
     def _receive_external_tables(self) -> list[tuple[str, Block]]:
-        """Tables that came with the query: name and rows. An unnamed block without columns ends them."""
+        """Reads the tables that came with the query, by name. An unnamed block without columns ends them."""
         tables: list[tuple[str, Block]] = []
         room = _MAX_INSERT_BYTES
         while True:
@@ -183,13 +183,13 @@ class Session:
             connection.execute(statement.set_statement(query.settings))
 
     def _answer(self, connection: ChdbConnection, query: Query) -> None:
-        """Run a statement that brings no rows of its own, and send what it returns."""
+        """Runs a statement that brings no rows of its own, and sends its result."""
         parameters = {name: statement.parameter_text(value) for name, value in query.parameters.items()}
         if statement.is_read(query.text):
             statement.check_output(query.text)
         with self._running() as running:
             tagged = running.tag + query.text
-            # chDB streams nothing else: neither EXPLAIN nor SHOW CREATE TABLE.
+            # chDB streams only SELECT: neither EXPLAIN nor SHOW CREATE TABLE.
             streamed = statement.is_select(query.text)
             chunks = connection.stream(tagged, parameters) if streamed else connection.run(tagged, parameters)
             try:
@@ -197,7 +197,7 @@ class Session:
             except EngineError as error:
                 if not (running.cancelled and error.code == QUERY_WAS_CANCELLED):
                     raise
-                columns_sent = True  # the client asked for the end and takes what it has
+                columns_sent = True  # The client cancelled the query and takes the rows that it has got.
         if not columns_sent and statement.is_select(query.text):
             self._send(protocol.data(header_block(connection.columns_of_select(query.text, parameters))))
         if statement.is_sticky(query.text):
@@ -205,7 +205,7 @@ class Session:
         self._send(protocol.end_of_stream())
 
     def _send_result(self, chunks: Iterator[Chunk]) -> bool:
-        """Send a result's blocks and its figures. Whether there were any columns to name."""
+        """Sends a result's blocks and its figures. Returns False for a result without any block."""
         started = time.monotonic_ns()
         rows = blocks = size = 0
         chunk = None
@@ -237,7 +237,7 @@ class Session:
 
     @contextmanager
     def _running(self) -> Iterator[RunningQuery]:
-        """Watch the client while a query runs, so that its leaving stops the query."""
+        """Watches the client while a query runs, so that a hang-up stops the query."""
         query = RunningQuery(self._client, self._engine.new_tag())
         self._watcher.watch(query)
         try:

@@ -1,4 +1,4 @@
-"""What kind of statement a client sent, and how its settings and parameters become chDB's."""
+"""Finds out the kind of a client's statement, and translates its settings and parameters to chDB's."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _INSERT = re.compile(
     + r"(?:\((?P<columns>[^()]*)\)\s*)?(?:SETTINGS\s+(?P<settings>.+?)\s+)?(?:VALUES|FORMAT\s+\w+)\s*;?\s*\Z",
     re.DOTALL | re.IGNORECASE,
 )
-# A dot stands in the name of a column of a Nested.
+# The name of a column of a Nested type has a dot in it.
 _COLUMN = re.compile(rf"\s*({_IDENTIFIER}(?:\s*\.\s*{_IDENTIFIER})?)\s*(?:,|\Z)")
 _PART = re.compile(_IDENTIFIER)
 _SETTING_NAME = re.compile(r"[A-Za-z_]\w*\Z")
-# Such a clause would replace the Native format that the answer is taken apart as.
+# A FORMAT clause would replace the Native format, by which the answer is taken apart.
 _FOREIGN_OUTPUT = re.compile(r"\b(?:FORMAT\s+\w+|INTO\s+OUTFILE\b.*)\s*;?\s*\Z", re.IGNORECASE | re.DOTALL)
 _ESCAPES = {"b": "\b", "f": "\f", "r": "\r", "n": "\n", "t": "\t", "0": "\0", "a": "\a", "v": "\v"}
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -48,7 +48,7 @@ def first_word(text: str) -> str:
 
 
 def is_read(text: str) -> bool:
-    """Whether the statement only answers."""
+    """Tells if the statement only reads."""
     return first_word(text) in _READS
 
 
@@ -57,12 +57,12 @@ def is_select(text: str) -> bool:
 
 
 def is_sticky(text: str) -> bool:
-    """Whether the statement changes the session, so that later queries of this client must repeat it."""
+    """Tells if the statement changes the session, so that later queries of this client must repeat it."""
     return first_word(text) in _STICKY
 
 
 def check_output(text: str) -> None:
-    """Refuse what this engine would answer wrongly. Raises EngineError."""
+    """Raises EngineError for a statement whose output this engine cannot send: FORMAT, INTO OUTFILE, WITH TOTALS."""
     if _FOREIGN_OUTPUT.search(text):
         raise EngineError(_NOT_IMPLEMENTED, "FORMAT and INTO OUTFILE are not for the native protocol")
     if re.search(r"\bWITH\s+TOTALS\b", text, re.IGNORECASE):
@@ -70,7 +70,7 @@ def check_output(text: str) -> None:
 
 
 def insert_target(text: str) -> InsertTarget | None:
-    """The target of an INSERT whose data follows, None for any other statement."""
+    """Returns the target of an INSERT whose data follows, and None for any other statement."""
     match = _INSERT.match(text)
     if match is None:
         return None
@@ -90,7 +90,7 @@ def _unquote_identifier(identifier: str) -> str:
 
 
 def set_statement(settings: Mapping[str, str]) -> str:
-    """One SET for all settings of a query."""
+    """Returns one SET statement for all settings of a query."""
     for name in settings:
         if not _SETTING_NAME.match(name):
             raise EngineError(_BAD_ARGUMENTS, f"{name!r} is not the name of a setting")
@@ -102,7 +102,7 @@ def quote_string(text: str) -> str:
 
 
 def parameter_text(wire: str) -> str:
-    """A parameter as chDB wants it: the wire's quotes and one level of escapes removed, the inner level kept.
+    """Returns a parameter as chDB reads it: the wire's quotes and one level of escapes removed, the inner level kept.
 
     The client escapes twice, once for the quotes and once for the value's text form, which chDB undoes itself.
     """

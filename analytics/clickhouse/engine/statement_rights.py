@@ -1,8 +1,8 @@
-"""What chDB lets its user do without a grant, and this engine does not: refused by the text of a statement.
+"""Refuses statements, by their text, that chDB would let its user run without a grant.
 
 The function `file`, the functions and tables that run programs, INFILE and OUTFILE ask for no grant. The text is not
-parsed, so that nothing can be hidden by being read in two ways: a name counts wherever it stands, in a comment or in a
-literal too. Values come as parameters, so that no statement of this product has a reason to hold one.
+parsed, so that nothing can be hidden by being read in two ways: a name is refused wherever it stands, in a comment or
+in a literal too. Values come as parameters, so that no statement of this product has a reason to hold one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from analytics.clickhouse.engine.errors import EngineError
 
 _ACCESS_DENIED = 497
 
-# Of the functions after FROM, those that neither reach anything nor read what another table keeps from the user.
+# These table functions reach no file or host, and read no table that the user may not read.
 HARMLESS_TABLE_FUNCTIONS = frozenset({
     "numbers", "numbers_mt", "zeros", "zeros_mt", "values", "sqlstandardvalues", "null", "view", "format",
     "generaterandom", "generateseries", "generate_series",
@@ -27,10 +27,10 @@ SYSTEM_TABLES = (
     "columns", "data_skipping_indices", "databases", "functions", "merges", "mutations", "numbers", "one", "parts",
     "processes", "settings", "table_engines", "table_functions", "tables",
 )  # fmt: skip
-# Scalar functions that reach files, models or other hosts. APPLY takes one by a parameter too.
+# These scalar functions reach files, models or other hosts. APPLY takes a function by a parameter too.
 _FUNCTIONS = r"file|ai[A-Z]\w*|catboostEvaluate|evalMLMethod|naiveBayes\w*|reverseDNSQuery|showCertificate"
 _CLAUSES = r"INFILE|OUTFILE|APPLY"
-# What may stand between a name and what follows it: blanks of any alphabet, and quotes.
+# Blanks of any alphabet and quotes may stand between a name and its bracket.
 _GAP = r"(?:[^\x21-\x7e]|[`\"])*"
 _COMMENT = r"(?:/\*|--|\#)"
 _START = r"(?<![A-Za-z0-9_])"
@@ -50,7 +50,10 @@ _SYSTEM_TABLE = re.compile(
 
 
 class StatementRights:
-    """`table_functions` are the names of all that the engine has, of which the harmless remain."""
+    """The names that no statement may hold.
+
+    `table_functions` are all of the engine's, of which the harmless are allowed.
+    """
 
     def __init__(self, table_functions: Iterable[str]) -> None:
         refused = {name.lower() for name in table_functions} - HARMLESS_TABLE_FUNCTIONS
@@ -58,7 +61,7 @@ class StatementRights:
         self._call = re.compile(rf"{_START}(?P<name>{names}){_GAP}(?:\(|{_COMMENT})", re.IGNORECASE | re.ASCII)
 
     def check(self, text: str) -> None:
-        """Raises EngineError for a statement that names what nobody may use."""
+        """Raises EngineError for a statement that holds a forbidden name."""
         if found := _ANYWHERE.search(text) or self._call.search(text):
             raise _denied(found.groupdict().get("name") or "an escaped name")
         if _SYSTEM_TABLE.search(text):

@@ -21,7 +21,7 @@ _REPEAT_SECONDS = 0.1
 
 @dataclass(eq=False)
 class RunningQuery:
-    """A query between its start and its end. `cancelled` when its client asked for the end and waits for the answer."""
+    """A query that runs. `cancelled` is set when its client has asked for the end and waits for the answer."""
 
     client: socket.socket
     tag: str
@@ -29,7 +29,9 @@ class RunningQuery:
 
 
 class Watcher(threading.Thread):
-    """One thread for all clients, since session threads are inside chDB while their query runs."""
+    """The one thread that watches the sockets of all clients, since session threads are inside chDB while their query
+    runs.
+    """
 
     def __init__(self, engine: ChdbEngine) -> None:
         super().__init__(name="engine-watcher", daemon=True)
@@ -48,7 +50,7 @@ class Watcher(threading.Thread):
             self._watched.add(query)
 
     def forget(self, query: RunningQuery) -> None:
-        """The query has ended. Call before the client's socket is closed."""
+        """Stops watching a query that has ended. It is called before the client's socket is closed."""
         with self._lock:
             self._doomed.discard(query)
             self._unwatch(query)
@@ -79,16 +81,16 @@ class Watcher(threading.Thread):
         except BlockingIOError:
             return
         except OSError:
-            first = b""  # reset by the peer, which is a hang-up like any other
+            first = b""  # The peer has reset the connection, which is a hang-up too.
         with self._lock:
             if not self._unwatch(query):
-                return  # it ended meanwhile, and its socket may be closed
+                return  # The query ended meanwhile, and its socket may be closed.
             query.cancelled = first == bytes((ClientPacket.CANCEL,))
             if query.cancelled or not first:
                 self._doomed.add(query)
 
     def _unwatch(self, query: RunningQuery) -> bool:
-        """Whether it was still watched. The caller holds the lock."""
+        """Stops watching a query; returns False when it was not watched. The caller holds the lock."""
         if query not in self._watched:
             return False
         self._watched.remove(query)
