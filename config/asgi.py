@@ -10,8 +10,9 @@ from django.core.asgi import get_asgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.base")
 django_application = get_asgi_application()
 
-# Models can be imported only after the line above.
+# Models can be imported only after the line above; a worker imports the pages of the admin before its first request.
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
+from django.contrib import admin  # noqa: E402
 
 from agent.routing import http_urlpatterns as agent_urlpatterns  # noqa: E402
 from agent.running import with_last_words  # noqa: E402
@@ -20,6 +21,8 @@ from core.arrival import with_arrival  # noqa: E402
 from gateway.consumers import chat_completions  # noqa: E402
 from gateway.lifespan import lifespan  # noqa: E402
 from gateway.routing import COMPLETIONS, http_urlpatterns, route  # noqa: E402
+
+admin.autodiscover()
 
 
 async def no_websocket(scope: Any, receive: Any, send: Any) -> None:

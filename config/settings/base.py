@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from config import env
 from config.settings.agent import *  # noqa: F403 - Django settings are one namespace, written in several files
 from config.settings.celery import *  # noqa: F403
@@ -30,7 +32,9 @@ CSRF_TRUSTED_ORIGINS = env.strings("CSRF_TRUSTED_ORIGINS", [])
 CSRF_FAILURE_VIEW = "core.failures.csrf_failure"
 
 INSTALLED_APPS = [
-    "daphne",  # Daphne's `runserver` is the development server, and its app has to be listed before staticfiles.
+    # Daphne's `runserver` is the development server; its app has to be listed before staticfiles. No other process
+    # imports Twisted.
+    *(["daphne"] if "runserver" in sys.argv[:2] else []),
     "core.rights.apps.RightsAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",

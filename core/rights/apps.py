@@ -1,7 +1,27 @@
-from django.contrib.admin.apps import AdminConfig
+from typing import Any
+
+from django.contrib.admin import autodiscover
+from django.contrib.admin.apps import SimpleAdminConfig
+from django.contrib.admin.checks import check_admin_app, check_dependencies
+from django.core import checks
+from typing_extensions import override
 
 
-class RightsAdminConfig(AdminConfig):
-    """Django's admin app, with the site that checks the table of rights."""
+class RightsAdminConfig(SimpleAdminConfig):
+    """Django's admin app, with the site that checks the table of rights.
+
+    The apps' admin modules are imported when the site's URLs are asked for: a process without pages starts without them.
+    """
 
     default_site = "core.rights.site.RightsAdminSite"
+
+    @override
+    def ready(self) -> None:
+        checks.register(check_dependencies, checks.Tags.admin)
+        checks.register(_check_pages, checks.Tags.admin)
+
+
+def _check_pages(**options: Any) -> list[checks.CheckMessage]:
+    """Returns what Django's checks of the admin find in the pages of all apps."""
+    autodiscover()
+    return check_admin_app(**options)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any
 
-from django.contrib.admin import AdminSite
+from django.contrib.admin import AdminSite, autodiscover
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.urls import URLPattern, URLResolver
 from typing_extensions import override
 
 from core.rights.asking import may, right_of_page
@@ -43,6 +44,11 @@ class RightsAdminSite(AdminSite):
             return response
 
         return super().admin_view(update_wrapper(asked, view), cacheable)
+
+    @override
+    def get_urls(self) -> list[URLPattern | URLResolver]:
+        autodiscover()
+        return super().get_urls()
 
     @override
     def each_context(self, request: HttpRequest) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class Page(NamedTuple):
 
 
 def test_table__pages_of_the_admin__all_have_a_line_and_no_other_has() -> None:
-    names = set(page_names())
+    names = set(page_names())  # imports the apps' pages
 
     assert [error.msg for error in every_page_has_a_line()] == []
     # Some tables lack pages that Django makes for a table.
