@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: serve test format demo chaos bench bench-analytics soak fuzz lint types imports migrations openapi check \
+.PHONY: serve test quick format demo chaos bench bench-analytics soak fuzz lint types imports migrations openapi check \
 	lock clean
 
 serve: $(READY)
@@ -12,6 +12,10 @@ serve: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m tests.run $(ARGS)
+
+# What answers within a minute: the linters, the types, and the tests of some apps that need no store.
+quick: lint imports types
+	$(BIN)/pytest --no-stores -q tests/core tests/prompts tests/rollouts $(ARGS)
 
 demo: $(READY)
 	$(BIN)/python manage.py demo $(ARGS)

@@ -24,6 +24,10 @@ import pytest
 from tests.services import Service, postgresql_url, redis_url, start_clickhouse, start_postgresql, start_redis
 
 _MANAGE = Path(__file__).resolve().parent.parent / "manage.py"
+# Fixtures of ours and of pytest-django that start a store, or a service that has stores of its own.
+_STORE_FIXTURES = frozenset(
+    {"stores", "django_db_setup", "db", "transactional_db", "second_engine", "service", "live_service"}
+)
 
 _running: list[Service] = []
 _folders: list[Path] = []
@@ -31,6 +35,19 @@ _folders: list[Path] = []
 _given = frozenset(name for name in ("DATABASE_URL", "REDIS_URL", "CLICKHOUSE_URL") if os.environ.get(name))
 # The starters of the stores whose addresses the suite has set itself.
 _starters: list[Callable[[], tuple[Service, str]]] = []
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--no-stores", action="store_true", help="run only tests that need no database, Redis or ClickHouse"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--no-stores"):
+        left_out = [item for item in items if _needs_stores(item)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not _needs_stores(item)]
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -90,6 +107,12 @@ def clickhouse(clickhouse_engine: None) -> Iterator[None]:
     )
     for (table,) in filled:
         client.execute(f"TRUNCATE TABLE `{table}`")
+
+
+def _needs_stores(item: pytest.Item) -> bool:
+    """pytest-django asks for the database of a marked test only when it runs: no fixture names it before."""
+    is_marked = item.get_closest_marker("django_db") is not None
+    return is_marked or not _STORE_FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 def _prepare() -> None:
