@@ -26,10 +26,9 @@ from analytics.clickhouse import liveness as liveness_module
 from analytics.clickhouse.liveness import Liveness, liveness
 from analytics.errors import AnalyticsUnavailableError
 from core.models import Project
-from tests.analytics.contract.conftest import client_of
 from tests.analytics.contract.endpoints import ENDPOINTS, Endpoint
 from tests.analytics.engine_process import EngineProcess, running_engine, wait_until
-from tests.factories.core import make_project
+from tests.factories.core import client_of, make_project
 from tests.patience import PATIENCE_SECONDS
 
 ENDLESS = "SELECT count() AS number FROM numbers(1000000000000) AS n WHERE sipHash64(n.number) = 1"

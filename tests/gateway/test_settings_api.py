@@ -18,7 +18,7 @@ from core.models import Project
 from gateway.models import AGENT_SCOPES, GatewaySettings, SettingsChange
 from gateway.project_settings.settings import ProjectSettings
 from gateway.selectors import project_settings
-from tests.factories.core import make_key, make_project
+from tests.factories.core import client_of, make_project
 
 PATH = "/api/llm/settings"
 GUARDRAILS: dict[str, Any] = {
@@ -99,12 +99,6 @@ FULL = {
     "alert_webhook_url": "https://example.org/hook",
     "alert_emails": ["ops@example.org"],
 }
-
-
-def client_of(project: Project, **key: Any) -> APIClient:
-    client = APIClient(raise_request_exception=False)
-    client.credentials(HTTP_AUTHORIZATION=f"Bearer {make_key(project, **key)[1]}", HTTP_X_PROJECT_ID=str(project.pk))
-    return client
 
 
 @pytest.fixture

@@ -23,12 +23,11 @@ from integrations.connectivity.trial import try_credentials
 from integrations.models import ProviderIntegration
 from integrations.selectors import enabled_credentials
 from integrations.services import IntegrationChange, save_integration
-from tests.factories.core import make_project, make_staff
+from tests.factories.core import client_of, make_project, make_staff
 from tests.fakes.cheap_calls import cheap_call
 from tests.fakes.dialects.registry import FAKES
 from tests.fakes.dialects.server import DialectServer
 from tests.fakes.scripted import raw
-from tests.integrations.test_integrations_api import client_of
 
 pytestmark = pytest.mark.django_db
 

@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 from core.models import Project
 from integrations.models import ModelPrice, ProviderIntegration
 from integrations.selectors import enabled_credentials
-from tests.factories.core import make_key, make_project
+from tests.factories.core import client_of, make_project
 
 pytestmark = pytest.mark.django_db
 
@@ -23,13 +23,6 @@ PATH = "/api/llm/integrations"
 @pytest.fixture
 def project() -> Project:
     return make_project()
-
-
-def client_of(project: Project) -> APIClient:
-    _, key = make_key(project)
-    client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Bearer {key}", HTTP_X_PROJECT_ID=str(project.pk))
-    return client
 
 
 def test_post__new__201_and_the_key_only_masked(project: Project) -> None:

@@ -12,9 +12,9 @@ from rest_framework.test import APIClient
 from core.models import Project
 from prompts.models import PromptConfig
 from prompts.services import set_rollout_active
-from tests.factories.core import make_project
+from tests.factories.core import client_of, make_project
 from tests.factories.prompts import make_config, make_version
-from tests.prompts.conftest import BASE, client_of, config_path
+from tests.prompts.conftest import BASE, config_path
 
 PATH = f"{BASE}/configs"
 

@@ -16,9 +16,9 @@ from core.models import Project
 from prompts.models import PromptActivation, PromptConfig, PromptVersion
 from prompts.services import activate_version
 from prompts.transfer import export_prompts
-from tests.factories.core import make_project
+from tests.factories.core import client_of, make_project
 from tests.factories.prompts import make_config, make_version
-from tests.prompts.conftest import BASE, client_of, config_path
+from tests.prompts.conftest import BASE, config_path
 
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"z": 1, "a": [None, 1.5, "é"]}}}]
 

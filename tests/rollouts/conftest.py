@@ -15,7 +15,7 @@ from core.models import Project
 from prompts.models import PromptConfig
 from rollouts import evaluate
 from rollouts.views import PromoteView
-from tests.factories.core import make_key, make_project
+from tests.factories.core import client_of, make_key, make_project
 from tests.factories.prompts import make_config
 from tests.rollouts.request_log import StillClock, this_minute
 
@@ -54,12 +54,6 @@ class Api:
     def get(self, rollout_id: str) -> dict[str, Any]:
         found: dict[str, Any] = self.client.get(f"{PATH}/{rollout_id}").json()
         return found
-
-
-def client_of(project: Project) -> APIClient:
-    client = APIClient(raise_request_exception=False)
-    client.credentials(HTTP_AUTHORIZATION=f"Bearer {make_key(project)[1]}", HTTP_X_PROJECT_ID=str(project.pk))
-    return client
 
 
 def promoted(api: Api, rollout_id: str, *, arrived_at: datetime) -> tuple[int, dict[str, Any]]:

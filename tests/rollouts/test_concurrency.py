@@ -16,8 +16,9 @@ from django.db import connection
 from rollouts.evaluate import evaluate_running_rollouts
 from rollouts.models import Mode, Rollout, RolloutTransition
 from rollouts.states import Stage
+from tests.factories.core import client_of
 from tests.factories.rollouts import make_rollout
-from tests.rollouts.conftest import PATH, Api, client_of, new_api, promoted
+from tests.rollouts.conftest import PATH, Api, new_api, promoted
 from tests.rollouts.request_log import RequestLog, begun
 
 pytestmark = pytest.mark.django_db(transaction=True)

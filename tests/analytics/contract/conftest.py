@@ -4,7 +4,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from core.models import Project
-from tests.factories.core import make_key, make_project
+from tests.factories.core import client_of, make_project
 
 
 @pytest.fixture
@@ -15,12 +15,3 @@ def project(db: None) -> Project:
 @pytest.fixture
 def api(project: Project) -> APIClient:
     return client_of(project)
-
-
-def client_of(project: Project, named: Project | None = None) -> APIClient:
-    """With a key of `project`, and the header of `named`. A defect is a 500 to it, and not an exception of the test."""
-    client = APIClient(raise_request_exception=False)
-    client.credentials(
-        HTTP_AUTHORIZATION=f"Bearer {make_key(project)[1]}", HTTP_X_PROJECT_ID=str((named or project).pk)
-    )
-    return client

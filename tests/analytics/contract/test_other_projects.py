@@ -15,10 +15,9 @@ from analytics.shipper.loop import Shipper
 from analytics.shipper.spans import insert_spans
 from analytics.spool.writer import SpoolWriter
 from core.models import Project
-from tests.analytics.contract.conftest import client_of
 from tests.analytics.contract.endpoints import ENDPOINTS, REQUEST, SESSION, content_of
 from tests.factories.analytics import make_entry
-from tests.factories.core import make_project
+from tests.factories.core import client_of, make_project
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 

@@ -10,7 +10,7 @@ from rest_framework.test import APIClient
 from analytics.contracts import SpoolEntry
 from core.models import Project
 from tests.factories.analytics import make_entry
-from tests.factories.core import make_key, make_project
+from tests.factories.core import client_of, make_project
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 
@@ -23,13 +23,6 @@ def project() -> Project:
 @pytest.fixture
 def api(project: Project) -> APIClient:
     return client_of(project)
-
-
-def client_of(project: Project) -> APIClient:
-    _, key = make_key(project)
-    caller = APIClient()
-    caller.credentials(HTTP_AUTHORIZATION=f"Bearer {key}", HTTP_X_PROJECT_ID=str(project.pk))
-    return caller
 
 
 def chat(prompt: str, completion: str) -> dict[str, bytes]:

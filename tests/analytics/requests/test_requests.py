@@ -10,9 +10,9 @@ from rest_framework.test import APIClient
 
 from analytics.contracts import Attempt, Outcome
 from core.models import Project
-from tests.analytics.requests.conftest import NOW, client_of, entry
+from tests.analytics.requests.conftest import NOW, entry
 from tests.factories.analytics import make_entry, store
-from tests.factories.core import make_project
+from tests.factories.core import client_of, make_project
 from tests.factories.scores import make_score
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]

@@ -12,9 +12,9 @@ from rest_framework.test import APIClient
 from analytics.clickhouse import client
 from analytics.queries import search as searching
 from core.models import Project
-from tests.analytics.requests.conftest import NOW, client_of, entry
+from tests.analytics.requests.conftest import NOW, entry
 from tests.factories.analytics import make_entry, store
-from tests.factories.core import make_project
+from tests.factories.core import client_of, make_project
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clickhouse")]
 

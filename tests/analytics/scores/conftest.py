@@ -4,7 +4,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from core.models import Project
-from tests.factories.core import make_key, make_project
+from tests.factories.core import client_of, make_project
 
 
 @pytest.fixture
@@ -16,9 +16,3 @@ def project(db: None) -> Project:
 def api(project: Project) -> APIClient:
     """A client with a key of `project`."""
     return client_of(project)
-
-
-def client_of(project: Project) -> APIClient:
-    client = APIClient(raise_request_exception=False)
-    client.credentials(HTTP_AUTHORIZATION=f"Bearer {make_key(project)[1]}", HTTP_X_PROJECT_ID=str(project.pk))
-    return client

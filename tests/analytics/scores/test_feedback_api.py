@@ -9,8 +9,7 @@ from rest_framework.test import APIClient
 from analytics.models import Feedback
 from analytics.selectors import feedback_scores, list_feedback
 from core.models import Project
-from tests.analytics.scores.conftest import client_of
-from tests.factories.core import make_project
+from tests.factories.core import client_of, make_project
 
 
 def url(session_id: str) -> str:

@@ -10,8 +10,7 @@ from rest_framework.test import APIClient
 
 from analytics.models import Score
 from core.models import Project
-from tests.analytics.scores.conftest import client_of
-from tests.factories.core import make_key, make_project
+from tests.factories.core import client_of, make_key, make_project
 from tests.factories.scores import make_score, score_body
 
 URL = "/api/llm/scores"
