@@ -35,12 +35,14 @@ def live_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServi
 
 @pytest.fixture
 def start_service(tmp_path: Path) -> Iterator[StartService]:
-    """`start_service(environment, arguments)` starts a service on the test's own VAR_DIR, as often as the test calls
-    it."""
+    """`start_service(environment, arguments)` starts a service on the own VAR_DIR of the test, at each call.
+
+    The service has one web worker unless WEB_WORKERS says otherwise: a worker's imports are half of a start's CPU.
+    """
     started: list[LiveService] = []
 
     def start(environment: Mapping[str, str] | None = None, arguments: Sequence[str] = ()) -> LiveService:
-        service = LiveService(tmp_path / "var", environment, arguments)
+        service = LiveService(tmp_path / "var", {"WEB_WORKERS": "1", **(environment or {})}, arguments)
         started.append(service)
         return service
 

@@ -134,7 +134,7 @@ def watched(service: LiveService) -> Iterator[Watch]:
 def test_store__away_under_load_and_shipper_killed_twice__nothing_lost_or_doubled(
     start_service: StartService, settings: Settings
 ) -> None:
-    service = start_service({"CLICKHOUSE_QUERY_SECONDS": "2"})
+    service = start_service({"CLICKHOUSE_QUERY_SECONDS": "2", "WEB_WORKERS": "2"})
     with steady_load(service) as load:
         wait_for(lambda: listed(service) > 0, what="the first session")
         with store_away(service), watched(service) as watch:

@@ -79,7 +79,7 @@ def test_readyz__store_hangs__host_stays_in(live_service: LiveService, role: str
 
 
 def test_stop__prestop_seconds__not_ready_first_and_whoever_comes_is_served(start_service: StartService) -> None:
-    service = start_service(PATIENT)
+    service = start_service({**PATIENT, "WEB_WORKERS": "2"})
     wait_for(lambda: says(service.base_url, 200, []), what="a host that is ready")
 
     service.process.send_signal(signal.SIGTERM)

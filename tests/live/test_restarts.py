@@ -83,7 +83,7 @@ def test_child__killed__is_restarted_and_the_service_works(live_service: LiveSer
 
 
 def test_supervisor__killed__leaves_no_child_and_the_next_start_works(start_service: StartService) -> None:
-    service = start_service()
+    service = start_service({"WEB_WORKERS": "2"})
     children = [wait_for(partial(service.pid, role)) for role in ROLES]
 
     service.kill_supervisor()

@@ -17,6 +17,6 @@ JUDGE_SECONDS = 10.0
 @pytest.fixture(scope="session")
 def service() -> Iterator[GatewayService]:
     given_up = {"COMPARE_SECONDS": str(COMPARE_SECONDS), "JUDGE_SECONDS": str(JUDGE_SECONDS)}
-    with GatewayService(settings={**PATIENT, **given_up}) as running:
+    with GatewayService(workers=1, settings={**PATIENT, **given_up}) as running:
         yield running
         assert_log_is_clean(running)
