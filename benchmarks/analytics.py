@@ -1,4 +1,5 @@
-"""`python -m benchmarks.analytics`: questions to the analytics API over millions of requests. See README.md here."""
+"""`python -m benchmarks.analytics` sends questions to the analytics API over millions of requests. See
+benchmarks/README.md."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ _DOCS = ROOT / "docs" / "performance.md"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
-    # Whoever ends the benchmark ends its engine, too.
+    # A SIGTERM to the benchmark ends its engine, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with store(options.data) as measured:
         _prepare_django(measured)
@@ -74,7 +75,7 @@ def _number(text: str) -> int:
 
 
 def _prepare_django(measured: Store) -> None:
-    """Settings of its own: the benchmark touches neither a database nor a spool that somebody uses."""
+    """The benchmark has settings of its own, so that it touches neither a database nor a spool in use."""
     os.environ.update(
         {
             "DJANGO_SETTINGS_MODULE": "config.settings.base",

@@ -1,4 +1,4 @@
-"""Which queries of the store a question comes down to, and what each of them takes."""
+"""Lists the store's queries behind each question, with the time of each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.analytics_store import Store
 
 @dataclass(slots=True)
 class Query:
-    """Sums over all its runs, in seconds; CPU is the engine's."""
+    """One query: the sums over all its runs, in seconds; CPU is the engine's."""
 
     name: str
     runs: int = 0
@@ -27,7 +27,7 @@ class Query:
 
 
 class Watched(list[Query]):
-    """In the order of their first runs."""
+    """The watched queries, in the order of their first runs."""
 
     def of(self, name: str) -> Query:
         found = next((query for query in self if query.name == name), None)
@@ -39,7 +39,7 @@ class Watched(list[Query]):
 
 @contextmanager
 def watched(measured: Store) -> Iterator[Watched]:
-    """Every query asks `client.query`, which is watched meanwhile."""
+    """Records every query while the block runs, by replacing `client.query`."""
     queries, ask = Watched(), client.query
 
     def query(*arguments: Any, name: str, **options: Any) -> Any:

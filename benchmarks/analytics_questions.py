@@ -1,4 +1,4 @@
-"""What the analytics API is asked, with parameters that differ from call to call."""
+"""The questions to the analytics API, with parameters that differ from call to call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from analytics.clickhouse import client
 from analytics.traffic.catalogue import MODELS
 from analytics.traffic.texts import WORDS, word
 
-# Of the texts that traffic is generated from: words and pieces of words in scripts without Latin letters.
+# Words of the generated traffic, and pieces of words, in scripts without Latin letters.
 _NOT_LATIN = (
     "退款", "数据库", "服务器", "工程师", "パスワード", "京都", "환불", "возврат", "инфляция", "банк", "المستودع",
     "المبيعات", "שלום", "भुगतान", "ακύρωση",
@@ -25,7 +25,7 @@ _DEEP = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`body` None is a GET."""
+    """One HTTP request; `body` None is a GET."""
 
     path: str
     body: Mapping[str, Any] | None = None
@@ -33,7 +33,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What the store holds to be asked for. Lists are drawn at random, so a user who asks often is in `users` often."""
+    """Values in the store that questions ask for. Lists are drawn at random, so a frequent user is in `users` often."""
 
     project: UUID
     end: datetime
@@ -103,7 +103,7 @@ def _sessions(**parameters: Callable[[Sample], Any]) -> Ask:
 
 
 def _session_range(sample: Sample) -> Call:
-    """Between a day and a fortnight, anywhere in the history."""
+    """Draws a range between a day and a fortnight, anywhere in the history."""
     length = timedelta(hours=sample.chance.randint(24, 24 * 14))
     start = sample.end - timedelta(days=sample.days) * sample.chance.random()
     return _get("sessions", project_id=sample.project, start_date=_iso(start), end_date=_iso(start + length))
@@ -119,7 +119,7 @@ def _marathon(path: str, **parameters: Callable[[Sample], Any]) -> Ask:
 
 def _metrics(name: str) -> Ask:
     def ask(sample: Sample) -> Call:
-        """30 days that end at some second of the last two days: no bounds are those of a rollup."""
+        """Draws 30 days that end at some second of the last two days: no bounds are those of a rollup."""
         end = sample.end - timedelta(seconds=sample.chance.randint(0, 2 * 86_400))
         start = end - timedelta(days=30)
         return _get(f"metrics/{name}", project_id=sample.project, start_date=_iso(start), end_date=_iso(end))
@@ -128,7 +128,7 @@ def _metrics(name: str) -> Ask:
 
 
 def _whole_days(name: str) -> Ask:
-    """What is asked without a range: today and the 29 days before."""
+    """Returns a question about the range that is the default: today and the 29 days before."""
     return lambda sample: _get(
         f"metrics/{name}",
         project_id=sample.project,
@@ -190,7 +190,8 @@ def _fragment(sample: Sample) -> str:
 
 
 def _phrase(sample: Sample) -> str:
-    """Two made-up words, the first frequent, the second not: they stand together in a few prompts of a million."""
+    """Returns two made-up words, the first frequent, the second not: they stand together in a few prompts of a
+    million."""
     return f'"{word(sample.chance.randint(0, 20))} {word(sample.chance.randint(200, 2_000))}"'
 
 

@@ -1,4 +1,4 @@
-"""What the questions to the analytics API took: tables and a picture, an SVG written by hand."""
+"""Reports the times of the questions to the analytics API: tables and a chart, an SVG written by hand."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from xml.sax.saxutils import escape
 _BEGIN, _END = "<!-- analytics benchmark: begin -->", "<!-- analytics benchmark: end -->"
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _ROW = 960, 290, 90, 84, 22
-_LEAST_MS, _BOUND_MS = 1.0, 100.0
+_MIN_MS, _BOUND_MS = 1.0, 100.0
 _FAST, _SLOW, _TAIL = "#1f6f8b", "#c1440e", "#bcd5de"
 
 
 @dataclass(frozen=True, slots=True)
 class AskedQuery:
-    """Of one call of a question on average: how often it ran, and milliseconds of wall time and of the engine's CPU."""
+    """One query's averages per call of a question: its number of runs, and milliseconds of wall time and of the
+    engine's CPU."""
 
     name: str
     runs: float
@@ -29,7 +30,8 @@ class AskedQuery:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Milliseconds of `calls` calls of one question; CPU is a call's on average. `failures` are counts by status."""
+    """The milliseconds of `calls` calls of one question; CPU is the average of a call. `failures` are counts by
+    status."""
 
     group: str
     name: str
@@ -45,7 +47,8 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`tables` are (name, rows, bytes on disk). None is what an engine of others does not tell."""
+    """The whole report. `tables` are (name, rows, bytes on disk). None stands for a figure that a foreign engine does
+    not report."""
 
     requests: int
     days: int
@@ -72,7 +75,7 @@ def explained(report: Report) -> str:
 
 
 def write(path: Path, report: Report) -> None:
-    """Replaces what is between the markers of the page, or appends both."""
+    """Replaces the text between the markers of the page, or appends both."""
     text = path.read_text() if path.exists() else "# Performance\n"
     block = f"{_BEGIN}\n{markdown(report)}\n{_END}"
     pattern = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
@@ -115,7 +118,7 @@ def _remarks(report: Report) -> Iterator[str]:
 
 
 def picture(report: Report) -> str:
-    """A bar a question on a logarithmic axis: dark up to the median, light up to the 95th percentile."""
+    """Draws a bar for each question on a logarithmic axis: dark up to the median, light up to the 95th percentile."""
     rows = len(report.questions) + len(list(groupby(report.questions, lambda asked: asked.group)))
     height = _TOP + rows * _ROW + 50
     most = max(_BOUND_MS * 2, *(asked.p95 for asked in report.questions)) * 1.1
@@ -163,5 +166,5 @@ def _bar(asked: Asked, y: float, most: float) -> Iterator[str]:
 
 
 def _x(milliseconds: float, most: float) -> float:
-    share = math.log(max(milliseconds, _LEAST_MS) / _LEAST_MS) / math.log(most / _LEAST_MS)
+    share = math.log(max(milliseconds, _MIN_MS) / _MIN_MS) / math.log(most / _MIN_MS)
     return _LEFT + share * (_WIDTH - _LEFT - _RIGHT)

@@ -1,4 +1,4 @@
-"""The store that is measured: an engine of its own on a directory, or the server that CLICKHOUSE_URL names."""
+"""The measured store: an engine of its own on a directory, or the server at CLICKHOUSE_URL."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from benchmarks.targets.base import ROOT
 _START_SECONDS = 120.0
 _MERGE_SECONDS = 180.0
 _POLL_SECONDS = 0.2
-# Answers that only remember which granules matched the same condition before would be measured otherwise.
+# Caches that remember which granules matched the same condition before would change the measurement.
 _OPTIONS = "use_query_condition_cache=0&use_query_cache=0"
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """`engine` is None when somebody else's server is measured: its CPU and memory are not ours to see."""
+    """The measured store; `engine` is None for a foreign server, whose CPU and memory cannot be measured."""
 
     folder: Path
     url: str
@@ -46,7 +46,7 @@ class Store:
 
 @contextmanager
 def store(data: Path | None) -> Iterator[Store]:
-    """On `data`, which is kept; without it on a folder that is removed afterwards."""
+    """Yields the store on `data`, which is kept; without it on a folder that is removed afterwards."""
     folder = (data or Path(tempfile.mkdtemp(prefix="bench-analytics-"))).absolute()
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -88,7 +88,7 @@ def _with_options(url: str) -> str:
 
 
 def wait_for_merges() -> float:
-    """Seconds until the store has no merge under way: what is measured is not what it does on the side."""
+    """Waits until the store has no merge under way, which would disturb the measurement; returns the seconds."""
     from analytics.clickhouse import client
 
     started = time.monotonic()
@@ -122,7 +122,7 @@ def merge_as_time_would() -> None:
 
 
 def table_sizes() -> list[tuple[str, int, int]]:
-    """(table, rows, bytes on disk), the largest first."""
+    """Returns (table, rows, bytes on disk), the largest first."""
     from analytics.clickhouse import client
 
     found = client.execute(

@@ -1,4 +1,4 @@
-"""The project that is asked about: filled once, and found again by a later run on the same folder."""
+"""The project of the questions: filled once, and found again by a later run on the same folder."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """`seconds` and `cpu_seconds` (of the engine) are those of the generation."""
+    """The generated traffic; `seconds` and `cpu_seconds` (of the engine) are those of the generation."""
 
     project: UUID
     key: str
@@ -42,14 +42,14 @@ class Traffic:
 
 
 class Asker:
-    """Asks through the whole of Django: middleware, authentication, view, store, serialization."""
+    """Sends questions through the whole of Django: middleware, authentication, view, store, serialization."""
 
     def __init__(self, project: UUID, key: str) -> None:
         self._client: Any = APIClient(SERVER_NAME="localhost", raise_request_exception=False)
         self._client.credentials(HTTP_AUTHORIZATION=f"Bearer {key}", HTTP_X_PROJECT_ID=str(project))
 
     def ask(self, call: Call) -> int:
-        """The status."""
+        """Sends one request and returns its status."""
         if call.body is None:
             return int(self._client.get(call.path).status_code)
         return int(self._client.post(call.path, call.body, format="json").status_code)

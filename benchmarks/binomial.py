@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 
 def limits(successes: int, trials: int, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Clopper and Pearson's limits: outside of them such a count has a chance of at most half of 1 - confidence."""
+    """Returns Clopper and Pearson's limits: a rate outside of them gives such a count with a chance of at most half of
+    1 - confidence."""
     tail = (1 - confidence) / 2
     low = 0.0 if successes == 0 else _solve(lambda rate: 1 - _at_most(successes - 1, trials, rate) - tail)
     high = 1.0 if successes == trials else _solve(lambda rate: tail - _at_most(successes, trials, rate))

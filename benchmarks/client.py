@@ -1,4 +1,4 @@
-"""One keep-alive connection of the load driver: sends a request, checks the whole answer, says what it took."""
+"""One keep-alive connection of the load driver: sends a request, checks the whole answer, and reports its times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchmarks import payloads
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The bytes to send and what a right answer holds: `words` of a stream, 0 when it is no stream."""
+    """The bytes to send and the properties of a right answer: `words` of a stream, 0 when it is no stream."""
 
     data: bytes
     words: int = 0
@@ -36,9 +36,10 @@ class Exchange:
 
 
 class Connection(asyncio.Protocol):
-    """Calls `on_idle` when it can take a request, `on_done` with every exchange, `on_lost` when it is of no more use.
+    """A client connection. It calls `on_idle` when it can take a request, `on_done` with every exchange, and `on_lost`
+    when it is unusable.
 
-    `on_done` comes before `on_idle`; after `on_lost` nothing comes.
+    `on_done` comes before `on_idle`; after `on_lost` there are no more calls.
     """
 
     def __init__(
@@ -59,11 +60,11 @@ class Connection(asyncio.Protocol):
 
     @property
     def exchange(self) -> Exchange | None:
-        """What is under way."""
+        """The exchange under way, if any."""
         return self._exchange
 
     def send(self, started: float | None = None) -> None:
-        """Sends the request. `started` is when it was due, where that was earlier than now."""
+        """Sends the request. `started` is the time it was due, where that was earlier than now."""
         if self._transport is None:
             return
         self._exchange = Exchange(time.perf_counter() if started is None else started)
@@ -76,7 +77,7 @@ class Connection(asyncio.Protocol):
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # A cast: uvloop's transports are no subclass of asyncio's.
+        # The cast is needed because uvloop's transports are no subclass of asyncio's.
         self._transport = cast(asyncio.Transport, transport)
         self._on_idle(self)
 
@@ -99,7 +100,7 @@ class Connection(asyncio.Protocol):
             self._complete = False
             self._on_idle(self)
 
-    # Called by the parser.
+    # The parser calls the methods below.
     def on_message_begin(self) -> None:
         self._body.clear()
         self._tail = b""
@@ -122,7 +123,7 @@ class Connection(asyncio.Protocol):
         exchange = self._exchange
         if exchange is None:
             return
-        # A word or the end may be cut by the border between two reads: the tail carries a piece of each over.
+        # A word or the end may be cut by the border between two reads, so the tail carries the last bytes over.
         text = self._tail + body
         found = text.count(payloads.EVENT_WORD)
         if found:

@@ -1,4 +1,5 @@
-"""`python -m benchmarks.gateway`: this gateway beside its peers, interleaved in one run. See benchmarks/README.md."""
+"""`python -m benchmarks.gateway` measures this gateway beside others, interleaved in one run. See
+benchmarks/README.md."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ class Options:
 
 
 class Run:
-    """One run: everything started once, then measured in turn, round by round."""
+    """One run: every target is started once, then measured in turn, round by round."""
 
     def __init__(self, options: Options, workspace: Path) -> None:
         self._options = options
@@ -91,7 +92,8 @@ class Run:
                 target.stop()
 
     def _warm_up(self) -> None:
-        """Both modes once before anything counts: imports, connection pools and just-in-time compilers."""
+        """Sends both modes once before measuring: imports, connection pools and just-in-time compilers are warm
+        afterwards."""
         for name in tqdm(self._endpoints, desc="warming up", unit="target"):
             for scenario in (Scenario("warm-up", 8), Scenario("warm-up", 8, streams=True)):
                 self._run(name, scenario, seconds=min(2.0, self._options.seconds), keep=False)
@@ -101,7 +103,7 @@ class Run:
             (name, scenario)
             for scenario in scenarios.scenarios(self._options.connections, self._options.rate)
             for name in self._endpoints
-            # Two workers answer one question only.
+            # Two workers are measured for throughput only.
             if name != "ours-2" or scenario.name == "throughput"
             if self._options.scenario in ("", scenario.name)
         ]
@@ -124,7 +126,7 @@ class Run:
             outcome.problem = str(error)
             return
         if target.process is not None and target.process.poll() is not None:
-            # Half a run of a dead process would pass for a figure, and every ratio to it for another.
+            # Half a run of a dead process would pass for a figure, so its figures are dropped.
             outcome.problem = f"its process ended with {target.process.returncode} during {scenario.name}"
             outcome.measured.clear()
             self._dead.add(name)
@@ -132,7 +134,7 @@ class Run:
             outcome.measured.setdefault(scenario.name, []).append(measured)
 
     def _rate(self, name: str, scenario: Scenario) -> float:
-        """A moderate rate is at most half of what the target can do."""
+        """Returns the scenario's rate; a moderate one is at most half of the target's throughput."""
         if scenario.name == "throughput":
             return scenario.rate
         most = self.outcomes[name].throughput
@@ -141,7 +143,7 @@ class Run:
 
 @contextlib.contextmanager
 def mock_upstream() -> Iterator[int]:
-    """The mock in a process and on a core of its own; gives its port."""
+    """Runs the mock in a process and on a core of its own; yields its port."""
     pace = str(scenarios.EVENTS_PER_SECOND)
     command = [sys.executable, "-m", "benchmarks.mock_upstream", "--events-per-second", pace]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
@@ -185,7 +187,7 @@ def parse(arguments: list[str]) -> Options:
 
 def main() -> None:
     options = parse(sys.argv[1:])
-    # As on an interrupt: what was started is stopped on the way out.
+    # SIGTERM acts like an interrupt: started processes are stopped on the way out.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="gateway-benchmark-") as workspace, mock_upstream() as port:
         run = Run(options, Path(workspace))

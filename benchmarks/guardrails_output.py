@@ -1,6 +1,6 @@
-"""What looking at answers costs: CPU time by kind of text, whole and streamed in events of four tokens.
+"""Measures the cost of the output guardrails: CPU time by kind of text, whole and streamed in events of four tokens.
 
-python -m benchmarks.guardrails_output
+The command is `python -m benchmarks.guardrails_output`.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _event(text: str) -> StreamEvent:
 
 
 def _least(work: Callable[[], None]) -> float:
-    """CPU seconds of the quickest run: the others were disturbed."""
+    """Returns the CPU seconds of the quickest run, since the others were disturbed."""
     took = []
     for _ in range(_RUNS):
         started = time.process_time()

@@ -27,7 +27,7 @@ _RECONNECT_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to send where. `rate` 0 is a closed loop; `stream_events` 0 asks for no stream. Times in seconds."""
+    """The load to generate. `rate` 0 is a closed loop; `stream_events` 0 requests no stream. Times are in seconds."""
 
     port: int
     path: str = "/v1/chat/completions"
@@ -47,7 +47,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Result:
-    """Counted in the measured window only. Times in milliseconds, None when nothing was measured."""
+    """The counts of the measured window only. Times are in milliseconds, None when nothing was measured."""
 
     seconds: float = 0.0
     requests: int = 0
@@ -98,7 +98,7 @@ class Driver:
     async def _stop(self, tasks: list[asyncio.Task[None]]) -> Result:
         self._stopped = True
         unfinished = [connection.exchange for connection in self._connections if connection.exchange is not None]
-        # Before the connections are cut, which would turn what is under way into failures.
+        # The result is computed before the connections are cut, which would turn open exchanges into failures.
         result = self._summarize(unfinished)
         for connection in list(self._connections):
             connection.abort()
@@ -143,7 +143,7 @@ class Driver:
             self._idle.append(connection)
 
     def _on_done(self, exchange: Exchange) -> None:
-        # After the window, connections are cut: those exchanges are taken as unfinished, not as done.
+        # Connections are cut after the window: their exchanges count as unfinished.
         if not self._stopped and (self._measuring or exchange.arrivals):
             self._done.append(exchange)
 
@@ -155,7 +155,7 @@ class Driver:
             self._open()
 
     async def _pace(self) -> None:
-        """Starts requests at the fixed rate; one that finds no idle connection counts its wait as latency."""
+        """Starts requests at the fixed rate; a request that finds no idle connection counts its wait as latency."""
         started, sent = time.perf_counter(), 0
         while True:
             await asyncio.sleep(0.001)
@@ -180,7 +180,7 @@ class Driver:
         return result
 
     def _add_streams(self, result: Result, exchanges: list[Exchange]) -> None:
-        """Words count by when they arrived, so that streams longer than the window count in part."""
+        """Counts words by their time of arrival, so that streams longer than the window count in part."""
         firsts = [
             one.first_word - one.started
             for one in exchanges
@@ -201,7 +201,7 @@ class Driver:
 
 
 def percentiles(seconds: list[float]) -> tuple[float | None, float | None]:
-    """Median and 99th percentile in milliseconds."""
+    """Returns the median and the 99th percentile in milliseconds."""
     if not seconds:
         return None, None
     ordered = sorted(seconds)
@@ -240,7 +240,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = vars(parser.parse_args(arguments))
     plan, key = options.pop("plan"), options.pop("key")
     headers = {"authorization": f"Bearer {key}"} if key else {}
-    # A collection in the middle of the window would show as latency of what is measured; a run is short.
+    # A garbage collection within the window would show as latency of the target, and a run is short enough without.
     gc.disable()
     uvloop.run(_main(Plan(**json.loads(plan)) if plan else Plan(headers=headers, **options)))
 

@@ -1,8 +1,8 @@
 """A provider of OpenAI's or Anthropic's dialect that costs as little as a Python process can: every answer is built
-beforehand, and the path says which dialect it is.
+beforehand, and the path selects the dialect.
 
 `python -m benchmarks.mock_upstream --port 0` prints `listening PORT`. `max_tokens` of a streaming request is the number
-of words its stream has; they leave at a steady pace. `/mock/stats` counts what happened.
+of words in its stream, which leave at a steady pace. `/mock/stats` returns counters.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Dialect:
     answer: bytes
     head: bytes
     word: bytes
-    ending: Callable[[int, bool], bytes]  # words, whether usage was asked for
+    ending: Callable[[int, bool], bytes]  # arguments: the number of words, and whether usage was requested
 
 
 class Stream:
-    """One paced stream: the words still owed and how it ends."""
+    """One paced stream: the number of words left, and its ending."""
 
     __slots__ = ("ending", "protocol", "word", "words_left")
 
@@ -59,7 +59,7 @@ class Stream:
         self.ending = _chunked(dialect.ending(words, with_usage)) + b"0\r\n\r\n"
 
     def step(self) -> bool:
-        """Sends the next word, after the last one the ending. True while the stream goes on."""
+        """Sends the next word, or the ending after the last one. Returns True while the stream goes on."""
         transport = self.protocol.transport
         if transport is None or transport.is_closing():
             return False
@@ -73,7 +73,7 @@ class Stream:
 
 
 class Pacer:
-    """Gives every open stream one step per period; one timer for all of them, spread over slots of the period."""
+    """Gives every open stream one step per period, with one timer for all of them, spread over slots of the period."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, events_per_second: float) -> None:
         self._loop = loop
@@ -84,7 +84,7 @@ class Pacer:
         self._running = False
 
     def add(self, stream: Stream) -> None:
-        """The stream's next step is one period from now, give or take one slot."""
+        """Adds a stream, whose next step is one period from now, give or take one slot."""
         self._slots[self._slot].append(stream)
         if not self._running:
             self._running = True
@@ -105,7 +105,7 @@ class Pacer:
 
 
 class MockProtocol(asyncio.Protocol):
-    """One client connection, one request at a time."""
+    """One client connection, which serves one request at a time."""
 
     def __init__(self, pacer: Pacer, stats: Stats) -> None:
         self.transport: asyncio.Transport | None = None
@@ -118,7 +118,7 @@ class MockProtocol(asyncio.Protocol):
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # A cast: uvloop's transports are no subclass of asyncio's.
+        # The cast is needed because uvloop's transports are no subclass of asyncio's.
         self.transport = cast(asyncio.Transport, transport)
 
     @override
@@ -140,7 +140,7 @@ class MockProtocol(asyncio.Protocol):
         self._streaming = False
         self._stats.streams_finished += 1
 
-    # Called by the parser.
+    # The parser calls the methods below.
     def on_message_begin(self) -> None:
         self._url = b""
         self._body.clear()

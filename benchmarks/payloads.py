@@ -1,4 +1,4 @@
-"""The bytes that mock and load driver agree on: requests of a given size, the 1.5 KB answer, the stream's events."""
+"""The bytes that mock and load driver share: requests of a given size, the 1.5 KB answer, the stream's events."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 MODEL = "mock"
 ANSWER_BYTES = 1536
-# Written so that no request contains them: finding one in what a gateway sends proves that the mock's answer arrived.
+# No request contains these texts: finding one in a gateway's answer proves that the mock's answer arrived.
 ANSWER_END = b"the-answer-ends-here"
 EVENT_WORD = b"streamedword"
 STREAM_END = b"data: [DONE]"
@@ -19,7 +19,7 @@ _CREATED = 1_760_000_000
 
 
 def answer() -> bytes:
-    """A chat completion of exactly ANSWER_BYTES bytes with usage."""
+    """Returns a chat completion of exactly ANSWER_BYTES bytes with usage."""
     filling = ANSWER_BYTES - len(_answer_with(""))
     return _answer_with(("The quick brown fox jumps over the lazy dog. " * 40)[:filling])
 
@@ -39,17 +39,17 @@ def _answer_with(text: str) -> bytes:
 
 
 def event(delta: dict[str, str], finish_reason: str | None = None) -> bytes:
-    """One server-sent event of a stream."""
+    """Returns one server-sent event of a stream."""
     return _event([{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}])
 
 
 def usage_event(completion_tokens: int) -> bytes:
-    """The event with usage and no choice that `stream_options.include_usage` asks for."""
+    """Returns the event with usage and no choice, which `stream_options.include_usage` requests."""
     return _event([], usage=_usage(completion_tokens))
 
 
 def anthropic_answer() -> bytes:
-    """The same answer as Anthropic's Messages API gives it, with the same text."""
+    """Returns the same answer, with the same text, in the form of Anthropic's Messages API."""
     text = json.loads(answer())["choices"][0]["message"]["content"]
     return _json(
         {
@@ -66,7 +66,7 @@ def anthropic_answer() -> bytes:
 
 
 def anthropic_opening() -> bytes:
-    """The events before the first word."""
+    """Returns the events before the first word."""
     message = json.loads(anthropic_answer()) | {"content": [], "stop_reason": None}
     block = {"type": "text", "text": ""}
     return _named_event("message_start", message=message) + _named_event(
@@ -80,7 +80,7 @@ def anthropic_word() -> bytes:
 
 
 def anthropic_ending(completion_tokens: int) -> bytes:
-    """The events behind the last word, usage among them."""
+    """Returns the events behind the last word, usage among them."""
     return (
         _named_event("content_block_stop", index=0)
         + _named_event(
@@ -100,10 +100,8 @@ def models() -> bytes:
 def request_body(
     model: str, *, size: int = 1024, stream_events: int = 0, more: Mapping[str, Any] | None = None
 ) -> bytes:
-    """A chat completion request of `size` bytes; with `stream_events` it asks for a stream of that many words.
-
-    `more` are further fields; a `prompt_config` among them takes the place of the system message.
-    """
+    """Returns a chat completion request of `size` bytes; with `stream_events` it requests a stream of that many words.
+    `more` are further fields; a `prompt_config` among them takes the place of the system message."""
     fields: dict[str, Any] = {"model": model, "temperature": 0.5, "max_tokens": stream_events or 256, **(more or {})}
     if stream_events:
         fields |= {"stream": True, "stream_options": {"include_usage": True}}

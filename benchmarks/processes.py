@@ -1,4 +1,4 @@
-"""Starting, pinning, watching and stopping processes of a benchmark."""
+"""Starts, pins, watches and stops the processes of a benchmark."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def free_port() -> int:
 def start(
     command: Sequence[str], *, log: Path, environment: Mapping[str, str] | None = None, folder: Path | None = None
 ) -> subprocess.Popen[bytes]:
-    """Starts a process in a group of its own, its output going to `log`."""
+    """Starts a process in a group of its own, with its output going to `log`."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
         return subprocess.Popen(
@@ -42,8 +42,8 @@ def start(
 
 
 def stop(process: subprocess.Popen[bytes], *, seconds: float = 60.0) -> None:
-    """Asks the process to end, then ends all that it has started, what has a group of its own included, and waits for
-    that: what still runs would write into a folder that is about to be removed."""
+    """Terminates the process, then kills all processes that it started, those in groups of their own included, and
+    waits for their end: a running one would write into a folder that is about to be removed."""
     below = _with_groups(tree(process.pid))
     process.terminate()
     try:
@@ -65,7 +65,7 @@ def _wait_gone(killed: Iterable[psutil.Process]) -> None:
 
 
 def is_gone(process: psutil.Process) -> bool:
-    """Or only waits for its parent to take note."""
+    """Returns whether the process has ended; a zombie that waits for its parent counts as ended."""
     try:
         return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -73,7 +73,7 @@ def is_gone(process: psutil.Process) -> bool:
 
 
 def _with_groups(processes: Iterable[psutil.Process]) -> set[psutil.Process]:
-    """With whatever shares a group with one of them: it may have been left by its own parent."""
+    """Adds all processes that share a group with one of these: their own parent may have ended."""
     found = set(processes)
     groups = set()
     for one in found:
@@ -114,7 +114,7 @@ def _end_of(log: Path) -> str:
 
 
 def tree(pid: int) -> list[psutil.Process]:
-    """The process and all below it."""
+    """Returns the process and all its descendants."""
     try:
         root = psutil.Process(pid)
         return [root, *root.children(recursive=True)]
@@ -139,7 +139,7 @@ def _thread_ids(process: psutil.Process) -> list[int]:
 
 
 def cpu_seconds(processes: Iterable[psutil.Process]) -> float:
-    """User and system time so far; of processes that are gone, nothing."""
+    """Returns the user and system time so far; processes that have ended count nothing."""
     total = 0.0
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):

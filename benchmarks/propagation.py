@@ -1,4 +1,5 @@
-"""`python -m benchmarks.propagation`: how long a change takes to reach every worker. See README.md here."""
+"""`python -m benchmarks.propagation` measures how long a change takes to reach every worker. See
+benchmarks/README.md."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ from benchmarks.targets.ours import Ours
 _WORKERS = 2
 _GIVE_UP_SECONDS = 30.0
 _POLL_SECONDS = 0.001
-# Below the price of a request that costs `_DEAR`, above that of any other.
+# The budget is below the price of a request that costs `_DEAR`, and above that of any other.
 _SESSION_BUDGET = {"session_budget_usd": 0.01}
 _CHEAP, _DEAR = "0.01", "10000"
 
@@ -38,7 +39,7 @@ Seen = Callable[[Answer], bool]
 
 
 class OursManaged(Ours):
-    """Two workers, and the way to their management API."""
+    """The gateway with two workers, and access to its management API."""
 
     name: ClassVar[str] = "ours-managed"
     workers: ClassVar[int] = _WORKERS
@@ -71,7 +72,7 @@ class Service:
         return json.loads(body) if body else None
 
     def ask(self, connection: http.client.HTTPConnection, headers: Mapping[str, str], **fields: Any) -> Answer:
-        """A chat completion."""
+        """Sends a chat completion."""
         content = {"model": self.endpoint.model, "messages": [{"role": "user", "content": "Hello"}], **fields}
         sent = {**self.endpoint.headers, **headers, **_JSON}
         connection.request("POST", self.endpoint.path, _encoded(content), sent)
@@ -81,13 +82,13 @@ class Service:
 
     @contextmanager
     def each_worker(self) -> Iterator[list[http.client.HTTPConnection]]:
-        """A connection to each worker."""
+        """Yields a connection to each worker."""
         found: dict[int, http.client.HTTPConnection] = {}
         with ExitStack() as stack:
             while len(found) < _WORKERS:
                 connection = stack.enter_context(closing(self.connect()))
                 self.ask(connection, {})
-                # One that is lost must not come back at another worker.
+                # A lost connection must not be opened again at another worker.
                 connection.auto_open = 0
                 port = connection.sock.getsockname()[1]
                 for worker in self.target.serving():
@@ -103,8 +104,8 @@ class Service:
 
 @dataclass
 class Kind:
-    """What is changed, and when it is seen. `change` is called with 1, 2, … and says how an answer shows the change;
-    `fields` and `headers` are those of the requests that look for it."""
+    """One kind of change and its test. `change` is called with 1, 2, … and returns a test of an answer for the change;
+    `fields` and `headers` are those of the test's requests."""
 
     name: str
     change: Callable[[int], Seen]
@@ -132,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def table(measured: Mapping[str, Sequence[float | None]]) -> str:
-    """Milliseconds by kind of change, None for one that was not seen in time."""
+    """Returns a table of milliseconds by kind of change; None stands for a change that was not seen in time."""
     lines = ["| Change | changes | p50 ms | p95 ms | max ms | not seen |", "|---|---|---|---|---|---|"]
     for name, found in measured.items():
         seen = sorted(value for value in found if value is not None)
@@ -157,12 +158,12 @@ def _measure(service: Service, changes: int) -> dict[str, list[float | None]]:
 def _until_everywhere(
     service: Service, workers: Sequence[http.client.HTTPConnection], kind: Kind, number: int
 ) -> float | None:
-    """Milliseconds, None after `_GIVE_UP_SECONDS`."""
+    """Returns the milliseconds until every worker shows the change, None after `_GIVE_UP_SECONDS`."""
     waiting = list(workers)
 
     def seen() -> bool:
         for worker in workers:
-            # Those that know are asked too, so that no connection falls asleep.
+            # Workers that know of the change are asked too, so that no connection becomes idle.
             headers = {"x-svc-session-id": uuid.uuid4().hex, **kind.headers}
             if is_seen(service.ask(worker, headers, **kind.fields)) and worker in waiting:
                 waiting.remove(worker)
@@ -174,7 +175,7 @@ def _until_everywhere(
 
 
 def _leave(service: Service) -> float | None:
-    """A client hangs up in the middle of its stream."""
+    """Measures the time until a client's hang-up in the middle of a stream reaches the provider."""
     before = service.aborted_streams()
     with closing(service.connect()) as connection:
         content = {"model": service.endpoint.model, "messages": [{"role": "user", "content": "Hello"}]}
@@ -216,7 +217,7 @@ def _settings(service: Service) -> Kind:
 
 
 def _prices(service: Service) -> Kind:
-    """A request that costs more than its session may spend is refused."""
+    """The change of a price is seen when a request that costs more than its session's budget is refused."""
 
     def change(number: int) -> Seen:
         price, status = (_DEAR, 429) if number % 2 else (_CHEAP, 200)

@@ -1,4 +1,4 @@
-"""Medians over the rounds, and the table of them."""
+"""Computes medians over the rounds, and the table of them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _PAGE_COLUMNS = [
 
 @dataclass(slots=True)
 class Outcome:
-    """All that was measured of one target; `problem` says why nothing or not everything was."""
+    """All measurements of one target; `problem` is the reason why some are missing."""
 
     label: str
     version: str = "-"
@@ -57,7 +57,7 @@ class Outcome:
         return statistics.median(found) if found else None
 
     def of_rounds(self, scenario: str, value: Callable[[Measured], float | None]) -> list[float | None]:
-        """In their order."""
+        """Returns the values of the rounds in their order."""
         return [value(one) for one in self.measured.get(scenario, [])]
 
     def result(self, scenario: str, field_name: str) -> float | None:
@@ -96,11 +96,11 @@ def markdown(outcomes: dict[str, Outcome], settings: str, *, for_page: bool = Fa
 
 
 def write(path: Path, report: str) -> None:
-    """Replaces what is between the markers of the page, or appends both."""
+    """Replaces the text between the markers of the page, or appends both."""
     text = path.read_text() if path.exists() else "# Performance\n"
     block = f"{_BEGIN}\n{report}\n{_END}"
     pattern = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
-    # A function, because a report may hold backslashes that a replacement string would read.
+    # The replacement is a function, because a report may hold backslashes that a replacement string would interpret.
     text = pattern.sub(lambda _: block, text) if pattern.search(text) else f"{text.rstrip()}\n\n{block}\n"
     path.write_text(text)
 
@@ -155,8 +155,8 @@ def _remarks(outcomes: dict[str, Outcome]) -> Iterable[str]:
 
 
 def _beside_ours(ours: Outcome, outcomes: dict[str, Outcome]) -> Iterable[str]:
-    """What a setting or a change costs. Each round is compared with itself: what slows the machine for a while slows
-    both halves of a round, and would shift two medians by different amounts."""
+    """Yields the costs of settings and changes. Each round is compared with itself: a slow machine slows both halves of
+    a round, and would shift two medians by different amounts."""
     base = ours.of_rounds("throughput", lambda one: one.cpu_per_request)
     for name, one in outcomes.items():
         found = one.of_rounds("throughput", lambda one: one.cpu_per_request)
@@ -182,7 +182,7 @@ def _of(outcomes: dict[str, Outcome], name: str, attribute: str) -> float | None
 
 
 def _added(one: Outcome, direct: Outcome | None, scenario: str, what: str) -> str:
-    """Percentile minus the mock's own percentile in the same scenario."""
+    """Returns the percentile minus the mock's own percentile in the same scenario."""
 
     def difference(percentile: str) -> str:
         mine = one.result(scenario, f"{what}_{percentile}")

@@ -1,4 +1,4 @@
-"""What is asked of every target, and how one scenario of one round is run."""
+"""The load on every target, and the run of one scenario of one round."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MODERATE_RATE = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """`rate` 0 is a closed loop; `streams` asks for paced streams on every connection."""
+    """One kind of load: `rate` 0 is a closed loop; `streams` requests paced streams on every connection."""
 
     name: str
     connections: int
@@ -33,7 +33,8 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One scenario of one round: the driver's result, CPU seconds of the window, and memory after it."""
+    """The measurements of one scenario of one round: the driver's result, CPU seconds of the window, and memory after
+    it."""
 
     result: dict[str, Any]
     cpu_seconds: float
@@ -42,13 +43,13 @@ class Measured:
 
     @property
     def cpu_per_request(self) -> float | None:
-        """Microseconds."""
+        """Returns the CPU time per request in microseconds."""
         done = self.result["requests"]
         return self.cpu_seconds / done * 1e6 if done else None
 
     @property
     def cpu_per_word(self) -> float | None:
-        """Microseconds per streamed chunk, the cost of opening the stream spread over its chunks."""
+        """Returns the CPU microseconds per streamed chunk; the cost of opening the stream is spread over its chunks."""
         words = self.result["words"]
         return self.cpu_seconds / words * 1e6 if words else None
 
@@ -59,7 +60,8 @@ class Measured:
 
 
 def scenarios(connections: int, rate: float = 0.0) -> list[Scenario]:
-    """`rate`: requests per second of the throughput scenario, in place of a closed loop."""
+    """Returns the scenarios. `rate` is the requests per second of the throughput scenario, in place of a closed
+    loop."""
     return [
         Scenario("throughput", connections, rate=rate),
         Scenario("large", connections, body_bytes=60_000),
@@ -101,12 +103,12 @@ def run(scenario: Scenario, target: Target, endpoint: Endpoint, *, seconds: floa
 
 
 def load_cores(target: Target) -> set[int]:
-    """The driver shares the mock's core, or both where two workers need the other one too."""
+    """Returns the driver's cores: the mock's core, or both where two workers use the other one too."""
     return _all_cores() if target.name == "ours-2" else _one(LOAD_CORE)
 
 
 def pin(target: Target) -> None:
-    """Gives the target's serving processes their core; what runs beside them goes to the load's."""
+    """Gives the target's serving processes their core; its other processes share the load's."""
     both = target.name == "ours-2"
     processes.pin(target.serving(), _all_cores() if both else _one(GATEWAY_CORE))
     processes.pin(target.beside(), _all_cores() if both else _one(LOAD_CORE))

@@ -28,14 +28,15 @@ from benchmarks.gateway import mock_upstream
 from benchmarks.propagation import OursManaged
 from benchmarks.targets.base import Endpoint
 
-# Growth from the first quarter after the warm-up to the last one.
+# The limits of growth from the first quarter after the warm-up to the last one.
 MAX_GROWTH = 0.10
 MAX_GROWTH_BYTES = 24 * 1024 * 1024
 MAX_MORE_FILES = 24
-# The engine holds the files of what it merges: one a column in parts of some size, so that there are 80 to 440 of them
-# at one moment and the next, however long it has run.
+# The engine opens the files of its merges: one per column in larger parts, so that it has 80 to 440 open files from one
+# moment to the next, however long it has run.
 MAX_ENGINE_FILES = 1024
-# What may lie in the spool when all is shipped: for each of the two workers the segment that is open, and one reserved.
+# The bytes that may remain in the spool when all is shipped: for each of the two workers the open segment, and one
+# reserved.
 MAX_SPOOL_BYTES = 4 * DEFAULT_SEGMENT_BYTES
 _WARM_UP = 0.25
 _SETTLE_SECONDS = 60.0
@@ -45,7 +46,7 @@ _LARGE_BYTES = 4_000_000
 
 @dataclass(frozen=True)
 class Sample:
-    """What a process held at one moment."""
+    """A process's resources at one moment."""
 
     pid: int
     rss: int
@@ -54,7 +55,7 @@ class Sample:
 
 @dataclass
 class Watched:
-    """Samples of every role, in order of time, and the spool's bytes."""
+    """The samples of every role in order of time, and the spool's bytes."""
 
     roles: dict[str, list[Sample]] = field(default_factory=dict)
     spool: list[int] = field(default_factory=list)
@@ -62,7 +63,7 @@ class Watched:
 
 @dataclass
 class Sent:
-    """`answered` requests, of which clients left `abandoned` ones in the middle; `failed` were neither."""
+    """The counts of `answered` requests, of which clients left `abandoned` ones in the middle, and of `failed` ones."""
 
     answered: int = 0
     abandoned: int = 0
@@ -88,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def problems(watched: Watched, sent: Sent, recorded: int) -> list[str]:
-    """What is out of bounds, a sentence each."""
+    """Returns the violations of bounds, a sentence each."""
     found = [problem for role, samples in watched.roles.items() for problem in _problems_of(role, samples)]
     if watched.spool and watched.spool[-1] > MAX_SPOOL_BYTES:
         found.append(f"the spool holds {watched.spool[-1]:,} bytes when all should be shipped")
@@ -131,7 +132,7 @@ def _problems_of(role: str, samples: Sequence[Sample]) -> list[str]:
 
 
 def _quarters(samples: Sequence[Sample]) -> tuple[Sequence[Sample], Sequence[Sample]]:
-    """The first quarter after the warm-up, and the last."""
+    """Returns the first quarter after the warm-up, and the last."""
     warm = samples[int(len(samples) * _WARM_UP) :]
     size = max(1, len(warm) // 4)
     return warm[:size], warm[-size:]
@@ -165,9 +166,10 @@ async def _soak(endpoint: Endpoint, var_dir: Path, seconds: float, rate: float) 
 
 
 async def _ask(session: aiohttp.ClientSession, endpoint: Endpoint, number: int, sent: Sent) -> None:
-    """Every second request streams, every tenth of all is left after its first bytes, and one of 500 is large."""
+    """Sends one request: every second streams, every tenth of all is left after its first bytes, and one of 500 is
+    large."""
     streams, leaves = number % 2 == 0, number % 10 == 0
-    # A message of such a size would be refused; another field is passed on.
+    # A message of such a size would be refused, so the size is in another field, which is passed on.
     more: dict[str, Any] = {"metadata": {"filling": "x" * _LARGE_BYTES}} if number % 500 == 499 else {}
     body = payloads.request_body(endpoint.model, stream_events=_STREAM_WORDS if streams else 0, more=more)
     url = f"http://127.0.0.1:{endpoint.port}{endpoint.path}"
@@ -203,7 +205,7 @@ def _sample(watched: Watched, var_dir: Path) -> None:
             process = psutil.Process(int(file.read_text()))
             sample = Sample(process.pid, process.memory_info().rss, process.num_fds())
         except (psutil.Error, ValueError, OSError):
-            continue  # it is being replaced, which the next sample shows
+            continue  # the process is being replaced, which the next sample shows
         watched.roles.setdefault(file.stem, []).append(sample)
     watched.spool.append(_spool_bytes(var_dir))
 
@@ -219,7 +221,7 @@ def _spool_bytes(var_dir: Path) -> int:
 
 
 async def _recorded(endpoint: Endpoint, headers: Mapping[str, str], sent: Sent) -> int:
-    """How many requests the log holds, once it holds all or no longer gains any."""
+    """Returns the number of requests in the log, once it holds all or no longer gains any."""
     url = f"http://127.0.0.1:{endpoint.port}/api/llm/requests?limit=1"
     wanted, count = sent.answered + sent.abandoned, -1
     deadline = time.monotonic() + _SETTLE_SECONDS

@@ -90,10 +90,8 @@ class AlertSecret(models.Model):
 
 
 class OperatorAlert(models.Model):
-    """Something that a person has to see to, from when they were told of it until it was over.
-
-    `host` is empty where every host sees the same. `told` says of each message and channel what became of it.
-    """
+    """A condition that needs an operator's attention, from the first message about it until it ended. `host` is empty
+    where every host sees the same condition. `told` holds the outcome of each message and channel."""
 
     kind = models.CharField(max_length=40)
     subject = models.CharField(max_length=100, blank=True, default="")
@@ -106,7 +104,7 @@ class OperatorAlert(models.Model):
     class Meta:
         ordering = ["-id"]
         constraints = [
-            # Of hosts that find the same at once, one tells.
+            # Several hosts may detect a condition at once; only one of them creates the row and sends the messages.
             models.UniqueConstraint(
                 fields=["kind", "subject", "host"],
                 condition=models.Q(over_at__isnull=True),

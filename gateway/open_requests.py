@@ -1,8 +1,6 @@
-"""Which requests of running rollouts this worker has open, told in Redis beside the requests for the evaluation.
-
-A worker that has nothing to tell does not speak to Redis. While Redis is away nobody waits for it: such requests count
-when they end.
-"""
+"""Publishes in Redis which requests of running rollouts this worker has open, for the evaluation of rollouts. A worker
+without such requests does not connect to Redis. While Redis is away no request waits for it: open requests then count
+when they end."""
 
 from __future__ import annotations
 
@@ -46,11 +44,11 @@ class PromptedRequest(Protocol):
 
 
 class OpenRequests:
-    """One a worker. Belongs to one event loop."""
+    """The open requests of one worker; the object belongs to one event loop."""
 
     def __init__(self, redis_url: str) -> None:
-        # Connects when there is something to tell for the first time. One more try, at once, for a connection that was
-        # closed while nobody used it. The time-out is set around each use, as in `integrations.health.store`.
+        # The client connects on first use. A command is retried once, at once, for a connection that was closed while
+        # idle. The time-out is set around each use, as in `integrations.health.store`.
         self._redis = redis.asyncio.Redis.from_url(
             redis_url,
             socket_timeout=None,
@@ -58,33 +56,33 @@ class OpenRequests:
             retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
         )
         self._open: dict[str, PromptedRequest] = {}
-        # Rollouts of which Redis may hold a list of this worker.
-        self._told: set[str] = set()
+        # The rollouts for which Redis may hold a list of this worker.
+        self._announced: set[str] = set()
         self._away = False
 
     def begin(self, request: PromptedRequest) -> None:
-        """A rollout chose the request's prompt. Forced requests and substituted units are in no arm."""
+        """Adds a request whose prompt a rollout chose. Forced requests and substituted units are in no arm."""
         if request.prompt.unit and not request.prompt.fallback:
             self._open[request.request_id] = request
 
     def end(self, request: PromptedRequest) -> None:
-        """Its record is in the spool, from which it is counted."""
+        """Removes a request whose record is in the spool, from which it is counted."""
         self._open.pop(request.request_id, None)
 
     async def run(self) -> None:
-        """Ends only when cancelled."""
+        """Publishes at regular intervals until it is cancelled."""
         while True:
             await asyncio.sleep(INTERVAL_SECONDS)
             await self.tell()
 
     async def tell(self) -> None:
-        """Never raises for a Redis that is away."""
+        """Publishes the open requests. Raises nothing while Redis is away."""
         lists = self._waiting(time.perf_counter() - OPEN_SECONDS)
-        withdrawn = self._told - lists.keys()
+        withdrawn = self._announced - lists.keys()
         if not lists and not withdrawn:
             return
-        # It may have arrived even if no answer does.
-        self._told |= lists.keys()
+        # The lists may have arrived even without a response.
+        self._announced |= lists.keys()
         try:
             async with asyncio.timeout(_ANSWER_SECONDS):
                 await self._write(lists, withdrawn)
@@ -93,19 +91,19 @@ class OpenRequests:
                 self._away = True
                 logger.warning("redis.away error=%s", type(error).__name__)
             return
-        self._told -= withdrawn
+        self._announced -= withdrawn
         if self._away:
             self._away = False
             logger.warning("redis.back")
 
     async def close(self) -> None:
-        """Requests are over: what was told last is withdrawn, if that can be done quickly."""
+        """Withdraws the published lists, if that can be done quickly: the requests are over."""
         if not self._away:
             await self.tell()
         await self._redis.aclose()
 
     def _waiting(self, since: float) -> dict[str, list[OpenRequest]]:
-        """By rollout, those that arrived by `since` (`perf_counter`) and have no first output."""
+        """Returns by rollout the requests that arrived by `since` (`perf_counter`) and have no first output."""
         found: dict[str, list[OpenRequest]] = {}
         for request in self._open.values():
             if request.started <= since and not request.first_output:

@@ -88,7 +88,7 @@ def _completions() -> dict[str, Any]:
     chunk = reference(ChatCompletionChunk)
     stream = {"schema": {"type": "string", "description": _STREAMED}, "x-event-schema": chunk}
     answer = {_JSON: {"schema": reference(ChatCompletion)}, _STREAM: stream}
-    told = REQUEST_ID | {name.decode(): _header(text) for name, text in _RESPONSE_HEADERS.items()}
+    headers = REQUEST_ID | {name.decode(): _header(text) for name, text in _RESPONSE_HEADERS.items()}
     variant = _parameter(
         f"{PREFIX}force-variant", "For debugging: the arm of the rollout.", enum=["target", "baseline"]
     )
@@ -101,7 +101,7 @@ def _completions() -> dict[str, Any]:
         "parameters": [*(_parameter(name, text) for name, text in _REQUEST_HEADERS.items()), variant],
         "requestBody": {"required": True, "content": {_JSON: {"schema": reference(ChatCompletionRequest)}}},
         "responses": {
-            "200": {"description": "The answer, whole or streamed.", "headers": told, "content": answer},
+            "200": {"description": "The answer, whole or streamed.", "headers": headers, "content": answer},
             **_failures(*_FAILURES),
         },
     }

@@ -37,7 +37,7 @@ _LOOKS_REMEMBERED = 15
 _MAX_CIRCUITS = 200
 # What concerns no project alone.
 _SHOWN_OF_HOST = ("disk", "spool", "children")
-_MOST_BYTES = 64 * 1024
+_MAX_BYTES = 64 * 1024
 
 
 class WorkerState(msgspec.Struct):
@@ -62,7 +62,7 @@ class WorkerMonitor:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._lags: deque[float] = deque([0.0], maxlen=_LOOKS_REMEMBERED)
-        self._notice = NoticeWriter(NOTICES_DIR, f"{WORKER_PREFIX}{worker_token()}", max_bytes=_MOST_BYTES)
+        self._notice = NoticeWriter(NOTICES_DIR, f"{WORKER_PREFIX}{worker_token()}", max_bytes=_MAX_BYTES)
 
     async def run(self) -> None:
         preparing = asyncio.create_task(self._prepare(), name="gateway.prepare")
@@ -100,8 +100,8 @@ class WorkerMonitor:
 
     def _look(self) -> None:
         self._notice.put(msgspec.json.encode(self._state()))
-        told = read_notice(NOTICES_DIR, HOST)
-        self._runtime.readiness.host = _shown(told.message) if told is not None and told.is_alive else {}
+        notice = read_notice(NOTICES_DIR, HOST)
+        self._runtime.readiness.host = _shown(notice.message) if notice is not None and notice.is_alive else {}
 
     def _state(self) -> WorkerState:
         runtime = self._runtime
@@ -145,8 +145,8 @@ _host_decoder = msgspec.json.Decoder(_HostState)
 
 def _shown(message: bytes) -> dict[str, Any]:
     try:
-        told = _host_decoder.decode(message)
+        notice = _host_decoder.decode(message)
     except msgspec.DecodeError:
         return {}
-    shown = {name: told.found[name] for name in _SHOWN_OF_HOST if name in told.found}
-    return {"stores": told.stores, **shown, "alarms": told.alarms}
+    shown = {name: notice.found[name] for name in _SHOWN_OF_HOST if name in notice.found}
+    return {"stores": notice.stores, **shown, "alarms": notice.alarms}

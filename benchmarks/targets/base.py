@@ -1,4 +1,4 @@
-"""What every gateway under test has to say about itself."""
+"""The base class of the gateways under test."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ PEERS = ROOT / "benchmarks" / ".peers"
 
 
 class UnavailableError(Exception):
-    """The target cannot run here; the text goes into the table."""
+    """The target cannot run here; the message goes into the table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where chat completions go and what a request must carry; `fields` are further ones of the body."""
+    """A target's address for chat completions, and the headers of a request; `fields` are further ones of the body."""
 
     port: int
     path: str = "/v1/chat/completions"
@@ -34,7 +34,7 @@ class Endpoint:
 
 
 class Target(ABC):
-    """One gateway. `install`, then `start`, then measure what `serving` does, last `stop`."""
+    """One gateway. The order of calls is `install`, `start`, then measurements of `serving`, and `stop`."""
 
     name: ClassVar[str]
     label: ClassVar[str]
@@ -49,14 +49,14 @@ class Target(ABC):
         return True
 
     def install(self) -> None:  # noqa: B027 - what needs no installing has nothing to do here
-        """Brings the program into its own folder. Raises UnavailableError."""
+        """Installs the program into its own folder. Raises UnavailableError."""
 
     @abstractmethod
     def version(self) -> str: ...
 
     @abstractmethod
     def start(self, mock_port: int) -> Endpoint:
-        """Starts the gateway before the mock, returns when it answers. Raises UnavailableError, RuntimeError."""
+        """Starts the gateway in front of the mock; returns when it answers. Raises UnavailableError, RuntimeError."""
 
     def stop(self) -> None:
         if self.process is not None:
@@ -64,11 +64,11 @@ class Target(ABC):
             self.process = None
 
     def serving(self) -> list[psutil.Process]:
-        """The processes that requests pass through; they have core 0 to themselves."""
+        """Returns the processes that requests pass through; they have core 0 to themselves."""
         return processes.tree(self.process.pid) if self.process is not None else []
 
     def beside(self) -> list[psutil.Process]:
-        """The target's other processes: they run on the core of load and mock, and their use is told apart."""
+        """Returns the target's other processes: they run on the core of load and mock, and are reported separately."""
         return []
 
     def _launch(self, command: list[str], ready: str, environment: dict[str, str] | None = None) -> None:
@@ -78,7 +78,7 @@ class Target(ABC):
 
 
 class PythonPeer(Target):
-    """A peer that lives in a virtual environment of its own."""
+    """A Python gateway in a virtual environment of its own."""
 
     requirement: ClassVar[str]
     distribution: ClassVar[str]
@@ -107,7 +107,7 @@ class PythonPeer(Target):
 
 
 def run_step(command: list[str], *, seconds: float = 900.0) -> str:
-    """What the command printed. Raises UnavailableError with the end of what it complained about."""
+    """Returns the command's output. Raises UnavailableError with the end of its error output."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -1,4 +1,4 @@
-"""The mock itself: what every latency is compared with."""
+"""The mock without a gateway: the baseline of every latency."""
 
 from __future__ import annotations
 

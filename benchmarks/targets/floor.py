@@ -1,4 +1,5 @@
-"""The floor: a bare reverse proxy. nginx where there is one, else a splice proxy of our own; the label says which."""
+"""A bare reverse proxy, the lowest possible cost: nginx where it is installed, else a splice proxy; the label says
+which."""
 
 from __future__ import annotations
 

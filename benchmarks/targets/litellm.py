@@ -28,7 +28,7 @@ litellm_settings:
 class LiteLLM(PythonPeer):
     name: ClassVar[str] = "litellm"
     label: ClassVar[str] = "LiteLLM proxy (1 worker)"
-    # Not the newest: release 1.107.0 was a compromised one, and this is before it.
+    # The version is not the newest: release 1.107.0 was compromised, and this one is before it.
     requirement: ClassVar[str] = "litellm[proxy]==1.104.0"
     distribution: ClassVar[str] = "litellm"
 
@@ -41,7 +41,7 @@ class LiteLLM(PythonPeer):
         environment = {
             "LITELLM_LOG": "ERROR",
             "LITELLM_MODE": "PRODUCTION",
-            # Without it the start looks for a price list on the network.
+            # Without this variable the start downloads a price list.
             "LITELLM_LOCAL_MODEL_COST_MAP": "True",
             "NO_PROXY": "127.0.0.1",
         }

@@ -17,7 +17,7 @@ from benchmarks import processes
 from benchmarks.targets.base import ROOT, Endpoint, Target, run_step
 
 _WEB_WORKER = "config.supervisor.web_worker"
-# A model with a price, named as clients name it: every request has its cost worked out.
+# The model has a price, so that the cost of every request is computed; its name is the clients' form.
 _MODEL = "gpt-4o-mini"
 
 
@@ -56,13 +56,13 @@ class Ours(Target):
         made = self._bootstrap(manage, environment)
         authorization = {"authorization": f"Bearer {made['api_key']}"}
         self._prepare(f"{base}/api/llm", mock_port, {**authorization, "x-project-id": made["project_id"]})
-        # With a session, as a limit by session needs it: targets differ in what is set, not in what is asked.
+        # Every request has a session, as a limit by session needs it: targets differ in settings, not in requests.
         headers = {**authorization, "x-svc-session-id": "bench"}
         return Endpoint(port, "/api/gateway/v1/chat/completions", self.model, headers, dict(self.fields))
 
     def _bootstrap(self, manage: list[str], environment: dict[str, str]) -> dict[str, str]:
         command = [*manage, "bootstrap", "--name", "bench", "--json"]
-        # From the source's own folder: Celery puts the current one in front of the path that modules are found on.
+        # The command runs in the source's own folder, because Celery puts the current one in front of the module path.
         environment = {**psutil.Process().environ(), **environment}
         done = subprocess.run(command, cwd=self.source, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -81,12 +81,12 @@ class Ours(Target):
 
     @override
     def beside(self) -> list[psutil.Process]:
-        """Supervisor, shipper, Redis, the ClickHouse engine, Celery."""
+        """Returns supervisor, shipper, Redis, the ClickHouse engine and Celery."""
         return [process for process in super().serving() if not _is_web_worker(process)]
 
 
 class OursTwice(Ours):
-    """The same with two workers."""
+    """The same gateway with two workers."""
 
     name: ClassVar[str] = "ours-2"
     label: ClassVar[str] = "Prompt Gateway, 2 workers"
@@ -94,7 +94,7 @@ class OursTwice(Ours):
 
 
 class OursAnthropic(Ours):
-    """Requests of the OpenAI dialect, translated to Anthropic's and back."""
+    """The gateway with requests of the OpenAI dialect, translated to Anthropic's and back."""
 
     name: ClassVar[str] = "ours-anthropic"
     label: ClassVar[str] = "Prompt Gateway, anthropic"
@@ -104,7 +104,8 @@ class OursAnthropic(Ours):
 
 
 class OursPrompt(Ours):
-    """A managed prompt with two variables, between whose versions a rollout decides, in place of the system message."""
+    """The gateway with a managed prompt of two variables, between whose versions a rollout decides, in place of the
+    system message."""
 
     name: ClassVar[str] = "ours-prompt"
     label: ClassVar[str] = "Prompt Gateway, prompt and rollout"
@@ -133,7 +134,8 @@ class OursPrompt(Ours):
 
 
 class OursLimits(Ours):
-    """Every limit set and none of them near: requests, tokens, month and session are counted for each request."""
+    """The gateway with every limit set and none of them near: requests, tokens, month and session are counted for each
+    request."""
 
     name: ClassVar[str] = "ours-limits"
     label: ClassVar[str] = "Prompt Gateway, all limits"
@@ -153,7 +155,7 @@ class OursLimits(Ours):
 
 
 class OursBefore(Ours):
-    """An earlier revision of this project (`--before`), on today's libraries: what a change has cost."""
+    """An earlier revision of this project (`--before`), on today's libraries, for the cost of a change."""
 
     name: ClassVar[str] = "ours-before"
     label: ClassVar[str] = "Prompt Gateway, before"

@@ -1,6 +1,6 @@
-"""The least a Python proxy can do: bytes of one connection go to another unread.
+"""The cheapest possible Python proxy: the bytes of one connection go to another unread.
 
-`python splice.py PORT UPSTREAM_PORT`.
+The command is `python splice.py PORT UPSTREAM_PORT`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing_extensions import override
 
 
 class Side(asyncio.Protocol):
-    """One side of a spliced pair; bytes that come before the other side is there wait."""
+    """One side of a spliced pair; bytes that arrive before the other side is connected wait."""
 
     def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None
@@ -46,7 +46,7 @@ class Side(asyncio.Protocol):
 
 
 class Client(Side):
-    """The side that the client opened; opens the other one."""
+    """The side that the client opened; it opens the other one."""
 
     def __init__(self, upstream_port: int) -> None:
         super().__init__()

@@ -41,12 +41,12 @@ class TensorZero(PythonPeer):
         config.write_text(_CONFIG.format(mock_port=mock_port))
         command = [
             str(self.folder / "bin" / "python"),
-            # Or this file, beside the script, would be imported in place of the package.
+            # Without this option the file beside the script would be imported in place of the package.
             "-P",
             str(Path(__file__).with_name("tensorzero_serve.py")),
             str(config),
         ]
-        # One core is what it gets to run on: without the variable its runtime starts a thread per core of the machine.
+        # The gateway has one core: without the variable its runtime starts a thread per core of the machine.
         environment = {"MOCK_API_KEY": "sk-mock", "TOKIO_WORKER_THREADS": "1"}
         self.process = processes.start(command, log=self.log, environment=environment, folder=self.workspace)
         port = self._port()
@@ -54,7 +54,7 @@ class TensorZero(PythonPeer):
         return Endpoint(port, "/openai/v1/chat/completions", "tensorzero::model_name::mock")
 
     def _port(self) -> int:
-        """The gateway picks its port itself and its launcher prints it."""
+        """Returns the port, which the gateway picks itself and its launcher prints."""
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and self.process is not None and self.process.poll() is None:
             found = re.search(r"listening http://[^:]+:(\d+)", self.log.read_text(errors="replace"))

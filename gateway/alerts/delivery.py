@@ -1,4 +1,5 @@
-"""Tells of alerts, each channel at its own pace: a failure is tried again later, and never raises the alert again."""
+"""Delivers alerts, each channel at its own pace: a failed delivery is repeated later, and never raises the alert
+again."""
 
 from __future__ import annotations
 
@@ -17,21 +18,21 @@ from gateway.models import GatewaySettings
 
 logger = logging.getLogger("gateway.alerts")
 
-MOST_ATTEMPTS = 15
+MAX_ATTEMPTS = 15
 _FIRST_PAUSE_SECONDS = 30
-_LONGEST_PAUSE_SECONDS = 3600
+_MAX_PAUSE_SECONDS = 3600
 
 _State = AlertDelivery.State
 
 
 def due_deliveries(now: datetime | None = None) -> list[int]:
-    """Their ids, the oldest first."""
+    """Returns the ids of the deliveries that are due, the oldest first."""
     found = AlertDelivery.objects.filter(state=_State.PENDING, next_attempt_at__lte=now or timezone.now())
     return list(found.values_list("pk", flat=True))
 
 
 def deliver(delivery_id: int) -> None:
-    """Tries once, unless somebody else is at it, it is not due, or it is over."""
+    """Tries a delivery once, unless another worker is at it, it is not due, or it has ended."""
     row = AlertDelivery.objects.select_related("alert__project").filter(pk=delivery_id).first()
     if row is None or not _claim(row):
         return
@@ -46,11 +47,11 @@ def deliver(delivery_id: int) -> None:
 
 
 def pause_after(attempts: int) -> timedelta:
-    return timedelta(seconds=min(_FIRST_PAUSE_SECONDS * 2 ** (attempts - 1), _LONGEST_PAUSE_SECONDS))
+    return timedelta(seconds=min(_FIRST_PAUSE_SECONDS * 2 ** (attempts - 1), _MAX_PAUSE_SECONDS))
 
 
 def _claim(row: AlertDelivery) -> bool:
-    """A worker that dies from here on leaves the delivery to the next try."""
+    """Claims a delivery for one try. If the worker dies after this, the delivery is due again at its next time."""
     now = timezone.now()
     free = AlertDelivery.objects.filter(
         pk=row.pk, state=_State.PENDING, attempts=row.attempts, next_attempt_at__lte=now
@@ -60,7 +61,7 @@ def _claim(row: AlertDelivery) -> bool:
 
 
 def _tell(row: AlertDelivery) -> None:
-    # As they are now: an address that was wrong may have been put right.
+    # The current addresses count: a wrong one may have been corrected since the alert.
     given = GatewaySettings.objects.for_project(row.alert.project_id).first()
     url, addresses = (given.alert_webhook_url, given.alert_emails) if given is not None else ("", [])
     if not (url if row.channel == AlertDelivery.Channel.WEBHOOK else addresses):
@@ -77,7 +78,7 @@ def _tell(row: AlertDelivery) -> None:
 
 def _note_failure(row: AlertDelivery, error: DeliveryError) -> None:
     row.last_error = str(error)[:200]
-    if error.is_final or row.attempts >= MOST_ATTEMPTS:
+    if error.is_final or row.attempts >= MAX_ATTEMPTS:
         row.state = _State.FAILED
     row.save(update_fields=["state", "last_error"])
     logger.warning(

@@ -1,10 +1,11 @@
-"""Why an alert could not be told."""
+"""The error of a failed alert delivery."""
 
 from __future__ import annotations
 
 
 class DeliveryError(Exception):
-    """`is_final`: another try cannot help. The message is shown to operators and holds neither address nor secret."""
+    """A delivery failed; with `is_final` another try cannot help. The message is shown to operators and holds neither
+    address nor secret."""
 
     def __init__(self, message: str, *, is_final: bool = False) -> None:
         super().__init__(message)

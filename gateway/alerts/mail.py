@@ -1,4 +1,4 @@
-"""An alert as a letter."""
+"""Sends alerts by e-mail."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SMTP = "django.core.mail.backends.smtp.EmailBackend"
 
 
 def send(alert: BudgetAlert, addresses: list[str]) -> None:
-    """Raises DeliveryError."""
+    """Sends a budget alert. Raises DeliveryError."""
     # A line break in a subject would begin another header.
     project = " ".join(alert.project.name.split())
     subject = f"{project}: {alert.threshold_percent} % of the budget of {alert.month} is used"
@@ -26,7 +26,7 @@ def send(alert: BudgetAlert, addresses: list[str]) -> None:
 
 
 def send_letter(subject: str, text: str, addresses: list[str]) -> None:
-    """Raises DeliveryError."""
+    """Sends an e-mail. Raises DeliveryError."""
     if settings.EMAIL_BACKEND == _SMTP and not settings.EMAIL_HOST:
         raise DeliveryError("no mail server is configured (EMAIL_HOST)", is_final=True)
     try:

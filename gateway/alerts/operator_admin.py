@@ -1,4 +1,4 @@
-"""Alerts about the installation, in the admin: for superusers, since they concern no project."""
+"""Alerts about the installation in the admin, for superusers, since they concern no project."""
 
 from __future__ import annotations
 

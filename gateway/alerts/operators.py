@@ -1,8 +1,6 @@
-"""Tells operators of the installation's own trouble: a row in the admin, a signed webhook, an e-mail.
-
-The database decides which of several hosts tells. It may be what is away: then each host tells for itself, and the row
-follows when it answers again. Nothing here needs Redis or Celery.
-"""
+"""Sends operators alerts about the installation itself: a row in the admin, a signed webhook, an e-mail. The database
+decides which of several hosts sends. While the database itself is away, each host sends for itself, and the row follows
+when the database answers again. Nothing here needs Redis or Celery."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from django.db import DatabaseError, IntegrityError, InterfaceError, connection,
 from core.monitoring import Alarm
 from gateway.alert_models import OperatorAlert
 from gateway.alerts import mail, webhook
-from gateway.alerts.delivery import MOST_ATTEMPTS, pause_after
+from gateway.alerts.delivery import MAX_ATTEMPTS, pause_after
 from gateway.alerts.errors import DeliveryError
 
 logger = logging.getLogger("gateway.alerts")
@@ -34,7 +32,7 @@ _MAX_WAITING = 1000
 
 @dataclass
 class Message:
-    """One change of state. `row` is its row's id once it has one, `outcomes` by channel."""
+    """One change of an alarm's state. `row` is the id of its database row once it has one."""
 
     alarm: Alarm
     is_over: bool
@@ -52,7 +50,7 @@ class Message:
         return "" if self.alarm.is_shared else self.host
 
     def body(self) -> bytes:
-        """`id` is the same at every attempt, so that a receiver can tell a repetition."""
+        """Returns the webhook's body. `id` is the same at every attempt, so that a receiver can detect a repetition."""
         content = {
             "type": "operator.alert",
             "id": self.id,
@@ -73,7 +71,7 @@ class Message:
 
 
 class OperatorAlerts:
-    """One a host. `tell` returns at once; threads of its own do the rest, one a channel."""
+    """The operator alerts of one host. `tell` returns at once; background threads, one per channel, do the rest."""
 
     def __init__(self, host: str) -> None:
         self._host = host
@@ -91,7 +89,7 @@ class OperatorAlerts:
             logger.error("operator_alert.dropped kind=%s", alarm.kind)
 
     def open_alarms(self) -> list[Alarm]:
-        """What was told of by an earlier life of this host. Raises what the database raises."""
+        """Returns the alarms that an earlier process of this host reported as open. Raises the database's errors."""
         try:
             rows = OperatorAlert.objects.filter(over_at=None, host__in=["", self._host])
             return [Alarm(row.kind, row.text, row.subject, is_shared=not row.host) for row in rows]
@@ -102,7 +100,7 @@ class OperatorAlerts:
         threading.Thread(target=work, name=name, daemon=True).start()
 
     def _keep_rows(self) -> None:
-        """Each message goes on to the channels once its row says that it is news, or nobody can say."""
+        """Passes each message on to the channels once its row shows that it is new, or while the database is away."""
         unsaved: list[Message] = []
         while True:
             try:
@@ -111,7 +109,7 @@ class OperatorAlerts:
                 unsaved = self._save_again(unsaved)
                 continue
             try:
-                # In order: what has waited longer is saved first.
+                # Messages are saved in order: an earlier one that waits comes first.
                 is_news = _save(message) if not unsaved else None
             except _UNAVAILABLE:
                 is_news = None
@@ -136,10 +134,10 @@ class OperatorAlerts:
         waiting = self._channels[channel]
         while True:
             message = waiting.get()
-            for attempt in range(1, MOST_ATTEMPTS + 1):
+            for attempt in range(1, MAX_ATTEMPTS + 1):
                 outcome, is_done = _try(message, send)
                 _note(message, channel, outcome)
-                if is_done or attempt == MOST_ATTEMPTS:
+                if is_done or attempt == MAX_ATTEMPTS:
                     break
                 time.sleep(pause_after(attempt).total_seconds())
 
@@ -149,7 +147,7 @@ def _channels() -> dict[str, Callable[[Message], None]]:
     url, addresses = settings.OPERATOR_ALERT_WEBHOOK_URL, settings.OPERATOR_ALERT_EMAILS
     if url:
         secret = settings.OPERATOR_ALERT_WEBHOOK_SECRET
-        # The operator's own address may be private.
+        # The operator's own webhook address may be on a private network.
         found["webhook"] = lambda message: webhook.post(url, message.body(), secret, allow_private=True)
     if addresses:
         found["email"] = lambda message: mail.send_letter(*message.letter(), addresses)
@@ -157,7 +155,8 @@ def _channels() -> dict[str, Callable[[Message], None]]:
 
 
 def _save(message: Message) -> bool:
-    """Whether it is news: no other host, and no earlier life of this one, has told the same."""
+    """Saves a message; returns whether it is new, that is, neither another host nor an earlier process has reported
+    it."""
     alarm = message.alarm
     open_ones = OperatorAlert.objects.filter(kind=alarm.kind, subject=alarm.subject, host=message.scope, over_at=None)
     try:

@@ -1,4 +1,4 @@
-"""The secret that a project's webhooks are signed with: drawn once, stored encrypted, replaced on demand."""
+"""The secret that signs a project's webhooks: drawn once, stored encrypted, replaced on demand."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def ensure_secret(project_id: UUID) -> AlertSecret:
 
 
 def secret_of(project_id: UUID) -> str:
-    """Raises core.crypto.UndecryptableError."""
+    """Returns the project's secret. Raises core.crypto.UndecryptableError."""
     return crypto.decrypt(ensure_secret(project_id).token)
 
 
 def rotate_secret(row: AlertSecret, *, actor: str) -> None:
-    """From now on everything is signed with another secret."""
+    """Replaces the secret; every later delivery is signed with the new one."""
     row.token, row.rotated_at = _drawn(), timezone.now()
     row.save(update_fields=["token", "rotated_at"])
     logger.info("alert_secret.rotated project_id=%s actor=%s", row.project_id, actor)

@@ -1,4 +1,4 @@
-"""Which projects have reached a share of their month's budget that nobody was told of?"""
+"""Raises an alert for each share of a month's budget that a project's spend has reached, once a month."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from gateway.models import GatewaySettings
 logger = logging.getLogger("gateway.alerts")
 
 THRESHOLDS = (50, 80, 100)
-# What arrived in a month is counted when it ends, which may be in the next one.
+# A request counts for its month when it ends, which may be after the month.
 _AFTERMATH = timedelta(hours=1)
 
 
 def raise_alerts(now: datetime | None = None) -> list[BudgetAlert]:
-    """The alerts that were raised, each with a delivery for each channel that is set. Repeatable, by many at once."""
+    """Returns the new alerts, each with a delivery for each channel that is set. Several workers may run this at
+    once."""
     now = now or datetime.now(UTC)
     raised: list[BudgetAlert] = []
     unknown = 0
@@ -39,7 +40,7 @@ def raise_alerts(now: datetime | None = None) -> list[BudgetAlert]:
 
 
 def reached(spent: Decimal, budget: Decimal) -> list[int]:
-    """The thresholds, in percent. Of a budget of nothing only the first dollar reaches any."""
+    """Returns the reached thresholds, in percent. A budget of zero is reached with the first spend."""
     return [percent for percent in THRESHOLDS if spent > 0 and spent * 100 >= budget * percent]
 
 
@@ -52,14 +53,14 @@ def _months(now: datetime) -> Iterable[str]:
 
 
 def _raise_of(figures: Figures, row: GatewaySettings, month: str) -> list[BudgetAlert]:
-    told = set(
+    raised = set(
         BudgetAlert.objects.for_project(row.project_id).filter(month=month).values_list("threshold_percent", flat=True)
     )
     budget = row.monthly_budget_usd
-    if told.issuperset(THRESHOLDS) or budget is None:
+    if raised.issuperset(THRESHOLDS) or budget is None:
         return []
     spent = figures.month(row.project_id, month).spent_usd
-    missing = [percent for percent in reached(spent, budget) if percent not in told]
+    missing = [percent for percent in reached(spent, budget) if percent not in raised]
     made = [_raise(row, month, percent, spent, budget) for percent in missing]
     return [alert for alert in made if alert is not None]
 

@@ -1,4 +1,5 @@
-"""An alert as a signed POST. Who may change settings chooses the address, so only public ones are connected to."""
+"""Sends alerts as signed POST requests. Anyone with the right to change settings chooses the address, so only public
+addresses are connected to."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ _SECONDS = 10.0
 
 
 def body_of(alert: BudgetAlert) -> bytes:
-    """`id` is the same at every attempt, so that a receiver can tell a repetition."""
+    """Returns the webhook's body. `id` is the same at every attempt, so that a receiver can detect a repetition."""
     content = {
         "type": "budget.alert",
         "id": f"{alert.project_id}/{alert.month}/{alert.threshold_percent}",
@@ -41,16 +42,14 @@ def body_of(alert: BudgetAlert) -> bytes:
 
 
 def signature(body: bytes, secret: str, at: int) -> str:
-    """`t=<Unix time>,v1=<HMAC-SHA256 of "<t>.<body>" in hexadecimal>`."""
+    """Returns the signature header: `t=<Unix time>,v1=<HMAC-SHA256 of "<t>.<body>" in hexadecimal>`."""
     digest = hmac.new(secret.encode(), b"%d." % at + body, hashlib.sha256).hexdigest()
     return f"t={at},v1={digest}"
 
 
 def post(url: str, body: bytes, secret: str, *, allow_private: bool = False) -> None:
-    """Raises DeliveryError unless the receiver says 2xx. Redirects are not followed.
-
-    `allow_private`: the address is the operator's own choice, wherever it leads.
-    """
+    """Posts a signed body. `allow_private` permits a private address, which an operator chose. Redirects are not
+    followed. Raises DeliveryError unless the receiver answers 2xx."""
     try:
         status = asyncio.run(_post(url, body, signature(body, secret, int(time.time())), allow_private))
     except PrivateAddressError:
@@ -58,7 +57,7 @@ def post(url: str, body: bytes, secret: str, *, allow_private: bool = False) -> 
     except TimeoutError:
         raise DeliveryError(f"no answer within {_SECONDS:.0f} seconds") from None
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        # Their texts may hold the address, and that a token.
+        # The error's text may hold the address, which may contain a token.
         raise DeliveryError(type(error).__name__) from None
     if not 200 <= status < 300:
         raise DeliveryError(f"the receiver answered {status}")
@@ -67,7 +66,7 @@ def post(url: str, body: bytes, secret: str, *, allow_private: bool = False) -> 
 async def _post(url: str, body: bytes, signed: str, allow_private: bool) -> int:
     resolver = Resolver(any_address if allow_private or settings.ALLOW_PRIVATE_UPSTREAMS else only_public)
     parts = urlsplit(url)
-    # Literal addresses are not looked up, so that nobody would check them.
+    # A literal IP address is never resolved, so it is checked here.
     await resolver.addresses(parts.hostname or "", parts.port or 443)
     connector = aiohttp.TCPConnector(
         ssl=client_context(), force_close=True, use_dns_cache=False, resolver=AiohttpResolver(resolver)

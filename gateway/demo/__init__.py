@@ -1,1 +1,1 @@
-"""`manage.py demo`: conversations played through the official OpenAI SDK, and what the service recorded of them."""
+"""`manage.py demo`: plays conversations through the official OpenAI SDK, and shows the service's records of them."""

@@ -1,4 +1,5 @@
-"""Conversations from a JSONL file: one object a line, `messages` and optional request fields and `next_user_turns`."""
+"""Reads conversations from a JSONL file: one object a line, with `messages` and optional request fields and
+`next_user_turns`."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ class PromptFileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """`options` are fields of the request besides model and messages; `next_user_turns` follow the model's answers."""
+    """A conversation to play. `options` are request fields besides model and messages; `next_user_turns` follow the
+    model's answers."""
 
     name: str
     messages: list[dict[str, Any]]
@@ -39,7 +41,8 @@ class Conversation:
 
 
 def read_conversations(file: Path, *, limit: int | None) -> list[Conversation]:
-    """Every second conversation streams, unless its line says so itself. Raises PromptFileError."""
+    """Returns the file's conversations; every second one streams, unless its line says otherwise. Raises
+    PromptFileError."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -1,4 +1,5 @@
-"""Plays conversations through the official SDK: streaming and not, tool calls answered, the user's next turns sent."""
+"""Plays conversations through the official SDK: streaming and not, with tool calls answered and the user's next
+turns."""
 
 from __future__ import annotations
 
@@ -12,12 +13,12 @@ from openai import AsyncOpenAI, OpenAIError
 
 from gateway.demo.conversations import Conversation
 
-_MOST_TOOL_ROUNDS = 5
+_MAX_TOOL_ROUNDS = 5
 
 
 @dataclass(slots=True)
 class Played:
-    """What one conversation came to. `failure` is empty when every request was answered."""
+    """The outcome of one conversation. `failure` is empty when every request was answered."""
 
     name: str
     session_id: str
@@ -49,7 +50,7 @@ async def play_all(
     concurrency: int,
     done: Callable[[Played], None],
 ) -> list[Played]:
-    """At most `concurrency` conversations at once; `done` is called after each."""
+    """Plays at most `concurrency` conversations at once; `done` is called after each."""
     room = asyncio.Semaphore(concurrency)
 
     async def play(number: int, conversation: Conversation) -> Played:
@@ -71,14 +72,14 @@ async def _play(client: AsyncOpenAI, conversation: Conversation, model: str, pla
         if turn is not None:
             messages.append({"role": "user", "content": turn})
         options = dict(conversation.options)
-        for _ in range(_MOST_TOOL_ROUNDS):
+        for _ in range(_MAX_TOOL_ROUNDS):
             answer = await _ask(client, conversation.stream, played, model=model, messages=messages, **options)
             messages.append(answer.message())
             if not answer.tool_calls:
                 break
             played.tool_calls += len(answer.tool_calls)
             messages.extend(_result(call) for call in answer.message()["tool_calls"])
-            # A choice that forces a call would force one for ever.
+            # A tool choice that forces a call would force one in every round.
             options.pop("tool_choice", None)
 
 
@@ -113,7 +114,7 @@ def _add_piece(answer: _Answer, piece: Any) -> None:
 
 
 def _result(call: dict[str, Any]) -> dict[str, Any]:
-    """What a tool of the demo returns: its own arguments, so that the story needs no outside world."""
+    """Returns the result of a demo tool: its own arguments, so that the conversation needs no outside service."""
     called = call.get("function") or call.get("custom") or {}
     content = {"tool": called.get("name", ""), "status": "ok", "received": called.get("arguments", "")}
     return {"role": "tool", "tool_call_id": call["id"], "content": json.dumps(content)}

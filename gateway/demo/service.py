@@ -1,4 +1,4 @@
-"""The service the demo talks to: the one that runs on this VAR_DIR, else one of its own for as long as it takes."""
+"""Finds the service that runs on this VAR_DIR, or starts one for the duration of the demo."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KEY_HOURS = 1
 
 
 class ServiceError(Exception):
-    """There is no service to talk to."""
+    """There is no service to connect to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,13 @@ class Access:
 
 @contextmanager
 def running_service() -> Iterator[str]:
-    """The base URL of the service on this VAR_DIR, started for the occasion when none runs."""
+    """Yields the base URL of the service on this VAR_DIR, which is started when none runs."""
     address = _announced()
     if address is not None and _answers(address):
         yield address
         return
-    # Its welcome would be lost among the demo's lines: the next start shows it, and the demo makes a key of its own.
+    # The first start's output would be lost among the demo's lines: the next start prints it, and the demo makes a key
+    # of its own.
     service = subprocess.Popen(
         [sys.executable, "manage.py", "serve"],
         cwd=settings.BASE_DIR,
@@ -58,7 +59,7 @@ def running_service() -> Iterator[str]:
 
 
 def own_access(base_url: str) -> Access:
-    """A key for the first project, which ends by itself. Raises ServiceError when there is no project."""
+    """Issues a key for the first project, which expires by itself. Raises ServiceError when there is no project."""
     project = Project.objects.order_by("created_at").first()
     if project is None:
         raise ServiceError("There is no project yet: run `manage.py bootstrap --name demo` first.")
@@ -73,7 +74,7 @@ def _announced() -> str | None:
 
 
 def _answers(address: str) -> bool:
-    """False when the service that announced the address was killed."""
+    """Returns whether the service answers; False when the one that announced the address was killed."""
     try:
         return requests.get(f"{address}/healthz", timeout=10).ok
     except requests.ConnectionError:

@@ -1,1 +1,1 @@
-"""The playground: one model or several side by side, asked through the gateway's own pipeline."""
+"""The playground: one model or several side by side, called through the gateway's own pipeline."""

@@ -1,4 +1,4 @@
-"""The playground's page in the admin. What it does, it does through the management API, as the one who is signed in."""
+"""The playground's page in the admin, which works through the management API with the signed-in user's rights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing_extensions import override
 from core.admin_pages import PageAdmin
 from core.rights.asking import may, right_of_page
 from gateway.models import Playground
-from gateway.playground.serializers import MOST_MODELS
+from gateway.playground.serializers import MAX_MODELS
 
 
 @admin.register(Playground)
@@ -22,6 +22,6 @@ class PlaygroundAdmin(PageAdmin):
     @override
     def details(self, request: HttpRequest) -> dict[str, Any]:
         return {
-            "most_models": MOST_MODELS,
+            "max_models": MAX_MODELS,
             "sees_requests": may(request.user, right_of_page("analytics_requests_detail")),
         }

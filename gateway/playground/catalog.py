@@ -1,4 +1,4 @@
-"""Which models a project can try."""
+"""Lists the models that a project can try."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from integrations.selectors import SANDBOX, enabled_credentials
 
 
 def list_models(project_id: UUID, search: str) -> list[PlaygroundModel]:
-    """`auto` and the preferred ones first, the others by name. `search` are words that the name has."""
+    """Returns `auto` and the preferred models first, the others by name. `search` holds words that the name has to
+    contain."""
     words = search.lower().split()
     providers = {credentials.provider for credentials in enabled_credentials(project_id)}
     preferred = current_settings(project_id).preferred_models
@@ -28,9 +29,9 @@ def list_models(project_id: UUID, search: str) -> list[PlaygroundModel]:
 
 
 def _priced(project_id: UUID, providers: set[str]) -> list[PlaygroundModel]:
-    # What embeds or ranks has a price for input only.
+    # Embedding and ranking models have a price for input only, and are left out.
     answering = ~Q(output_cost_per_1m=None) & ~Q(output_cost_per_1m=0, input_cost_per_1m__gt=0)
-    # A name that ends so is a price for all of a provider's models.
+    # A name that ends in `*` is a price for all of a provider's models.
     rows = project_prices(project_id).filter(answering, provider__in=providers).exclude(model__endswith="*")
     fields = rows.values_list("provider", "model", "input_cost_per_1m", "output_cost_per_1m")
     return [_model(f"{provider}/{model}", provider, paid, earned) for provider, model, paid, earned in fields]

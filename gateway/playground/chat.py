@@ -1,4 +1,4 @@
-"""The chat-completion request that a call of the playground stands for."""
+"""Builds the chat-completion request that a call of the playground stands for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ FIELDS = (
 
 
 def chat_body(model: str, given: Mapping[str, Any], *, stream: bool = False) -> bytes:
-    """The JSON for one model, held to the gateway's own rules. Raises ValidationError naming the field at fault."""
+    """Returns the JSON for one model, checked by the gateway's own rules. Raises ValidationError naming the field at
+    fault."""
     asked: dict[str, Any] = {"model": model}
     asked.update((name, given[name]) for name in FIELDS if given.get(name) is not None)
     if stream:

@@ -1,4 +1,4 @@
-"""Which of several answers came first and which cost least. Arithmetic only."""
+"""Compares several answers by speed and by cost. Arithmetic only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class Contender:
 
 
 def compared(contenders: Sequence[Contender]) -> dict[str, Any]:
-    """`fastest` and `cheapest` are models, None when there is none to name. Of equals, the one that was named first."""
+    """Returns the comparison. `fastest` and `cheapest` are models, the first named of equals, or None without an
+    answer."""
     good = [contender for contender in contenders if contender.succeeded]
     priced = [(contender.cost_usd, contender) for contender in good if contender.cost_usd is not None]
     lowest = min((cost for cost, _ in priced), default=None)
@@ -32,7 +33,7 @@ def compared(contenders: Sequence[Contender]) -> dict[str, Any]:
 
 
 def tokens_per_dollar(tokens: int, cost_usd: float | None) -> float | None:
-    """Prompt and completion tokens that a dollar buys; None when the cost is unknown or nothing."""
+    """Returns the prompt and completion tokens that a dollar buys; None when the cost is unknown or zero."""
     return round(tokens / cost_usd, 2) if cost_usd else None
 
 
@@ -49,6 +50,6 @@ def _costs(contender: Contender, lowest: float | None) -> dict[str, Any]:
 
 
 def _total(contenders: Sequence[Contender]) -> float | None:
-    """Of what is known; None when nothing is."""
+    """Returns the sum of the known costs; None when none is known."""
     known = [contender.cost_usd for contender in contenders if contender.cost_usd is not None]
     return round(sum(known), 10) if known else None

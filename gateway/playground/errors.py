@@ -1,4 +1,4 @@
-"""The playground's failure: that of the request it made."""
+"""The playground's error, which repeats that of the request it made."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _PASSED_ON = ("retry-after", "x-ratelimit-")
 
 
 class PlaygroundError(ApplicationError):
-    """The gateway's error for the answer's request, with its status and what a client should know beside."""
+    """The gateway's error for the answer's request, with its status and the headers that a client should see."""
 
     def __init__(self, answer: Answer) -> None:
-        told = answer.error
-        if told is None:
+        failure = answer.error
+        if failure is None:
             raise ValueError("the answer is no failure")
-        headers = {name: value for name, value in told.headers.items() if name.startswith(_PASSED_ON)}
-        super().__init__(told.message, code=told.code, headers={**headers, REQUEST_ID: answer.request_id})
-        # Those of the class are the same for all its failures.
-        self.status = told.status  # type: ignore[misc]
-        self.type = told.type  # type: ignore[misc]
+        headers = {name: value for name, value in failure.headers.items() if name.startswith(_PASSED_ON)}
+        super().__init__(failure.message, code=failure.code, headers={**headers, REQUEST_ID: answer.request_id})
+        # The class attributes are overridden, because each answer has a status and a type of its own.
+        self.status = failure.status  # type: ignore[misc]
+        self.type = failure.type  # type: ignore[misc]

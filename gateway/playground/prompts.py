@@ -1,4 +1,4 @@
-"""The version of a prompt that a call of the playground names."""
+"""Finds the version of a prompt that a call of the playground names."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _SYSTEM = ("system", "developer")
 
 
 def wanted_version(project_id: UUID, given: Mapping[str, Any]) -> PromptVersionRecord | None:
-    """None when `prompt_version` is left out. The variables are checked here already, so that each can be told by its
-    field. Raises ValidationError, ConfigNotFoundError, VersionNotFoundError, VariableError."""
+    """Returns None when `prompt_version` is left out. The variables are checked here already, so that an error names
+    its field. Raises ValidationError, ConfigNotFoundError, VersionNotFoundError, VariableError."""
     number, name = given.get("prompt_version"), given.get("prompt_config")
     if number is None:
         return None

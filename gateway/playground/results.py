@@ -1,4 +1,4 @@
-"""What the playground says of one model's answer. Times in milliseconds, cost in US dollars."""
+"""The playground's result for one model's answer. Times are in milliseconds, costs in US dollars."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gateway.protocol.headers import PROMPT_VERSION, VARIANT, WARNING
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """`judgement` is None when none was asked for."""
+    """One model's answer; `judgement` is None when none was requested."""
 
     model: str
     answer: Answer
@@ -42,7 +42,7 @@ class Result:
         return record.prompt_tokens + record.completion_tokens if record is not None else 0
 
     def shown(self) -> dict[str, Any]:
-        """The result as JSON."""
+        """Returns the result as JSON."""
         answer, record, headers = self.answer, self.answer.record, self.answer.headers
         version = headers.get(PROMPT_VERSION.decode())
         return {
@@ -67,7 +67,7 @@ class Result:
 
 
 def message_of(answer: Answer) -> dict[str, Any] | None:
-    """The message of the first choice."""
+    """Returns the message of the first choice."""
     choices = (answer.completion or {}).get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     message = first.get("message") if isinstance(first, dict) else None

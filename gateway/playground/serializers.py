@@ -14,7 +14,7 @@ from core.serializers import BodySerializer
 from gateway.fields import NameListField
 from gateway.protocol.wire import MAX_MESSAGES, nested_too_deeply
 
-MOST_MODELS = 5
+MAX_MODELS = 5
 _MODEL_CHARACTERS = 512
 _SEARCH_CHARACTERS = 200
 _SESSION_CHARACTERS = 1024
@@ -37,11 +37,11 @@ def _json(help_text: str) -> serializers.JSONField:
 
 @extend_schema_field({"type": "array", "items": {"type": "object"}, "minItems": 1, "maxItems": MAX_MESSAGES})
 class MessagesField(serializers.ListField):
-    """How many there may be, `gateway.protocol.wire` checks, in the words of the gateway."""
+    """A list of messages; `gateway.protocol.wire` checks their number, with the gateway's own error message."""
 
 
 class MessageField(serializers.JSONField):
-    """Any object: what a message may hold is the provider's to say, beyond what `gateway.protocol.wire` checks."""
+    """Any JSON object: a message's fields are the provider's to check, beyond the checks of `gateway.protocol.wire`."""
 
     default_error_messages = {"not_an_object": "Must be an object."}
 
@@ -53,7 +53,7 @@ class MessageField(serializers.JSONField):
 
 
 class _ChatSerializer(BodySerializer):
-    """The fields of a chat completion; `gateway.protocol.wire` says exactly what they may hold."""
+    """The fields of a chat completion; `gateway.protocol.wire` checks their values."""
 
     messages = MessagesField(
         child=MessageField(), help_text="As of a chat completion: at most 1000 messages of at most 1 MB."
@@ -108,7 +108,7 @@ class CompareSerializer(_ChatSerializer):
     compare_models = NameListField(
         child=serializers.CharField(max_length=_MODEL_CHARACTERS),
         min_length=1,
-        max_length=MOST_MODELS,
+        max_length=MAX_MODELS,
         help_text="Up to 5 different models.",
     )
 
@@ -124,7 +124,7 @@ class ModelParameters(Parameters):
 
 
 def validated(serializer: type[_ChatSerializer], data: Any) -> dict[str, Any]:
-    """Raises DRF's ValidationError, or the gateway's for what is nested too deeply."""
+    """Returns the validated data. Raises DRF's ValidationError, or the gateway's for data that is nested too deeply."""
     given = serializer(data=data)
     try:
         given.is_valid(raise_exception=True)

@@ -1,4 +1,4 @@
-"""Runs of the playground: asks, has answers judged, keeps the scores."""
+"""Runs of the playground: sends the requests, has answers judged, stores the scores."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Run:
 
 
 async def run_all(runtime: Runtime, run: Run) -> list[Result]:
-    """Every model at once; one that fails or takes too long is a result like the others. Raises
+    """Runs every model at once; a model that fails or takes too long gives a result like the others. Raises
     ServiceUnavailableError when the project's configuration cannot be read."""
     snapshot = await runtime.snapshots.project(run.project_id)
     asked = (_run_one(runtime, snapshot, run, model, body) for model, body in run.bodies.items())
@@ -70,7 +70,8 @@ async def run_all(runtime: Runtime, run: Run) -> list[Result]:
 
 
 async def stream_one(runtime: Runtime, run: Run) -> AsyncGenerator[bytes]:
-    """The answer of the only model as a stream of the gateway, failures included, and the result as its last event."""
+    """Yields the answer of the only model as a stream of the gateway, failures included, and the result as its last
+    event."""
     snapshot = await runtime.snapshots.project(run.project_id)
     ((model, body),) = run.bodies.items()
     request = InternalRequest(runtime, snapshot, run.caller, body, run.seconds)
@@ -86,7 +87,7 @@ async def stream_one(runtime: Runtime, run: Run) -> AsyncGenerator[bytes]:
 
 
 async def streamed_whole(runtime: Runtime, run: Run) -> list[bytes]:
-    """What `stream_one` gives, at once."""
+    """Returns all parts of `stream_one` as a list."""
     return [part async for part in stream_one(runtime, run)]
 
 
@@ -114,14 +115,14 @@ async def judged(runtime: Runtime, snapshot: ProjectSnapshot, run: Run, model: s
             key_id=run.key_id,
         )
     except Exception:
-        # The answer is there and paid for.
+        # The answer is there and paid for, so a defective judge does not fail the run.
         logger.exception("judgement.failed request_id=%s", answer.request_id)
         judgement = JudgeResult(snapshot.settings.judge_model, error=_JUDGE_FAILED)
     return Result(model, answer, judgement)
 
 
 async def with_kept_scores(run: Run, snapshot: ProjectSnapshot, results: list[Result]) -> list[Result]:
-    """The results once their scores are stored; where that failed, the evaluation says so."""
+    """Returns the results once their scores are stored; where storing failed, the evaluation says so."""
     scores = [score for result in results for score in _scores(result, reasons=snapshot.settings.logging.content)]
     if not scores:
         return results
@@ -134,7 +135,7 @@ async def with_kept_scores(run: Run, snapshot: ProjectSnapshot, results: list[Re
 
 
 def _scores(result: Result, *, reasons: bool) -> list[NewScore]:
-    """Of a project that keeps no texts, the figures only: a reason may quote them."""
+    """Returns the scores of a result. In a project that stores no texts they have no reason, which may quote one."""
     judgement = result.judgement
     return [
         NewScore(

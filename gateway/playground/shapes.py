@@ -1,4 +1,4 @@
-"""What the playground answers, for the OpenAPI document."""
+"""The playground's responses, for the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ class ComparedCost(TypedDict):
 
 
 class PlaygroundModel(TypedDict):
-    """`model` is the name to ask for; `provider` is null for `auto`. Prices in US dollars per million tokens."""
+    """A model to try. `model` is the name to request; `provider` is null for `auto`. Prices are in US dollars per
+    million tokens."""
 
     model: str
     provider: str | None

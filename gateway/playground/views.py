@@ -53,7 +53,7 @@ class PlaygroundView(_PlaygroundView):
         errors=[404, 422, 429],
     )
     def post(self, request: Request) -> HttpResponseBase:
-        """One model's answer with what it took. A failure has the status and the error that the gateway gives."""
+        """One model's answer with its time and cost. A failure has the status and the error that the gateway gives."""
         given = validated(PlaygroundSerializer, request.data)
         model, stream = given["model"], given["stream"]
         bodies = {model: chat_body(model, given, stream=stream)}
@@ -75,7 +75,7 @@ class CompareView(_PlaygroundView):
         errors=[404, 422, 429],
     )
     def post(self, request: Request) -> Response:
-        """Several models' answers, asked for at the same time. A model that fails does so in its own result."""
+        """Several models' answers, requested at the same time. A model that fails does so in its own result."""
         given = validated(CompareSerializer, request.data)
         bodies = {model: chat_body(model, given) for model in given["compare_models"]}
         results = on_loop(partial(run_all, run=self.run_of(given, bodies, _left(request, settings.COMPARE_SECONDS))))
@@ -96,23 +96,24 @@ class ModelsView(ProjectAPIView):
 
 
 def _left(request: Request, seconds: float) -> float:
-    """Of the time that a call may take, counted from its arrival: a busy worker must not make it longer."""
+    """Returns the seconds left of a call's time limit, counted from its arrival: a busy worker must not make it
+    longer."""
     passed = (timezone.now() - arrived_at(request)).total_seconds()
-    # A clock that was set meanwhile must not make it much shorter.
+    # A clock that was set meanwhile must not make the time much shorter.
     return seconds - min(max(passed, 0.0), seconds / 2)
 
 
 def _streamed(run: Run) -> StreamingHttpResponse:
     if is_served():
-        # Read before anything is sent, so that a failure is a status.
+        # The configuration is read before anything is sent, so that a failure has a status.
         on_loop(lambda runtime: runtime.snapshots.project(run.project_id))
         response = StreamingHttpResponse(_parts(run))
     else:
-        # There is no loop to stream on.
+        # Without a server's event loop the answer cannot be streamed, and is sent as a whole.
         response = StreamingHttpResponse(on_loop(partial(streamed_whole, run=run)))
     response.headers["Content-Type"] = "text/event-stream; charset=utf-8"
     response.headers["Cache-Control"] = "no-cache"
-    # nginx would otherwise collect a stream before it passes it on.
+    # nginx would otherwise buffer the whole stream before passing it on.
     response.headers["X-Accel-Buffering"] = "no"
     return response
 

@@ -19,7 +19,7 @@ from typing_extensions import override
 
 from gateway.alert_models import AlertDelivery, AlertSecret, BudgetAlert
 from gateway.alerts import delivery, mail
-from gateway.alerts.delivery import MOST_ATTEMPTS, deliver, due_deliveries, pause_after
+from gateway.alerts.delivery import MAX_ATTEMPTS, deliver, due_deliveries, pause_after
 from gateway.alerts.secrets import rotate_secret, secret_of
 from gateway.models import GatewaySettings
 from tests.factories.core import make_project
@@ -154,10 +154,10 @@ def test_failure__is_tried_again_later_with_growing_pauses(receiver: str, caplog
 
 def test_failure__at_the_last_attempt__is_given_up(receiver: str) -> None:
     row = make("webhook", alert_webhook_url=receiver)
-    AlertDelivery.objects.filter(pk=row.pk).update(attempts=MOST_ATTEMPTS - 1)
+    AlertDelivery.objects.filter(pk=row.pk).update(attempts=MAX_ATTEMPTS - 1)
     Receiver.statuses[:] = [503]
     deliver(row.pk)
-    assert (after(row).state, after(row).attempts) == ("failed", MOST_ATTEMPTS)
+    assert (after(row).state, after(row).attempts) == ("failed", MAX_ATTEMPTS)
 
 
 def test_pauses__double_up_to_an_hour() -> None:

@@ -22,7 +22,7 @@ class Page {
     this.kept = new Kept(`playground.${form.dataset.user}`);
     const changed = () => this.#keep();
     this.messages = new Messages(changed);
-    this.models = new Models(this.api, Number(form.dataset.mostModels), changed);
+    this.models = new Models(this.api, Number(form.dataset.maxModels), changed);
     this.prompts = new Prompts(this.api, () => {
       this.#suggest();
       changed();
