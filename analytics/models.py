@@ -1,6 +1,6 @@
 """Tables of the SQL database. What happened is in ClickHouse; the admin needs a model to hang its pages on.
 
-Scores and feedback are kept here, for the sake of transactions, and copied to ClickHouse (`analytics.copying`).
+Scores and feedback are kept here, for the sake of transactions, and copied to ClickHouse (`analytics.score_sync`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class CopiedTable(models.TextChoices):
 
 
 class Requests(models.Model):
-    """The request log as the admin sees it. There is no such table: `analytics.admin` asks ClickHouse."""
+    """The request log as the admin sees it. There is no such table: `analytics.admin.requests` asks ClickHouse."""
 
     class Meta:
         managed = False
@@ -80,7 +80,7 @@ class Score(models.Model):
     updated_at = models.DateTimeField(default=timezone.now)
     # 1 when it is made, one more with each change.
     revision = models.PositiveIntegerField(default=1)
-    # When analytics.copying has to look at the row again; null when ClickHouse has it.
+    # When analytics.score_sync has to look at the row again; null when ClickHouse has it.
     copy_due_at = models.DateTimeField(null=True, default=timezone.now, editable=False)
 
     objects = ProjectManager()

@@ -1,4 +1,4 @@
-"""What changes scores and feedback. Every change is announced to their copy in ClickHouse (`analytics.copying`)."""
+"""What changes scores and feedback. Every change is announced to their copy in ClickHouse (`analytics.score_sync`)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from analytics.copying.announcement import announce
 from analytics.errors import RepeatedScoreError, ScoreExistsError
 from analytics.identifiers import canonical_request_id, session_hash
 from analytics.models import DEFAULT_EVALUATOR, CopiedTable, CopyWithdrawal, Feedback, Score, ScoreType
+from analytics.score_sync.announcement import announce
 
 logger = logging.getLogger("analytics.scores")
 

@@ -6,13 +6,13 @@ import logging
 
 from celery import shared_task
 
-from analytics.copying.announcement import TASK
-from analytics.copying.run import copy_due
 from analytics.deletion.services import finish_due
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError, RepairBusyError
 from analytics.reconciliation.services import reconcile
+from analytics.score_sync.announcement import TASK
+from analytics.score_sync.run import copy_due
 
-logger = logging.getLogger("analytics.copying")
+logger = logging.getLogger("analytics.score_sync")
 
 _NIGHTLY_DAYS = 4
 

@@ -1,9 +1,10 @@
-"""The analytics part of the management API, below `api/llm/`."""
+"""The analytics part of the management API, below `api/llm/`, and the entrance of OTLP/HTTP, below `api/otlp/`."""
 
 from __future__ import annotations
 
-from django.urls import path
+from django.urls import path, re_path
 
+from analytics.views import otlp
 from analytics.views.export import RequestsExportView
 from analytics.views.feedback import SessionFeedbackView
 from analytics.views.metrics import (
@@ -45,4 +46,11 @@ urlpatterns = [
     path("metrics/usage", UsageView.as_view()),
     path("metrics/errors", ErrorsView.as_view()),
     path("metrics/provider-latency", ProviderLatencyView.as_view()),
+]
+
+# Exporters add `v1/traces` to the endpoint they are configured with, and some of them a slash behind it.
+otlp_urlpatterns = [
+    re_path(r"^v1/traces/?$", otlp.traces),
+    re_path(r"^v1/logs/?$", otlp.logs),
+    re_path(r"^v1/metrics/?$", otlp.metrics),
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 
+from analytics.urls import otlp_urlpatterns
 from analytics.views.telemetry import SessionTelemetryView
 from core.views import health, home
 
@@ -17,7 +18,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/llm/", include("integrations.urls")),
     path("api/llm/", include("analytics.urls")),
     path("api/projects/<project_id>/llm/sessions/<slashed:session_id>/telemetry", SessionTelemetryView.as_view()),
-    path("api/otlp/", include("analytics.otlp_urls")),
+    path("api/otlp/", include(otlp_urlpatterns)),
     path("api/llm/", include("prompts.urls")),
     path("api/llm/", include("rollouts.urls")),
     path("api/llm/", include("gateway.urls")),

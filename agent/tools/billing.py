@@ -11,7 +11,7 @@ from agent.tools.base import Arguments, NoArguments, Tool, ToolContext
 from agent.tools.fields import ID_CHARACTERS, SessionId
 from agent.tools.pages import PagedRangeArguments, RangeArguments, listed, page_of
 from agent.tools.ranges import date_range
-from analytics.answers import metrics
+from analytics.presenters import metrics
 from analytics.queries.users import get_user
 from analytics.serializers.metrics import user as user_figures
 from core.errors import NotFoundError, ServiceUnavailableError

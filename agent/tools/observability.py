@@ -11,7 +11,7 @@ from agent.tools.base import NoArguments, Tool, ToolContext
 from agent.tools.fields import SessionId
 from agent.tools.pages import PageArguments, PagedRangeArguments, RangeArguments, listed, page_of
 from agent.tools.ranges import date_range
-from analytics.answers import metrics, sessions
+from analytics.presenters import metrics, sessions
 from analytics.queries.telemetry import MOST_RECORDS
 from analytics.queries.usage import Interval
 from core.pagination import Listing

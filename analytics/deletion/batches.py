@@ -94,7 +94,7 @@ def finish_batch(batch: DeletionBatch, project_id: UUID, *, is_first_try: bool =
     scope = {**plan.scope, "project": project_id}
     delete_where("payloads", _IN_BATCH, scope)
     delete_where("otel_traces", *spans_of(project_id, plan.ids, plan.first, plan.last))
-    sql = f"SELECT {', '.join(_KEPT)}, user_id != '' FROM requests WHERE {_IN_BATCH} ORDER BY request_id"  # noqa: S608 - names of the schema
+    sql = f"SELECT {', '.join(_KEPT)}, user_id != '' FROM requests WHERE {_IN_BATCH} ORDER BY request_id"
     rows = client.execute(sql, scope, settings=LIMITS)
     client.insert("anonymised", (*_KEPT, "had_user"), _anonymous(rows), token=f"anonymised-{batch.pk}")
     delete_where("requests", _IN_BATCH, scope)
@@ -105,9 +105,9 @@ def finish_batch(batch: DeletionBatch, project_id: UUID, *, is_first_try: bool =
 
 def delete_where(table: str, where: str, parameters: dict[str, Any]) -> int:
     """Rows deleted. None costs no more than the look."""
-    ((count,),) = client.execute(f"SELECT count() FROM {table} WHERE {where}", parameters, settings=LIMITS)  # noqa: S608 - fragments of this package
+    ((count,),) = client.execute(f"SELECT count() FROM {table} WHERE {where}", parameters, settings=LIMITS)
     if count:
-        client.execute(f"DELETE FROM {table} WHERE {where}", parameters, settings=LIMITS)  # noqa: S608 - as above
+        client.execute(f"DELETE FROM {table} WHERE {where}", parameters, settings=LIMITS)
     return int(count)
 
 

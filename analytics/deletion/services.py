@@ -126,7 +126,7 @@ class _Found:
 
 def _requests_of(subject: Subject) -> list[UUID]:
     """The ids of those that are seen, up to a number."""
-    sql = f"SELECT request_id FROM requests WHERE {subject.requests} LIMIT {_MAX_REQUESTS_AT_ONCE}"  # noqa: S608 - fragments of this package
+    sql = f"SELECT request_id FROM requests WHERE {subject.requests} LIMIT {_MAX_REQUESTS_AT_ONCE}"
     rows = visible.query(sql, subject.parameters, row=_Request, name="deletion.requests", database_settings=LIMITS)
     return [row.request_id for row in rows]
 
@@ -134,7 +134,7 @@ def _requests_of(subject: Subject) -> list[UUID]:
 def _has_telemetry(subject: Subject) -> bool:
     return any(
         visible.query(
-            f"SELECT 1 AS found FROM {table} WHERE {where} LIMIT 1",  # noqa: S608 - fragments of this package
+            f"SELECT 1 AS found FROM {table} WHERE {where} LIMIT 1",
             subject.parameters,
             row=_Found,
             name="deletion.telemetry",
@@ -183,7 +183,7 @@ def _delete_beside(subject: Subject) -> None:
     ):
         if where:
             # The keys first: afterwards nobody could tell which they were.
-            of_them = f"(Timestamp, RecordId) IN (SELECT Timestamp, RecordId FROM {table} WHERE {where})"  # noqa: S608 - fragments of this package
+            of_them = f"(Timestamp, RecordId) IN (SELECT Timestamp, RecordId FROM {table} WHERE {where})"
             delete_where(keys, f"ProjectId = {{project:UUID}} AND {of_them}", subject.parameters)
             delete_where(table, where, subject.parameters)
 

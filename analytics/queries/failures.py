@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from analytics.clickhouse import client
-from analytics.queries.exact import ERROR_DAYS, PLANNED, same, totals, union
+from analytics.queries.rollup_ranges import ERROR_DAYS, PLANNED, same, totals, union
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def list_failures(project_id: UUID, start: datetime, end: datetime) -> Sequence[
     """All kinds, the most frequent first, then by provider and name."""
     source, params = union([ERROR_DAYS], start, end, keys=_KEYS, figures=("requests", "last_at"), where_request=_FAILED)
     sql = (
-        "SELECT f.provider AS provider, f.error_type AS error_type, f.error_code AS error_code,"  # noqa: S608 - fragments of this app
+        "SELECT f.provider AS provider, f.error_type AS error_type, f.error_code AS error_code,"
         " arraySort(groupUniqArray(f.status_code)) AS status_codes,"
         f" arraySort(groupUniqArrayIf(f.model, f.model != '')) AS models, {totals('requests', 'last_at')}"
         f" FROM {source} AS f GROUP BY f.provider, f.error_type, f.error_code"

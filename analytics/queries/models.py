@@ -8,7 +8,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from analytics.clickhouse import client
-from analytics.queries.exact import DAYS, HOURS, PLANNED, same, totals, union
+from analytics.queries.rollup_ranges import DAYS, HOURS, PLANNED, same, totals, union
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,14 @@ def list_models(
     params |= {"project": project_id, "limit": limit, "offset": offset}
     order = "ORDER BY cost_usd DESC, requests DESC, model, provider LIMIT {limit:UInt64} OFFSET {offset:UInt64}"
     sql = (
-        f"SELECT f.model AS model, f.provider AS provider, {totals(*_FIGURES)} FROM {source} AS f"  # noqa: S608 - fragments of this app
+        f"SELECT f.model AS model, f.provider AS provider, {totals(*_FIGURES)} FROM {source} AS f"
         f" GROUP BY f.model, f.provider {order}"
     )
     rows = client.query(sql, params, row=ModelRow, name="models.page", database_settings=PLANNED)
     if len(rows) < limit and (rows or not offset):
         return offset + len(rows), rows
     source, params = union([DAYS, HOURS], start, end, keys=_KEYS)
-    sql = f"SELECT count() AS models FROM (SELECT f.model FROM {source} AS f GROUP BY f.model, f.provider)"  # noqa: S608 - as above
+    sql = f"SELECT count() AS models FROM (SELECT f.model FROM {source} AS f GROUP BY f.model, f.provider)"
     values = {**params, "project": project_id}
     [count] = client.query(sql, values, row=_Count, name="models.count", database_settings=PLANNED)
     return count.models, rows

@@ -11,8 +11,8 @@ from uuid import UUID
 
 from analytics.clickhouse import client
 from analytics.queries.distinct import count_distinct
-from analytics.queries.exact import PLANNED, plain_rollups, same, totals, union
-from analytics.queries.together import both
+from analytics.queries.parallel import both
+from analytics.queries.rollup_ranges import PLANNED, plain_rollups, same, totals, union
 
 TOP_MODELS = 5
 
@@ -80,7 +80,7 @@ def get_overview(project_id: UUID, start: datetime, end: datetime) -> Overview:
 def _models(project_id: UUID, start: datetime, end: datetime) -> list[ModelTotals]:
     source, params = union(plain_rollups(start, end), start, end, keys=_MODEL, figures=_FIGURES)
     sql = (
-        f"SELECT f.model AS model, {totals(*_FIGURES)} FROM {source} AS f"  # noqa: S608 - fragments of this app
+        f"SELECT f.model AS model, {totals(*_FIGURES)} FROM {source} AS f"
         " GROUP BY f.model ORDER BY requests DESC, model"
     )
     values = {**params, "project": project_id}

@@ -106,7 +106,7 @@ def list_requests(
 
 def _count(project_id: UUID, wanted: RequestFilter) -> int:
     where, params = request_conditions(project_id, wanted)
-    sql = f"SELECT count() AS count FROM requests WHERE {where}"  # noqa: S608 - fragments of this app
+    sql = f"SELECT count() AS count FROM requests WHERE {where}"
     return visible.query(sql, params, row=_Count, name="requests.count")[0].count
 
 
@@ -122,7 +122,7 @@ def _page(
     from_far_end = beyond < offset
     order = _OLDEST_FIRST if oldest_first != from_far_end else _NEWEST_FIRST
     where, params = request_conditions(project_id, wanted)
-    sql = f"SELECT {COLUMNS} FROM requests WHERE {where} {order} LIMIT {{limit:UInt64}} OFFSET {{offset:UInt64}}"  # noqa: S608 - as above
+    sql = f"SELECT {COLUMNS} FROM requests WHERE {where} {order} LIMIT {{limit:UInt64}} OFFSET {{offset:UInt64}}"
     page = {**params, "limit": limit, "offset": beyond if from_far_end else offset}
     rows = visible.query(sql, page, row=RequestRow, name="requests.list")
     return rows[::-1] if from_far_end else rows
@@ -139,7 +139,7 @@ def get_requests(project_id: UUID, keys: Sequence[tuple[datetime, UUID]]) -> lis
         "project_id = {project:UUID} AND ts IN {times:Array(DateTime64(6, 'UTC'))} AND request_id IN {ids:Array(UUID)}"
     )
     # With a LIMIT the wide columns are read for the rows found, and not for the blocks those are in.
-    sql = f"SELECT {_WITHOUT_PREVIEWS} FROM requests WHERE {where} {_NEWEST_FIRST} LIMIT {{limit:UInt64}}"  # noqa: S608 - as above
+    sql = f"SELECT {_WITHOUT_PREVIEWS} FROM requests WHERE {where} {_NEWEST_FIRST} LIMIT {{limit:UInt64}}"
     params = {
         "project": project_id,
         "times": [ts for ts, _ in keys],
@@ -151,7 +151,7 @@ def get_requests(project_id: UUID, keys: Sequence[tuple[datetime, UUID]]) -> lis
 
 def get_request(project_id: UUID, request_id: UUID) -> RequestDetailRow | None:
     where = "project_id = {project:UUID} AND request_id = {request:UUID}"
-    sql = f"SELECT {COLUMNS}, attributes FROM requests WHERE {where} LIMIT 1"  # noqa: S608 - as above
+    sql = f"SELECT {COLUMNS}, attributes FROM requests WHERE {where} LIMIT 1"
     rows = visible.query(sql, {"project": project_id, "request": request_id}, row=RequestDetailRow, name="requests.get")
     return rows[0] if rows else None
 

@@ -120,14 +120,14 @@ def score_figures(
 SELECT {columns}, count() AS scores, avg(s.score_value) AS mean, min(s.score_value) AS lowest,
     max(s.score_value) AS highest, countIf(s.score_value = 1) AS ones, count() OVER () AS groups
 FROM scores AS s FINAL WHERE {where} GROUP BY {_ORDER} ORDER BY {_ORDER} LIMIT {{limit:UInt64}} OFFSET {{offset:UInt64}}
-"""  # noqa: S608 - fragments of this file, values are parameters
+"""
     groups = client.query(sql, {**params, "limit": limit, "offset": offset}, row=ScoreGroup, name="scores.figures")
     if groups or not offset:
         labels = _labels(where, params, columns, groups)
         return sum(group.groups for group in groups[:1]), [
             ScoreFigures(group, labels.get(_key(group), [])) for group in groups
         ]
-    count = f"SELECT count() AS count FROM (SELECT {columns} FROM scores AS s FINAL WHERE {where} GROUP BY {_ORDER})"  # noqa: S608 - as above
+    count = f"SELECT count() AS count FROM (SELECT {columns} FROM scores AS s FINAL WHERE {where} GROUP BY {_ORDER})"
     return client.query(count, params, row=_Count, name="scores.count")[0].count, []
 
 
@@ -147,7 +147,7 @@ def _labels(
 SELECT {columns}, {_LABEL} AS label, count() AS scores
 FROM scores AS s FINAL WHERE {where} {_LABELLED} GROUP BY {_ORDER}, label
 ORDER BY {_ORDER}, scores DESC, label LIMIT {{labels:UInt64}} BY {_ORDER}
-"""  # noqa: S608 - fragments of this file, values are parameters
+"""
     found = client.query(sql, {**params, "names": names, "labels": LABELS_SHOWN}, row=_Labelled, name="scores.labels")
     for row in found:
         labels[_key(row)].append(Label(row.label, row.scores))

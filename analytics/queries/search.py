@@ -16,7 +16,7 @@ from uuid import UUID
 from analytics.clickhouse import client, text_index
 from analytics.clickhouse.text_index import TEXT, folded
 from analytics.queries import visible
-from analytics.queries.newest import recent_start_of_newest, start_of_newest
+from analytics.queries.recent import recent_start_of_newest, start_of_newest
 from analytics.queries.requests import RequestRow, get_requests
 from analytics.queries.search_terms import Tokens, tokens
 
@@ -162,7 +162,7 @@ def _start_of_recent(project_id: UUID, wanted: SearchFilter) -> datetime | None:
     where, params = _conditions(project_id, start=wanted.start, end=wanted.end)
     sql = f"""
         SELECT ts FROM payloads WHERE {where} ORDER BY ts DESC, request_id DESC LIMIT 1 OFFSET {{offset:UInt64}}
-    """  # noqa: S608 - fragments of this file
+    """
     rows = visible.query(sql, {**params, "offset": READ_WITHOUT_INDEX - 1}, row=_Time, name="search.recent")
     return rows[0].ts if rows else None
 
@@ -227,7 +227,7 @@ def _find(question: _Question, stretch: _Stretch, limit: int) -> list[_Match]:
     if len(possible) > _FEW:
         # A frequent text: the requests that pass, then their texts.
         where, params = _passing_condition(question, stretch)
-        passing = f" AND (ts, request_id) IN (SELECT ts, request_id FROM requests WHERE {where})"  # noqa: S608 - fragments of this file
+        passing = f" AND (ts, request_id) IN (SELECT ts, request_id FROM requests WHERE {where})"
         return _matches(question, stretch, limit, passing, params)
     keys = _passing(question, possible)
     return _matches(question, stretch, limit, _AMONG, _among(keys)) if keys else []
@@ -244,14 +244,14 @@ def _matches(
         SELECT ts, request_id, {_preview("prompt", terms)}, {_preview("completion", terms)}
         FROM payloads PREWHERE {narrow}{passing} WHERE {question.exact}
         ORDER BY ts DESC, request_id DESC LIMIT {{limit:UInt64}}
-    """  # noqa: S608 - as above, values are parameters
+    """
     return visible.query(sql, params, row=_Match, name="search.matches", database_settings=_INDEX_FIRST)
 
 
 def _possible(question: _Question, stretch: _Stretch) -> list[_Key]:
     """What the index alone leaves, in no order; more than _FEW say only that there is more."""
     narrow, params = _narrowed(question, stretch)
-    sql = f"SELECT ts, request_id FROM payloads PREWHERE {narrow} LIMIT {_FEW + 1}"  # noqa: S608 - as above
+    sql = f"SELECT ts, request_id FROM payloads PREWHERE {narrow} LIMIT {_FEW + 1}"
     return visible.query(sql, params, row=_Key, name="search.possible", database_settings=_INDEX_FIRST)
 
 
@@ -283,7 +283,7 @@ def _passing(question: _Question, possible: Sequence[_Key]) -> list[_Key]:
     if not possible:
         return []
     where, params = _passing_condition(question, _Stretch(None, None))
-    sql = f"SELECT ts, request_id FROM requests WHERE {where}{_AMONG}"  # noqa: S608 - as above
+    sql = f"SELECT ts, request_id FROM requests WHERE {where}{_AMONG}"
     return visible.query(sql, params | _among(possible), row=_Key, name="search.passing")
 
 

@@ -55,7 +55,7 @@ def _of_session(table: str, keys: str) -> str:
 FROM {table} WHERE ProjectId = {{project:UUID}} AND ({_KEY}) IN (
     SELECT {_KEY} FROM {keys} WHERE ProjectId = {{project:UUID}} AND SessionId = {{session:String}} {_FIRST}
 ) {_FIRST}
-"""  # noqa: S608 - names of this file
+"""
 
 
 _SPANS = f"""

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from analytics import selectors
 from analytics.clickhouse import client
-from analytics.queries.together import both
+from analytics.queries.parallel import both
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

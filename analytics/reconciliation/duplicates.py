@@ -61,6 +61,6 @@ def remove_doubles(table: str, project_id: UUID, day: date) -> bool:
     found = client.execute(sql, scope(project_id, [unit]), settings=LIMITS)
     places = [place for (place,) in found]
     if places:
-        remove = f"DELETE FROM {table} WHERE {_OF_UNITS} AND {_PLACE} IN {{places:Array(String)}}"  # noqa: S608 - names and fragments of this file
+        remove = f"DELETE FROM {table} WHERE {_OF_UNITS} AND {_PLACE} IN {{places:Array(String)}}"
         client.execute(remove, {**scope(project_id, [unit]), "places": places}, settings=LIMITS)
     return not doubled_days(table, project_id, [unit])

@@ -60,9 +60,9 @@ def _until_equal(
 def _replace(rollup: Rollup, parameters: dict[str, Any], *, condition: bool) -> None:
     own = f" AND {rollup.persons}" if condition else ""
     where = f"project_id = {{project:UUID}} AND drop_date IN {{units:Array(Date)}}{own}"
-    delete = f"DELETE FROM {rollup.table} WHERE {where}"  # noqa: S608 - names and fragments of the schema
+    delete = f"DELETE FROM {rollup.table} WHERE {where}"
     client.execute(delete, parameters, settings=LIMITS)
     columns = ", ".join(column.name for column in rollup.columns)
     again = rollup.select_again(rollup.persons if condition else "")
-    insert = f"INSERT INTO {rollup.table} ({columns}) SELECT {columns} FROM ({again})"  # noqa: S608 - as above
+    insert = f"INSERT INTO {rollup.table} ({columns}) SELECT {columns} FROM ({again})"
     client.execute(insert, parameters, settings=_INSERT)

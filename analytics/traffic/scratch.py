@@ -28,7 +28,7 @@ class TextTable:
     @property
     def sizes(self) -> str:
         nothing = ", ".join(f"'' AS {column}" for column in _TEXT_COLUMNS)
-        return f"(SELECT id, prompt_size, answer_size, {nothing} FROM {self.name})"  # noqa: S608 - our own names
+        return f"(SELECT id, prompt_size, answer_size, {nothing} FROM {self.name})"
 
 
 @contextmanager

@@ -7,8 +7,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analytics import shapes
-from analytics.answers import metrics as answers
 from analytics.parameters import RANGE, RangeParameters
+from analytics.presenters import metrics
 from analytics.queries.usage import Interval
 from analytics.ranges import parse_range
 from core.openapi import PAGE, operation
@@ -21,8 +21,8 @@ class OverviewView(ProjectAPIView):
     @operation("overview", "Totals of a project", query=[RangeParameters], answer=shapes.Overview)
     def get(self, request: Request) -> Response:
         """The last 30 days of the range asked for; the answer says which range it speaks of."""
-        wanted = parse_range(request, longest=answers.OVERVIEW)
-        return Response(answers.overview(self.project_id, wanted))
+        wanted = parse_range(request, longest=metrics.OVERVIEW)
+        return Response(metrics.overview(self.project_id, wanted))
 
 
 class UsersView(ProjectAPIView):
@@ -35,7 +35,7 @@ class UsersView(ProjectAPIView):
     )
     def get(self, request: Request) -> Response:
         page, wanted = parse_page(request), parse_range(request)
-        return listing_response(request, page, answers.users(self.project_id, wanted, page))
+        return listing_response(request, page, metrics.users(self.project_id, wanted, page))
 
 
 class ModelsView(ProjectAPIView):
@@ -44,7 +44,7 @@ class ModelsView(ProjectAPIView):
     )
     def get(self, request: Request) -> Response:
         page, wanted = parse_page(request), parse_range(request)
-        return listing_response(request, page, answers.models(self.project_id, wanted, page))
+        return listing_response(request, page, metrics.models(self.project_id, wanted, page))
 
 
 class DailyCostView(ProjectAPIView):
@@ -52,7 +52,7 @@ class DailyCostView(ProjectAPIView):
     def get(self, request: Request) -> Response:
         """Every UTC day that the range touches, the latest first."""
         page, wanted = parse_page(request), parse_range(request)
-        return listing_response(request, page, answers.daily_costs(self.project_id, wanted, page))
+        return listing_response(request, page, metrics.daily_costs(self.project_id, wanted, page))
 
 
 class ModelCostView(ProjectAPIView):
@@ -65,7 +65,7 @@ class ModelCostView(ProjectAPIView):
     )
     def get(self, request: Request) -> Response:
         page, wanted = parse_page(request), parse_range(request)
-        return listing_response(request, page, answers.model_costs(self.project_id, wanted, page))
+        return listing_response(request, page, metrics.model_costs(self.project_id, wanted, page))
 
 
 class UsageParameters(Parameters):
@@ -87,7 +87,7 @@ class UsageView(ProjectAPIView):
         given.is_valid(raise_exception=True)
         named = given.validated_data.get("interval")
         interval = Interval(named) if named else None
-        return listing_response(request, page, answers.usage(self.project_id, wanted, page, interval))
+        return listing_response(request, page, metrics.usage(self.project_id, wanted, page, interval))
 
 
 class ErrorsView(ProjectAPIView):
@@ -100,11 +100,11 @@ class ErrorsView(ProjectAPIView):
     )
     def get(self, request: Request) -> Response:
         page, wanted = parse_page(request), parse_range(request)
-        return listing_response(request, page, answers.errors(self.project_id, wanted, page))
+        return listing_response(request, page, metrics.errors(self.project_id, wanted, page))
 
 
 class ProviderLatencyView(ProjectAPIView):
     @operation("providerLatency", "Live latency of providers", answer=shapes.ProviderLatencies)
     def get(self, request: Request) -> Response:
         """The last five minutes of every usable provider of the project, as the gateway's own choices see them."""
-        return Response(answers.provider_latencies(self.project_id))
+        return Response(metrics.provider_latencies(self.project_id))

@@ -7,7 +7,7 @@ from uuid import UUID
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analytics.answers import requests as answers
+from analytics.presenters import requests
 from analytics.request_parameters import RequestParameters
 from analytics.serializers.texts import request_without_texts
 from analytics.shapes import RequestDetail, RequestEntry
@@ -23,7 +23,7 @@ class RequestsView(ProjectAPIView):
         """The newest first. Previews and the error's message are null for a reader without content."""
         page = parse_page(request)
         wanted = RequestParameters(data=request.query_params.dict()).wanted()
-        listing = answers.requests(self.project_id, wanted, page)
+        listing = requests.requests(self.project_id, wanted, page)
         return listing_response(
             request, page, listing if self.sees_content else listing.shown_as(request_without_texts)
         )
@@ -34,5 +34,5 @@ class RequestView(RequestDeletion):
     def get(self, request: Request, request_id: UUID) -> Response:
         """Previews, bodies, attributes, the error's message and the reasons of scores are null for a reader without
         content."""
-        found = answers.request(self.project_id, request_id)
+        found = requests.request(self.project_id, request_id)
         return Response(found if self.sees_content else request_without_texts(found))

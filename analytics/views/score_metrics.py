@@ -5,8 +5,8 @@ from __future__ import annotations
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analytics.answers import scores as answers
 from analytics.parameters import RANGE
+from analytics.presenters import scores
 from analytics.serializers.score_metrics import ScoreMetricsParameters, ScoreRangeParameters
 from analytics.shapes import FeedbackDay, ScoreFigures
 from core.openapi import PAGE, operation
@@ -26,7 +26,7 @@ class ScoreMetricsView(ProjectAPIView):
         """Per score, and per model, prompt version, arm or evaluator with `group_by`; by name."""
         page = parse_page(request)
         wanted, group_by = ScoreMetricsParameters(data=request.query_params.dict()).wanted()
-        return listing_response(request, page, answers.score_metrics(self.project_id, wanted, group_by, page))
+        return listing_response(request, page, scores.score_metrics(self.project_id, wanted, group_by, page))
 
 
 class FeedbackMetricsView(ProjectAPIView):
@@ -43,4 +43,4 @@ class FeedbackMetricsView(ProjectAPIView):
         given = ScoreRangeParameters(data=request.query_params.dict())
         given.is_valid(raise_exception=True)
         start, end = given.between()
-        return listing_response(request, page, answers.feedback_metrics(self.project_id, start, end, page))
+        return listing_response(request, page, scores.feedback_metrics(self.project_id, start, end, page))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analytics.answers import sessions as answers
 from analytics.parameters import SessionParameters
+from analytics.presenters import sessions
 from analytics.serializers.texts import request_without_texts, session_without_texts
 from analytics.shapes import RequestEntry, SessionDetail, SessionEntry
 from analytics.views.deletion import SessionDeletion
@@ -20,14 +20,14 @@ class SessionsView(ProjectAPIView):
     def get(self, request: Request) -> Response:
         page = parse_page(request)
         wanted = SessionParameters(data=request.query_params.dict()).wanted()
-        return listing_response(request, page, answers.sessions(self.project_id, wanted, page))
+        return listing_response(request, page, sessions.sessions(self.project_id, wanted, page))
 
 
 class SessionView(SessionDeletion):
     @operation("getSession", "One session", answer=SessionDetail, errors=[404])
     def get(self, request: Request, session_id: str) -> Response:
         """With the latest feedback; all of it is a list of its own. Its texts are null for a reader without content."""
-        found = answers.session(self.project_id, session_id)
+        found = sessions.session(self.project_id, session_id)
         return Response(found if self.sees_content else session_without_texts(found))
 
 
@@ -36,5 +36,5 @@ class SessionRequestsView(ProjectAPIView):
     def get(self, request: Request, session_id: str) -> Response:
         """In the order they were made. Previews and the error's message are null for a reader without content."""
         page = parse_page(request)
-        found = answers.session_requests(self.project_id, session_id, page)
+        found = sessions.session_requests(self.project_id, session_id, page)
         return listing_response(request, page, found if self.sees_content else found.shown_as(request_without_texts))

@@ -7,7 +7,7 @@ from uuid import UUID
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analytics.answers import sessions as answers
+from analytics.presenters import sessions
 from analytics.serializers.texts import LOG_TEXTS, SPAN_TEXTS, without
 from analytics.shapes import SessionTelemetry
 from core.openapi import operation
@@ -25,7 +25,7 @@ class SessionTelemetryView(ProjectAPIView):
     )
     def get(self, request: Request, project_id: UUID | str, session_id: str) -> Response:
         """Attributes, bodies of logs and messages of statuses are null for a reader without content."""
-        spans, logs = answers.telemetry(self.project_id, session_id)
+        spans, logs = sessions.telemetry(self.project_id, session_id)
         if not self.sees_content:
             spans = [without(SPAN_TEXTS, span) for span in spans]
             logs = [without(LOG_TEXTS, log) for log in logs]

@@ -17,10 +17,10 @@ from pytest_django import Settings
 
 from analytics.clickhouse import client
 from analytics.clickhouse.migrator import load_migrations, migrate
-from analytics.queries.counts import Counts, count_requests
 from analytics.spool.writer import SpoolWriter
 from analytics.totals.file import read_totals
 from tests.analytics.engine_process import ROOT, EngineProcess, wait_until
+from tests.analytics.request_counts import Counts, count_requests
 from tests.factories.analytics import make_entry
 from tests.patience import PATIENCE_SECONDS
 from tests.services import START_SECONDS

@@ -16,11 +16,11 @@ from django.core.management.base import CommandError
 from analytics.clickhouse import client, lease, migrator
 from analytics.clickhouse.description import describe, read_definitions
 from analytics.errors import AnalyticsQueryError, AnalyticsSchemaError
-from analytics.queries.counts import count_requests
 from analytics.reconciliation.services import reconcile
 from analytics.shipper.loop import Shipper
 from analytics.spool.writer import SpoolWriter
 from tests.analytics import upgrades
+from tests.analytics.request_counts import count_requests
 from tests.factories.analytics import make_entry, store
 
 _insert = client.insert

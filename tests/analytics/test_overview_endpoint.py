@@ -12,7 +12,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from analytics.contracts import Outcome, RequestRecord
-from analytics.queries.counts import count_requests
+from tests.analytics.request_counts import count_requests
 from tests.factories.analytics import make_entry, store
 from tests.factories.core import make_key, make_project
 

@@ -57,7 +57,7 @@ FROM numbers({rows:UInt64})
 _COMPARE = """
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
-from analytics.queries.counts import count_requests
+from tests.analytics.request_counts import count_requests
 from analytics.reconciliation.services import reconcile
 project = UUID({project!r})
 report = reconcile([project], now=datetime.now(UTC) + timedelta(days=2), dry_run=True)

@@ -26,8 +26,8 @@ import requests
 from pytest_django import Settings
 
 from analytics.clickhouse import client
-from analytics.queries.counts import count_requests
 from analytics.reconciliation.services import reconcile
+from tests.analytics.request_counts import count_requests
 from tests.live.conftest import StartService
 from tests.live.service import LiveService
 from tests.live.waiting import wait_for

@@ -12,8 +12,8 @@ from agent.tools.fields import ID_CHARACTERS, OfModel, OfProvider, OfSession, Of
 from agent.tools.llm.scope import SCOPE
 from agent.tools.pages import DEFAULT_LIMIT, Limit, PagedRangeArguments, RangeArguments, chosen, listed, page_of
 from agent.tools.ranges import range_dates
-from analytics.answers import requests as answers
 from analytics.contracts import Outcome
+from analytics.presenters import requests
 from analytics.queries.search import search
 from analytics.request_parameters import MAXIMUM_QUERY, RequestParameters, SearchBody
 from analytics.serializers.search import search_results
@@ -98,7 +98,7 @@ def _list_requests(context: ToolContext, arguments: ListRequests) -> dict[str, A
     values = {name: _plain(value) for name, value in chosen(arguments, _NAMES).items()}
     page = page_of(arguments)
     filters = RequestParameters(data={**values, **range_dates(context, arguments)}).wanted()
-    return listed(answers.requests(context.project_id, filters, page), page)
+    return listed(requests.requests(context.project_id, filters, page), page)
 
 
 def _plain(value: Any) -> str:
@@ -106,7 +106,7 @@ def _plain(value: Any) -> str:
 
 
 def _get_request(context: ToolContext, arguments: OneRequest) -> dict[str, Any]:
-    found = answers.request(context.project_id, arguments.request_id)
+    found = requests.request(context.project_id, arguments.request_id)
     if arguments.include_bodies:
         return found
     return {name: value for name, value in found.items() if name not in ("request", "response")}

@@ -20,9 +20,9 @@ from agent.tools.pages import (
 )
 from agent.tools.ranges import date_range, range_dates
 from analytics import selectors
-from analytics.answers import scores as answers
 from analytics.filters import ScoreFilter
 from analytics.models import EVALUATOR_CHARACTERS, REQUEST_ID_CHARACTERS, SCORE_NAME_CHARACTERS
+from analytics.presenters import scores
 from analytics.serializers.feedback import FeedbackSerializer
 from analytics.serializers.score_metrics import ScoreMetricsParameters
 from analytics.serializers.scores import ScoreSerializer
@@ -63,7 +63,7 @@ def _list_scores(context: ToolContext, arguments: ListScores) -> dict[str, Any]:
     values = {**chosen(arguments, (*_NAMES, "request_id")), **range_dates(context, arguments)}
     rows = filtered(ScoreFilter, values, selectors.list_scores(context.project_id))
     if arguments.session_id:
-        rows = rows.filter(request_id__in=answers.session_request_ids(context.project_id, arguments.session_id))
+        rows = rows.filter(request_id__in=scores.session_request_ids(context.project_id, arguments.session_id))
     return listed_rows(rows, ScoreSerializer, page_of(arguments))
 
 
@@ -73,7 +73,7 @@ def _get_score_metrics(context: ToolContext, arguments: ScoreMetrics) -> dict[st
     values = {**chosen(arguments, (*_NAMES, "group_by")), **dates}
     filters, group_by = ScoreMetricsParameters(data=values).wanted()
     page = page_of(arguments)
-    return listed(answers.score_metrics(context.project_id, filters, group_by, page), page)
+    return listed(scores.score_metrics(context.project_id, filters, group_by, page), page)
 
 
 def _list_session_feedback(context: ToolContext, arguments: SessionFeedback) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def _list_session_feedback(context: ToolContext, arguments: SessionFeedback) -> 
 
 def _get_feedback_metrics(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
     filters, page = date_range(context, arguments), page_of(arguments)
-    return listed(answers.feedback_metrics(context.project_id, filters.start, filters.end, page), page)
+    return listed(scores.feedback_metrics(context.project_id, filters.start, filters.end, page), page)
 
 
 TOOLS: tuple[Tool, ...] = (

@@ -11,8 +11,8 @@ from agent.tools.fields import ID_CHARACTERS, OfUser, SessionId
 from agent.tools.llm.scope import SCOPE
 from agent.tools.pages import PageArguments, PagedRangeArguments, chosen, listed, page_of
 from agent.tools.ranges import range_dates
-from analytics.answers import sessions as answers
 from analytics.parameters import SessionParameters
+from analytics.presenters import sessions
 
 # The number of a session's latest feedback entries; `list_session_feedback` has all of them.
 _FEEDBACK_SHOWN = 10
@@ -36,17 +36,17 @@ class SessionRequests(PageArguments, kw_only=True, frozen=True):
 def _list_sessions(context: ToolContext, arguments: ListSessions) -> dict[str, Any]:
     values = {**chosen(arguments, ["user_id", "name_pattern"]), **range_dates(context, arguments)}
     page = page_of(arguments)
-    return listed(answers.sessions(context.project_id, SessionParameters(data=values).wanted(), page), page)
+    return listed(sessions.sessions(context.project_id, SessionParameters(data=values).wanted(), page), page)
 
 
 def _get_session(context: ToolContext, arguments: OneSession) -> dict[str, Any]:
-    found = answers.session(context.project_id, arguments.session_id)
+    found = sessions.session(context.project_id, arguments.session_id)
     return {**found, "feedback": found["feedback"][:_FEEDBACK_SHOWN], "feedback_count": len(found["feedback"])}
 
 
 def _list_session_requests(context: ToolContext, arguments: SessionRequests) -> dict[str, Any]:
     page = page_of(arguments)
-    return listed(answers.session_requests(context.project_id, arguments.session_id, page), page)
+    return listed(sessions.session_requests(context.project_id, arguments.session_id, page), page)
 
 
 TOOLS: tuple[Tool, ...] = (

@@ -69,7 +69,7 @@ SELECT
 FROM requests AS r
 WHERE {_ALLOCATED}
 GROUP BY minute, stage, variant ORDER BY minute, stage, variant
-"""  # noqa: S608 - fragments of this package
+"""
 
 _NEW_UNITS = f"""
 SELECT minute, stage, variant, count() AS units
@@ -83,7 +83,7 @@ FROM (
 )
 WHERE minute >= {{since:UInt32}}
 GROUP BY minute, stage, variant ORDER BY minute, stage, variant
-"""  # noqa: S608 - as above
+"""
 
 _UNIT_SUMS = f"""
 SELECT
@@ -107,7 +107,7 @@ ARRAY JOIN
     ['errors', 'slow', 'latency', 'cost'] AS metric, [n_counted, n_answered, n_answered, n_priced] AS n,
     [x_errors, x_slow, x_latency, x_cost] AS x, [x_errors, x_slow, q_latency, q_cost] AS q
 GROUP BY metric
-"""  # noqa: S608 - as above
+"""
 
 
 def arm_minutes(

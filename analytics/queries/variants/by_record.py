@@ -117,7 +117,7 @@ SELECT
 FROM requests AS r
 WHERE {WITHIN}
 GROUP BY minute, stage, variant ORDER BY minute, stage, variant
-"""  # noqa: S608 - fragments of this package
+"""
 
 _UNITS = f"""
 SELECT minute, stage, variant, count() AS units
@@ -132,7 +132,7 @@ FROM (
 )
 WHERE first >= {{start:DateTime64(3, 'UTC')}}
 GROUP BY minute, stage, variant ORDER BY minute, stage, variant
-"""  # noqa: S608 - as above
+"""
 
 _SUMS = f"""
 SELECT
@@ -160,7 +160,7 @@ ARRAY JOIN
     [x_unanswered, x_errors, x_slow, x_latency, x_cost] AS x,
     [x_unanswered, x_errors, x_slow, q_latency, q_cost] AS q
 GROUP BY metric, variant
-"""  # noqa: S608 - as above
+"""
 
 _VISIBLE = """
 SELECT now64(3, 'UTC') AS now, max(elapsed) AS longest_seconds

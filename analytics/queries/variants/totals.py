@@ -80,14 +80,14 @@ SELECT
 FROM requests AS r
 WHERE {IN_ARM} AND {IN_TIME}
 GROUP BY variant ORDER BY variant
-"""  # noqa: S608 - fragments of this package
+"""
 
 _USUAL = f"""
 SELECT {HISTOGRAMS}
 FROM requests AS r
 WHERE r.project_id = {{project:UUID}} AND r.prompt_config_id = {{config:UUID}}
     AND r.prompt_version = {{version:UInt32}} AND {IN_TIME}
-"""  # noqa: S608 - as above
+"""
 
 
 def arm_totals(project_id: UUID, rollout_id: UUID, start: datetime, end: datetime) -> Mapping[str, ArmTotals]:

@@ -69,7 +69,7 @@ FROM (
     HAVING count() = {FIRST} AND fifth_at >= {{start:DateTime64(3, 'UTC')}}
 )
 GROUP BY minute, stage, variant, metric ORDER BY minute, stage, variant, metric
-"""  # noqa: S608 - fragments of this package
+"""
 
 
 def user_minutes(rows: Recorded, *, weights_before: Sequence[int], slow_bin: int, log_ratio: float) -> list[UserMinute]:

@@ -19,7 +19,7 @@ from agent.scopes import Granted
 from agent.tools import registry
 from agent.tools.base import ToolContext, ToolOutcome
 from analytics.contracts import Outcome, SpoolEntry
-from analytics.copying.run import copy_due
+from analytics.score_sync.run import copy_due
 from analytics.services import record_feedback
 from core.models import Project
 from core.rights.roles import PROJECT_RIGHTS

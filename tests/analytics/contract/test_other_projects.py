@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from analytics.copying.run import copy_due
 from analytics.models import Feedback, Score
+from analytics.score_sync.run import copy_due
 from analytics.shipper.loop import Shipper
 from analytics.shipper.spans import insert_spans
 from analytics.spool.writer import SpoolWriter

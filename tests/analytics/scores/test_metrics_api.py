@@ -14,8 +14,8 @@ from rest_framework.test import APIClient
 
 from analytics.clickhouse import client
 from analytics.contracts import RequestRecord
-from analytics.copying.run import copy_due
 from analytics.models import Feedback, Score
+from analytics.score_sync.run import copy_due
 from analytics.services import record_feedback
 from core.models import Project
 from tests.factories.analytics import make_entry, store

@@ -17,13 +17,10 @@ from django.urls import URLPattern, path
 from typing_extensions import override
 
 from analytics.contracts import Outcome
-from analytics.deletion_admin import DeletionAdmin as DeletionAdmin
 from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.models import Requests
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.requests import get_payload, get_request, list_requests
-from analytics.score_admin import FeedbackAdmin as FeedbackAdmin
-from analytics.score_admin import ScoreAdmin as ScoreAdmin
 from analytics.serializers.texts import ROW_TEXTS
 from core.errors import ApplicationError
 from core.models import Project

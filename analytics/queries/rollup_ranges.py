@@ -180,7 +180,7 @@ def _select_rollup(rollup: Rollup, within: str, keys: Mapping[str, Key], figures
     columns = [f"{key.rollup.format(time=f't.{rollup.time}')} AS {name}" for name, key in keys.items()]
     columns += [f"t.{name} AS {name}" for name in figures]
     return (
-        f"SELECT {', '.join(columns)} FROM {rollup.table} AS t"  # noqa: S608 - fragments of this app, values are parameters
+        f"SELECT {', '.join(columns)} FROM {rollup.table} AS t"
         f" PREWHERE t.project_id = {{project:UUID}} AND {within} AND {where}"
     )
 
@@ -190,6 +190,6 @@ def _select_requests(within: str, keys: Mapping[str, Key], figures: Sequence[str
     columns = [f"{key.request.format(time=f't.{_ROWS.time}')} AS {name}" for name, key in keys.items()]
     columns += [f"{FIGURES[name].request} AS {name}" for name in figures]
     return (
-        f"SELECT {', '.join(columns)} FROM requests AS t"  # noqa: S608 - as above
+        f"SELECT {', '.join(columns)} FROM requests AS t"
         f" PREWHERE t.project_id = {{project:UUID}} AND {within} AND {where} GROUP BY {', '.join(keys)}"
     )

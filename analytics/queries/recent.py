@@ -56,6 +56,6 @@ def start_of_newest(
             SELECT hour, sum(sum(h.requests)) OVER (ORDER BY hour DESC) AS newer
             FROM requests_hourly AS h WHERE {" AND ".join(conditions)} GROUP BY hour
         ) WHERE newer >= {{count:UInt64}} ORDER BY hour DESC LIMIT 1
-    """  # noqa: S608 - fragments of this file
+    """
     rows = client.query(sql, params, row=_Hour, name="requests.newest")
     return rows[0].since if rows else None

@@ -12,11 +12,11 @@ from django.utils import timezone
 
 from analytics.clickhouse import client
 from analytics.contracts import SpoolEntry
-from analytics.copying import run
-from analytics.copying.announcement import announce
-from analytics.copying.run import copy_due
 from analytics.errors import AnalyticsLimitError
 from analytics.models import CopyWithdrawal, Feedback, Score
+from analytics.score_sync import run
+from analytics.score_sync.announcement import announce
+from analytics.score_sync.run import copy_due
 from analytics.services import (
     delete_feedback_before,
     delete_feedback_of,
@@ -416,7 +416,7 @@ def test_announce__broker_away__only_said_in_the_log(
     with current_app.connection_for_write("redis://127.0.0.1:1/0") as nobody:
         send = current_app.send_task
         monkeypatch.setattr(
-            "analytics.copying.announcement.current_app.send_task",
+            "analytics.score_sync.announcement.current_app.send_task",
             lambda name, **options: send(name, connection=nobody, **options),
         )
         announce()
@@ -430,7 +430,7 @@ def test_announce__broker_away__only_said_in_the_log(
 def test_score__committed__worker_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     monkeypatch.setattr(
-        "analytics.copying.announcement.current_app.send_task", lambda name, **options: asked.append(name)
+        "analytics.score_sync.announcement.current_app.send_task", lambda name, **options: asked.append(name)
     )
 
     make_score(make_project())

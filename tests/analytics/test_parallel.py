@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from analytics.queries.together import both
+from analytics.queries.parallel import both
 from tests.patience import PATIENCE_SECONDS
 
 

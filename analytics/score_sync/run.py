@@ -17,13 +17,13 @@ from uuid import UUID
 from django.utils import timezone
 
 from analytics.clickhouse import client
-from analytics.copying import rows
-from analytics.copying.requests import ScoredRequest, find_requests
 from analytics.errors import AnalyticsLimitError
 from analytics.identifiers import gateway_id
 from analytics.models import CopyWithdrawal, Feedback, Score
+from analytics.score_sync import rows
+from analytics.score_sync.requests import ScoredRequest, find_requests
 
-logger = logging.getLogger("analytics.copying")
+logger = logging.getLogger("analytics.score_sync")
 
 CHUNK = 2000
 _IDS_AT_ONCE = 500
@@ -127,7 +127,7 @@ def _withdraw_some(now: datetime) -> int:
 def _delete_copies(table: str, project_id: UUID, withdrawn: Sequence[CopyWithdrawal]) -> None:
     """What a withdrawn row said, not only its visibility."""
     client.execute(
-        f"DELETE FROM {table} WHERE project_id = {{project:UUID}} AND ts >= {{start:DateTime64(6, 'UTC')}}"  # noqa: S608 - the names of our tables
+        f"DELETE FROM {table} WHERE project_id = {{project:UUID}} AND ts >= {{start:DateTime64(6, 'UTC')}}"
         " AND ts <= {end:DateTime64(6, 'UTC')} AND id IN {ids:Array(UUID)} AND is_deleted = 0",
         {
             "project": project_id,

@@ -7,7 +7,7 @@ import logging
 from celery import current_app
 from kombu.exceptions import OperationalError
 
-logger = logging.getLogger("analytics.copying")
+logger = logging.getLogger("analytics.score_sync")
 
 TASK = "analytics.copy_scores"
 # A worker that was away copies everything with the first of these; beat asks again anyway.

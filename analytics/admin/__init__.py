@@ -1,0 +1,9 @@
+"""The pages of the admin that show the request log, scores and feedback, and deletions, one module per subject."""
+
+from __future__ import annotations
+
+from analytics.admin.deletions import DeletionAdmin
+from analytics.admin.requests import RequestsAdmin
+from analytics.admin.scores import FeedbackAdmin, ScoreAdmin
+
+__all__ = ["DeletionAdmin", "FeedbackAdmin", "RequestsAdmin", "ScoreAdmin"]
