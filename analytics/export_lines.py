@@ -12,7 +12,7 @@ import msgspec
 
 from analytics.queries.export import Exported, export_chunks
 from analytics.queries.request_filters import RequestFilter
-from analytics.serializers.requests import request_entry, stored_body
+from analytics.wire.requests import request_entry, stored_body
 from core.errors import ApplicationError
 from core.exception_handler import error_body, log_unexpected
 
@@ -56,13 +56,13 @@ def _reported(error: Exception, project_id: UUID) -> ApplicationError:
 
 def _line(item: Exported, *, content: bool) -> bytes:
     row, payload = item
-    entry: dict[str, Any] = request_entry(row)
+    entry: dict[str, Any] = {**request_entry(row)}
     if content:
         entry["request"] = stored_body(payload.request) if payload else None
         entry["response"] = stored_body(payload.response) if payload else None
     try:
         return _encoder.encode(entry) + b"\n"
     except OverflowError:
-        # A number beyond 64 bits in somebody's body. The standard library has no bounds.
-        entry["created_at"] = msgspec.to_builtins(row.ts)
-        return json.dumps(entry, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        # Msgspec refuses a number beyond 64 bits, which a body may contain; the standard library writes any.
+        text = json.dumps(entry, default=msgspec.to_builtins, ensure_ascii=False, separators=(",", ":"))
+        return text.encode() + b"\n"

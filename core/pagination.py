@@ -47,10 +47,10 @@ class Listing:
     """One page of a list: `count` rows in all, the page's rows in their wire form, and the list's further fields."""
 
     count: int
-    results: Sequence[dict[str, Any]]
+    results: Sequence[Mapping[str, Any]]
     more: Mapping[str, Any] = field(default_factory=dict)
 
-    def shown_as(self, shown: Callable[[dict[str, Any]], dict[str, Any]]) -> Listing:
+    def shown_as(self, shown: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Listing:
         """Returns the same page with each result as `shown` makes it."""
         return replace(self, results=[shown(result) for result in self.results])
 

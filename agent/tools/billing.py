@@ -13,7 +13,7 @@ from agent.tools.pages import PagedRangeArguments, RangeArguments, listed, page_
 from agent.tools.ranges import date_range
 from analytics.presenters import metrics
 from analytics.queries.users import get_user
-from analytics.serializers.metrics import user as user_figures
+from analytics.wire.metrics import user as user_figures
 from core.errors import NotFoundError, ServiceUnavailableError
 from gateway.limit_usage import recent_forecast, usage_of
 from gateway.services import current_settings
@@ -88,7 +88,7 @@ def _user_spend(context: ToolContext, arguments: UserSpend) -> dict[str, Any]:
     row = get_user(context.project_id, arguments.user_id, dates.start, dates.end)
     if row is None:
         raise NotFoundError("This user made no request in the range.", code="user_not_found")
-    figures = user_figures(row)
+    figures: dict[str, Any] = {**user_figures(row)}
     return {
         "start_date": dates.start,
         "end_date": dates.end,

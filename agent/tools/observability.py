@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta
 
@@ -15,6 +15,8 @@ from analytics.presenters import metrics, sessions
 from analytics.queries.telemetry import MOST_RECORDS
 from analytics.queries.usage import Interval
 from core.pagination import Listing
+
+Record = TypeVar("Record", bound=Mapping[str, Any])
 
 SCOPE = "observability:read"
 
@@ -34,7 +36,7 @@ class SessionRecords(PageArguments, kw_only=True, frozen=True):
 
 
 def _overview(context: ToolContext, arguments: RangeArguments) -> dict[str, Any]:
-    return metrics.overview(context.project_id, date_range(context, arguments, longest=metrics.OVERVIEW))
+    return {**metrics.overview(context.project_id, date_range(context, arguments, longest=metrics.OVERVIEW))}
 
 
 def _users(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, Any]:
@@ -59,7 +61,7 @@ def _errors(context: ToolContext, arguments: PagedRangeArguments) -> dict[str, A
 
 
 def _provider_latency(context: ToolContext, arguments: NoArguments) -> dict[str, Any]:
-    return metrics.provider_latencies(context.project_id)
+    return {**metrics.provider_latencies(context.project_id)}
 
 
 def _spans(context: ToolContext, arguments: SessionRecords) -> dict[str, Any]:
@@ -72,9 +74,7 @@ def _logs(context: ToolContext, arguments: SessionRecords) -> dict[str, Any]:
     return _records(logs, arguments, lambda log: log["severity_text"].upper().startswith(_SEVERE))
 
 
-def _records(
-    records: list[dict[str, Any]], arguments: SessionRecords, failed: Callable[[dict[str, Any]], bool]
-) -> dict[str, Any]:
+def _records(records: Sequence[Record], arguments: SessionRecords, failed: Callable[[Record], bool]) -> dict[str, Any]:
     found = [record for record in records if failed(record)] if arguments.errors_only else records
     page = page_of(arguments)
     return listed(Listing(len(found), page.of(found)), page)

@@ -21,7 +21,7 @@ from analytics.errors import AnalyticsLimitError, AnalyticsUnavailableError
 from analytics.models import Requests
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.requests import get_payload, get_request, list_requests
-from analytics.serializers.texts import ROW_TEXTS
+from analytics.wire.texts import ROW_TEXTS
 from core.errors import ApplicationError
 from core.models import Project
 from core.rights.admin import RightsAdmin

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -14,7 +14,8 @@ from analytics.queries.overview import get_overview
 from analytics.queries.usage import Interval, list_usage
 from analytics.queries.users import list_users
 from analytics.ranges import DEFAULT_DAYS, TimeRange
-from analytics.serializers import metrics
+from analytics.wire import metrics
+from analytics.wire.provider_latency import ProviderLatencies, provider_latency
 from core.pagination import Listing, Page
 from integrations.health.reader import project_health
 from integrations.health.window import WINDOW_SECONDS
@@ -26,9 +27,8 @@ OVERVIEW = timedelta(days=DEFAULT_DAYS)
 _BY_MINUTES, _BY_HOURS = timedelta(hours=3), timedelta(days=7)
 
 
-def overview(project_id: UUID, wanted: TimeRange) -> dict[str, Any]:
-    figures = metrics.overview(get_overview(project_id, wanted.start, wanted.end))
-    return {"start_date": wanted.start, "end_date": wanted.end, **figures}
+def overview(project_id: UUID, wanted: TimeRange) -> metrics.Overview:
+    return metrics.overview(get_overview(project_id, wanted.start, wanted.end), wanted.start, wanted.end)
 
 
 def users(project_id: UUID, wanted: TimeRange, page: Page) -> Listing:
@@ -74,8 +74,8 @@ def errors(project_id: UUID, wanted: TimeRange, page: Page) -> Listing:
     return _listing(wanted, len(rows), page.of(metrics.failures(rows)), total_errors=total)
 
 
-def provider_latencies(project_id: UUID) -> dict[str, Any]:
-    providers = [metrics.provider_latency(row) for row in project_health(project_id)]
+def provider_latencies(project_id: UUID) -> ProviderLatencies:
+    providers = [provider_latency(row) for row in project_health(project_id)]
     return {"window_seconds": WINDOW_SECONDS, "generated_at": datetime.now(UTC), "providers": providers}
 
 
@@ -86,6 +86,6 @@ def _interval(wanted: TimeRange) -> Interval:
     return Interval.HOUR if length <= _BY_HOURS else Interval.DAY
 
 
-def _listing(wanted: TimeRange, count: int, results: Sequence[dict[str, Any]], **more: Any) -> Listing:
+def _listing(wanted: TimeRange, count: int, results: Sequence[Mapping[str, Any]], **more: Any) -> Listing:
     """Which also says which range it speaks of."""
     return Listing(count, results, {"start_date": wanted.start, "end_date": wanted.end, **more})

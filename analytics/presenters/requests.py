@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
 from analytics.queries.request_filters import RequestFilter
 from analytics.queries.requests import get_payload, get_request, list_requests
 from analytics.selectors import list_scores_of
-from analytics.serializers.requests import request_detail, request_entry
-from analytics.serializers.scores import ScoreSerializer
+from analytics.wire.requests import RequestDetail, request_detail, request_entry
+from analytics.wire.scores import score_entries
 from core.errors import NotFoundError
 from core.pagination import Listing, Page
 
@@ -22,11 +21,10 @@ def requests(project_id: UUID, wanted: RequestFilter, page: Page) -> Listing:
     return Listing(count, [request_entry(row) for row in rows])
 
 
-def request(project_id: UUID, request_id: UUID) -> dict[str, Any]:
+def request(project_id: UUID, request_id: UUID) -> RequestDetail:
     """Raises NotFoundError."""
     row = get_request(project_id, request_id)
     if row is None:
         raise NotFoundError("There is no such request in this project.", code="request_not_found")
-    detail = request_detail(row, get_payload(project_id, row))
     scores = list_scores_of(project_id, str(request_id))[:_MOST_SCORES]
-    return {**detail, "scores": ScoreSerializer(scores, many=True).data}
+    return request_detail(row, get_payload(project_id, row), score_entries(scores))

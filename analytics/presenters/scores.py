@@ -8,7 +8,7 @@ from uuid import UUID
 from analytics.queries.feedback import feedback_days
 from analytics.queries.scores import ScoreFilter, score_figures
 from analytics.queries.session_requests import list_session_requests
-from analytics.serializers.score_metrics import feedback_day_entry, score_figures_entry
+from analytics.wire.score_metrics import feedback_day_entry, score_figures_entry
 from core.errors import NotFoundError
 from core.pagination import MAXIMUM_LIMIT, Listing, Page
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 from uuid import UUID
 
 from analytics import selectors
@@ -12,10 +11,10 @@ from analytics.queries.session_requests import list_session_requests
 from analytics.queries.sessions import get_session, list_sessions
 from analytics.queries.telemetry import session_logs, session_spans
 from analytics.queries.visible import both_visible
-from analytics.serializers.feedback import feedback_entry
-from analytics.serializers.requests import request_entry
-from analytics.serializers.sessions import session_detail, session_entry
-from analytics.serializers.telemetry import log_entry, span_entry
+from analytics.wire.feedback import feedback_entries
+from analytics.wire.requests import request_entry
+from analytics.wire.sessions import SessionDetail, session_detail, session_entry
+from analytics.wire.telemetry import LogRecord, SessionTelemetry, Span, log_entry, span_entry
 from core.errors import NotFoundError
 from core.pagination import MAXIMUM_LIMIT, Listing, Page
 
@@ -26,14 +25,14 @@ def sessions(project_id: UUID, wanted: SessionFilter, page: Page) -> Listing:
     return Listing(count, [session_entry(row, scores.get(row.session_id)) for row in rows])
 
 
-def session(project_id: UUID, session_id: str) -> dict[str, Any]:
+def session(project_id: UUID, session_id: str) -> SessionDetail:
     """Raises NotFoundError."""
     row = get_session(project_id, session_id)
     if row is None:
         raise _no_session()
     score = selectors.feedback_scores(project_id, [session_id]).get(session_id)
     feedback = selectors.list_feedback(project_id, session_id)[:MAXIMUM_LIMIT]
-    return session_detail(row, score, [feedback_entry(item) for item in feedback])
+    return session_detail(row, score, feedback_entries(feedback))
 
 
 def session_requests(project_id: UUID, session_id: str, page: Page) -> Listing:
@@ -45,16 +44,16 @@ def session_requests(project_id: UUID, session_id: str, page: Page) -> Listing:
     return Listing(count, [request_entry(row) for row in rows])
 
 
-def telemetry(project_id: UUID, session_id: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Spans and logs."""
-    return both_visible(project_id, partial(spans, project_id, session_id), partial(logs, project_id, session_id))
+def telemetry(project_id: UUID, session_id: str) -> SessionTelemetry:
+    found = both_visible(project_id, partial(spans, project_id, session_id), partial(logs, project_id, session_id))
+    return {"spans": found[0], "logs": found[1]}
 
 
-def spans(project_id: UUID, session_id: str) -> list[dict[str, Any]]:
+def spans(project_id: UUID, session_id: str) -> list[Span]:
     return [span_entry(row) for row in session_spans(project_id, session_id)]
 
 
-def logs(project_id: UUID, session_id: str) -> list[dict[str, Any]]:
+def logs(project_id: UUID, session_id: str) -> list[LogRecord]:
     return [log_entry(row) for row in session_logs(project_id, session_id)]
 
 

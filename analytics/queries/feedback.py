@@ -12,7 +12,7 @@ from analytics.clickhouse import client
 
 
 @dataclass(frozen=True)
-class FeedbackDay:
+class FeedbackDayRow:
     """A UTC day. `by_score` counts the scores 1 to 5; `mean` is None when there was none of them."""
 
     day: date
@@ -48,11 +48,11 @@ _COUNT = f"SELECT uniqExact(toDate(f.ts, 'UTC')) AS count {_MATCHING}"
 
 def feedback_days(
     project_id: UUID, start: datetime, end: datetime, *, limit: int, offset: int
-) -> tuple[int, list[FeedbackDay]]:
+) -> tuple[int, list[FeedbackDayRow]]:
     """How many days have feedback, and a page of them, the earliest first."""
     params: dict[str, Any] = {"project": project_id, "start": start, "end": end}
     page = {**params, "limit": limit, "offset": offset}
-    days = client.query(_DAYS, page, row=FeedbackDay, name="feedback.days")
+    days = client.query(_DAYS, page, row=FeedbackDayRow, name="feedback.days")
     if len(days) < limit and (days or not offset):
         return offset + len(days), days
     return client.query(_COUNT, params, row=_Count, name="feedback.count")[0].count, days

@@ -13,7 +13,7 @@ from analytics.queries.rollup_ranges import PLANNED, plain_rollups, same, totals
 
 
 @dataclass(frozen=True)
-class ModelCost:
+class ModelCostRow:
     """Of one model at all its `providers`."""
 
     model: str
@@ -29,7 +29,7 @@ _KEYS = {"model": same("toString(t.model)"), "provider": same("toString(t.provid
 _FIGURES = ("requests", "unpriced", "prompt_tokens", "completion_tokens", "cost_usd")
 
 
-def list_model_costs(project_id: UUID, start: datetime, end: datetime) -> Sequence[ModelCost]:
+def list_model_costs(project_id: UUID, start: datetime, end: datetime) -> Sequence[ModelCostRow]:
     """All of them, the dearest first, then the most asked, then by name. Shares need the sum, so there are no pages."""
     source, params = union(plain_rollups(start, end), start, end, keys=_KEYS, figures=_FIGURES)
     providers = "arraySort(groupUniqArrayIf(f.provider, f.provider != '')) AS providers"
@@ -38,4 +38,4 @@ def list_model_costs(project_id: UUID, start: datetime, end: datetime) -> Sequen
         " GROUP BY f.model ORDER BY cost_usd DESC, requests DESC, model"
     )
     values = {**params, "project": project_id}
-    return client.query(sql, values, row=ModelCost, name="costs.models", database_settings=PLANNED)
+    return client.query(sql, values, row=ModelCostRow, name="costs.models", database_settings=PLANNED)

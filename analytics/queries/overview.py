@@ -18,7 +18,7 @@ TOP_MODELS = 5
 
 
 @dataclass(frozen=True)
-class ModelTotals:
+class ModelTotalsRow:
     model: str
     requests: int
     errors: int
@@ -35,7 +35,7 @@ class ModelTotals:
 
 
 @dataclass(frozen=True)
-class Overview:
+class OverviewRow:
     """`average_latency_ms` and `error_rate` (0 to 1) are 0 without requests; costs are those that are known."""
 
     requests: int
@@ -48,7 +48,7 @@ class Overview:
     cost_usd: Decimal
     error_rate: float
     average_latency_ms: float
-    top_models: Sequence[ModelTotals]
+    top_models: Sequence[ModelTotalsRow]
 
 
 _MODEL = {"model": same("toString(t.model)")}
@@ -57,12 +57,12 @@ _FIGURES = (
 )  # fmt: skip
 
 
-def get_overview(project_id: UUID, start: datetime, end: datetime) -> Overview:
+def get_overview(project_id: UUID, start: datetime, end: datetime) -> OverviewRow:
     """Figures of requests that arrived from `start` to `end`, both included."""
     models, distinct = both(partial(_models, project_id, start, end), partial(count_distinct, project_id, start, end))
     requests = sum(item.requests for item in models)
     errors = sum(item.errors for item in models)
-    return Overview(
+    return OverviewRow(
         requests=requests,
         sessions=distinct.sessions,
         users=distinct.users,
@@ -77,11 +77,11 @@ def get_overview(project_id: UUID, start: datetime, end: datetime) -> Overview:
     )
 
 
-def _models(project_id: UUID, start: datetime, end: datetime) -> list[ModelTotals]:
+def _models(project_id: UUID, start: datetime, end: datetime) -> list[ModelTotalsRow]:
     source, params = union(plain_rollups(start, end), start, end, keys=_MODEL, figures=_FIGURES)
     sql = (
         f"SELECT f.model AS model, {totals(*_FIGURES)} FROM {source} AS f"
         " GROUP BY f.model ORDER BY requests DESC, model"
     )
     values = {**params, "project": project_id}
-    return client.query(sql, values, row=ModelTotals, name="overview.models", database_settings=PLANNED)
+    return client.query(sql, values, row=ModelTotalsRow, name="overview.models", database_settings=PLANNED)

@@ -77,7 +77,7 @@ class Label:
 
 
 @dataclass(frozen=True)
-class ScoreFigures:
+class ScoreFiguresRow:
     """`labels` are the most frequent ones, of booleans and categories only."""
 
     group: ScoreGroup
@@ -112,7 +112,7 @@ _LABEL = "if(s.score_label != '', s.score_label, toString(s.score_value))"
 
 def score_figures(
     project_id: UUID, wanted: ScoreFilter, group_by: str, *, limit: int, offset: int
-) -> tuple[int, list[ScoreFigures]]:
+) -> tuple[int, list[ScoreFiguresRow]]:
     """How many groups there are, and a page of them by name, type and group. `group_by` is one of GROUPINGS."""
     where, params = _matching(project_id, wanted)
     columns = _columns(group_by)
@@ -125,7 +125,7 @@ FROM scores AS s FINAL WHERE {where} GROUP BY {_ORDER} ORDER BY {_ORDER} LIMIT {
     if groups or not offset:
         labels = _labels(where, params, columns, groups)
         return sum(group.groups for group in groups[:1]), [
-            ScoreFigures(group, labels.get(_key(group), [])) for group in groups
+            ScoreFiguresRow(group, labels.get(_key(group), [])) for group in groups
         ]
     count = f"SELECT count() AS count FROM (SELECT {columns} FROM scores AS s FINAL WHERE {where} GROUP BY {_ORDER})"
     return client.query(count, params, row=_Count, name="scores.count")[0].count, []

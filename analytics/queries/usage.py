@@ -37,7 +37,7 @@ class Interval(StrEnum):
 
 
 @dataclass(frozen=True)
-class Usage:
+class IntervalRow:
     """Requests that arrived in the interval that begins at `start`. `latency_q` is p50, p95, p99 in ms, empty without
     requests."""
 
@@ -81,7 +81,7 @@ def list_usage(
     limit: int,
     offset: int,
     percentiles: bool = True,
-) -> tuple[int, list[Usage]]:
+) -> tuple[int, list[IntervalRow]]:
     """How many intervals the range touches, and one page of them, the latest first; those without requests are zeros.
 
     Only the time of the page is read. The outermost intervals hold what of them lies in the range. `latency_q` is empty
@@ -96,10 +96,10 @@ def list_usage(
         return count, []
     low, high = max(start, beginnings[-1]), min(end, beginnings[0] + length - TICK)
     rows = {row.start: row for row in _rows(project_id, low, high, interval, percentiles)}
-    return count, [rows.get(beginning) or Usage(beginning) for beginning in beginnings]
+    return count, [rows.get(beginning) or IntervalRow(beginning) for beginning in beginnings]
 
 
-def _rows(project_id: UUID, start: datetime, end: datetime, interval: Interval, percentiles: bool) -> list[Usage]:
+def _rows(project_id: UUID, start: datetime, end: datetime, interval: Interval, percentiles: bool) -> list[IntervalRow]:
     beginning = _BEGINNING[interval]
     keys = {"start": Key(beginning, beginning)}
     figures = (*_FIGURES, _PERCENTILES) if percentiles else _FIGURES
@@ -108,4 +108,4 @@ def _rows(project_id: UUID, start: datetime, end: datetime, interval: Interval, 
     columns = totals(*figures) if percentiles else f"{totals(*figures)}, emptyArrayFloat32() AS {_PERCENTILES}"
     sql = f"SELECT toDateTime64(f.start, 6, 'UTC') AS start, {columns} FROM {source} AS f GROUP BY f.start"
     values = {**params, "project": project_id}
-    return client.query(sql, values, row=Usage, name="usage", database_settings=PLANNED)
+    return client.query(sql, values, row=IntervalRow, name="usage", database_settings=PLANNED)

@@ -1,4 +1,4 @@
-"""Wire shapes of feedback on sessions."""
+"""The body of the request that gives feedback on a session."""
 
 from __future__ import annotations
 
@@ -8,17 +8,8 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from typing_extensions import override
 
-from analytics.models import FEEDBACK_CHARACTERS, HIGHEST_FEEDBACK, LOWEST_FEEDBACK, Feedback
+from analytics.models import FEEDBACK_CHARACTERS, HIGHEST_FEEDBACK, LOWEST_FEEDBACK
 from core.serializers import BodySerializer
-
-
-class FeedbackSerializer(serializers.ModelSerializer[Feedback]):
-    """One piece of feedback; `text` is empty when there is none, `score` null."""
-
-    class Meta:
-        model = Feedback
-        fields = ["id", "project_id", "session_id", "score", "text", "created_by", "created_at"]
-        read_only_fields = fields
 
 
 @extend_schema_field({"type": "integer", "minimum": LOWEST_FEEDBACK, "maximum": HIGHEST_FEEDBACK})
@@ -51,8 +42,3 @@ class NewFeedbackSerializer(BodySerializer):
         if score is None and not text:
             raise serializers.ValidationError({"score": "Give a score, a text or both."}, code="required")
         return {"score": score, "text": text}
-
-
-def feedback_entry(row: Feedback) -> dict[str, Any]:
-    """As the detail of a session lists it."""
-    return dict(FeedbackSerializer(row).data)

@@ -1,4 +1,4 @@
-"""Wire shapes of scores."""
+"""The bodies of the requests that record scores."""
 
 from __future__ import annotations
 
@@ -29,17 +29,6 @@ MAX_BATCH = 1000
 _HIGHEST_NUMBER = 100
 # Of a category, whose value may count anything. Sums over many of them stay finite.
 _HIGHEST_CATEGORY = 10**15
-_FIELDS = [
-    "id", "score_id", "request_id", "score_name", "score_value", "score_type", "score_label", "reason",
-    "evaluator_type", "created_by", "created_at", "updated_at", "revision",
-]  # fmt: skip
-
-
-class ScoreSerializer(serializers.ModelSerializer[Score]):
-    class Meta:
-        model = Score
-        fields = [_FIELDS[0], "project_id", *_FIELDS[1:]]
-        read_only_fields = fields
 
 
 @extend_schema_field({"type": ["number", "boolean"]})

@@ -9,9 +9,9 @@ from rest_framework.response import Response
 from analytics import selectors, services
 from analytics.models import SESSION_ID_CHARACTERS
 from analytics.paths import require_id
-from analytics.serializers.feedback import FeedbackSerializer, NewFeedbackSerializer
-from analytics.serializers.texts import FEEDBACK_TEXTS, without
-from analytics.shapes import FeedbackEntry
+from analytics.serializers.feedback import NewFeedbackSerializer
+from analytics.wire.feedback import FeedbackEntry, FeedbackSerializer, feedback_entries
+from analytics.wire.texts import FEEDBACK_TEXTS, without
 from core.openapi import PAGE, operation
 from core.pagination import LimitOffset
 from core.views import ProjectAPIView
@@ -26,7 +26,7 @@ class SessionFeedbackView(ProjectAPIView):
         require_id("session_id", session_id, SESSION_ID_CHARACTERS)
         paginator = LimitOffset()
         rows = paginator.paginate_queryset(selectors.list_feedback(self.project_id, session_id), request, self)
-        shown = FeedbackSerializer(rows, many=True).data
+        shown = feedback_entries(rows)
         if not self.sees_content:
             return paginator.get_paginated_response([without(FEEDBACK_TEXTS, item) for item in shown])
         return paginator.get_paginated_response(shown)

@@ -6,11 +6,12 @@ from rest_framework import serializers as fields
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analytics import shapes
 from analytics.parameters import RANGE, RangeParameters
 from analytics.presenters import metrics
 from analytics.queries.usage import Interval
 from analytics.ranges import parse_range
+from analytics.wire import metrics as wire
+from analytics.wire.provider_latency import ProviderLatencies
 from core.openapi import PAGE, operation
 from core.pagination import listing_response, parse_page
 from core.parameters import Parameters
@@ -18,7 +19,7 @@ from core.views import ProjectAPIView
 
 
 class OverviewView(ProjectAPIView):
-    @operation("overview", "Totals of a project", query=[RangeParameters], answer=shapes.Overview)
+    @operation("overview", "Totals of a project", query=[RangeParameters], answer=wire.Overview)
     def get(self, request: Request) -> Response:
         """The last 30 days of the range asked for; the answer says which range it speaks of."""
         wanted = parse_range(request, longest=metrics.OVERVIEW)
@@ -30,8 +31,8 @@ class UsersView(ProjectAPIView):
         "userMetrics",
         "Figures per user",
         query=[PAGE, RangeParameters],
-        page=shapes.UserFigures,
-        page_fields={**RANGE, "without_user_id": shapes.UserFigures | None},
+        page=wire.UserFigures,
+        page_fields={**RANGE, "without_user_id": wire.UserFigures | None},
     )
     def get(self, request: Request) -> Response:
         page, wanted = parse_page(request), parse_range(request)
@@ -40,7 +41,7 @@ class UsersView(ProjectAPIView):
 
 class ModelsView(ProjectAPIView):
     @operation(
-        "modelMetrics", "Figures per model", query=[PAGE, RangeParameters], page=shapes.ModelFigures, page_fields=RANGE
+        "modelMetrics", "Figures per model", query=[PAGE, RangeParameters], page=wire.ModelFigures, page_fields=RANGE
     )
     def get(self, request: Request) -> Response:
         page, wanted = parse_page(request), parse_range(request)
@@ -48,7 +49,7 @@ class ModelsView(ProjectAPIView):
 
 
 class DailyCostView(ProjectAPIView):
-    @operation("dailyCost", "Cost per day", query=[PAGE, RangeParameters], page=shapes.DayCost, page_fields=RANGE)
+    @operation("dailyCost", "Cost per day", query=[PAGE, RangeParameters], page=wire.DayCost, page_fields=RANGE)
     def get(self, request: Request) -> Response:
         """Every UTC day that the range touches, the latest first."""
         page, wanted = parse_page(request), parse_range(request)
@@ -60,7 +61,7 @@ class ModelCostView(ProjectAPIView):
         "modelCost",
         "Cost per model",
         query=[PAGE, RangeParameters],
-        page=shapes.ModelCost,
+        page=wire.ModelCost,
         page_fields={**RANGE, "total_cost_usd": float},
     )
     def get(self, request: Request) -> Response:
@@ -77,7 +78,7 @@ class UsageView(ProjectAPIView):
         "usageMetrics",
         "Figures per minute, hour or day",
         query=[PAGE, RangeParameters, UsageParameters],
-        page=shapes.IntervalFigures,
+        page=wire.IntervalFigures,
         page_fields={**RANGE, "interval": Interval},
     )
     def get(self, request: Request) -> Response:
@@ -95,7 +96,7 @@ class ErrorsView(ProjectAPIView):
         "errorMetrics",
         "What failed, and how often",
         query=[PAGE, RangeParameters],
-        page=shapes.ErrorKind,
+        page=wire.ErrorKind,
         page_fields={**RANGE, "total_errors": int},
     )
     def get(self, request: Request) -> Response:
@@ -104,7 +105,7 @@ class ErrorsView(ProjectAPIView):
 
 
 class ProviderLatencyView(ProjectAPIView):
-    @operation("providerLatency", "Live latency of providers", answer=shapes.ProviderLatencies)
+    @operation("providerLatency", "Live latency of providers", answer=ProviderLatencies)
     def get(self, request: Request) -> Response:
         """The last five minutes of every usable provider of the project, as the gateway's own choices see them."""
         return Response(metrics.provider_latencies(self.project_id))

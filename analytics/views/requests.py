@@ -9,9 +9,9 @@ from rest_framework.response import Response
 
 from analytics.presenters import requests
 from analytics.request_parameters import RequestParameters
-from analytics.serializers.texts import request_without_texts
-from analytics.shapes import RequestDetail, RequestEntry
 from analytics.views.deletion import RequestDeletion
+from analytics.wire.requests import RequestDetail, RequestEntry
+from analytics.wire.texts import request_without_texts
 from core.openapi import PAGE, operation
 from core.pagination import listing_response, parse_page
 from core.views import ProjectAPIView

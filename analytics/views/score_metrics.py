@@ -7,8 +7,8 @@ from rest_framework.response import Response
 
 from analytics.parameters import RANGE
 from analytics.presenters import scores
-from analytics.serializers.score_metrics import ScoreMetricsParameters, ScoreRangeParameters
-from analytics.shapes import FeedbackDay, ScoreFigures
+from analytics.score_parameters import ScoreMetricsParameters, ScoreRangeParameters
+from analytics.wire.score_metrics import FeedbackDay, ScoreFigures
 from core.openapi import PAGE, operation
 from core.pagination import listing_response, parse_page
 from core.views import ProjectAPIView

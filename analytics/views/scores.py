@@ -14,9 +14,9 @@ from analytics import selectors, services
 from analytics.filters import ScoreFilter
 from analytics.models import REQUEST_ID_CHARACTERS
 from analytics.paths import require_id
-from analytics.serializers.scores import NewScoreSerializer, ScoreBatchSerializer, ScoreSerializer
-from analytics.serializers.texts import SCORE_TEXTS, without
-from analytics.shapes import ScoreBatchResult, ScoreEntry
+from analytics.serializers.scores import NewScoreSerializer, ScoreBatchSerializer
+from analytics.wire.scores import ScoreBatchResult, ScoreEntry, ScoreSerializer, score_entries
+from analytics.wire.texts import SCORE_TEXTS, without
 from core.openapi import JSON, PAGE, operation, page_parameters
 from core.pagination import MAXIMUM_LIMIT, LimitOffset
 from core.views import ProjectAPIView
@@ -110,10 +110,10 @@ class ScoreBatchView(ProjectAPIView):
         given = ScoreBatchSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         stored = services.record_scores(project_id=self.project_id, scores=given.new_scores(), actor=self.actor)
-        body = {
+        body: ScoreBatchResult = {
             "count": len(stored),
             "created": sum(item.created for item in stored),
             "updated": sum(item.changed for item in stored),
-            "scores": ScoreSerializer([item.row for item in stored], many=True).data,
+            "scores": score_entries(item.row for item in stored),
         }
         return Response(body, status=status.HTTP_201_CREATED)

@@ -7,8 +7,7 @@ from rest_framework.response import Response
 
 from analytics.queries.search import search
 from analytics.request_parameters import SearchBody
-from analytics.serializers.search import search_results
-from analytics.shapes import SearchResults
+from analytics.wire.search import SearchResults, search_results
 from core.openapi import operation
 from core.views import ProjectAPIView
 

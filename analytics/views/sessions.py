@@ -7,9 +7,10 @@ from rest_framework.response import Response
 
 from analytics.parameters import SessionParameters
 from analytics.presenters import sessions
-from analytics.serializers.texts import request_without_texts, session_without_texts
-from analytics.shapes import RequestEntry, SessionDetail, SessionEntry
 from analytics.views.deletion import SessionDeletion
+from analytics.wire.requests import RequestEntry
+from analytics.wire.sessions import SessionDetail, SessionEntry
+from analytics.wire.texts import request_without_texts, session_without_texts
 from core.openapi import PAGE, operation
 from core.pagination import listing_response, parse_page
 from core.views import ProjectAPIView

@@ -8,8 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analytics.presenters import sessions
-from analytics.serializers.texts import LOG_TEXTS, SPAN_TEXTS, without
-from analytics.shapes import SessionTelemetry
+from analytics.wire.telemetry import SessionTelemetry
+from analytics.wire.texts import telemetry_without_texts
 from core.openapi import operation
 from core.openapi.operations import path_parameter
 from core.views import ProjectAPIView
@@ -25,8 +25,5 @@ class SessionTelemetryView(ProjectAPIView):
     )
     def get(self, request: Request, project_id: UUID | str, session_id: str) -> Response:
         """Attributes, bodies of logs and messages of statuses are null for a reader without content."""
-        spans, logs = sessions.telemetry(self.project_id, session_id)
-        if not self.sees_content:
-            spans = [without(SPAN_TEXTS, span) for span in spans]
-            logs = [without(LOG_TEXTS, log) for log in logs]
-        return Response({"spans": spans, "logs": logs})
+        found = sessions.telemetry(self.project_id, session_id)
+        return Response(found if self.sees_content else telemetry_without_texts(found))

@@ -16,7 +16,7 @@ from analytics.contracts import Outcome
 from analytics.presenters import requests
 from analytics.queries.search import search
 from analytics.request_parameters import MAXIMUM_QUERY, RequestParameters, SearchBody
-from analytics.serializers.search import search_results
+from analytics.wire.search import SearchResults, search_results
 
 _MAX_32 = 2**32 - 1
 _MAX_USD = 99_999_999
@@ -108,7 +108,7 @@ def _plain(value: Any) -> str:
 def _get_request(context: ToolContext, arguments: OneRequest) -> dict[str, Any]:
     found = requests.request(context.project_id, arguments.request_id)
     if arguments.include_bodies:
-        return found
+        return {**found}
     return {name: value for name, value in found.items() if name not in ("request", "response")}
 
 
@@ -127,7 +127,7 @@ def _search_requests(context: ToolContext, arguments: SearchRequests) -> dict[st
     return {**shown, "older": f"The same again with end_date before {oldest.isoformat()} finds older ones."}
 
 
-def _without_own(found: dict[str, Any], *, named: bool) -> dict[str, Any]:
+def _without_own(found: SearchResults, *, named: bool) -> dict[str, Any]:
     """Leaves out requests of the agent itself: a question about a word is in the log too, and newer than all others.
     With `named` the search is within one session, and they stay."""
     others = [result for result in found["results"] if named or result["source"] != _AGENT]

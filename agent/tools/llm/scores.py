@@ -23,9 +23,9 @@ from analytics import selectors
 from analytics.filters import ScoreFilter
 from analytics.models import EVALUATOR_CHARACTERS, REQUEST_ID_CHARACTERS, SCORE_NAME_CHARACTERS
 from analytics.presenters import scores
-from analytics.serializers.feedback import FeedbackSerializer
-from analytics.serializers.score_metrics import ScoreMetricsParameters
-from analytics.serializers.scores import ScoreSerializer
+from analytics.score_parameters import ScoreMetricsParameters
+from analytics.wire.feedback import FeedbackSerializer
+from analytics.wire.scores import ScoreSerializer
 
 _NAMES = ("score_name", "score_type", "evaluator_type")
 

@@ -3,21 +3,119 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Protocol, TypedDict
 
 from analytics.queries.failures import Failure
-from analytics.queries.model_costs import ModelCost
+from analytics.queries.model_costs import ModelCostRow
 from analytics.queries.models import ModelRow
-from analytics.queries.overview import ModelTotals, Overview
-from analytics.queries.usage import Usage
+from analytics.queries.overview import ModelTotalsRow, OverviewRow
+from analytics.queries.usage import IntervalRow
 from analytics.queries.users import UserRow
-from integrations.health.reader import ModelHealth, ProviderHealth
-from integrations.health.targets import TargetHealth
 
 
-class _Sums(Protocol):
-    """What users, models and intervals have in common."""
+class Sums(TypedDict):
+    request_count: int
+    error_count: int
+    error_rate: float
+    cancelled_count: int
+    unpriced_request_count: int
+    prompt_tokens: int
+    completion_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    total_tokens: int
+    total_cost_usd: float
+    average_latency_ms: float
+
+
+class UserFigures(Sums):
+    user_id: str
+    session_count: int
+    models_used: list[str]
+    first_seen: datetime
+    last_seen: datetime
+
+
+class LatencyPercentiles(TypedDict):
+    p50_latency_ms: float | None
+    p95_latency_ms: float | None
+    p99_latency_ms: float | None
+
+
+class ModelFigures(Sums, LatencyPercentiles):
+    model: str
+    provider: str
+    p50_ttft_ms: float | None
+    p95_ttft_ms: float | None
+    p99_ttft_ms: float | None
+
+
+class IntervalFigures(Sums, LatencyPercentiles):
+    start: datetime
+
+
+class DayCost(TypedDict):
+    date: date
+    request_count: int
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    total_cost_usd: float
+    unpriced_request_count: int
+
+
+class ModelCost(TypedDict):
+    model: str
+    providers: list[str]
+    request_count: int
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+    total_cost_usd: float
+    percentage: float
+    unpriced_request_count: int
+
+
+class ErrorKind(TypedDict):
+    provider: str
+    type: str
+    code: str
+    status_codes: list[int]
+    models: list[str]
+    error_count: int
+    percentage: float
+    last_seen: datetime
+
+
+class ModelTotals(TypedDict):
+    model: str
+    request_count: int
+    total_tokens: int
+    total_cost_usd: float
+
+
+class Overview(TypedDict):
+    start_date: datetime
+    end_date: datetime
+    total_requests: int
+    total_sessions: int
+    total_users: int
+    total_tokens: int
+    total_cost_usd: float
+    error_count: int
+    cancelled_count: int
+    unpriced_request_count: int
+    error_rate: float
+    average_latency_ms: float
+    top_models: list[ModelTotals]
+
+
+class _SumsRow(Protocol):
+    """The sums that rows of users, models and intervals have in common."""
 
     @property
     def requests(self) -> int: ...
@@ -41,8 +139,10 @@ class _Sums(Protocol):
     def latency_sum_ms(self) -> int: ...
 
 
-def overview(totals: Overview) -> dict[str, Any]:
+def overview(totals: OverviewRow, start: datetime, end: datetime) -> Overview:
     return {
+        "start_date": start,
+        "end_date": end,
         "total_requests": totals.requests,
         "total_sessions": totals.sessions,
         "total_users": totals.users,
@@ -57,7 +157,7 @@ def overview(totals: Overview) -> dict[str, Any]:
     }
 
 
-def user(row: UserRow) -> dict[str, Any]:
+def user(row: UserRow) -> UserFigures:
     return {
         "user_id": row.user_id,
         **_sums(row),
@@ -68,21 +168,24 @@ def user(row: UserRow) -> dict[str, Any]:
     }
 
 
-def model(row: ModelRow) -> dict[str, Any]:
+def model(row: ModelRow) -> ModelFigures:
+    p50, p95, p99 = _percentiles(row.streamed, row.ttft_q)
     return {
         "model": row.model,
         "provider": row.provider,
         **_sums(row),
-        **_percentiles("latency", row.requests, row.latency_q),
-        **_percentiles("ttft", row.streamed, row.ttft_q),
+        **_latency_percentiles(row),
+        "p50_ttft_ms": p50,
+        "p95_ttft_ms": p95,
+        "p99_ttft_ms": p99,
     }
 
 
-def usage(row: Usage) -> dict[str, Any]:
-    return {"start": row.start, **_sums(row), **_percentiles("latency", row.requests, row.latency_q)}
+def usage(row: IntervalRow) -> IntervalFigures:
+    return {"start": row.start, **_sums(row), **_latency_percentiles(row)}
 
 
-def day_cost(row: Usage) -> dict[str, Any]:
+def day_cost(row: IntervalRow) -> DayCost:
     return {
         "date": row.start.date(),
         "request_count": row.requests,
@@ -96,8 +199,8 @@ def day_cost(row: Usage) -> dict[str, Any]:
     }
 
 
-def model_costs(rows: Sequence[ModelCost]) -> list[dict[str, Any]]:
-    """With the percentage that each has of all spend: they sum to 100, or are all 0 where nothing was spent."""
+def model_costs(rows: Sequence[ModelCostRow]) -> list[ModelCost]:
+    """Percentages are shares of all spend: they sum to 100, or are all 0 where nothing was spent."""
     total = sum((row.cost_usd for row in rows), Decimal(0))
     return [
         {
@@ -115,8 +218,8 @@ def model_costs(rows: Sequence[ModelCost]) -> list[dict[str, Any]]:
     ]
 
 
-def failures(rows: Sequence[Failure]) -> list[dict[str, Any]]:
-    """With the percentage that each kind is of all errors."""
+def failures(rows: Sequence[Failure]) -> list[ErrorKind]:
+    """Percentages are shares of all errors."""
     total = sum(row.requests for row in rows)
     return [
         {
@@ -133,12 +236,7 @@ def failures(rows: Sequence[Failure]) -> list[dict[str, Any]]:
     ]
 
 
-def provider_latency(row: ProviderHealth) -> dict[str, Any]:
-    models = [_model_latency(item) for item in row.models]
-    return {"provider": row.provider, **_latency(row.health), "status": row.status, "models": models}
-
-
-def _sums(row: _Sums) -> dict[str, Any]:
+def _sums(row: _SumsRow) -> Sums:
     return {
         "request_count": row.requests,
         "error_count": row.errors,
@@ -155,27 +253,17 @@ def _sums(row: _Sums) -> dict[str, Any]:
     }
 
 
-def _percentiles(name: str, samples: int, values: Sequence[float]) -> dict[str, float | None]:
-    """Null where there is nothing to measure."""
-    found: Sequence[float | None] = values if samples else (None, None, None)
-    return {f"p{level}_{name}_ms": value for level, value in zip((50, 95, 99), found, strict=True)}
+def _latency_percentiles(row: ModelRow | IntervalRow) -> LatencyPercentiles:
+    p50, p95, p99 = _percentiles(row.requests, row.latency_q)
+    return {"p50_latency_ms": p50, "p95_latency_ms": p95, "p99_latency_ms": p99}
 
 
-def _model_latency(item: ModelHealth) -> dict[str, Any]:
-    return {"model": item.model, **_latency(item.health), "status": item.status, "circuit": item.health.circuit}
+def _percentiles(samples: int, values: Sequence[float]) -> Sequence[float | None]:
+    """Returns the 50th, 95th and 99th percentile, each None where there is nothing to measure."""
+    return values if samples else (None, None, None)
 
 
-def _latency(health: TargetHealth) -> dict[str, Any]:
-    return {
-        "p50_ms": health.p50_ms,
-        "p95_ms": health.p95_ms,
-        "p99_ms": health.p99_ms,
-        "samples": health.samples,
-        "error_rate": health.error_share,
-    }
-
-
-def _model_totals(item: ModelTotals) -> dict[str, Any]:
+def _model_totals(item: ModelTotalsRow) -> ModelTotals:
     return {
         "model": item.model,
         "request_count": item.requests,

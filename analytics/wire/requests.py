@@ -3,17 +3,71 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from datetime import datetime
+from typing import Any, TypedDict
 from uuid import UUID
 
 import msgspec
 
 from analytics.queries.requests import Payload, RequestDetailRow, RequestRow
+from analytics.wire.scores import ScoreEntry
 
 
-def request_entry(row: RequestRow) -> dict[str, Any]:
+class RequestError(TypedDict):
+    type: str
+    code: str
+    message: str | None
+
+
+class RequestEntry(TypedDict):
+    request_id: UUID
+    created_at: datetime
+    session_id: str
+    user_id: str
+    source: str
+    outcome: str
+    status_code: int
+    provider: str
+    model: str
+    requested_model: str
+    error: RequestError | None
+    finish_reason: str
+    stream: bool
+    cache: str
+    retry_count: int
+    fallback_used: bool
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    reasoning_tokens: int
+    tokens_estimated: bool
+    cost_usd: float | None
+    cost_source: str | None
+    latency_ms: int
+    ttft_ms: int | None
+    prompt_config_id: UUID | None
+    prompt_version: int | None
+    rollout_id: UUID | None
+    variant: str | None
+    contract_violation: bool
+    attempts: list[dict[str, Any]]
+    prompt_preview: str | None
+    completion_preview: str | None
+
+
+class RequestDetail(RequestEntry):
+    attributes: dict[str, Any] | None
+    content_logged: bool
+    request: Any
+    response: Any
+    scores: list[ScoreEntry]
+
+
+def request_entry(row: RequestRow) -> RequestEntry:
     return {
-        "request_id": str(row.request_id),
+        "request_id": row.request_id,
         "created_at": row.ts,
         "session_id": row.session_id,
         "user_id": row.user_id,
@@ -51,7 +105,7 @@ def request_entry(row: RequestRow) -> dict[str, Any]:
     }
 
 
-def request_detail(row: RequestDetailRow, payload: Payload | None) -> dict[str, Any]:
+def request_detail(row: RequestDetailRow, payload: Payload | None, scores: list[ScoreEntry]) -> RequestDetail:
     """`content_logged` tells an empty body from one that was not kept or is past its retention."""
     return {
         **request_entry(row),
@@ -59,6 +113,7 @@ def request_detail(row: RequestDetailRow, payload: Payload | None) -> dict[str, 
         "content_logged": payload is not None,
         "request": stored_body(payload.request) if payload else None,
         "response": stored_body(payload.response) if payload else None,
+        "scores": scores,
     }
 
 
@@ -82,11 +137,11 @@ def stored_body(text: str) -> Any:
     return value
 
 
-def _error(row: RequestRow) -> dict[str, str] | None:
+def _error(row: RequestRow) -> RequestError | None:
     if not row.error_type and not row.error_code:
         return None
     return {"type": row.error_type, "code": row.error_code, "message": row.error_message}
 
 
-def _id(value: UUID) -> str | None:
-    return str(value) if value.int else None
+def _id(value: UUID) -> UUID | None:
+    return value if value.int else None

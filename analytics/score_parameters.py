@@ -1,17 +1,14 @@
-"""Parameters and wire shapes of the figures about scores and feedback."""
+"""The parameters of the figures about scores and feedback."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
-from uuid import UUID
 
 from rest_framework import serializers
 
 from analytics.models import EVALUATOR_CHARACTERS, SCORE_NAME_CHARACTERS, ScoreType
 from analytics.parameters import RangeParameters
-from analytics.queries.feedback import FeedbackDay
-from analytics.queries.scores import GROUPINGS, ScoreFigures, ScoreFilter
+from analytics.queries.scores import GROUPINGS, ScoreFilter
 
 _DEFAULT_RANGE = timedelta(days=30)
 
@@ -42,37 +39,3 @@ class ScoreMetricsParameters(ScoreRangeParameters):
             evaluator_type=values.get("evaluator_type", ""),
         )
         return wanted, values["group_by"]
-
-
-def score_figures_entry(figures: ScoreFigures, group_by: str) -> dict[str, Any]:
-    """The group's own fields are null where the request is not known, or has none."""
-    group = figures.group
-    return {
-        "score_name": group.score_name,
-        "score_type": group.score_type,
-        **{name: _known(getattr(group, name)) for name in GROUPINGS[group_by]},
-        "count": group.scores,
-        "mean": group.mean,
-        "min": group.lowest,
-        "max": group.highest,
-        "distribution": None
-        if group.score_type == ScoreType.NUMBER
-        else [{"label": item.label, "count": item.scores} for item in figures.labels],
-    }
-
-
-def feedback_day_entry(day: FeedbackDay) -> dict[str, Any]:
-    return {
-        "date": day.day,
-        "count": day.feedback,
-        "text_count": day.texts,
-        "session_count": day.sessions,
-        "mean_score": day.mean,
-        "scores": {str(score): count for score, count in enumerate(day.by_score, start=1)},
-    }
-
-
-def _known(value: Any) -> Any:
-    if isinstance(value, UUID):
-        return str(value) if value.int else None
-    return value or None

@@ -2,13 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from datetime import datetime
+from typing import TypedDict
 
 from analytics.queries.sessions import SessionRow, SessionSummary
+from analytics.wire.feedback import FeedbackEntry
 
 
-def session_entry(row: SessionSummary, feedback_score: float | None) -> dict[str, Any]:
+class SessionEntry(TypedDict):
+    session_id: str
+    user_id: str
+    started_at: datetime
+    ended_at: datetime
+    request_count: int
+    total_tokens: int
+    total_cost_usd: float
+    error_count: int
+    unpriced_request_count: int
+    feedback_score: float | None
+
+
+class SessionTokens(TypedDict):
+    prompt_tokens: int
+    completion_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    total_tokens: int
+
+
+class SessionDetail(SessionEntry):
+    tokens: SessionTokens
+    cancelled_count: int
+    duration_seconds: float
+    average_latency_ms: float
+    models_used: list[str]
+    providers_used: list[str]
+    users: list[str]
+    feedback: list[FeedbackEntry]
+
+
+def session_entry(row: SessionSummary, feedback_score: float | None) -> SessionEntry:
     """`feedback_score` is the mean of the scores, None without any; `user_id` the first of the users by name."""
     return {
         "session_id": row.session_id,
@@ -24,7 +57,7 @@ def session_entry(row: SessionSummary, feedback_score: float | None) -> dict[str
     }
 
 
-def session_detail(row: SessionRow, feedback_score: float | None, feedback: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def session_detail(row: SessionRow, feedback_score: float | None, feedback: list[FeedbackEntry]) -> SessionDetail:
     return {
         **session_entry(row, feedback_score),
         "tokens": {

@@ -1,0 +1,5 @@
+"""The answers of the analytics endpoints: for each subject the typed dictionaries and the functions that fill them.
+
+Measured money is a JSON number: a double prints the ten places of any sum below 100,000 dollars exactly. Texts that
+people and models wrote are null for a reader without content (`wire.texts`).
+"""

@@ -1,0 +1,35 @@
+"""Feedback on sessions on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TypedDict, cast
+from uuid import UUID
+
+from rest_framework import serializers
+
+from analytics.models import Feedback
+
+
+class FeedbackEntry(TypedDict):
+    id: UUID
+    project_id: UUID
+    session_id: str
+    score: int | None
+    text: str | None
+    created_by: str
+    created_at: datetime
+
+
+class FeedbackSerializer(serializers.ModelSerializer[Feedback]):
+    """One piece of feedback; `text` is empty when there is none, `score` null."""
+
+    class Meta:
+        model = Feedback
+        fields = list(FeedbackEntry.__annotations__)
+        read_only_fields = fields
+
+
+def feedback_entries(rows: Iterable[Feedback]) -> list[FeedbackEntry]:
+    return cast(list[FeedbackEntry], FeedbackSerializer(list(rows), many=True).data)
