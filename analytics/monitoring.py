@@ -11,7 +11,7 @@ from django.conf import settings
 from prometheus_client.core import Metric
 
 from analytics.clickhouse import client
-from analytics.spool.status import read_status
+from analytics.shipper.spool_status import read_status
 from core.monitoring import Alarm, Found, Subject, counter, gauge
 
 # For so long after the last loss it is news.

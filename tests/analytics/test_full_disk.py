@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from analytics.contracts import SpoolEntry
+from analytics.shipper.spool_status import read_status
 from analytics.spool import names
 from analytics.spool import writer as writer_module
 from analytics.spool.counters import read_losses
 from analytics.spool.inflight import InflightTable
 from analytics.spool.reader import is_finished, read_stretch
-from analytics.spool.status import read_status
 from analytics.spool.writer import SpoolWriter
 from tests.factories.analytics import make_entry
 from tests.live.waiting import wait_for
