@@ -25,7 +25,7 @@ SESSION_ID_CHARACTERS = 1024
 FEEDBACK_CHARACTERS = 10_000
 ACTOR_CHARACTERS = 200
 
-LOWEST_FEEDBACK, HIGHEST_FEEDBACK = 1, 5
+MIN_FEEDBACK, MAX_FEEDBACK = 1, 5
 
 # Who calls an API and says nothing about it is a program.
 DEFAULT_EVALUATOR = "code"
@@ -125,7 +125,7 @@ class Feedback(models.Model):
         verbose_name_plural = "feedback"
         constraints = [
             models.CheckConstraint(
-                condition=Q(score__isnull=True) | Q(score__range=(LOWEST_FEEDBACK, HIGHEST_FEEDBACK)),
+                condition=Q(score__isnull=True) | Q(score__range=(MIN_FEEDBACK, MAX_FEEDBACK)),
                 name="feedback_score_1_to_5",
             ),
             models.CheckConstraint(condition=Q(score__isnull=False) | ~Q(text=""), name="feedback_says_something"),

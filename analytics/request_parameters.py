@@ -20,7 +20,7 @@ MAXIMUM_QUERY = 1_000
 MAXIMUM_TERMS = 20
 MAXIMUM_RESULTS = 1_000
 
-_MOST_32 = 2**32 - 1
+_MAX_32 = 2**32 - 1
 
 
 class _Text(serializers.CharField):
@@ -31,7 +31,7 @@ class _Text(serializers.CharField):
 
 
 class _Number(serializers.IntegerField):
-    def __init__(self, most: int = _MOST_32) -> None:
+    def __init__(self, most: int = _MAX_32) -> None:
         super().__init__(required=False, min_value=0, max_value=most)
 
 

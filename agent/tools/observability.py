@@ -12,7 +12,7 @@ from agent.tools.fields import SessionId
 from agent.tools.pages import PageArguments, PagedRangeArguments, RangeArguments, listed, page_of
 from agent.tools.ranges import date_range
 from analytics.presenters import metrics, sessions
-from analytics.queries.telemetry import MOST_RECORDS
+from analytics.queries.telemetry import MAX_RECORDS
 from analytics.queries.usage import Interval
 from core.pagination import Listing
 
@@ -153,7 +153,7 @@ TOOLS: tuple[Tool, ...] = (
         scope=SCOPE,
         title="Spans of a session",
         description=(
-            f"OpenTelemetry spans that carry a session's id, by time, the first {MOST_RECORDS}: the application's own"
+            f"OpenTelemetry spans that carry a session's id, by time, the first {MAX_RECORDS}: the application's own"
             " and the gateway's, with duration, status and attributes."
         ),
         arguments=SessionRecords,
@@ -164,7 +164,7 @@ TOOLS: tuple[Tool, ...] = (
         scope=SCOPE,
         title="Logs of a session",
         description=(
-            f"OpenTelemetry log records that carry a session's id, by time, the first {MOST_RECORDS}, with severity,"
+            f"OpenTelemetry log records that carry a session's id, by time, the first {MAX_RECORDS}, with severity,"
             " body and attributes."
         ),
         arguments=SessionRecords,

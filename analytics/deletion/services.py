@@ -36,7 +36,7 @@ logger = logging.getLogger("analytics.deletion")
 # A spool is shipped within a second or two, or within days when the store was away. Then nothing more is looked for.
 _WATCHED_FOR = timedelta(days=7)
 _FIRST_LOOK_AFTER = timedelta(seconds=2)
-_LONGEST_BETWEEN_LOOKS = timedelta(minutes=30)
+_MAX_INTERVAL = timedelta(minutes=30)
 _AGAIN_AFTER_FAILURE = timedelta(minutes=1)
 _DUE_AT_ONCE = 200
 # Every query of a project names the sessions that it leaves out. Who deletes faster than they are erased waits.
@@ -159,7 +159,7 @@ def _look(deletion: Deletion, now: datetime) -> int:
             renew()
         _delete_beside(subject)
     erased_at = deletion.erased_at or now
-    pause = min(max((now - deletion.requested_at) / 2, _FIRST_LOOK_AFTER), _LONGEST_BETWEEN_LOOKS)
+    pause = min(max((now - deletion.requested_at) / 2, _FIRST_LOOK_AFTER), _MAX_INTERVAL)
     Deletion.objects.filter(pk=deletion.pk).update(
         state=DeletionState.ERASED, erased_at=erased_at, look_at=now + pause, looks=F("looks") + 1
     )

@@ -13,7 +13,7 @@ from core.errors import NotFoundError
 from core.pagination import Listing, Page
 
 # The rest is under `scores/request/`.
-_MOST_SCORES = 100
+_MAX_SCORES = 100
 
 
 def requests(project_id: UUID, wanted: RequestFilter, page: Page) -> Listing:
@@ -26,5 +26,5 @@ def request(project_id: UUID, request_id: UUID) -> RequestDetail:
     row = get_request(project_id, request_id)
     if row is None:
         raise NotFoundError("There is no such request in this project.", code="request_not_found")
-    scores = list_scores_of(project_id, str(request_id))[:_MOST_SCORES]
+    scores = list_scores_of(project_id, str(request_id))[:_MAX_SCORES]
     return request_detail(row, get_payload(project_id, row), score_entries(scores))

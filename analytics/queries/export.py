@@ -20,7 +20,7 @@ CHUNK_ROWS = 2_000
 # Bodies have any size: the next chunk is as large as this many bytes would have been in the last one.
 CHUNK_BYTES = 8 * 1024 * 1024
 _FIRST_PAYLOADS = 50
-_MOST_PAYLOADS = 200
+_MAX_PAYLOADS = 200
 
 Exported = tuple[RequestRow, Payload | None]
 
@@ -76,7 +76,7 @@ def _with_payloads(project_id: UUID, rows: Sequence[RequestRow]) -> Iterator[lis
         yield [(row, found.get(row.request_id)) for row in part]
         done += len(part)
         held = sum(len(payload.request) + len(payload.response) for payload in found.values())
-        size = min(_MOST_PAYLOADS, max(1, CHUNK_BYTES * len(part) // max(held, 1)))
+        size = min(_MAX_PAYLOADS, max(1, CHUNK_BYTES * len(part) // max(held, 1)))
 
 
 def _payloads(project_id: UUID, rows: Sequence[RequestRow]) -> dict[UUID, Payload]:

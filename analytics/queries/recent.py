@@ -11,7 +11,7 @@ from uuid import UUID
 from analytics.clickhouse import client
 
 _KEPT_SECONDS = 600.0
-_MOST_KEPT = 1_000
+_MAX_KEPT = 1_000
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ def recent_start_of_newest(project_id: UUID, count: int) -> datetime | None:
     answer, asked = _answers.get((project_id, count), (None, float("-inf")))
     if now - asked > _KEPT_SECONDS:
         answer = start_of_newest(project_id, count)
-        if len(_answers) >= _MOST_KEPT:
+        if len(_answers) >= _MAX_KEPT:
             _answers.clear()
         _answers[project_id, count] = (answer, now)
     return answer

@@ -11,9 +11,9 @@ from analytics.clickhouse.text_index import FEW_LETTERS, FOLDED_LETTERS, IDEOGRA
 # A part in double quotes, else what stands between blanks. A single quote mark is a character like any other.
 _PART = re.compile(r'"([^"]+)"|(\S+)')
 # Further ones hardly narrow a search and each is looked up in every part of the index.
-_MOST_TOKENS = 24
+_MAX_TOKENS = 24
 # Of three characters: each is a hundred look-ups.
-_MOST_FEW_LETTERS = 3
+_MAX_FEW_LETTERS = 3
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def tokens(folded_terms: Sequence[str]) -> Tokens:
     letters = [token for term in folded_terms for token in _runs(term, LETTERS)]
     few = [term for term in dict.fromkeys(folded_terms) if len(term) == FEW_LETTERS]
     short = [term for term in folded_terms if len(term) == IDEOGRAPHS and all(map(_is_unspaced, term))]
-    return Tokens(_some(letters), few[:_MOST_FEW_LETTERS], _some(short))
+    return Tokens(_some(letters), few[:_MAX_FEW_LETTERS], _some(short))
 
 
 def fold(text: str) -> str:
@@ -78,8 +78,8 @@ def _is_unspaced(character: str) -> bool:
 
 
 def _some(found: list[str]) -> list[str]:
-    """At most _MOST_TOKENS of them, evenly spread over the terms."""
+    """At most _MAX_TOKENS of them, evenly spread over the terms."""
     distinct = list(dict.fromkeys(found))
-    if len(distinct) <= _MOST_TOKENS:
+    if len(distinct) <= _MAX_TOKENS:
         return distinct
-    return [distinct[index * len(distinct) // _MOST_TOKENS] for index in range(_MOST_TOKENS)]
+    return [distinct[index * len(distinct) // _MAX_TOKENS] for index in range(_MAX_TOKENS)]

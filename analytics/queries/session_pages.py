@@ -26,11 +26,11 @@ _NEWEST_DAYS = timedelta(days=1)
 # A deeper one in as many days as hold it by the rows of the week before, and somewhat more; not in the whole past.
 _WEEK = timedelta(days=7)
 _SOMEWHAT_MORE = 1.15
-_MOST_DAYS = 400
+_MAX_DAYS = 400
 # To look up each of a hundred thousand hashes in the index of every granule takes longer than to read them all.
 _WITHOUT_INDEXES = {"use_skip_indexes": 0}
-_MOST_LOOKED_UP = 2000
-_MOST_LISTED = 10_000
+_MAX_LOOKED_UP = 2000
+_MAX_LISTED = 10_000
 # Where most rows that the key leaves are read anyway, to choose among them first costs more than it saves.
 _ALL_ROWS = {**_WITHOUT_INDEXES, "optimize_move_to_prewhere": 0}
 # Nor are a hundred thousand hashes put in order to hold them against the key.
@@ -224,7 +224,7 @@ def _newest_days(project_id: UUID, sessions: int) -> date | None:
     params = {"project": project_id, "first": today - _WEEK, "until": today}
     week = visible.query(_OF_WEEK, params, row=_Count, name="sessions.week")[0].count
     # Multiplied by the other side: an offset may be a number of any size.
-    if sessions * _WEEK.days > week * _MOST_DAYS:
+    if sessions * _WEEK.days > week * _MAX_DAYS:
         return None
     return today - timedelta(days=math.ceil(sessions * _WEEK.days / week * _SOMEWHAT_MORE))
 
@@ -273,7 +273,7 @@ def _range(conditions: Conditions) -> _Extent:
         later=conditions.later,
         of_session=conditions.of_session,
         since=conditions.since,
-        most=_MOST_LISTED,
+        most=_MAX_LISTED,
     )
     return visible.query(sql, conditions.params, row=_Extent, name="sessions.range", database_settings=_ALL_ROWS)[0]
 
@@ -295,7 +295,7 @@ def _read_back(conditions: Conditions, extent: _Extent, limit: int, offset: int)
         rows += _AND_LATER.format(later=conditions.later, went_on=went_on)
         params["went_on"] = extent.went_on
     # The set of a user's sessions seldom is large, nor are the days to read.
-    found = _WITHOUT_INDEXES if extent.went_on_count > _MOST_LOOKED_UP else {}
+    found = _WITHOUT_INDEXES if extent.went_on_count > _MAX_LOOKED_UP else {}
     window = math.ceil(needed * extent.days / extent.count) + 1
     while True:
         since = max(extent.last - timedelta(days=min(window, extent.days) - 1), extent.first)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from analytics.queries import visible
 
-MOST_RECORDS = 500
+MAX_RECORDS = 500
 
 
 @dataclass(frozen=True)
@@ -82,5 +82,5 @@ def session_logs(project_id: UUID, session_id: str) -> list[LogRow]:
 
 
 def _ask(sql: str, project_id: UUID, session_id: str, row: type[Row], name: str) -> list[Row]:
-    params = {"project": project_id, "session": session_id, "most": MOST_RECORDS}
+    params = {"project": project_id, "session": session_id, "most": MAX_RECORDS}
     return visible.query(sql, params, row=row, name=name)

@@ -21,7 +21,7 @@ from analytics.reconciliation.units import Unit
 TABLES = ("requests", "payloads")
 
 _PLACE = "concat(_part, ' ', toString(_part_offset))"
-_MOST_AT_ONCE = 5_000
+_MAX_AT_ONCE = 5_000
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def doubled_days(table: str, project_id: UUID, units: Sequence[Unit]) -> list[da
 def remove_doubles(table: str, project_id: UUID, day: date) -> bool:
     """All rows of a request but one; False when some are left."""
     unit = Unit(day, day, day, 0)
-    sql = _PLACES.format(table=table, where=_OF_UNITS, place=_PLACE, limit=_MOST_AT_ONCE)
+    sql = _PLACES.format(table=table, where=_OF_UNITS, place=_PLACE, limit=_MAX_AT_ONCE)
     found = client.execute(sql, scope(project_id, [unit]), settings=LIMITS)
     places = [place for (place,) in found]
     if places:

@@ -8,19 +8,19 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from typing_extensions import override
 
-from analytics.models import FEEDBACK_CHARACTERS, HIGHEST_FEEDBACK, LOWEST_FEEDBACK
+from analytics.models import FEEDBACK_CHARACTERS, MAX_FEEDBACK, MIN_FEEDBACK
 from core.serializers import BodySerializer
 
 
-@extend_schema_field({"type": "integer", "minimum": LOWEST_FEEDBACK, "maximum": HIGHEST_FEEDBACK})
+@extend_schema_field({"type": "integer", "minimum": MIN_FEEDBACK, "maximum": MAX_FEEDBACK})
 class FeedbackScoreField(serializers.Field[int, Any, int, Any]):
     """A JSON integer: neither true, nor text, nor 4.0."""
 
-    default_error_messages = {"invalid": f"Must be a whole number from {LOWEST_FEEDBACK} to {HIGHEST_FEEDBACK}."}
+    default_error_messages = {"invalid": f"Must be a whole number from {MIN_FEEDBACK} to {MAX_FEEDBACK}."}
 
     @override
     def to_internal_value(self, data: Any) -> int:
-        if isinstance(data, bool) or not isinstance(data, int) or not LOWEST_FEEDBACK <= data <= HIGHEST_FEEDBACK:
+        if isinstance(data, bool) or not isinstance(data, int) or not MIN_FEEDBACK <= data <= MAX_FEEDBACK:
             self.fail("invalid")
         return data
 

@@ -26,9 +26,9 @@ from core.serializers import BodySerializer, StrictSerializer
 
 MAX_BATCH = 1000
 
-_HIGHEST_NUMBER = 100
+_MAX_NUMBER = 100
 # Of a category, whose value may count anything. Sums over many of them stay finite.
-_HIGHEST_CATEGORY = 10**15
+_MAX_CATEGORY = 10**15
 
 
 @extend_schema_field({"type": ["number", "boolean"]})
@@ -118,5 +118,5 @@ def _value_problem(score_type: str, value: float) -> str:
     if isinstance(value, bool):
         return "Must be a number; true and false are for boolean scores."
     if score_type == ScoreType.NUMBER:
-        return "" if 0 <= value <= _HIGHEST_NUMBER else f"Must be from 0 to {_HIGHEST_NUMBER} for a number score."
-    return "" if abs(value) <= _HIGHEST_CATEGORY else "Is too large for a category score."
+        return "" if 0 <= value <= _MAX_NUMBER else f"Must be from 0 to {_MAX_NUMBER} for a number score."
+    return "" if abs(value) <= _MAX_CATEGORY else "Is too large for a category score."

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 from analytics.telemetry.errors import RejectedRecord
 
 # The SDKs keep 128 of each at most unless told otherwise.
-MOST_MEMBERS: Final = 4096
+MAX_MEMBERS: Final = 4096
 # DateTime64(9) ends in April 2262.
 _LATEST: Final = 2**63 - 1
 
@@ -17,8 +17,8 @@ class _Sized(Protocol):
 
 
 def within_limits(*members: _Sized) -> None:
-    if any(len(listed) > MOST_MEMBERS for listed in members):
-        raise RejectedRecord(f"more than {MOST_MEMBERS} attributes, events or links")
+    if any(len(listed) > MAX_MEMBERS for listed in members):
+        raise RejectedRecord(f"more than {MAX_MEMBERS} attributes, events or links")
 
 
 def required_id(value: bytes, name: str, length: int) -> str:

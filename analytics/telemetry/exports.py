@@ -15,7 +15,7 @@ from analytics.telemetry.rejections import Rejections
 from analytics.telemetry.signals import SIGNALS, Signal
 
 # A resource stands once in an export and in every one of its rows in the table.
-MOST_STORED_BYTES = 128 * 1024 * 1024
+MAX_STORED_BYTES = 128 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ def read_export(signal: Signal[Record], encoding: Encoding, body: bytes) -> Expo
 
 
 def _checked(size: int) -> int:
-    if size > MOST_STORED_BYTES:
+    if size > MAX_STORED_BYTES:
         message = (
-            f"Records with their resources and scopes take more than {MOST_STORED_BYTES} bytes. Send smaller batches."
+            f"Records with their resources and scopes take more than {MAX_STORED_BYTES} bytes. Send smaller batches."
         )
         raise LargeExportError(message)
     return size

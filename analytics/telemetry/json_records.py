@@ -19,7 +19,7 @@ from analytics.telemetry.errors import LargeExportError, MalformedExportError, R
 from analytics.telemetry.json_texts import object_of, value_of
 from analytics.telemetry.origin import Seen
 from analytics.telemetry.records import (
-    MOST_JSON_RECORD_BYTES,
+    MAX_JSON_RECORD_BYTES,
     Form,
     Located,
     Record,
@@ -119,14 +119,14 @@ def _text(holder: Mapping[str, msgspec.Raw], name: str) -> str:
 
 def _built(message: type[Built], holder: Mapping[str, msgspec.Raw], name: str) -> Built | RejectedRecord:
     written = holder.get(name, _NULL)
-    if len(bytes(written)) > MOST_JSON_RECORD_BYTES:
-        raise LargeExportError(f"{name}: larger than {MOST_JSON_RECORD_BYTES} bytes.")
+    if len(bytes(written)) > MAX_JSON_RECORD_BYTES:
+        raise LargeExportError(f"{name}: larger than {MAX_JSON_RECORD_BYTES} bytes.")
     return readable(f"the {name}", lambda: _parsed(value_of(written), message))
 
 
 def _record(form: Form[Record], raw: msgspec.Raw) -> Record | RejectedRecord:
-    if len(bytes(raw)) > MOST_JSON_RECORD_BYTES:
-        return RejectedRecord(f"larger than {MOST_JSON_RECORD_BYTES} bytes")
+    if len(bytes(raw)) > MAX_JSON_RECORD_BYTES:
+        return RejectedRecord(f"larger than {MAX_JSON_RECORD_BYTES} bytes")
     return readable("the record", partial(_made, form, raw))
 
 

@@ -14,7 +14,7 @@ from analytics.telemetry import wire
 from analytics.telemetry.errors import LargeExportError, MalformedExportError, RejectedRecord
 from analytics.telemetry.origin import Seen
 from analytics.telemetry.records import (
-    MOST_RECORD_BYTES,
+    MAX_RECORD_BYTES,
     Form,
     Located,
     Record,
@@ -63,8 +63,8 @@ def _of_resource(form: Form[Record], number: int, group: memoryview, seen: Seen)
 
 
 def _record(form: Form[Record], content: memoryview) -> Record | RejectedRecord:
-    if len(content) > MOST_RECORD_BYTES:
-        return RejectedRecord(f"larger than {MOST_RECORD_BYTES} bytes")
+    if len(content) > MAX_RECORD_BYTES:
+        return RejectedRecord(f"larger than {MAX_RECORD_BYTES} bytes")
     try:
         return form.message.FromString(bytes(content))
     except DecodeError:
@@ -79,8 +79,8 @@ def _with_valid_text(message: type[Built], content: memoryview) -> Built:
 def _joined(message: type[Built], parts: Mapping[int, list[memoryview]]) -> Built:
     """A resource or scope. A message that occurs twice is merged, and so are its bytes."""
     found = b"".join(parts.get(_RESOURCE_OR_SCOPE, ()))
-    if len(found) > MOST_RECORD_BYTES:
-        raise LargeExportError(f"A resource or scope is larger than {MOST_RECORD_BYTES} bytes.")
+    if len(found) > MAX_RECORD_BYTES:
+        raise LargeExportError(f"A resource or scope is larger than {MAX_RECORD_BYTES} bytes.")
     try:
         return message.FromString(found)
     except DecodeError:

@@ -22,11 +22,11 @@ Record = TypeVar("Record", bound=Message)
 Made = TypeVar("Made")
 
 # Per export: exporters send 512 at once, collectors 8192.
-MOST_RECORDS = 50_000
+MAX_RECORDS = 50_000
 # What one record may take in protobuf: in memory it takes a hundred times as much when made of empty values.
-MOST_RECORD_BYTES = 4 * 1024 * 1024
+MAX_RECORD_BYTES = 4 * 1024 * 1024
 # JSON says the same in more bytes.
-MOST_JSON_RECORD_BYTES = 2 * MOST_RECORD_BYTES
+MAX_JSON_RECORD_BYTES = 2 * MAX_RECORD_BYTES
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class Located(NamedTuple, Generic[Record]):
 
 
 def counted(count: int) -> int:
-    if count >= MOST_RECORDS:
-        raise LargeExportError(f"An export holds at most {MOST_RECORDS} records. Send smaller batches.")
+    if count >= MAX_RECORDS:
+        raise LargeExportError(f"An export holds at most {MAX_RECORDS} records. Send smaller batches.")
     return count + 1
 
 

@@ -35,10 +35,10 @@ Insert = Callable[[str, Sequence[str], Rows, str], None]
 OWN_COLUMNS = ("ProjectId", "DropDate")
 
 # What may wait in memory for a store that is slow or away; a single post may always. Each holds a thread.
-MOST_WAITING_BYTES = 64 * 1024 * 1024
-MOST_WAITING_POSTS = 200
+MAX_WAITING_BYTES = 64 * 1024 * 1024
+MAX_WAITING_POSTS = 200
 RETRY_SECONDS = 5
-_MOST_ROWS = 20_000
+_MAX_ROWS = 20_000
 
 
 @dataclass
@@ -86,7 +86,7 @@ class Gatherer:
 
     def _wait_or_lead(self, post: _Post) -> None:
         with self._changed:
-            too_much = self._waiting_bytes + post.size > MOST_WAITING_BYTES or len(self._waiting) >= MOST_WAITING_POSTS
+            too_much = self._waiting_bytes + post.size > MAX_WAITING_BYTES or len(self._waiting) >= MAX_WAITING_POSTS
             if self._waiting and too_much:
                 raise BusyError("The analytics store is behind with telemetry.")
             self._waiting.append(post)
@@ -108,7 +108,7 @@ class Gatherer:
         """Insert what waits once the window is over. Each of the posts knows afterwards what became of it."""
         with self._changed:
             due = self._last_insert + settings.OTLP_WINDOW_SECONDS
-            while (left := due - time.monotonic()) > 0 and sum(len(post.rows) for post in self._waiting) < _MOST_ROWS:
+            while (left := due - time.monotonic()) > 0 and sum(len(post.rows) for post in self._waiting) < _MAX_ROWS:
                 self._changed.wait(left)
             self._last_insert = time.monotonic()
             posts, self._waiting = self._waiting, []

@@ -13,9 +13,9 @@ from google.protobuf.descriptor import FieldDescriptor
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _FIXED = {FIXED64: 8, FIXED32: 4}
-_LONGEST_VARINT = 10
+_MAX_VARINT = 10
 # As protobuf's own decoders do.
-_MOST_NESTED = 100
+_MAX_NESTED = 100
 
 
 class BrokenMessageError(ValueError):
@@ -64,7 +64,7 @@ def with_valid_text(data: memoryview, descriptor: Any, depth: int = 0) -> bytes:
 
     `descriptor` is the message class's; its type depends on which implementation of protobuf is installed.
     """
-    if depth > _MOST_NESTED:
+    if depth > _MAX_NESTED:
         raise BrokenMessageError("nested too deeply")
     parts: list[bytes | memoryview] = []
     for number, kind, began, content, end in fields(data):
@@ -87,7 +87,7 @@ def with_valid_text(data: memoryview, descriptor: Any, depth: int = 0) -> bytes:
 
 def _varint(data: memoryview, position: int, size: int) -> tuple[int, int]:
     result = shift = 0
-    for index in range(position, min(position + _LONGEST_VARINT, size)):
+    for index in range(position, min(position + _MAX_VARINT, size)):
         byte = data[index]
         result |= (byte & 0x7F) << shift
         if byte < 0x80:

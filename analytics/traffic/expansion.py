@@ -23,7 +23,7 @@ from analytics.traffic.texts import SYLLABLES, WORDS, Texts
 _FOLDER = Path(__file__).parent
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_LONGEST_ANSWER = timedelta(minutes=3)  # what arrives later would end after the period
+_MAX_ANSWER_TIME = timedelta(minutes=3)  # what arrives later would end after the period
 
 # 53 bits: all that a double holds, so that it is never rounded up to 1.
 _UNIFORM = r"(bitShiftRight(sipHash64(\1), 11) / 9007199254740992)"
@@ -71,7 +71,7 @@ def constants(
         "users": users,
         "api_keys": api_keys,
         "since": microseconds(period.since),
-        "until": microseconds(period.until - _LONGEST_ANSWER),
+        "until": microseconds(period.until - _MAX_ANSWER_TIME),
         "retention_days": DEFAULT_RETENTION_DAYS,
         "telemetry_days": settings.TELEMETRY_RETENTION_DAYS,
         "firsts": list(texts.firsts),

@@ -22,16 +22,16 @@ from analytics.clickhouse import client
 from analytics.traffic.catalogue import MODELS
 from analytics.traffic.concurrently import in_order
 from analytics.traffic.expansion import Period, constants, of_slice, statement
-from analytics.traffic.rhythm import LARGEST_TEXT_SLICE, Slice, slices
+from analytics.traffic.rhythm import MAX_TEXT_SLICE, Slice, slices
 from analytics.traffic.scratch import text_table
 from analytics.traffic.texts import Texts
 
-LONGEST_SESSION = 20_000
+MAX_SESSION = 20_000
 _MARATHON_SHARE = 10  # of all requests, one in so many at most belongs to the longest session
 _MARATHON_DAYS = 30
 _REQUESTS_PER_USER = 120
-_FEWEST_USERS = 25
-_MOST_USERS = 60_000
+_MIN_USERS = 25
+_MAX_USERS = 60_000
 
 # Spans are wide: those of some sessions are enough to look at.
 _SESSIONS_PER_TRACED = 5
@@ -76,7 +76,7 @@ class Plan:
     @property
     def marathon(self) -> int:
         """Requests of the longest session."""
-        return min(LONGEST_SESSION, self.requests // _MARATHON_SHARE)
+        return min(MAX_SESSION, self.requests // _MARATHON_SHARE)
 
     def salt(self) -> int:
         """What all chance is made of: another history for other arguments, the same for every project."""
@@ -93,7 +93,7 @@ class Plan:
 def generate(plan: Plan, texts: Texts, *, written: Callable[[int], object]) -> None:
     """`written` hears of every block how many requests it had. Raises the errors of the analytics store."""
     mark = plan.fingerprint(texts)
-    users = min(max(plan.requests // _REQUESTS_PER_USER, _FEWEST_USERS), _MOST_USERS)
+    users = min(max(plan.requests // _REQUESTS_PER_USER, _MIN_USERS), _MAX_USERS)
     shared = constants(
         project=plan.project,
         salt=plan.salt(),
@@ -131,7 +131,7 @@ def _kinds(plan: Plan, one: Slice) -> Iterator[tuple[str, int]]:
 def _blocks(plan: Plan, texts: Texts) -> Iterator[tuple[str, Slice]]:
     """How the sessions of a block are drawn, and the block."""
     period = plan.period
-    largest = max(1, min(LARGEST_TEXT_SLICE, _BLOCK_BYTES // texts.bytes_per_request))
+    largest = max(1, min(MAX_TEXT_SLICE, _BLOCK_BYTES // texts.bytes_per_request))
     for one in slices(
         plan.requests - plan.marathon,
         period.since,

@@ -19,9 +19,9 @@ _NOISE = 0.12
 
 # A block of an insert is one part for every partition and table it touches: large enough to make few, small enough for
 # the memory of an embedded engine. Texts make a row twenty times as heavy, or more.
-SMALLEST_SLICE = 20_000
-LARGEST_SLICE = 100_000
-LARGEST_TEXT_SLICE = 20_000
+MIN_SLICE = 20_000
+MAX_SLICE = 100_000
+MAX_TEXT_SLICE = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def slices(
     *,
     texts_from: datetime,
     seed: int,
-    largest_with_texts: int = LARGEST_TEXT_SLICE,
+    largest_with_texts: int = MAX_TEXT_SLICE,
 ) -> list[Slice]:
     """The whole history in order of time; the requests of all slices are `requests`."""
     hours = hourly_weights(start, end, seed)
@@ -89,10 +89,10 @@ def _groups(
     filled = 0.0
     for moment, weight in pieces:
         with_texts = moment >= texts_from
-        largest = largest_with_texts if with_texts else LARGEST_SLICE
+        largest = largest_with_texts if with_texts else MAX_SLICE
         full = filled + weight * per_weight > largest
         turned = bool(group) and with_texts and group[-1][0] < texts_from
-        midnight = moment.hour == moment.minute == 0 and filled >= SMALLEST_SLICE
+        midnight = moment.hour == moment.minute == 0 and filled >= MIN_SLICE
         if group and (full or turned or midnight):
             yield group
             group, filled = [], 0.0

@@ -21,9 +21,9 @@ from core.management.tables import require_tables
 from core.models import ApiKey, Project
 from core.selectors import find_project
 
-_MOST_REQUESTS = 100_000_000
-_MOST_DAYS = 365  # requests are kept for 400
-_MOST_TEXT_DAYS = 90  # texts are kept no longer
+_MAX_REQUESTS = 100_000_000
+_MAX_DAYS = 365  # requests are kept for 400
+_MAX_TEXT_DAYS = 90  # texts are kept no longer
 _UNKNOWN_DATABASE, _UNKNOWN_TABLE = 81, 60
 
 
@@ -35,12 +35,12 @@ class Command(BaseCommand):
 
     @override
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--requests", type=_count(_MOST_REQUESTS), required=True, help="how many")
+        parser.add_argument("--requests", type=_count(_MAX_REQUESTS), required=True, help="how many")
         parser.add_argument("--project", help="id or name; may be left out when there is only one")
-        parser.add_argument("--days", type=_count(_MOST_DAYS), default=90, help="how far back (default 90)")
+        parser.add_argument("--days", type=_count(_MAX_DAYS), default=90, help="how far back (default 90)")
         parser.add_argument(
             "--content-days",
-            type=_count(_MOST_TEXT_DAYS, least=0),
+            type=_count(_MAX_TEXT_DAYS, least=0),
             default=30,
             help="how many of the newest days have texts; they are most of the work and of the disk (default 30)",
         )

@@ -22,7 +22,7 @@ from analytics.telemetry import wire
 from analytics.telemetry.body import Encoding
 from analytics.telemetry.errors import LargeExportError, MalformedExportError
 from analytics.telemetry.exports import read_export
-from analytics.telemetry.records import MOST_RECORDS
+from analytics.telemetry.records import MAX_RECORDS
 from analytics.telemetry.signals import LOGS, METRICS, TRACES, Signal
 from tests.analytics.telemetry.sending import log, logs, span, traces
 
@@ -273,7 +273,7 @@ def test_protobuf__millions_of_empty_groups__refused_or_read_in_bounded_time(inn
     content = b"\x0a" + _length(group) + group
 
     if inner == b"\x12\x00":
-        with pytest.raises(LargeExportError, match=str(MOST_RECORDS)):
+        with pytest.raises(LargeExportError, match=str(MAX_RECORDS)):
             read_export(TRACES, Encoding.PROTOBUF, content)
     else:
         assert read_export(TRACES, Encoding.PROTOBUF, content).rows == []

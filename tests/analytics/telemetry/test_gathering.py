@@ -135,7 +135,7 @@ def test_store__fails_in_an_unknown_way__nobody_is_told_it_is_stored(gatherer: G
     store(gatherer, "later")
 
 
-@pytest.mark.parametrize("limit", ["MOST_WAITING_BYTES", "MOST_WAITING_POSTS"])
+@pytest.mark.parametrize("limit", ["MAX_WAITING_BYTES", "MAX_WAITING_POSTS"])
 def test_posts__more_than_may_wait__refused_at_once(
     gatherer: Gatherer, table: FakeTable, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:

@@ -341,7 +341,7 @@ def test_body__beyond_the_limit__413_before_and_after_inflation(sender: Sender, 
 
 
 def test_body__too_many_records__413_and_nothing_stored(sender: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("analytics.telemetry.records.MOST_RECORDS", 3)
+    monkeypatch.setattr("analytics.telemetry.records.MAX_RECORDS", 3)
 
     answer = sender.traces(*(span(number) for number in range(1, 5)))
 
@@ -353,7 +353,7 @@ def test_body__small_and_large_in_the_store__413_and_nothing_stored(
     sender: Sender, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every row has the attributes of its resource."""
-    monkeypatch.setattr("analytics.telemetry.exports.MOST_STORED_BYTES", 100_000)
+    monkeypatch.setattr("analytics.telemetry.exports.MAX_STORED_BYTES", 100_000)
 
     answer = sender.post("traces", traces(*(span(n) for n in range(1, 100)), service="x" * 2_000).SerializeToString())
 

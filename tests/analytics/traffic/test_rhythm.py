@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from analytics.traffic.rhythm import LARGEST_SLICE, LARGEST_TEXT_SLICE, hourly_weights, slices
+from analytics.traffic.rhythm import MAX_SLICE, MAX_TEXT_SLICE, hourly_weights, slices
 
 END = datetime(2026, 11, 20, 13, 37, tzinfo=UTC)
 START = END - timedelta(days=90)
@@ -23,13 +23,13 @@ def test_slices_hold_all_requests_in_order_of_time(requests: int) -> None:
         assert list(one.cumulative) == sorted(one.cumulative)
         assert len(one.borders) == len(one.cumulative)
         assert (one.cumulative[0], one.cumulative[-1]) == (0.0, 1.0)
-        assert one.requests <= 1.2 * (LARGEST_TEXT_SLICE if one.with_texts else LARGEST_SLICE)
+        assert one.requests <= 1.2 * (MAX_TEXT_SLICE if one.with_texts else MAX_SLICE)
         assert one.with_texts == (one.borders[0] >= TEXTS_FROM)
 
 
 def test_a_slice_never_grows_beyond_the_memory_of_an_engine() -> None:
     found = slices(10_000_000, END - timedelta(days=1), END, texts_from=TEXTS_FROM, seed=3)
-    assert max(one.requests for one in found) <= 1.2 * LARGEST_TEXT_SLICE
+    assert max(one.requests for one in found) <= 1.2 * MAX_TEXT_SLICE
 
 
 def test_long_texts_make_small_slices() -> None:
