@@ -9,8 +9,8 @@ from typing import Any
 
 from analytics.shipper.dead_letters import DeadLetters
 from analytics.shipper.rows import to_row
-from analytics.shipper.state import Part, Plan
 from analytics.spool.reader import Frame, is_finished, read_stretch
+from analytics.spool.shipper_state import Part, Plan
 
 MAX_ROWS = 5_000
 MAX_BYTES = 8 * 1024 * 1024

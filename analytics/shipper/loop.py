@@ -23,10 +23,10 @@ from analytics.shipper import batch
 from analytics.shipper.batch import Located
 from analytics.shipper.dead_letters import DeadLetters
 from analytics.shipper.rows import COLUMNS
-from analytics.shipper.state import Plan, State, StateFile
 from analytics.spool import names
 from analytics.spool.interrupted import is_retained, record_interrupted
 from analytics.spool.reader import is_finished
+from analytics.spool.shipper_state import Plan, State, StateFile
 from analytics.totals.file import TotalsFile
 
 logger = logging.getLogger("analytics.shipper")

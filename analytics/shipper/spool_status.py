@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from analytics.shipper.state import StateFile
 from analytics.spool import names
 from analytics.spool.counters import Losses, read_losses
 from analytics.spool.reader import read_stretch
+from analytics.spool.shipper_state import StateFile
 
 
 @dataclass(frozen=True)

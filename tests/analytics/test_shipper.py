@@ -13,10 +13,10 @@ from analytics.errors import AnalyticsQueryError, AnalyticsUnavailableError
 from analytics.shipper import batch, loop, rows
 from analytics.shipper.loop import Shipper, SpoolLockedError
 from analytics.shipper.rows import COLUMNS
-from analytics.shipper.state import StateFile
 from analytics.shipper.texts import MAX_CHARACTERS, completion_text, prompt_text
 from analytics.spool import names
 from analytics.spool.inflight import InflightTable
+from analytics.spool.shipper_state import StateFile
 from analytics.spool.writer import SpoolWriter
 from tests.factories.analytics import make_entry, make_record
 

@@ -12,7 +12,7 @@ import pytest
 
 from analytics.contracts import Attempt, Outcome
 from analytics.shipper.rows import COLUMNS
-from analytics.shipper.state import State, StateFile
+from analytics.spool.shipper_state import State, StateFile
 from analytics.spool.writer import SpoolWriter
 from analytics.totals import file, labels
 from analytics.totals.figures import Totals
