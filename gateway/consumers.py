@@ -1,5 +1,8 @@
-"""HTTP in, pipeline, HTTP out. Plain ASGI callables that Channels routes to: its stock consumer costs more than the
-whole pipeline (a channel-layer listener and a task per message), and nothing here needs a channel layer."""
+"""The gateway's endpoints as plain ASGI callables that Channels routes to.
+
+The stock consumer of Channels costs more than the whole pipeline (a channel-layer listener and a task for each
+message), and no endpoint of the gateway needs a channel layer.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ async def unknown_path(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def health(scope: Scope, receive: Receive, send: Send) -> None:
-    """GET /healthz: this worker's event loop runs and it holds its spool open. Asks no other service."""
+    """GET /healthz: answers while this worker's event loop runs and its spool is open, and asks no other service."""
     runtime = current_runtime()
     await Reply(send, new_request_id()).json({"status": "ok", "in_flight": len(runtime.inflight)})
 

@@ -1,4 +1,4 @@
-"""How long a request may take, and each call of a provider within it. Read from the settings once a worker."""
+"""The time limits of a request and of each call to a provider within it, read from the settings once in each worker."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from integrations.transport.base import Timeouts
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """Seconds. `body` is how long a client may take to send its request, `ttft` runs from the call of a provider to the
-    first output of its stream, `total` from the arrival of a request to its end, all attempts and the whole stream
-    included."""
+    """Time limits in seconds. `body` bounds the sending of a request by its client, `ttft` runs from the call of a
+    provider to the first output of its stream, `total` from the arrival of a request to its end, with all attempts and
+    the whole stream."""
 
     timeouts: Timeouts
     body: float
@@ -35,17 +35,17 @@ class Deadlines:
         )
 
     def left(self, started: float) -> float:
-        """Of a request that arrived at `started` (`perf_counter`)."""
+        """Returns the seconds left to a request that arrived at `started` (`perf_counter`)."""
         return self.total - (time.perf_counter() - started)
 
     def cut_short(self, started: float, took: float) -> bool:
-        """Whether a call that ended just now after `took` seconds had less time than others, because the request's was
-        nearly up when it began."""
+        """Returns True if a call that ended just now after `took` seconds had less time than other calls have, because
+        its request's time was nearly up when the call began."""
         left = self.left(started)
         return left <= 0 and left + took < min(max(self.timeouts.first_byte, self.ttft), self.total / 2)
 
     def within(self, seconds: float) -> Timeouts:
-        """The phases' own limits, none longer than `seconds`."""
+        """Returns the limits of the phases of a call, none longer than `seconds`."""
         limits = self.timeouts
         if seconds >= limits.first_byte and seconds >= limits.idle:
             return limits

@@ -1,6 +1,6 @@
-"""A chat completion that the service itself asks for: the stages, limits and record of a client's, without its key.
+"""A client of the gateway within the service: its chat completions pass all stages and limits, without an API key.
 
-`source` in the request log tells who asked: playground, judge.
+The column `source` of the request log names the asking part of the service: playground, judge, agent.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from prompts.selectors import PromptVersionRecord
 
 logger = logging.getLogger("gateway.inside")
 
-# From hanging up to the end of the request: the pipeline looks for a client that left every quarter of a second.
+# The time that a request gets to end after its client hung up: the pipeline looks for that every quarter of a second.
 _GRACE_SECONDS = 0.6
-# Measured and compared answers have to come from a model.
+# Answers that are measured or compared have to come from a model, not from the cache.
 _NOT_CACHED = "no-store"
 
-# Whoever shows an answer has to write it again, and stands deeper in the stack than who read it.
-_DEEPEST = 200
+# The nesting of an answer is bounded, because it is encoded again deeper in the stack than where it was decoded.
+_MAX_DEPTH = 200
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
-# Requests that were given up and have not ended yet: a task that nobody holds may vanish.
+# The tasks of requests that have not ended yet, given up or not: asyncio keeps only weak references to tasks.
 _lingering: set[asyncio.Task[None]] = set()
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks. `key_id` 0: no API key is behind it. `attributes` are the record's. `version` is served of the prompt
-    config that the request names, whichever is active. `typed`: what of the request a person typed, which input
-    guardrails look at instead of the whole; None for the whole."""
+    """The asking part of the service. `key_id` is 0 without an API key; `attributes` go into the record; `version`
+    replaces the active version of the prompt config that the request names. `typed` holds the texts that a person
+    typed: input guardrails look at these alone, and at the whole request when it is None."""
 
     source: str
     key_id: int = 0
@@ -58,7 +58,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """A failure as a client is told it; `headers` (names in lower case) hold what it should know beside."""
+    """A failure as a client receives it: status, fields of the error envelope, and headers with names in lower case."""
 
     status: int
     type: str
@@ -69,9 +69,9 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of a request. `completion` is the chat completion, of a stream that broke what there was of it.
+    """The outcome of a request. `completion` is the chat completion, or the part of it that a broken stream delivered.
 
-    `record` is None when the request has not ended yet; `error` is None when all went well. `seconds` from asking.
+    `record` is None when the request has not ended yet, `error` when it succeeded. `seconds` count from its start.
     """
 
     request_id: str
@@ -86,7 +86,7 @@ _UNREADABLE = Reported(500, "api_error", "provider_error", "The answer is not JS
 
 
 async def ask(runtime: Runtime, snapshot: ProjectSnapshot, caller: Caller, body: bytes, *, seconds: float) -> Answer:
-    """The answer to a chat-completion request `body`, or the failure; given up after `seconds`, as a client would."""
+    """Returns the outcome of a chat-completion request with `body`, which is given up after `seconds`."""
     request = InternalRequest(runtime, snapshot, caller, body, seconds)
     async for _ in request.parts():
         pass
@@ -94,9 +94,9 @@ async def ask(runtime: Runtime, snapshot: ProjectSnapshot, caller: Caller, body:
 
 
 class InternalRequest:
-    """One request under way: `parts()` gives the bytes of the answer as they leave, then `answer()` tells the end.
+    """A request in progress: `parts()` yields the bytes of the answer as they come, then `answer()` has the outcome.
 
-    Whoever stops listening to `parts()` hangs up: the call of the provider ends and the record says `cancelled`.
+    Closing `parts()` early hangs up: the call of the provider ends and the outcome in the record is `cancelled`.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class InternalRequest:
 
     @property
     def is_streamed(self) -> bool:
-        """Whether the parts are server-sent events; a failure before the first one is not."""
+        """True if the parts are server-sent events; a failure before the first event is a whole answer."""
         return self._client.streamed
 
     @property
@@ -173,7 +173,7 @@ class InternalRequest:
 
 
 class _InternalClient:
-    """The other end, where a client's connection would be."""
+    """The client's end of a request, as the ASGI callables that a connection would provide."""
 
     def __init__(self, body: bytes) -> None:
         self._body: bytes | None = body
@@ -210,7 +210,7 @@ class _InternalClient:
         self._queue.put_nowait(None)
 
     async def next_part(self, until: float) -> bytes | None:
-        """None at the end. Raises TimeoutError at `until` (`perf_counter`)."""
+        """Returns the next bytes of the answer, None at its end. Raises TimeoutError at `until` (`perf_counter`)."""
         async with asyncio.timeout(max(until - time.perf_counter(), 0.0)):
             return await self._queue.get()
 
@@ -219,7 +219,7 @@ class _InternalClient:
         return self.headers.get("content-type", "").startswith("text/event-stream")
 
     def read(self) -> tuple[dict[str, Any] | None, Reported | None]:
-        """The completion so far, and the failure that was told."""
+        """Returns the completion so far and the failure, each None if there is none."""
         body = b"".join(self._received)
         if self.streamed:
             body = assembled(body)
@@ -229,18 +229,18 @@ class _InternalClient:
             found = _decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None, _UNREADABLE
-        if _is_deeper(found, _DEEPEST):
+        if _is_deeper(found, _MAX_DEPTH):
             return None, _UNREADABLE
-        told = found.pop("error", None) if self.status != 200 or self.streamed else None
-        if not isinstance(told, dict):
+        error = found.pop("error", None) if self.status != 200 or self.streamed else None
+        if not isinstance(error, dict):
             return found, None
         status = self.status if self.status != 200 else 503
-        return found or None, Reported(status, told["type"], told["code"], told["message"], self.headers)
+        return found or None, Reported(status, error["type"], error["code"], error["message"], self.headers)
 
 
-def _is_deeper(value: Any, most: int) -> bool:
+def _is_deeper(value: Any, depth: int) -> bool:
     level = [value]
-    for _ in range(most):
+    for _ in range(depth):
         level = [
             inner
             for outer in level

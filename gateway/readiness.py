@@ -1,6 +1,6 @@
-"""Whether this worker should get traffic. What it knows is kept by `gateway.worker_state`; asking costs nothing.
+"""The readiness of a worker for traffic, kept up to date by `gateway.worker_state`, so that asking costs nothing.
 
-Stores that are away are no reason to send traffic elsewhere: the worker serves without them, and so would the others.
+Stores that are away do not make a worker unready: it serves without them, and other workers would have to as well.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from core.draining import Drain
 
 @dataclass(slots=True)
 class Readiness:
-    """`has_room` tells whether a record that came now would be kept."""
+    """The checks of one worker. `has_room` returns True if the spool would keep a record that came now."""
 
     drain: Drain
     has_room: Callable[[], bool]
     configuration_loaded: bool = False
     migrations_current: bool = False
-    host: dict[str, object] = field(default_factory=dict)  # what the host's monitor said last
+    host: dict[str, object] = field(default_factory=dict)  # the latest report of the host's monitor
 
     def checks(self) -> dict[str, bool]:
-        """Whether each holds; traffic should come when all do."""
+        """Returns each check by name, True if it holds; a worker is ready when all hold."""
         return {
             "configuration": self.configuration_loaded,
             "migrations": self.migrations_current,

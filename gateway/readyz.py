@@ -1,4 +1,4 @@
-"""GET /readyz: whether a load balancer should send this worker traffic."""
+"""GET /readyz, by which a load balancer decides whether this worker gets traffic."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ _background: set[asyncio.Task[Any]] = set()
 
 
 async def ready(scope: dict[str, Any], receive: Receive, send: Send) -> None:
-    """200 or 503 and the checks that fail; to a key with scope `manage` or `metrics:read` also how the host is doing.
+    """Answers 200 or 503 with the failing checks; a key with scope `manage` or `metrics:read` sees the host's state.
 
-    Answers from what the worker knows. A key that it does not know yet is looked up meanwhile, and shown more the next
-    time.
+    The answer waits for no store: an unknown key is looked up in the background, and recognized from the next call on.
     """
     runtime = current_runtime()
     checks = runtime.readiness.checks()
@@ -55,5 +54,5 @@ def _may_see(runtime: Runtime, credential: bytes) -> bool:
 
 
 async def _look_up(runtime: Runtime, key_hash: str) -> None:
-    # Whatever it meets: the answer has been given, and the store notes itself that the database is away.
+    # Exceptions are dropped: the answer has been given, and the snapshot store logs itself that the database is away.
     await asyncio.gather(runtime.snapshots.resolve(key_hash), return_exceptions=True)

@@ -16,7 +16,7 @@ def route(pattern: str, application: Any) -> URLPattern:
     return cast(URLPattern, re_path(pattern, application))
 
 
-# As clients write it, for whoever knows the way without asking the patterns.
+# The paths of chat completions as clients write them, so that they need no matching of patterns.
 COMPLETIONS = frozenset({"/api/gateway/v1/chat/completions", "/api/gateway/v1/chat/completions/"})
 
 http_urlpatterns = [

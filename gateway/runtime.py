@@ -79,7 +79,7 @@ class Runtime:
         task.add_done_callback(_report_end)
 
     async def stop(self) -> None:
-        """Ends the background work and closes what is open; requests have to be over by now."""
+        """Ends the background tasks and closes all connections and files; all requests have to be over before."""
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)

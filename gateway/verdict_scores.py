@@ -1,4 +1,4 @@
-"""Verdicts as evaluation scores: `guardrail.<name>`, one a request and guardrail, however often it is recorded."""
+"""Verdicts of guardrails as evaluation scores: one `guardrail.<name>` for each request and guardrail, recorded once."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ logger = logging.getLogger("gateway.guardrails")
 _decode = msgspec.json.Decoder(list[GuardrailVerdict]).decode
 EVALUATOR = "guardrail"
 _MAX_SCORE = 100
-# So many requests fit into the memory that a query may have.
+# The requests of one hour fit into the memory that a query may use.
 _WINDOW = timedelta(hours=1)
 
 
 def score_verdicts(*, back: timedelta) -> int:
-    """Makes scores of the verdicts on requests of the last `back` that have none yet; returns how many.
+    """Records scores for the verdicts on requests of the last `back` that have none yet, and returns their number.
 
-    The request log is the queue: whatever was away, a later look finds what an earlier one could not. Repeatable.
-    Raises AnalyticsUnavailableError.
+    The request log is the queue: requests that one run misses are found by a later one. Repeatable. Raises
+    AnalyticsUnavailableError.
     """
     made = 0
     for project_id in list(_guarded_projects(since_days=back.days + 1)):
         try:
             made += _score_project(project_id, back)
         except AnalyticsLimitError:
-            # One busy project must not keep the others waiting.
+            # One project with too many requests must not delay the other projects.
             logger.warning("verdicts.postponed project_id=%s", project_id)
     if made:
         logger.info("verdicts.scored scores=%d", made)
@@ -57,7 +57,7 @@ def _score_project(project_id: UUID, back: timedelta) -> int:
 
 
 def _guarded_projects(*, since_days: int) -> Iterator[UUID]:
-    """Those with guardrails, and those whose settings were changed lately: they may have had some."""
+    """Yields the projects with guardrails, and those with recently changed settings, which may have had guardrails."""
     changed = timezone.now() - timedelta(days=since_days)
     rows = GatewaySettings.objects.values_list("project_id", "guardrails", "updated_at")
     for project_id, guardrails, updated_at in rows.iterator():
@@ -70,15 +70,12 @@ def _read(rows: Iterable[Unscored]) -> Iterator[tuple[str, list[GuardrailVerdict
         try:
             yield str(row.request_id), _decode(row.said)
         except msgspec.DecodeError:
-            # Of a later version, which had something else to say.
+            # A worker of a later version may have written verdicts of another shape.
             logger.warning("verdicts.unreadable request_id=%s", row.request_id)
 
 
 def record_verdicts(project_id: UUID, verdicts: Mapping[str, Iterable[GuardrailVerdict]]) -> int:
-    """Records what was said of these requests, by their ids; returns how many scores that makes.
-
-    The same again changes nothing.
-    """
+    """Records verdicts, by the id of their request, as scores; returns their number. Repeating it changes nothing."""
     scores = [score for request_id, said in verdicts.items() for score in scores_of(request_id, said)]
     if scores:
         record_scores(project_id=project_id, scores=scores, actor=EVALUATOR)
@@ -86,7 +83,7 @@ def record_verdicts(project_id: UUID, verdicts: Mapping[str, Iterable[GuardrailV
 
 
 def scores_of(request_id: str, verdicts: Iterable[GuardrailVerdict]) -> list[NewScore]:
-    """One score for each guardrail that had something to say; none for what could not be judged."""
+    """Returns one score for each guardrail with a verdict; skipped verdicts have none."""
     by_guardrail: dict[str, list[GuardrailVerdict]] = {}
     for verdict in verdicts:
         if verdict.action is not GuardrailAction.SKIPPED:
@@ -98,7 +95,7 @@ def _score(request_id: str, name: str, said: list[GuardrailVerdict]) -> NewScore
     last = said[-1]
     value, kind = 1.0, ScoreType.BOOLEAN
     if name == Guardrail.LOW_QUALITY:
-        # Of two answers to one request the second was meant for the client.
+        # When a request has two graded answers, the second one was meant for the client.
         value, kind = last.score * _MAX_SCORE, ScoreType.NUMBER
     elif name == Guardrail.PROMPT_INJECTION:
         value, kind = max(verdict.score for verdict in said), ScoreType.NUMBER

@@ -1,4 +1,4 @@
-"""The settings object `guardrails` (specification, Gateway settings; design, section 5, Guardrails)."""
+"""The settings object `guardrails` of a project (docs/guardrails.md)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import msgspec
 
 
 class TrustMode(StrEnum):
-    OFF = "off"  # nothing is looked at
-    MONITOR = "monitor"  # looked at and recorded, never blocked, never changed
+    OFF = "off"  # no text is looked at
+    MONITOR = "monitor"  # findings are recorded, and no text is blocked or changed
     ENFORCE = "enforce"
 
 
 class GuardrailSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Lists are tuples of non-empty texts. `max_prompt_tokens` and `min_quality_score` (0 to 100) None: no bound."""
+    """The settings of a project's guardrails. The tuples hold non-empty texts; `max_prompt_tokens` and
+    `min_quality_score` (0 to 100) are no bounds when they are None."""
 
     trust_mode: TrustMode = TrustMode.OFF
     blocked_input_topics: tuple[str, ...] = ()
@@ -34,7 +35,7 @@ class GuardrailSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
     @property
     def guards_output(self) -> bool:
-        """Whether there is anything to look for in an answer."""
+        """True if any guardrail looks at answers."""
         return self.trust_mode is not TrustMode.OFF and bool(
             self.mask_output_pii
             or self.block_exfiltration_urls

@@ -12,7 +12,7 @@ DEFAULT_RETENTION_DAYS = 400
 
 @dataclass(frozen=True, slots=True)
 class RoutingSettings:
-    """How a project's requests find their provider (design, section 5, Routing and Settings).
+    """The settings by which a project's requests find their provider (docs/routing.md).
 
     `retry_max_attempts` counts the calls to one provider for one request, the first included.
     """
@@ -26,10 +26,10 @@ class RoutingSettings:
 
 @dataclass(frozen=True, slots=True)
 class LimitSettings:
-    """What a project may use (design, section 5, Limits and budgets). None means without a limit.
+    """The limits and budgets of a project (docs/limits.md); a limit that is None does not exist.
 
-    `hard_stop` and `alerts` speak of the month's budget; a session's budget always refuses. `set_at_us`: when, in
-    microseconds; what was spent before may not have been counted. `is_set`: there is something to count.
+    `hard_stop` and `alerts` concern the month's budget; a session's budget always refuses. `set_at_us` is the time of
+    the last change in microseconds: spend before it may not have been counted. `is_set` is True if any limit exists.
     """
 
     requests_per_minute: int | None = None
@@ -48,7 +48,7 @@ class LimitSettings:
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """Whether the texts of requests are kept, and for how many days anything about them is."""
+    """The settings of the request log: `content` keeps the texts of requests, `retention_days` bounds all rows."""
 
     content: bool = True
     retention_days: int = DEFAULT_RETENTION_DAYS
@@ -56,7 +56,7 @@ class LogSettings:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningSettings:
-    """Whether models that can reason are asked for their reasoning, and for how many tokens of it (0: their own)."""
+    """The settings of reasoning: `introspection` asks models for it, `budget_tokens` bounds it unless it is 0."""
 
     introspection: bool = False
     budget_tokens: int = 0
@@ -64,7 +64,8 @@ class ReasoningSettings:
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """`cache_ttl_seconds` 0 means that only requests that ask for it are cached; `judge_model` empty: no judge."""
+    """All settings of a project. With `cache_ttl_seconds` 0 only requests that ask for it are cached; an empty
+    `judge_model` means that the project has no judge."""
 
     routing: RoutingSettings = RoutingSettings()
     limits: LimitSettings = LimitSettings()

@@ -1,4 +1,4 @@
-"""What the gateway answers, for the OpenAPI document. Providers of OpenAI's dialect add fields of their own."""
+"""The shapes of chat completions and of the list of models in the OpenAPI document; providers may add fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every header the gateway reads or writes (specification, gateway headers). The prefix is defined here only."""
+"""Every header that the gateway reads or writes; no other module defines their prefix."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SESSION_ID = f"{PREFIX}session-id".encode()
 _USER_ID = f"{PREFIX}user-id".encode()
 _FORCE_VARIANT = f"{PREFIX}force-variant".encode()
 
-# https://www.w3.org/TR/trace-context/#traceparent-header: later versions may say more behind the flags.
+# https://www.w3.org/TR/trace-context/#traceparent-header: later versions of the header may add fields behind the flags.
 _TRACEPARENT = re.compile(
     r"(?:00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}"
     r"|(?!00|ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}(?:-.*)?)\Z"
@@ -46,7 +46,7 @@ RawHeaders = Iterable[tuple[bytes, bytes]]
 class RequestHeaders(msgspec.Struct):
     """The request headers that mean something to the gateway, decoded; absent ones are empty.
 
-    `prompt_config` is None when absent: an empty one says that no managed prompt is wanted."""
+    `prompt_config` is None when absent: an empty value declines every managed prompt."""
 
     authorization: bytes = b""
     project_id: str = ""
@@ -58,7 +58,7 @@ class RequestHeaders(msgspec.Struct):
     force_variant: str = ""
     traceparent: str = ""
     variables: dict[str, str] = msgspec.field(default_factory=dict)
-    raw: RawHeaders = ()  # as they came, for what an integration passes on
+    raw: RawHeaders = ()  # all headers as they came, because an integration may pass some on
 
 
 def _text(value: bytes) -> str:
@@ -80,7 +80,7 @@ _FIELDS = {
 
 
 def read_headers(raw: RawHeaders) -> RequestHeaders:
-    """The known headers of an ASGI scope. `x-svc-var-user-name` becomes the variable `user_name`."""
+    """Returns the known headers of an ASGI scope. `x-svc-var-user-name` becomes the variable `user_name`."""
     headers = RequestHeaders(raw=raw)
     field_of = _FIELDS.get
     for name, value in raw:
@@ -91,7 +91,7 @@ def read_headers(raw: RawHeaders) -> RequestHeaders:
         elif field == "authorization":
             headers.authorization = value
         elif field == "cache_control" and headers.cache_control:
-            # Proxies add a line of their own.
+            # A proxy may add a second line of the header.
             headers.cache_control = f"{headers.cache_control},{_text(value)}"
         else:
             setattr(headers, field, _text(value))
@@ -99,7 +99,7 @@ def read_headers(raw: RawHeaders) -> RequestHeaders:
 
 
 def trace_parent(header: str) -> tuple[str, str]:
-    """Trace id and span id of the client's span, in hexadecimal; both empty when the header is none or not valid."""
+    """Returns the trace id and the id of the client's span in hexadecimal, both empty without a valid header."""
     found = _TRACEPARENT.match(header.strip())
     if found is None:
         return "", ""
@@ -113,5 +113,5 @@ def _variable(name: bytes) -> str:
 
 @lru_cache(maxsize=4096)
 def header_value(text: str) -> bytes:
-    """Text as a header value: what HTTP cannot carry (controls, characters outside Latin-1) is replaced."""
+    """Returns `text` as a header value; characters that HTTP cannot carry (controls, not Latin-1) are replaced."""
     return "".join(c if " " <= c != "\x7f" else " " for c in text).encode("latin-1", "replace")

@@ -10,7 +10,7 @@ _random = random.Random(os.urandom(32))  # noqa: S311 - ids are unique, not secr
 
 
 def reseed() -> None:
-    """After a fork: two processes must not draw the same ids."""
+    """Seeds the generator anew after a fork, so that two processes do not draw the same ids."""
     _random.seed(os.urandom(32))
 
 

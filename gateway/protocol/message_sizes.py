@@ -1,4 +1,4 @@
-"""How large a message is, and the files in it: a photograph in a data URL is no long text (docs/limits.md)."""
+"""The size of a message, without the files in it: a photograph in a data URL is no long text (docs/limits.md)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from core.errors import ValidationError
 
 MAX_MESSAGE_BYTES = 1_048_576
 
-# By the type of a content part: the field of its object that may hold a file instead of an address of one.
+# For each type of content part, the field of its object that may hold a file instead of the address of a file.
 _FILES = {"image_url": "url", "document_url": "url", "input_audio": "data", "file": "file_data"}
-# What says itself that it is a file; the other two hold nothing else.
+# Only these two types need the prefix of a data URL to tell a file from an address; the others always hold a file.
 _DATA_URL = b'"data:'
 _ADDRESSES = frozenset({"image_url", "document_url"})
 
@@ -24,7 +24,7 @@ class _RawMessages(msgspec.Struct):
 
 
 class _InlineFile(NamedTuple):
-    """`size` counts the bytes that it takes in the body, most often in base64."""
+    """A file within a message. `size` counts the bytes that the file takes in the body, most often in base64."""
 
     field: str
     size: int
@@ -36,7 +36,7 @@ _object_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def check_message_sizes(body: bytes) -> None:
-    """Of a body that has been decoded once and is larger than a message may be. Raises ValidationError.
+    """Raises ValidationError if a message of `body`, which has been decoded once before, is too large.
 
     A message's size is that of its content: the bytes of a text, the JSON of an array of parts without the files in it.
     """

@@ -1,4 +1,4 @@
-"""GET /models: the supported model prefixes in OpenAI's list shape (design, section 5)."""
+"""The answer to GET /models: the supported model prefixes in the shape of OpenAI's list."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from integrations.registry import supported_prefixes
 
 
 def models_list(providers: Container[str]) -> dict[str, Any]:
-    """`{"object": "list", "data": [{id, object, created, owned_by, enabled}]}`; `enabled` by one of `providers`."""
+    """Returns OpenAI's list with {id, object, created, owned_by, enabled} in `data`; `enabled` tells whether one of
+    `providers` serves the prefix."""
     return {
         "object": "list",
         "data": [

@@ -1,4 +1,4 @@
-"""What goes back to the client, as ASGI messages."""
+"""The response to a client, sent as ASGI messages: whole, as a stream of events, or as an error."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _JSON = (b"content-type", b"application/json")
 _STREAM: HeaderList = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),
-    # nginx would otherwise collect a stream before it passes it on.
+    # nginx buffers a stream until its end unless this header forbids it.
     (b"x-accel-buffering", b"no"),
 ]
 
 
 class Reply:
-    """One response. Either `whole`, or `start_stream` and then `part` … `end`."""
+    """One response: either `whole` is called, or `start_stream`, then `part` any number of times, then `end`."""
 
     __slots__ = ("_send", "request_id", "started")
 
@@ -69,5 +69,5 @@ class Reply:
         await self._send({"type": "http.response.body", "body": data})
 
     async def end_with_error(self, error: ApplicationError) -> None:
-        """The terminal event of a stream that broke after output: one error, then the terminator."""
+        """Ends a stream that failed after its first output with one event of the error and the terminator."""
         await self.end(sse.frame(msgspec.json.encode(error.envelope())) + sse.DONE)

@@ -1,4 +1,4 @@
-"""Server-sent events as the gateway frames them (specification, gateway stream)."""
+"""Server-sent events as the gateway frames them (docs/chat-completions.md#streams)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from integrations.providers.base import StreamEvent
 
 DONE = b"data: [DONE]\n\n"
-# A comment line: ignored by every SSE parser, it keeps proxies and clients from giving up on a silent stream.
+# The heartbeat is a comment line: every SSE parser ignores it, and proxies and clients keep a silent stream open.
 HEARTBEAT = b": keep-alive\n\n"
 
 

@@ -1,6 +1,6 @@
-"""The chat-completion request: shapes and limits (specification, POST /chat/completions and Limits).
+"""The body of a chat-completion request: its fields and their bounds (docs/chat-completions.md#the-request).
 
-Decoding is validation; fields that are not named here pass through to providers of the same dialect.
+Decoding is validation. Fields that are not named here pass through to providers of the same dialect.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ AUTO = "auto"
 
 Number = Annotated[float, msgspec.Meta(ge=-2.0, le=2.0)]
 Tokens = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
-# Names of models are remembered all over the gateway; Bedrock's ARNs, the longest there are, have some 150 characters.
+# Many caches of the gateway keep names of models, so names are bounded; the longest known ones, ARNs of Bedrock, have
+# some 150 characters.
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
-# A value that vendors add to: those of tomorrow pass, and an adapter that has to translate one refuses it by name.
+# Vendors extend the sets of these values: unknown ones pass, and an adapter that has to translate one refuses it.
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 JsonObject = dict[str, msgspec.Raw]
 
@@ -35,7 +36,7 @@ class Url(msgspec.Struct):
 
 
 class ContentPart(msgspec.Struct):
-    """`type` says which of the others it carries; other types of the OpenAI dialect pass."""
+    """A part of a message. `type` names the field that carries its content; other types of the OpenAI dialect pass."""
 
     type: str
     text: str | None = None
@@ -95,7 +96,7 @@ class ChatCompletionRequest(msgspec.Struct):
 
 
 class LazyFields(Mapping[str, Any]):
-    """The body as plain Python values, decoded when an adapter first looks: most requests are forwarded as bytes."""
+    """The body as plain Python values, decoded on first use, because most requests are forwarded as bytes."""
 
     __slots__ = ("_body", "_fields")
 
@@ -108,7 +109,7 @@ class LazyFields(Mapping[str, Any]):
             try:
                 self._fields = _fields_decoder.decode(self._body)
             except msgspec.ValidationError:
-                # Only a number beyond a double (1e400) in a field that passes through gets here.
+                # The only such error at this point is a number beyond a double (1e400) in a field that passes through.
                 raise ValidationError("The request body holds a number that is out of range") from None
             except RecursionError:
                 raise nested_too_deeply() from None
@@ -120,7 +121,7 @@ class LazyFields(Mapping[str, Any]):
 
     @override
     def get(self, key: str, default: Any = None) -> Any:
-        # Mapping's own goes through __getitem__ and an exception, and adapters ask for many fields that are not there.
+        # Adapters ask for many absent fields, for which `Mapping.get` would go through __getitem__ and an exception.
         return self._decoded().get(key, default)
 
     @override
@@ -145,10 +146,10 @@ _INDEX = re.compile(r"\[\.\.\.\]")
 
 
 def decode_request(body: bytes) -> ChatCompletionRequest:
-    """The validated request. Raises ValidationError (400) whose message names the field."""
+    """Returns the validated request. Raises ValidationError (400), whose message names the field."""
     try:
         if not body.isascii():
-            # The decoder skips what it has no field for without looking at its characters.
+            # The decoder does not look at the characters of fields that it skips.
             body.decode("utf-8")
         request = _decoder.decode(body)
     except msgspec.ValidationError as error:
