@@ -3,85 +3,16 @@
 from __future__ import annotations
 
 import json
-import time
-from dataclasses import replace
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import ValidationError
-from core.keys import KeyRecord
 from gateway.errors import PromptConfigNotFoundError
-from gateway.pipeline.context import Account, RequestContext
-from gateway.pipeline.prompt import with_prompt
-from gateway.project_settings.settings import ProjectSettings
-from gateway.protocol.headers import read_headers
-from gateway.protocol.wire import LazyFields, decode_request
-from gateway.snapshot.project import ProjectSnapshot
-from gateway.snapshot.prompts import ManagedPrompt, RunningRollout
 from prompts.errors import InvalidVariableError, MissingVariableError, UnknownVariableError
-from prompts.selectors import PromptVersionRecord
-from prompts.templating import compile_template
-from rollouts.allocation import AllocationType, UnitKind, unit_number, variant_at
-
-PROJECT = uuid4()
-ROLLOUT = "01890000-0000-7000-8000-000000000001"
-KEY = KeyRecord(id=1, project_id=PROJECT, key_hash="", scopes=frozenset({"gateway"}), expires_at=None)
-TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
-SCHEMA = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object"}}}
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=8,
-)
-
-
-def a_version(text: str = "Be kind.", variables: Any = (), **content: Any) -> PromptVersionRecord:
-    fields: dict[str, Any] = {"model": "", "temperature": None, "max_tokens": None, "tools": None}
-    fields |= {"response_format": None, **content}
-    for name in ("tools", "response_format"):
-        if fields[name] is not None:
-            fields[name] = json.dumps(fields[name]).encode()
-    return PromptVersionRecord(uuid4(), 3, compile_template(text, variables), **fields)
-
-
-def a_prompt(version: PromptVersionRecord | None, name: str = "support", **fields: Any) -> ManagedPrompt:
-    return ManagedPrompt("c-1", name, version, **fields)
-
-
-def injected(
-    fields: dict[str, Any] | bytes,
-    *prompts: ManagedPrompt,
-    headers: dict[str, str] | None = None,
-) -> tuple[RequestContext, Account]:
-    """What the stage makes of a request, and its account. A request that is a dict names the config `support`."""
-    given_fields = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "prompt_config": "support"}
-    body = json.dumps({**given_fields, **fields}).encode() if isinstance(fields, dict) else fields
-    snapshot = ProjectSnapshot(
-        PROJECT, str(PROJECT), {}, {}, {}, ProjectSettings(), 1, {prompt.name: prompt for prompt in prompts}
-    )
-    read = read_headers([(name.encode(), value.encode()) for name, value in (headers or {}).items()])
-    request = decode_request(body)
-    account = Account("r-1", 0, time.perf_counter(), snapshot, KEY, read, body, request)
-    context = RequestContext(snapshot, read, body, request, LazyFields(body))
-    return with_prompt(context, account), account
-
-
-def sent(context: RequestContext) -> dict[str, Any]:
-    """What goes on to the adapters; body, fields and request have to agree."""
-    body: dict[str, Any] = json.loads(context.body)
-    assert dict(context.fields) == body
-    assert len(context.request.messages) == len(body["messages"])
-    assert context.request.messages[0].content == body["messages"][0]["content"]
-    assert (context.request.model, context.request.temperature) == (body["model"], body.get("temperature"))
-    assert (context.request.max_tokens, bool(context.request.tools)) == (
-        body.get("max_tokens"),
-        bool(body.get("tools")),
-    )
-    return body
+from tests.gateway.prompted import JSON, SCHEMA, TOOL, a_prompt, a_version, injected, sent
 
 
 def test_prompt__named__becomes_the_first_message_and_nothing_else_changes() -> None:
@@ -257,97 +188,6 @@ def test_prompt__without_text__adds_its_parameters_and_no_message() -> None:
     assert account.prompt.version == 3
 
 
-def a_rollout(**fields: Any) -> RunningRollout:
-    """From `Old.` (version 1) to `New.` (version 2)."""
-    usual: dict[str, Any] = {"weight": 50, "allocation_type": AllocationType.USER_STICKY, "paused": False}
-    versions = {"baseline": replace(a_version("Old."), number=1), "target": replace(a_version("New."), number=2)}
-    return RunningRollout(**{"id": ROLLOUT, "stage": 5, **usual, **versions, **fields})
-
-
-@pytest.mark.parametrize(("weight", "text", "variant"), [(0, "Old.", "baseline"), (100, "New.", "target")])
-def test_rollout__running__serves_the_arms_version(weight: int, text: str, variant: str) -> None:
-    prompt = a_prompt(a_version("Active."), rollout=a_rollout(weight=weight))
-
-    context, account = injected({}, prompt, headers={"x-svc-user-id": "ann"})
-
-    assert sent(context)["messages"][0]["content"] == text
-    use = account.prompt
-    assert (use.version, use.variant, use.rollout_id, use.stage) == (1 + (weight == 100), variant, ROLLOUT, 5)
-    assert use.unit == unit_number(ROLLOUT, UnitKind.USER, "ann")
-    assert not use.fallback
-    assert account.prompt_warnings == ()
-
-
-@pytest.mark.parametrize(
-    ("allocation", "headers", "fields", "kind", "value", "fallback"),
-    [
-        (AllocationType.USER_STICKY, {"x-svc-user-id": "ann"}, {"user": "bob"}, UnitKind.USER, "ann", False),
-        (AllocationType.USER_STICKY, {}, {"user": "bob"}, UnitKind.USER, "bob", False),
-        (AllocationType.USER_STICKY, {"x-svc-session-id": "s"}, {}, UnitKind.SESSION, "s", True),
-        (AllocationType.USER_STICKY, {}, {}, UnitKind.REQUEST, "r-1", True),
-        (AllocationType.SESSION_STICKY, {"x-svc-session-id": "s"}, {"user": "bob"}, UnitKind.SESSION, "s", False),
-        (AllocationType.SESSION_STICKY, {"x-svc-user-id": "ann"}, {}, UnitKind.REQUEST, "r-1", True),
-        (AllocationType.RANDOM, {"x-svc-user-id": "ann", "x-svc-session-id": "s"}, {}, UnitKind.REQUEST, "r-1", False),
-    ],
-)
-def test_rollout__unit__is_what_it_goes_by_else_the_next_one_with_a_warning(
-    allocation: AllocationType,
-    headers: dict[str, str],
-    fields: dict[str, Any],
-    kind: UnitKind,
-    value: str,
-    fallback: bool,
-) -> None:
-    prompt = a_prompt(a_version(), rollout=a_rollout(allocation_type=allocation))
-
-    _, account = injected(fields, prompt, headers=headers)
-
-    assert account.prompt.unit == unit_number(ROLLOUT, kind, value)
-    assert account.prompt.variant == variant_at(account.prompt.unit, 50).value
-    assert account.prompt.fallback is fallback
-    assert bool(account.prompt_warnings) is fallback
-    assert all(f"allocated by {kind.value}" in warning for warning in account.prompt_warnings)
-
-
-@pytest.mark.parametrize(("forced", "text"), [("target", "New."), ("baseline", "Old.")])
-def test_force_variant__running_rollout__is_obeyed_and_counts_for_nothing(forced: str, text: str) -> None:
-    weight = 0 if forced == "target" else 100
-    prompt = a_prompt(a_version(), rollout=a_rollout(weight=weight))
-
-    context, account = injected({}, prompt, headers={"x-svc-force-variant": forced, "x-svc-user-id": "ann"})
-
-    assert sent(context)["messages"][0]["content"] == text
-    assert (account.prompt.variant, account.prompt.unit, account.prompt.rollout_id) == (forced, 0, ROLLOUT)
-
-
-def test_force_variant__no_rollout__the_active_version_with_a_warning() -> None:
-    context, account = injected({}, a_prompt(a_version()), headers={"x-svc-force-variant": "target"})
-
-    assert sent(context)["messages"][0]["content"] == "Be kind."
-    assert account.prompt_warnings == ("x-svc-force-variant: no rollout of 'support' is running",)
-
-
-@pytest.mark.parametrize("forced", ["", "target"])
-def test_rollout__paused__falls_through_with_a_warning(forced: str) -> None:
-    prompt = a_prompt(a_version(), rollout=a_rollout(paused=True))
-
-    context, account = injected({}, prompt, headers={"x-svc-force-variant": forced})
-
-    assert b"system" not in context.body
-    assert (account.prompt.version, account.prompt.rollout_id, account.prompt.variant) == (0, "", "")
-    assert account.prompt_warnings == ("prompt config 'support' was skipped: its rollout is paused",)
-
-
-def test_variables__of_another_version__are_no_mistake() -> None:
-    prompt = a_prompt(a_version("{{a}}"), names=frozenset({"a", "b"}))
-
-    context, _ = injected({"prompt_variables": {"a": "1", "b": "2"}}, prompt)
-
-    assert sent(context)["messages"][0]["content"] == "1"
-    with pytest.raises(UnknownVariableError, match="'c'"):
-        injected({"prompt_variables": {"a": "1", "c": "3"}}, prompt)
-
-
 @given(
     st.lists(st.dictionaries(st.sampled_from("ab"), st.sampled_from(["", "x", "b", 1, 1.0, True, None]), max_size=2))
 )
@@ -358,25 +198,3 @@ def test_variables__request_after_request__each_gets_its_own_text(requests: list
         again, _ = injected({"prompt_variables": variables}, lasting)
         fresh, _ = injected({"prompt_variables": variables}, a_prompt(a_version("{{a}}|{{b}}")))
         assert again.body == fresh.body
-
-
-def test_remembered__texts_and_units__are_few() -> None:
-    prompt = a_prompt(a_version(), rollout=a_rollout(target=a_version("{{n}}"), weight=100))
-
-    for number in range(300):
-        injected({"prompt_variables": {"n": str(number)}, "user": f"u{number}"}, prompt)
-    injected({"prompt_variables": {"n": "x" * 20_000}, "user": "y" * 500}, prompt)
-
-    assert prompt.rollout is not None
-    assert len(prompt.rendered) <= 100
-    assert len(prompt.rollout.drawn) == 300
-
-
-def test_rollout__same_user_again__same_arm_and_no_mark_of_others() -> None:
-    prompt = a_prompt(a_version(), rollout=a_rollout())
-
-    arms: dict[str, str] = {}
-    for user in ("a", "b", "c", "", "a", "b", "c", ""):
-        _, account = injected({"user": user}, prompt)
-        assert account.prompt.fallback is (user == "")
-        assert arms.setdefault(user, account.prompt.variant) == account.prompt.variant

@@ -1,94 +1,25 @@
-"""A worker's way to its limits: over Redis, and by its own figures while Redis is paused, killed or empty."""
+"""Admissions and settlements of a worker over Redis, also while Redis refuses to count or has lost what it knew."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import signal
-from collections.abc import Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from decimal import Decimal
-from time import time_ns
 from typing import Any
 
 import pytest
 
-from gateway.limits.channel import Channel
-from gateway.limits.claims import Admission, Claim
-from gateway.limits.keys import Scope, month_of
-from gateway.limits.limiter import Limiter
-from gateway.project_settings.settings import LimitSettings
+from gateway.limits.claims import Admission
 from tests.gateway.limits.conftest import OwnRedis
-from tests.patience import PATIENCE_SECONDS
-
-PROJECT = "018f0000-0000-7000-8000-000000000002"
-DOLLAR = 10**10
-WORKERS = 2
-# Until a Redis that is paused counts as away. One that is killed hangs up.
-SOON_SECONDS = 3.0
-
-
-def now_us() -> int:
-    return time_ns() // 1000
-
-
-@dataclass
-class Worker:
-    """A limiter, and what a request is to it."""
-
-    limiter: Limiter
-    doubts: list[Scope]
-    limits: LimitSettings
-    serial: int = 0
-    arrived_us: int = field(default_factory=now_us)
-
-    def claim(self, *, tokens: int = 0, cost: int = 0, session: str = "") -> Claim:
-        self.serial += 1
-        return Claim(f"r{id(self)}-{self.serial}", PROJECT, session, self.arrived_us + self.serial, tokens, cost)
-
-    async def ask(self, **claim: Any) -> Admission:
-        return await self.limiter.admit(self.limits, self.claim(**claim))
-
-    @property
-    def month(self) -> Scope:
-        return Scope(PROJECT, month=month_of(self.arrived_us))
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while not condition():  # noqa: ASYNC110 - of another process
-            await asyncio.sleep(0.01)
-
-
-def new_limiter(
-    own: OwnRedis, workers: int, lease: float, doubts: list[Scope], patience: float = PATIENCE_SECONDS
-) -> Limiter:
-    """One that does not take a busy machine for a Redis that is away."""
-    return Limiter(
-        own.url,
-        workers=workers,
-        lease_seconds=lease,
-        patience=patience,
-        on_doubt=lambda scope, _: doubts.append(scope),
-    )
-
-
-@asynccontextmanager
-async def worker(own: OwnRedis, *, lease: float = 60.0, patience: float = PATIENCE_SECONDS, **limits: Any) -> Any:
-    doubts: list[Scope] = []
-    limiter = new_limiter(own, WORKERS, lease, doubts, patience)
-    await until(lambda: limiter.is_connected)
-    try:
-        yield Worker(limiter, doubts, LimitSettings(**limits))
-    finally:
-        await limiter.close()
-
-
-def spent(own: OwnRedis, scope: Scope) -> tuple[int, int]:
-    found: Any = own.client.hmget(scope.spend, "base", "after", "reserved")
-    base, after, reserved = (int(value or 0) for value in found)
-    return base + after, reserved
+from tests.gateway.limits.workers import (
+    DOLLAR,
+    SOON_SECONDS,
+    Worker,
+    spent,
+    until,
+    worker,
+)
 
 
 async def test_two_workers__at_once__admit_together_what_one_would(own_redis: OwnRedis) -> None:
@@ -283,130 +214,3 @@ async def test_script_flushed__is_sent_again(own_redis: OwnRedis) -> None:
         await one.ask()
         own_redis.client.script_flush()
         assert (await one.ask()).requests == 2
-
-
-async def paused(own: OwnRedis) -> None:
-    own.service.send(signal.SIGSTOP)
-
-
-async def killed(own: OwnRedis) -> None:
-    own.service.stop(signal.SIGKILL)
-
-
-Away = Callable[[OwnRedis], Awaitable[None]]
-AWAY = pytest.mark.parametrize("away", [paused, killed])
-
-
-def noticed_after(away: Away) -> float:
-    return SOON_SECONDS if away is paused else PATIENCE_SECONDS
-
-
-@AWAY
-async def test_redis_away__rates__are_this_workers_share(fragile_redis: OwnRedis, away: Away) -> None:
-    async with worker(fragile_redis, patience=noticed_after(away), requests_per_minute=6, tokens_per_minute=100) as one:
-        await away(fragile_redis)
-        assert [(await one.ask(tokens=10)).refused_by for _ in range(4)] == ["", "", "", "requests"]
-        one.limits = LimitSettings(tokens_per_minute=100)
-        assert [(await one.ask(tokens=10)).refused_by for _ in range(3)] == ["", "", "tokens"]
-        fragile_redis.service.send(signal.SIGCONT)
-
-
-@AWAY
-async def test_redis_away__budgets__go_by_what_was_known_last(fragile_redis: OwnRedis, away: Away) -> None:
-    budget: dict[str, Any] = {"monthly_budget_usd": Decimal(10), "hard_stop": True}
-    async with worker(fragile_redis, patience=noticed_after(away), **budget) as one:
-        held = (await one.ask(cost=4 * DOLLAR)).held
-        one.limiter.settle(held, 0, 4 * DOLLAR)
-        await until(lambda: spent(fragile_redis, one.month)[0] == 4 * DOLLAR)
-        await one.ask(cost=0)  # and so this worker knows
-
-        await away(fragile_redis)
-
-        first, second = await one.ask(cost=5 * DOLLAR), await one.ask(cost=5 * DOLLAR)
-        assert (first.refused_by, second.refused_by) == ("", "month")
-        one.limiter.settle(first.held, 0, DOLLAR)
-        assert (await one.ask(cost=5 * DOLLAR)).refused_by == ""
-        fragile_redis.service.send(signal.SIGCONT)
-
-
-@AWAY
-async def test_redis_away__once_noticed__nobody_waits_for_it(
-    fragile_redis: OwnRedis, away: Away, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with worker(fragile_redis, patience=noticed_after(away), requests_per_minute=600) as one:
-        await away(fragile_redis)
-        await one.ask()
-        assert not one.limiter.is_connected
-        waits: list[Any] = []
-        monkeypatch.setattr(Channel, "send", lambda *asked: waits.append(asked))
-        for _ in range(50):
-            await one.ask()
-        assert waits == []
-        fragile_redis.service.send(signal.SIGCONT)
-
-
-@AWAY
-async def test_redis_away_and_back__is_said_once_each_way(
-    fragile_redis: OwnRedis, away: Away, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.WARNING, logger="gateway.limits"):
-        async with worker(fragile_redis, patience=noticed_after(away), requests_per_minute=100) as one:
-            await away(fragile_redis)
-            for _ in range(10):
-                await one.ask()
-            await _return(fragile_redis, away)
-            await until(lambda: one.limiter.is_connected)
-            assert (await one.ask()).requests >= 1
-    assert [record.getMessage().split()[0] for record in caplog.records] == ["redis.away", "redis.back"]
-
-
-@AWAY
-async def test_redis_back__what_happened_meanwhile__is_asked_of_the_log(fragile_redis: OwnRedis, away: Away) -> None:
-    async with worker(fragile_redis, patience=noticed_after(away), lease=3.0, monthly_budget_usd=Decimal(10)) as one:
-        before, under_way = (await one.ask(cost=DOLLAR)).held, (await one.ask(cost=DOLLAR)).held
-        one.limiter.settle(before, 0, DOLLAR)
-        await until(lambda: spent(fragile_redis, one.month) == (DOLLAR, DOLLAR))
-        # Nothing else may be under way: it would be renewed, and the log's sum be too early for ever.
-        one.limiter.settle((await one.ask()).held, 0, 0)
-        await away(fragile_redis)
-        meanwhile = (await one.ask(cost=DOLLAR)).held
-        one.limiter.settle(meanwhile, 0, DOLLAR)
-        one.doubts.clear()
-
-        await _return(fragile_redis, away)
-
-        await until(lambda: one.limiter.is_connected)
-        await until(lambda: one.month in one.doubts)
-        one.limiter.settle(under_way, 0, DOLLAR)
-        # The request log says 3 dollars of 3 requests; a Redis that lost all gets them from there, one that did not
-        # counts none of them twice, and a reservation that a paused one made for nobody lapses.
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while not await _raised(one, 3 * DOLLAR):  # noqa: ASYNC110 - of another process
-                await asyncio.sleep(0.05)
-        assert spent(fragile_redis, one.month) == (3 * DOLLAR, 0)
-
-
-async def _raised(one: Worker, amount: int) -> bool:
-    since, *_ = await one.limiter.since(one.month)
-    return since is not None and await one.limiter.raise_to(one.month, since, amount, final=True)
-
-
-async def _return(own: OwnRedis, away: Away) -> None:
-    if away is paused:
-        own.service.send(signal.SIGCONT)
-    else:
-        own.start()
-
-
-async def test_redis_not_there_at_the_start__is_used_when_it_comes(fragile_redis: OwnRedis) -> None:
-    fragile_redis.service.stop()
-    doubts: list[Scope] = []
-    limiter = new_limiter(fragile_redis, 1, 60.0, doubts)
-    one = Worker(limiter, doubts, LimitSettings(requests_per_minute=1))
-    try:
-        assert [(await one.ask()).refused_by for _ in range(2)] == ["", "requests"]
-        fragile_redis.start()
-        await until(lambda: limiter.is_connected)
-        assert [(await one.ask()).refused_by for _ in range(2)] == ["", "requests"]
-    finally:
-        await limiter.close()

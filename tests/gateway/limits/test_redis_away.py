@@ -1,0 +1,154 @@
+"""Admission by a worker's own figures while Redis is paused, killed or not there yet."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Awaitable, Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from gateway.limits.channel import Channel
+from gateway.limits.keys import Scope
+from gateway.project_settings.settings import LimitSettings
+from tests.gateway.limits.conftest import OwnRedis
+from tests.gateway.limits.workers import (
+    DOLLAR,
+    SOON_SECONDS,
+    Worker,
+    new_limiter,
+    spent,
+    until,
+    worker,
+)
+from tests.patience import PATIENCE_SECONDS
+
+
+async def paused(own: OwnRedis) -> None:
+    own.service.send(signal.SIGSTOP)
+
+
+async def killed(own: OwnRedis) -> None:
+    own.service.stop(signal.SIGKILL)
+
+
+Away = Callable[[OwnRedis], Awaitable[None]]
+AWAY = pytest.mark.parametrize("away", [paused, killed])
+
+
+def noticed_after(away: Away) -> float:
+    return SOON_SECONDS if away is paused else PATIENCE_SECONDS
+
+
+@AWAY
+async def test_redis_away__rates__are_this_workers_share(fragile_redis: OwnRedis, away: Away) -> None:
+    async with worker(fragile_redis, patience=noticed_after(away), requests_per_minute=6, tokens_per_minute=100) as one:
+        await away(fragile_redis)
+        assert [(await one.ask(tokens=10)).refused_by for _ in range(4)] == ["", "", "", "requests"]
+        one.limits = LimitSettings(tokens_per_minute=100)
+        assert [(await one.ask(tokens=10)).refused_by for _ in range(3)] == ["", "", "tokens"]
+        fragile_redis.service.send(signal.SIGCONT)
+
+
+@AWAY
+async def test_redis_away__budgets__go_by_what_was_known_last(fragile_redis: OwnRedis, away: Away) -> None:
+    budget: dict[str, Any] = {"monthly_budget_usd": Decimal(10), "hard_stop": True}
+    async with worker(fragile_redis, patience=noticed_after(away), **budget) as one:
+        held = (await one.ask(cost=4 * DOLLAR)).held
+        one.limiter.settle(held, 0, 4 * DOLLAR)
+        await until(lambda: spent(fragile_redis, one.month)[0] == 4 * DOLLAR)
+        await one.ask(cost=0)  # and so this worker knows
+
+        await away(fragile_redis)
+
+        first, second = await one.ask(cost=5 * DOLLAR), await one.ask(cost=5 * DOLLAR)
+        assert (first.refused_by, second.refused_by) == ("", "month")
+        one.limiter.settle(first.held, 0, DOLLAR)
+        assert (await one.ask(cost=5 * DOLLAR)).refused_by == ""
+        fragile_redis.service.send(signal.SIGCONT)
+
+
+@AWAY
+async def test_redis_away__once_noticed__nobody_waits_for_it(
+    fragile_redis: OwnRedis, away: Away, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with worker(fragile_redis, patience=noticed_after(away), requests_per_minute=600) as one:
+        await away(fragile_redis)
+        await one.ask()
+        assert not one.limiter.is_connected
+        waits: list[Any] = []
+        monkeypatch.setattr(Channel, "send", lambda *asked: waits.append(asked))
+        for _ in range(50):
+            await one.ask()
+        assert waits == []
+        fragile_redis.service.send(signal.SIGCONT)
+
+
+@AWAY
+async def test_redis_away_and_back__is_said_once_each_way(
+    fragile_redis: OwnRedis, away: Away, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, logger="gateway.limits"):
+        async with worker(fragile_redis, patience=noticed_after(away), requests_per_minute=100) as one:
+            await away(fragile_redis)
+            for _ in range(10):
+                await one.ask()
+            await _return(fragile_redis, away)
+            await until(lambda: one.limiter.is_connected)
+            assert (await one.ask()).requests >= 1
+    assert [record.getMessage().split()[0] for record in caplog.records] == ["redis.away", "redis.back"]
+
+
+@AWAY
+async def test_redis_back__what_happened_meanwhile__is_asked_of_the_log(fragile_redis: OwnRedis, away: Away) -> None:
+    async with worker(fragile_redis, patience=noticed_after(away), lease=3.0, monthly_budget_usd=Decimal(10)) as one:
+        before, under_way = (await one.ask(cost=DOLLAR)).held, (await one.ask(cost=DOLLAR)).held
+        one.limiter.settle(before, 0, DOLLAR)
+        await until(lambda: spent(fragile_redis, one.month) == (DOLLAR, DOLLAR))
+        # Nothing else may be under way: it would be renewed, and the log's sum be too early for ever.
+        one.limiter.settle((await one.ask()).held, 0, 0)
+        await away(fragile_redis)
+        meanwhile = (await one.ask(cost=DOLLAR)).held
+        one.limiter.settle(meanwhile, 0, DOLLAR)
+        one.doubts.clear()
+
+        await _return(fragile_redis, away)
+
+        await until(lambda: one.limiter.is_connected)
+        await until(lambda: one.month in one.doubts)
+        one.limiter.settle(under_way, 0, DOLLAR)
+        # The request log says 3 dollars of 3 requests; a Redis that lost all gets them from there, one that did not
+        # counts none of them twice, and a reservation that a paused one made for nobody lapses.
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not await _raised(one, 3 * DOLLAR):  # noqa: ASYNC110 - of another process
+                await asyncio.sleep(0.05)
+        assert spent(fragile_redis, one.month) == (3 * DOLLAR, 0)
+
+
+async def _raised(one: Worker, amount: int) -> bool:
+    since, *_ = await one.limiter.since(one.month)
+    return since is not None and await one.limiter.raise_to(one.month, since, amount, final=True)
+
+
+async def _return(own: OwnRedis, away: Away) -> None:
+    if away is paused:
+        own.service.send(signal.SIGCONT)
+    else:
+        own.start()
+
+
+async def test_redis_not_there_at_the_start__is_used_when_it_comes(fragile_redis: OwnRedis) -> None:
+    fragile_redis.service.stop()
+    doubts: list[Scope] = []
+    limiter = new_limiter(fragile_redis, 1, 60.0, doubts)
+    one = Worker(limiter, doubts, LimitSettings(requests_per_minute=1))
+    try:
+        assert [(await one.ask()).refused_by for _ in range(2)] == ["", "requests"]
+        fragile_redis.start()
+        await until(lambda: limiter.is_connected)
+        assert [(await one.ask()).refused_by for _ in range(2)] == ["", "requests"]
+    finally:
+        await limiter.close()

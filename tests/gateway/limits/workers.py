@@ -1,0 +1,85 @@
+"""Limiters as workers have them, for tests that make several of them share one Redis."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from time import time_ns
+from typing import Any
+
+from gateway.limits.claims import Admission, Claim
+from gateway.limits.keys import Scope, month_of
+from gateway.limits.limiter import Limiter
+from gateway.project_settings.settings import LimitSettings
+from tests.gateway.limits.conftest import OwnRedis
+from tests.patience import PATIENCE_SECONDS
+
+PROJECT = "018f0000-0000-7000-8000-000000000002"
+DOLLAR = 10**10
+WORKERS = 2
+# Until a Redis that is paused counts as away. One that is killed hangs up.
+SOON_SECONDS = 3.0
+
+
+def now_us() -> int:
+    return time_ns() // 1000
+
+
+@dataclass
+class Worker:
+    """A limiter, and what a request is to it."""
+
+    limiter: Limiter
+    doubts: list[Scope]
+    limits: LimitSettings
+    serial: int = 0
+    arrived_us: int = field(default_factory=now_us)
+
+    def claim(self, *, tokens: int = 0, cost: int = 0, session: str = "") -> Claim:
+        self.serial += 1
+        return Claim(f"r{id(self)}-{self.serial}", PROJECT, session, self.arrived_us + self.serial, tokens, cost)
+
+    async def ask(self, **claim: Any) -> Admission:
+        return await self.limiter.admit(self.limits, self.claim(**claim))
+
+    @property
+    def month(self) -> Scope:
+        return Scope(PROJECT, month=month_of(self.arrived_us))
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not condition():  # noqa: ASYNC110 - of another process
+            await asyncio.sleep(0.01)
+
+
+def new_limiter(
+    own: OwnRedis, workers: int, lease: float, doubts: list[Scope], patience: float = PATIENCE_SECONDS
+) -> Limiter:
+    """One that does not take a busy machine for a Redis that is away."""
+    return Limiter(
+        own.url,
+        workers=workers,
+        lease_seconds=lease,
+        patience=patience,
+        on_doubt=lambda scope, _: doubts.append(scope),
+    )
+
+
+@asynccontextmanager
+async def worker(own: OwnRedis, *, lease: float = 60.0, patience: float = PATIENCE_SECONDS, **limits: Any) -> Any:
+    doubts: list[Scope] = []
+    limiter = new_limiter(own, WORKERS, lease, doubts, patience)
+    await until(lambda: limiter.is_connected)
+    try:
+        yield Worker(limiter, doubts, LimitSettings(**limits))
+    finally:
+        await limiter.close()
+
+
+def spent(own: OwnRedis, scope: Scope) -> tuple[int, int]:
+    found: Any = own.client.hmget(scope.spend, "base", "after", "reserved")
+    base, after, reserved = (int(value or 0) for value in found)
+    return base + after, reserved
