@@ -17,7 +17,7 @@ import msgspec
 from analytics.contracts import RequestRecord
 from analytics.shipper.streamed import assembled
 from core.keys import KeyRecord
-from gateway.pipeline.context import Account
+from gateway.pipeline.context import RequestState
 from gateway.pipeline.run import serve
 from gateway.protocol.headers import RequestHeaders
 from gateway.protocol.identifiers import new_request_id
@@ -107,7 +107,7 @@ class InternalRequest:
         self.request_id = new_request_id()
         self._runtime, self._seconds = runtime, seconds
         self._started = time.perf_counter()
-        self._account = Account(
+        self._state = RequestState(
             self.request_id,
             time.time_ns() // 1000,
             self._started,
@@ -126,7 +126,7 @@ class InternalRequest:
 
     async def parts(self) -> AsyncGenerator[bytes]:
         reply = Reply(self._client.send, self.request_id)
-        task = asyncio.create_task(serve(self._runtime, self._account, self._client.receive, reply))
+        task = asyncio.create_task(serve(self._runtime, self._state, self._client.receive, reply))
         _lingering.add(task)
         task.add_done_callback(self._ended)
         until = self._started + self._seconds
@@ -156,7 +156,7 @@ class InternalRequest:
             error = self._gave_up()
         if error is not None and not client.streamed:
             completion = None
-        return Answer(self.request_id, seconds, completion, error, client.headers, self._account.record)
+        return Answer(self.request_id, seconds, completion, error, client.headers, self._state.record)
 
     def _gave_up(self) -> Reported:
         if self._given_up:

@@ -11,7 +11,7 @@ from gateway.limits.claims import Admission, Claim, Held
 from gateway.limits.keys import seconds_left
 from gateway.limits.limiter import Limiter
 from gateway.limits.units import recorded_units
-from gateway.pipeline.context import Account, Attempt, RequestContext
+from gateway.pipeline.context import Attempt, RequestContext, RequestState
 from gateway.pipeline.reservation import completion_tokens, cost_units, prices_of, prompt_tokens
 from gateway.project_settings.settings import LimitSettings
 from gateway.protocol import headers
@@ -21,7 +21,7 @@ from gateway.runtime import Runtime
 _OVER_BUDGET = "the month's budget is used up"
 
 
-async def admit(runtime: Runtime, context: RequestContext, account: Account, attempts: list[Attempt]) -> None:
+async def admit(runtime: Runtime, context: RequestContext, state: RequestState, attempts: list[Attempt]) -> None:
     """Reserves what the request will use. Raises RateLimitedError or BudgetExceededError, and then has counted nothing.
 
     Only for projects with limits. The attempts are known by now because a reservation needs a price.
@@ -29,20 +29,20 @@ async def admit(runtime: Runtime, context: RequestContext, account: Account, att
     limits = context.snapshot.settings.limits
     prompt, completion = prompt_tokens(context), completion_tokens(context.request)
     claim = Claim(
-        account.request_id,
-        account.snapshot.id_text,
-        account.headers.session_id,
-        account.arrived_us,
+        state.request_id,
+        state.snapshot.id_text,
+        state.headers.session_id,
+        state.arrived_us,
         prompt + completion,
         cost_units(prices_of(context, attempts), prompt, completion),
     )
     admission = await runtime.limiter.admit(limits, claim)
-    account.held = admission.held
-    account.rate_headers = _rate_headers(limits, claim, admission)
+    state.held = admission.held
+    state.rate_headers = _rate_headers(limits, claim, admission)
     if admission.refused_by:
-        raise _refusal(limits, claim, admission, account.rate_headers)
+        raise _refusal(limits, claim, admission, state.rate_headers)
     if admission.month_is_spent:
-        account.prompt_warnings = (*account.prompt_warnings, _OVER_BUDGET)
+        state.prompt_warnings = (*state.prompt_warnings, _OVER_BUDGET)
 
 
 def settle(limiter: Limiter, held: Held, record: RequestRecord) -> None:

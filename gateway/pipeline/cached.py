@@ -10,7 +10,7 @@ from gateway.cache.key import cache_key
 from gateway.cache.policy import CachePolicy
 from gateway.cache.store import CachedAnswer
 from gateway.guardrails.verdicts import GuardrailAction
-from gateway.pipeline.context import Account, Attempt, RequestContext
+from gateway.pipeline.context import Attempt, RequestContext, RequestState
 from gateway.pipeline.record import record
 from gateway.pipeline.respond import served_by
 from gateway.protocol import sse
@@ -29,16 +29,16 @@ _EVENTS_AT_ONCE = 64
 
 
 async def look_up(
-    runtime: Runtime, context: RequestContext, account: Account, policy: CachePolicy, first: Attempt
+    runtime: Runtime, context: RequestContext, state: RequestState, policy: CachePolicy, first: Attempt
 ) -> CachedAnswer | None:
-    """What was kept for this request, whose first choice is `first`. `account` then knows how to keep the answer if
+    """What was kept for this request, whose first choice is `first`. `state` then knows how to keep the answer if
     there was nothing."""
-    prompt = account.prompt
+    prompt = state.prompt
     key = cache_key(
-        account.snapshot.id_text,
+        state.snapshot.id_text,
         (prompt.config_id, prompt.version),
-        (*first.target, first.credentials.base_url, *answers_apart(first.credentials, account.headers.raw)),
-        account.snapshot.settings,
+        (*first.target, first.credentials.base_url, *answers_apart(first.credentials, state.headers.raw)),
+        state.snapshot.settings,
         context.body,
         stream=context.request.stream is True,
     )
@@ -47,20 +47,22 @@ async def look_up(
         if found is not None:
             return found
     if not runtime.cache.is_away:
-        account.cache = MISS
-        account.cache_key, account.cache_ttl = key, policy.ttl
+        state.cache = MISS
+        state.cache_key, state.cache_ttl = key, policy.ttl
     return None
 
 
-async def answer_again(runtime: Runtime, account: Account, reply: Reply, kept: CachedAnswer, *, stream: bool) -> None:
+async def answer_again(
+    runtime: Runtime, state: RequestState, reply: Reply, kept: CachedAnswer, *, stream: bool
+) -> None:
     """Costs nothing and counts no tokens, whatever the answer's own `usage` says of the first time."""
-    account.cache = HIT
-    account.provider, account.model, account.finish_reason = kept.provider, kept.model, kept.finish_reason
-    account.price, account.usage = FREE, Usage()
-    account.first_output = time.perf_counter()
-    account.response.append(kept.content)
-    record(runtime, account)
-    told: HeaderList = [*served_by(account), (b"age", b"%d" % max(time.time() - kept.kept_at, 0))]
+    state.cache = HIT
+    state.provider, state.model, state.finish_reason = kept.provider, kept.model, kept.finish_reason
+    state.price, state.usage = FREE, Usage()
+    state.first_output = time.perf_counter()
+    state.response.append(kept.content)
+    record(runtime, state)
+    told: HeaderList = [*served_by(state), (b"age", b"%d" % max(time.time() - kept.kept_at, 0))]
     if not stream:
         await reply.whole(200, kept.content, told)
         return
@@ -70,21 +72,21 @@ async def answer_again(runtime: Runtime, account: Account, reply: Reply, kept: C
     await reply.end(sse.DONE)
 
 
-def keep(runtime: Runtime, account: Account) -> None:
+def keep(runtime: Runtime, state: RequestState) -> None:
     """Puts a complete answer away, after the client has it."""
     if (
-        account.outcome is not Outcome.SUCCESS
-        or account.fallback_used
-        or account.contract_violation
-        or account.finish_reason in _NOT_WORTH_KEEPING
+        state.outcome is not Outcome.SUCCESS
+        or state.fallback_used
+        or state.contract_violation
+        or state.finish_reason in _NOT_WORTH_KEEPING
         # The next one may find the judge at work.
-        or any(verdict.action is GuardrailAction.SKIPPED for verdict in account.verdicts)
-        or not account.cache_ttl
+        or any(verdict.action is GuardrailAction.SKIPPED for verdict in state.verdicts)
+        or not state.cache_ttl
     ):
         return
-    content = b"".join(account.response)
-    answer = CachedAnswer(account.provider, account.model, account.finish_reason, time.time(), content)
-    runtime.cache.put(account.cache_key, answer, account.cache_ttl)
+    content = b"".join(state.response)
+    answer = CachedAnswer(state.provider, state.model, state.finish_reason, time.time(), content)
+    runtime.cache.put(state.cache_key, answer, state.cache_ttl)
 
 
 def _parts(events: bytes) -> Iterator[bytes]:

@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from gateway.pipeline.context import Account, Attempt, RequestContext
+from gateway.pipeline.context import Attempt, RequestContext, RequestState
+from gateway.pipeline.failover import walk
 from gateway.pipeline.prepare import prepared
 from gateway.pipeline.reasoning import asked_with_reasoning
 from gateway.pipeline.uncounted import estimate, with_usage, without_usage
-from gateway.pipeline.walk import walk
 from gateway.protocol.wire import LazyFields, nested_too_deeply
 from gateway.runtime import Runtime
 from integrations.providers.additions import with_headers, with_parameters
@@ -49,45 +49,45 @@ class OpenStream:
 
 
 def complete(
-    runtime: Runtime, context: RequestContext, attempts: list[Attempt], account: Account
+    runtime: Runtime, context: RequestContext, attempts: list[Attempt], state: RequestState
 ) -> Awaitable[ParsedResponse]:
     """The first whole answer. Raises ApplicationError when no attempt gave one."""
-    return _walked(_complete_once, runtime, context, attempts, account)
+    return _walked(_complete_once, runtime, context, attempts, state)
 
 
 def open_stream(
-    runtime: Runtime, context: RequestContext, attempts: list[Attempt], account: Account
+    runtime: Runtime, context: RequestContext, attempts: list[Attempt], state: RequestState
 ) -> Awaitable[OpenStream]:
     """The first stream with real output in it (or a proper end without any). Raises ApplicationError when none has."""
-    return _walked(_open_once, runtime, context, attempts, account)
+    return _walked(_open_once, runtime, context, attempts, state)
 
 
 def _walked(
-    ask: Callable[[Runtime, RequestContext, Attempt, Account], Awaitable[T]],
+    ask: Callable[[Runtime, RequestContext, Attempt, RequestState], Awaitable[T]],
     runtime: Runtime,
     context: RequestContext,
     attempts: list[Attempt],
-    account: Account,
+    state: RequestState,
 ) -> Awaitable[T]:
     if not context.snapshot.settings.reasoning.introspection:
-        return walk(runtime, attempts, account, lambda attempt: ask(runtime, context, attempt, account))
+        return walk(runtime, attempts, state, lambda attempt: ask(runtime, context, attempt, state))
 
     def wishing(attempt: Attempt) -> Awaitable[T]:
-        return asked_with_reasoning(context, attempt, account, lambda wish: ask(runtime, wish, attempt, account))
+        return asked_with_reasoning(context, attempt, state, lambda wish: ask(runtime, wish, attempt, state))
 
-    return walk(runtime, attempts, account, wishing)
+    return walk(runtime, attempts, state, wishing)
 
 
 async def _complete_once(
-    runtime: Runtime, context: RequestContext, attempt: Attempt, account: Account
+    runtime: Runtime, context: RequestContext, attempt: Attempt, state: RequestState
 ) -> ParsedResponse:
     request = _request_of(context, attempt, stream=False)
     needs = attempt.adapter.needs(request, attempt.credentials)
     if needs is not NOTHING:
-        request = await prepared(runtime, request, needs, attempt, account)
-    left = runtime.deadlines.left(account.started)
+        request = await prepared(runtime, request, needs, attempt, state)
+    left = runtime.deadlines.left(state.started)
     # No timer of its own: the phases are watched by the transport, and what drips in is looked at with every piece.
-    response = await _send(runtime, request, attempt, account, left)
+    response = await _send(runtime, request, attempt, state, left)
     try:
         body = await response.read(limit=runtime.answer_bytes, until=time.monotonic() + left)
     finally:
@@ -96,21 +96,21 @@ async def _complete_once(
     return answer if answer.usage is not None else with_usage(answer, len(context.body))
 
 
-async def _open_once(runtime: Runtime, context: RequestContext, attempt: Attempt, account: Account) -> OpenStream:
+async def _open_once(runtime: Runtime, context: RequestContext, attempt: Attempt, state: RequestState) -> OpenStream:
     request = _request_of(context, attempt, stream=True)
     needs = attempt.adapter.needs(request, attempt.credentials)
     if needs is not NOTHING:
-        request = await prepared(runtime, request, needs, attempt, account)
+        request = await prepared(runtime, request, needs, attempt, state)
     translator = attempt.adapter.stream(request)
-    left = runtime.deadlines.left(account.started)
+    left = runtime.deadlines.left(state.started)
     try:
         async with asyncio.timeout(min(runtime.deadlines.ttft, left)):
-            response = await _send(runtime, request, attempt, account, left)
+            response = await _send(runtime, request, attempt, state, left)
             return await _first_output(runtime, response, translator, attempt, len(context.body))
     except TimeoutError:
         raise too_slow(translator.usage) from None
     except asyncio.CancelledError:
-        account.usage = translator.usage
+        state.usage = translator.usage
         raise
     except ProviderError as failure:
         # What the provider counted before it failed will be on its bill.
@@ -139,15 +139,15 @@ def too_large(most: int) -> ProviderError:
 
 
 async def _send(
-    runtime: Runtime, request: ChatRequest, attempt: Attempt, account: Account, seconds: float
+    runtime: Runtime, request: ChatRequest, attempt: Attempt, state: RequestState, seconds: float
 ) -> UpstreamResponse:
     try:
         upstream = attempt.adapter.build_request(request, attempt.credentials)
     except RecursionError:
         raise nested_too_deeply() from None
     if attempt.credentials.adds_headers:
-        upstream = with_headers(upstream, attempt.credentials, account.headers.raw)
-    account.warnings = upstream.warnings
+        upstream = with_headers(upstream, attempt.credentials, state.headers.raw)
+    state.warnings = upstream.warnings
     response = await runtime.transport.send(upstream, runtime.deadlines.within(seconds))
     if 200 <= response.status < 300:
         return response

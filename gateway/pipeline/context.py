@@ -1,4 +1,4 @@
-"""What the stages hand on: the request as it was admitted, frozen, and the account of what became of it."""
+"""What the stages hand on: the request as it was admitted, frozen, and the state of what became of it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Attempt(msgspec.Struct, frozen=True):
 _NO_PROMPT = PromptUse()
 
 
-class Account(msgspec.Struct):
+class RequestState(msgspec.Struct):
     """Of one authenticated request, filled as it goes, written to the spool exactly once. Times from `perf_counter`.
 
     `usage` is the answer's; what failed attempts consumed stands in their records and in `spent`.

@@ -18,7 +18,7 @@ from gateway.contract.checker_process import CheckTooLongError
 from gateway.contract.checking import first_violation, reason
 from gateway.contract.complexity import is_cheap
 from gateway.contract.lanes import check_lanes
-from gateway.pipeline.context import Account
+from gateway.pipeline.context import RequestState
 from gateway.protocol.wire import ChatCompletionRequest
 from integrations.providers.base import StreamEvent
 
@@ -72,32 +72,32 @@ def schema_of(request: ChatCompletionRequest) -> bytes | None:
     return None if schema is None else bytes(schema)
 
 
-async def hold_whole(schema: bytes, account: Account, body: bytes) -> None:
-    """Notes in the account whether the chat completion `body` violates the schema."""
-    await _hold(schema, account, body, streamed=False)
+async def hold_whole(schema: bytes, state: RequestState, body: bytes) -> None:
+    """Notes in the state whether the chat completion `body` violates the schema."""
+    await _hold(schema, state, body, streamed=False)
 
 
-async def hold_stream(schema: bytes, account: Account, last: list[StreamEvent]) -> list[StreamEvent]:
+async def hold_stream(schema: bytes, state: RequestState, last: list[StreamEvent]) -> list[StreamEvent]:
     """The same for what was streamed, with the last events still to come. Those come back, marked if need be: the
     headers have long been sent."""
-    data = b"".join([*account.response, *(b"data: %b\n\n" % event.data for event in last)])
-    await _hold(schema, account, data, streamed=True)
-    if not account.contract_violation or not last or not last[-1].data.endswith(b"}"):
+    data = b"".join([*state.response, *(b"data: %b\n\n" % event.data for event in last)])
+    await _hold(schema, state, data, streamed=True)
+    if not state.contract_violation or not last or not last[-1].data.endswith(b"}"):
         return last
     return [*last[:-1], replace(last[-1], data=last[-1].data[:-1] + _MARK)]
 
 
-async def _hold(schema: bytes, account: Account, data: bytes, *, streamed: bool) -> None:
+async def _hold(schema: bytes, state: RequestState, data: bytes, *, streamed: bool) -> None:
     try:
-        problem = await _problem(account.snapshot.project_id, schema, data, streamed=streamed)
+        problem = await _problem(state.snapshot.project_id, schema, data, streamed=streamed)
     except CheckTooLongError:
-        account.attributes[UNCHECKED] = "the check took too long"
-        logger.warning("contract.unchecked request_id=%s", account.request_id)
+        state.attributes[UNCHECKED] = "the check took too long"
+        logger.warning("contract.unchecked request_id=%s", state.request_id)
         return
     if problem is not None:
-        account.contract_violation = True
-        account.attributes[VIOLATION] = problem
-        logger.info("contract.violated request_id=%s", account.request_id)
+        state.contract_violation = True
+        state.attributes[VIOLATION] = problem
+        logger.info("contract.violated request_id=%s", state.request_id)
 
 
 async def _problem(project_id: UUID, schema: bytes, data: bytes, *, streamed: bool) -> str | None:

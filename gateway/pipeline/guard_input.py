@@ -17,7 +17,7 @@ from gateway.errors import GuardrailError
 from gateway.guardrails.checks import Finding, InputCheck, Request, checks_of
 from gateway.guardrails.spotlight import Spotlight
 from gateway.guardrails.verdicts import Guardrail, GuardrailAction, GuardrailStage, GuardrailVerdict
-from gateway.pipeline.context import Account, RequestContext
+from gateway.pipeline.context import RequestContext, RequestState
 from gateway.pipeline.prompt import variables_of
 from gateway.pipeline.reservation import estimated_tokens, prompt_tokens
 from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
@@ -32,13 +32,13 @@ _LARGE_BYTES = 256 * 1024
 _threads_of_large = ThreadPoolExecutor(1, thread_name_prefix="guardrails-large")
 
 
-async def guard_input(context: RequestContext, account: Account) -> RequestContext:
-    """The request as it may go on. Raises GuardrailError (400). What was found is in `account.verdicts`."""
+async def guard_input(context: RequestContext, state: RequestState) -> RequestContext:
+    """The request as it may go on. Raises GuardrailError (400). What was found is in `state.verdicts`."""
     guardrails = context.snapshot.settings.guardrails
     checks = checks_of(guardrails)
     enforced = guardrails.trust_mode is TrustMode.ENFORCE
     if checks:
-        request = _looked_at(context, account)
+        request = _looked_at(context, state)
         size = len(context.body)
         if size < _THREAD_BYTES:
             findings = _findings(checks, request, stop_at_first=enforced)
@@ -46,17 +46,17 @@ async def guard_input(context: RequestContext, account: Account) -> RequestConte
             loop = asyncio.get_running_loop()
             threads = _threads if size < _LARGE_BYTES else _threads_of_large
             findings = await loop.run_in_executor(threads, _findings, checks, request, enforced)
-        _judge(findings, account, enforced=enforced)
-    return _spotlit(context, account, guardrails) if enforced and guardrails.spotlighting_enabled else context
+        _judge(findings, state, enforced=enforced)
+    return _spotlit(context, state, guardrails) if enforced and guardrails.spotlighting_enabled else context
 
 
-def _looked_at(context: RequestContext, account: Account) -> Request:
+def _looked_at(context: RequestContext, state: RequestState) -> Request:
     """The whole request, or of one that the service puts together what a person typed, and the tools it offers."""
-    variables = variables_of(context) if account.prompt.version else {}
-    if account.typed is None:
+    variables = variables_of(context) if state.prompt.version else {}
+    if state.typed is None:
         return Request(context.fields, prompt_tokens(context), variables)
-    messages = [{"role": "user", "content": text} for text in account.typed]
-    tokens = estimated_tokens(sum(len(text.encode("utf-8", "replace")) for text in account.typed))
+    messages = [{"role": "user", "content": text} for text in state.typed]
+    tokens = estimated_tokens(sum(len(text.encode("utf-8", "replace")) for text in state.typed))
     return Request({"messages": messages, "tools": context.fields.get("tools")}, tokens, variables)
 
 
@@ -69,12 +69,12 @@ def _findings(checks: Iterable[InputCheck], request: Request, stop_at_first: boo
     return findings
 
 
-def _judge(findings: list[Finding], account: Account, *, enforced: bool) -> None:
+def _judge(findings: list[Finding], state: RequestState, *, enforced: bool) -> None:
     if not findings:
         return
     action = GuardrailAction.BLOCKED if enforced else GuardrailAction.FLAGGED
     seen = {(found.guardrail, found.detail): found for found in findings}.values()
-    account.verdicts += tuple(
+    state.verdicts += tuple(
         GuardrailVerdict(found.guardrail, GuardrailStage.INPUT, action, found.detail, found.score) for found in seen
     )
     if enforced:
@@ -85,16 +85,14 @@ def _code(guardrail: Guardrail) -> str:
     return "pii_detected" if guardrail is Guardrail.PII else guardrail.value
 
 
-def _spotlit(context: RequestContext, account: Account, guardrails: GuardrailSettings) -> RequestContext:
+def _spotlit(context: RequestContext, state: RequestState, guardrails: GuardrailSettings) -> RequestContext:
     spotlight = Spotlight(f"{settings.SECRET_KEY}:spotlight:{context.snapshot.id_text}".encode())
     body = spotlight.apply(context.body)
     if not spotlight.marked:
         return context
-    account.injected_bytes += len(body) - len(context.body)
+    state.injected_bytes += len(body) - len(context.body)
     detail = f"{spotlight.marked} texts"
-    account.verdicts += (
-        GuardrailVerdict(Guardrail.SPOTLIGHTING, GuardrailStage.INPUT, GuardrailAction.CHANGED, detail),
-    )
+    state.verdicts += (GuardrailVerdict(Guardrail.SPOTLIGHTING, GuardrailStage.INPUT, GuardrailAction.CHANGED, detail),)
     request = msgspec.structs.replace(context.request, messages=_messages(body))
     return RequestContext(context.snapshot, context.headers, body, request, LazyFields(body))
 

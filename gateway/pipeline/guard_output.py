@@ -20,7 +20,7 @@ from gateway.guardrails.output.answer import Found, OutputChecks
 from gateway.guardrails.output.stream import StreamGuard
 from gateway.guardrails.texts import text_segments
 from gateway.guardrails.verdicts import Guardrail, GuardrailAction, GuardrailStage, GuardrailVerdict
-from gateway.pipeline.context import Account, RequestContext
+from gateway.pipeline.context import RequestContext, RequestState
 from gateway.pipeline.quality import grade_later, hold_to
 from gateway.project_settings.guardrails import TrustMode
 from gateway.protocol import sse
@@ -39,13 +39,13 @@ logger = logging.getLogger("gateway.guardrails")
 
 
 class OutputGuard:
-    """For one answer. Raises GuardrailError (400) for what must not go out; what was found is in `account.verdicts`.
+    """For one answer. Raises GuardrailError (400) for what must not go out; what was found is in `state.verdicts`.
     Raises ProviderFailedError (500) for what cannot be read."""
 
-    def __init__(self, runtime: Runtime, context: RequestContext, account: Account) -> None:
+    def __init__(self, runtime: Runtime, context: RequestContext, state: RequestState) -> None:
         guardrails = context.snapshot.settings.guardrails
         wanted = context.request.response_format
-        self._runtime, self._context, self._account = runtime, context, account
+        self._runtime, self._context, self._state = runtime, context, state
         self._enforced = guardrails.trust_mode is TrustMode.ENFORCE
         self._checks = OutputChecks(guardrails, self._texts, json_content=wanted is not None and wanted.type != "text")
         self._stream = StreamGuard(self._checks)
@@ -82,7 +82,7 @@ class OutputGuard:
     async def last(self, events: list[StreamEvent]) -> list[StreamEvent]:
         """What was held, with the last events of the stream; none when it broke."""
         if not self._enforced:
-            await self._look_at(assembled(b"".join([*self._account.response, sse.frame_all(events)])))
+            await self._look_at(assembled(b"".join([*self._state.response, sse.frame_all(events)])))
             return events
         out = await self._run([event.data for event in events], lambda: self._stream.close(events))
         self._note()
@@ -101,15 +101,15 @@ class OutputGuard:
         try:
             await self._run([body], lambda: _guarded(self._checks, body))
         except ProviderFailedError:
-            logger.info("guardrail.unreadable request_id=%s", self._account.request_id)
+            logger.info("guardrail.unreadable request_id=%s", self._state.request_id)
             return
         self._note()
-        if self._least_quality is not None and self._account.error is None:
-            grade_later(self._least_quality, self._runtime, self._context, self._account, body)
+        if self._least_quality is not None and self._state.error is None:
+            grade_later(self._least_quality, self._runtime, self._context, self._state, body)
 
     async def _grade(self, body: bytes) -> None:
         if self._least_quality is not None:
-            await hold_to(self._least_quality, self._runtime, self._context, self._account, body)
+            await hold_to(self._least_quality, self._runtime, self._context, self._state, body)
 
     def _texts(self) -> list[str]:
         return [segment.text for segment in text_segments(self._context.fields)]
@@ -124,10 +124,10 @@ class OutputGuard:
             return await asyncio.get_running_loop().run_in_executor(_threads, work)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             # Adapters look at what they need of an answer; in what they pass on there may be numbers without end.
-            raise ProviderFailedError(f"{self._account.provider}: the answer cannot be read") from error
+            raise ProviderFailedError(f"{self._state.provider}: the answer cannot be read") from error
 
     def _note(self) -> None:
-        """Puts what is new into the account. Raises GuardrailError when it must not go out."""
+        """Puts what is new into the state. Raises GuardrailError when it must not go out."""
         blocking = self._checks.blocking()
         for found in blocking:
             self._add(found, GuardrailAction.BLOCKED)
@@ -140,7 +140,7 @@ class OutputGuard:
         if found not in self._noted:
             self._noted.add(found)
             action = action if self._enforced else GuardrailAction.FLAGGED
-            self._account.verdicts += (GuardrailVerdict(found.guardrail, GuardrailStage.OUTPUT, action, found.detail),)
+            self._state.verdicts += (GuardrailVerdict(found.guardrail, GuardrailStage.OUTPUT, action, found.detail),)
 
 
 def _guarded(checks: OutputChecks, body: bytes) -> bytes:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.errors import PromptConfigNotFoundError
-from gateway.pipeline.context import Account, RequestContext
+from gateway.pipeline.context import RequestContext, RequestState
 from gateway.pipeline.rebuild import SystemMessage, rebuilt
 from gateway.pipeline.variant import version_for
 from gateway.protocol.wire import ChatCompletionRequest
@@ -23,8 +23,8 @@ _REMEMBERED_TEXTS, _REMEMBERED_CHARACTERS = 100, 10_000
 _NONE_NAMED = "explicit mode with no prompt_config sent: no managed prompt was used"
 
 
-def with_prompt(context: RequestContext, account: Account) -> RequestContext:
-    """The request with the prompt it names, or as it is. What it got is in `account.prompt`.
+def with_prompt(context: RequestContext, state: RequestState) -> RequestContext:
+    """The request with the prompt it names, or as it is. What it got is in `state.prompt`.
 
     Raises PromptConfigNotFoundError (404), VariableError (422).
     """
@@ -33,24 +33,24 @@ def with_prompt(context: RequestContext, account: Account) -> RequestContext:
     name = request.prompt_config or context.headers.prompt_config
     if not name:
         if prompts and not _is_declined(context) and not _has_system_message(request):
-            account.prompt_warnings = (_NONE_NAMED,)
+            state.prompt_warnings = (_NONE_NAMED,)
         return context
     prompt = prompts.get(name)
     if prompt is None:
         raise PromptConfigNotFoundError(f"The project has no prompt config named {name[:_QUOTED_CHARACTERS]!r}")
     if _has_system_message(request):
-        return _skipped(context, account, prompt, "the request has a system message")
-    if account.pinned is not None:
-        version = account.pinned
-        account.prompt = PromptUse(prompt.config_id, prompt.name, version.number)
+        return _skipped(context, state, prompt, "the request has a system message")
+    if state.pinned is not None:
+        version = state.pinned
+        state.prompt = PromptUse(prompt.config_id, prompt.name, version.number)
     elif prompt.rollout is not None and prompt.rollout.paused:
-        return _skipped(context, account, prompt, "its rollout is paused")
+        return _skipped(context, state, prompt, "its rollout is paused")
     elif prompt.active is None:
-        return _skipped(context, account, prompt, "it has no version yet")
+        return _skipped(context, state, prompt, "it has no version yet")
     else:
-        version = version_for(prompt, prompt.active, context, account)
+        version = version_for(prompt, prompt.active, context, state)
     changed = rebuilt(context, version, _system_message(prompt, version, variables_of(context)))
-    account.injected_bytes = len(changed.body) - len(context.body)
+    state.injected_bytes = len(changed.body) - len(context.body)
     return changed
 
 
@@ -59,9 +59,9 @@ def _is_declined(context: RequestContext) -> bool:
     return context.request.prompt_config == "" or context.headers.prompt_config == ""
 
 
-def _skipped(context: RequestContext, account: Account, prompt: ManagedPrompt, reason: str) -> RequestContext:
-    account.prompt = PromptUse(prompt.config_id, prompt.name)
-    account.prompt_warnings = (f"prompt config {prompt.name!r} was skipped: {reason}",)
+def _skipped(context: RequestContext, state: RequestState, prompt: ManagedPrompt, reason: str) -> RequestContext:
+    state.prompt = PromptUse(prompt.config_id, prompt.name)
+    state.prompt_warnings = (f"prompt config {prompt.name!r} was skipped: {reason}",)
     return context
 
 

@@ -18,7 +18,7 @@ from django.conf import settings
 from core.errors import ApplicationError
 from gateway.errors import GuardrailError, LowQualityError
 from gateway.guardrails.verdicts import Guardrail, GuardrailAction, GuardrailStage, GuardrailVerdict
-from gateway.pipeline.context import Account, Attempt, RequestContext
+from gateway.pipeline.context import Attempt, RequestContext, RequestState
 from gateway.pipeline.record import estimated_usage
 from gateway.runtime import Runtime
 from gateway.verdict_scores import record_verdicts
@@ -34,31 +34,31 @@ _MOST_AT_ONCE = 32
 _grading: set[asyncio.Task[None]] = set()
 
 
-async def hold_to(least: float, runtime: Runtime, context: RequestContext, account: Account, body: bytes) -> None:
-    """Raises LowQualityError for a chat completion whose first choice is graded lower. The verdict is in `account`."""
-    seconds = min(settings.JUDGE_SECONDS, runtime.deadlines.left(account.started))
+async def hold_to(least: float, runtime: Runtime, context: RequestContext, state: RequestState, body: bytes) -> None:
+    """Raises LowQualityError for a chat completion whose first choice is graded lower. The verdict is in `state`."""
+    seconds = min(settings.JUDGE_SECONDS, runtime.deadlines.left(state.started))
     verdict = await _verdict(
-        least, runtime, context, account.request_id, body, bad=GuardrailAction.BLOCKED, seconds=seconds
+        least, runtime, context, state.request_id, body, bad=GuardrailAction.BLOCKED, seconds=seconds
     )
-    account.verdicts += (verdict,)
+    state.verdicts += (verdict,)
     if verdict.action is GuardrailAction.BLOCKED:
         raise LowQualityError(f"The answer was graded {verdict.detail}")
 
 
-def grade_later(least: float, runtime: Runtime, context: RequestContext, account: Account, body: bytes) -> None:
+def grade_later(least: float, runtime: Runtime, context: RequestContext, state: RequestState, body: bytes) -> None:
     if len(_grading) >= _MOST_AT_ONCE:
-        logger.warning("quality.not_graded request_id=%s reason=busy", account.request_id)
+        logger.warning("quality.not_graded request_id=%s reason=busy", state.request_id)
         return
-    task = asyncio.create_task(_grade_aside(least, runtime, context, account, body))
+    task = asyncio.create_task(_grade_aside(least, runtime, context, state, body))
     _grading.add(task)
     task.add_done_callback(_grading.discard)
 
 
 async def second_try(
-    error: LowQualityError, account: Account, attempts: list[Attempt], call: Callable[[list[Attempt]], Awaitable[T]]
+    error: LowQualityError, state: RequestState, attempts: list[Attempt], call: Callable[[list[Attempt]], Awaitable[T]]
 ) -> T:
     """The answer of another attempt. Raises `error` when nobody else is left, or can answer."""
-    left = _behind(account, attempts)
+    left = _behind(state, attempts)
     if not left:
         raise error
     try:
@@ -69,21 +69,21 @@ async def second_try(
         raise error from failure
 
 
-def _behind(account: Account, attempts: list[Attempt]) -> list[Attempt]:
+def _behind(state: RequestState, attempts: list[Attempt]) -> list[Attempt]:
     """The attempts behind the one whose answer was too bad, which becomes a failed one; empty when none is left."""
     place = next(
-        (i for i, one in enumerate(attempts) if (one.provider, one.model) == (account.provider, account.model)), None
+        (i for i, one in enumerate(attempts) if (one.provider, one.model) == (state.provider, state.model)), None
     )
     left = [] if place is None else attempts[place + 1 :]
     if place is None or not left:
         return []
-    usage = account.usage or estimated_usage(account)
-    account.note_failure(
-        attempts[place], account.served_seconds or 0.0, status=200, error=Guardrail.LOW_QUALITY.value, usage=usage
+    usage = state.usage or estimated_usage(state)
+    state.note_failure(
+        attempts[place], state.served_seconds or 0.0, status=200, error=Guardrail.LOW_QUALITY.value, usage=usage
     )
-    account.usage, account.usage_estimated, account.served_seconds = None, False, None
-    account.output_bytes, account.first_output, account.finish_reason = 0, 0.0, ""
-    account.response.clear()
+    state.usage, state.usage_estimated, state.served_seconds = None, False, None
+    state.output_bytes, state.first_output, state.finish_reason = 0, 0.0, ""
+    state.response.clear()
     return left
 
 
@@ -126,15 +126,17 @@ def _not_judged(reason: str) -> GuardrailVerdict:
     )
 
 
-async def _grade_aside(least: float, runtime: Runtime, context: RequestContext, account: Account, body: bytes) -> None:
-    request_id = account.request_id
+async def _grade_aside(
+    least: float, runtime: Runtime, context: RequestContext, state: RequestState, body: bytes
+) -> None:
+    request_id = state.request_id
     try:
         verdict = await _verdict(
             least, runtime, context, request_id, body, bad=GuardrailAction.FLAGGED, seconds=settings.JUDGE_SECONDS
         )
         record = sync_to_async(record_verdicts, thread_sensitive=False)
         # With what the record says: a request that has scores of guardrails is not looked at again.
-        await record(context.snapshot.project_id, {request_id: [*account.verdicts, verdict]})
+        await record(context.snapshot.project_id, {request_id: [*state.verdicts, verdict]})
     except Exception:
         # Nobody waits for it, and nothing else would tell.
         logger.exception("quality.failed request_id=%s", request_id)

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from gateway.pipeline.context import Account, Attempt, RequestContext
+from gateway.pipeline.context import Attempt, RequestContext, RequestState
 from gateway.project_settings.settings import ReasoningSettings
 from gateway.protocol.wire import ChatCompletionRequest, LazyFields
 from integrations.capabilities.lookup import capabilities_of
@@ -33,11 +33,11 @@ _LEAST_ROOM, _AMPLE = 2048, 32_768
 
 
 async def asked_with_reasoning(
-    context: RequestContext, attempt: Attempt, account: Account, ask: Callable[[RequestContext], Awaitable[T]]
+    context: RequestContext, attempt: Attempt, state: RequestState, ask: Callable[[RequestContext], Awaitable[T]]
 ) -> T:
     """What `ask` gives for the request with the project's wish; for the request as it is where the provider refuses
     that: not every model takes a wish beside every parameter, and it is not the client's. Raises ProviderError."""
-    wishing = with_reasoning(context, attempt, account)
+    wishing = with_reasoning(context, attempt, state)
     if wishing is context:
         return await ask(context)
     try:
@@ -46,21 +46,21 @@ async def asked_with_reasoning(
         # What the wish adds may be what made the request too long.
         if failure.kind not in (FailureKind.REJECTED, FailureKind.CONTEXT_LENGTH):
             raise
-        logger.info("introspection.refused request_id=%s provider=%s", account.request_id, attempt.provider)
+        logger.info("introspection.refused request_id=%s provider=%s", state.request_id, attempt.provider)
         if failure.status is not None:
-            _note_refusal(account, attempt, failure, failure.status)
-    account.attributes[INTROSPECTION] = "refused"
+            _note_refusal(state, attempt, failure, failure.status)
+    state.attributes[INTROSPECTION] = "refused"
     return await ask(context)
 
 
-def _note_refusal(account: Account, attempt: Attempt, failure: ProviderError, status: int) -> None:
+def _note_refusal(state: RequestState, attempt: Attempt, failure: ProviderError, status: int) -> None:
     """The provider was called, so it stands in the record; no retry, since what is asked next is another request."""
-    took = time.perf_counter() - account.asked_at
-    account.note_failure(attempt, took, status=status, error=failure.kind.value, usage=failure.usage)
-    account.asked_at = time.perf_counter()
+    took = time.perf_counter() - state.asked_at
+    state.note_failure(attempt, took, status=status, error=failure.kind.value, usage=failure.usage)
+    state.asked_at = time.perf_counter()
 
 
-def with_reasoning(context: RequestContext, attempt: Attempt, account: Account) -> RequestContext:
+def with_reasoning(context: RequestContext, attempt: Attempt, state: RequestState) -> RequestContext:
     """The request that `attempt` is to send. Only for projects with introspection."""
     request = context.request
     if request.thinking is not None or request.reasoning_effort is not None:
@@ -74,9 +74,9 @@ def with_reasoning(context: RequestContext, attempt: Attempt, account: Account) 
         or _forces_a_tool(request)
         or any(name in context.fields for name in _SPOKEN_OF)
     ):
-        account.attributes.pop(INTROSPECTION, None)
+        state.attributes.pop(INTROSPECTION, None)
         return context
-    account.attributes[INTROSPECTION] = "requested"
+    state.attributes[INTROSPECTION] = "requested"
     # Appended: whatever the client wrote stays as it is, byte for byte.
     wish = _wish(context.snapshot.settings.reasoning, limit)
     body = b'%b,"thinking":%b}' % (context.body.rstrip()[:-1], wish)

@@ -8,13 +8,13 @@ import time
 from core.errors import ApplicationError
 from gateway.errors import LowQualityError, from_provider
 from gateway.pipeline.call import OpenStream, complete, open_stream, too_large, too_slow
-from gateway.pipeline.context import Account, Attempt, RequestContext
+from gateway.pipeline.context import Attempt, RequestContext, RequestState
 from gateway.pipeline.contract import hold_stream, hold_whole, schema_of
+from gateway.pipeline.failover import failure_of
 from gateway.pipeline.guard_output import OutputGuard
 from gateway.pipeline.heartbeat import Heartbeat
 from gateway.pipeline.quality import second_try
 from gateway.pipeline.record import estimated_usage, record
-from gateway.pipeline.walk import failure_of
 from gateway.pipeline.watch import ClientWatch
 from gateway.protocol import headers, sse
 from gateway.protocol.reply import HeaderList, Reply
@@ -27,67 +27,67 @@ _MAX_WARNING_CHARACTERS = 2000
 
 
 async def answer_whole(
-    runtime: Runtime, context: RequestContext, attempts: list[Attempt], account: Account, reply: Reply
+    runtime: Runtime, context: RequestContext, attempts: list[Attempt], state: RequestState, reply: Reply
 ) -> None:
     if context.snapshot.settings.guardrails.guards_output:
-        body = await _guarded(runtime, context, attempts, account)
+        body = await _guarded(runtime, context, attempts, state)
     else:
-        answer = await complete(runtime, context, attempts, account)
-        _note_answer(account, answer)
+        answer = await complete(runtime, context, attempts, state)
+        _note_answer(state, answer)
         body = answer.body
-        account.output_bytes = len(body)
-    account.response.append(body)
+        state.output_bytes = len(body)
+    state.response.append(body)
     schema = schema_of(context.request) if context.request.response_format is not None else None
     if schema is not None:
-        await hold_whole(schema, account, body)
-    record(runtime, account)
-    await reply.whole(200, body, served_by(account))
+        await hold_whole(schema, state, body)
+    record(runtime, state)
+    await reply.whole(200, body, served_by(state))
 
 
-async def _guarded(runtime: Runtime, context: RequestContext, attempts: list[Attempt], account: Account) -> bytes:
+async def _guarded(runtime: Runtime, context: RequestContext, attempts: list[Attempt], state: RequestState) -> bytes:
     """What may go out, of the first answer or of a second one."""
 
     async def once(left: list[Attempt]) -> bytes:
-        answer = await complete(runtime, context, left, account)
-        _note_answer(account, answer)
-        body = await OutputGuard(runtime, context, account).whole(answer.body)
-        account.output_bytes = len(answer.body)
+        answer = await complete(runtime, context, left, state)
+        _note_answer(state, answer)
+        body = await OutputGuard(runtime, context, state).whole(answer.body)
+        state.output_bytes = len(answer.body)
         return body
 
     try:
         return await once(attempts)
     except LowQualityError as error:
-        return await second_try(error, account, attempts, once)
+        return await second_try(error, state, attempts, once)
 
 
-def _note_answer(account: Account, answer: ParsedResponse) -> None:
-    account.first_output = time.perf_counter()
-    account.finish_reason = answer.finish_reason
-    account.usage = answer.usage
+def _note_answer(state: RequestState, answer: ParsedResponse) -> None:
+    state.first_output = time.perf_counter()
+    state.finish_reason = answer.finish_reason
+    state.usage = answer.usage
 
 
 async def answer_stream(
     runtime: Runtime,
     context: RequestContext,
     attempts: list[Attempt],
-    account: Account,
+    state: RequestState,
     reply: Reply,
     watch: ClientWatch,
 ) -> None:
     async def beat() -> None:
         # After a long silence the status can wait no longer: proxies and clients give up on a mute connection.
         if not reply.started:
-            await reply.start_stream(served_by(account))
+            await reply.start_stream(served_by(state))
         await reply.part(sse.HEARTBEAT)
 
     async def once(left: list[Attempt]) -> None:
-        await _stream(runtime, context, left, account, reply, heartbeat, watch)
+        await _stream(runtime, context, left, state, reply, heartbeat, watch)
 
     heartbeat = Heartbeat(beat, runtime.loop)
     try:
         await once(attempts)
     except LowQualityError as error:
-        await second_try(error, account, attempts, once)
+        await second_try(error, state, attempts, once)
     finally:
         heartbeat.stop()
 
@@ -96,25 +96,25 @@ async def _stream(
     runtime: Runtime,
     context: RequestContext,
     attempts: list[Attempt],
-    account: Account,
+    state: RequestState,
     reply: Reply,
     heartbeat: Heartbeat,
     watch: ClientWatch,
 ) -> None:
     guarded = context.snapshot.settings.guardrails.guards_output
-    guard = OutputGuard(runtime, context, account) if guarded else None
+    guard = OutputGuard(runtime, context, state) if guarded else None
     try:
-        stream = await open_stream(runtime, context, attempts, account)
+        stream = await open_stream(runtime, context, attempts, state)
     except Exception:
         await heartbeat.settled()
         raise
     try:
         try:
-            await _relay(runtime, account, stream, reply, heartbeat, guard)
+            await _relay(runtime, state, stream, reply, heartbeat, guard)
         finally:
-            account.usage = stream.translator.usage  # also of a stream that the client has left
+            state.usage = stream.translator.usage  # also of a stream that the client has left
             stream.response.close()
-        await _finish(runtime, context, account, stream, reply, heartbeat, watch, guard)
+        await _finish(runtime, context, state, stream, reply, heartbeat, watch, guard)
     except ApplicationError:
         await heartbeat.settled()
         raise
@@ -122,19 +122,19 @@ async def _stream(
 
 async def _relay(
     runtime: Runtime,
-    account: Account,
+    state: RequestState,
     stream: OpenStream,
     reply: Reply,
     heartbeat: Heartbeat,
     guard: OutputGuard | None,
 ) -> None:
-    """Passes events on as they come. A failure after output ends in `account`, for the last event to tell."""
-    account.first_output = time.perf_counter()
+    """Passes events on as they come. A failure after output ends in `state`, for the last event to tell."""
+    state.first_output = time.perf_counter()
     if guard is None:
-        await _start(account, reply, heartbeat)
+        await _start(state, reply, heartbeat)
     if stream.ended:
         return
-    await _pass_on(account, stream.events, reply, heartbeat, guard)
+    await _pass_on(state, stream.events, reply, heartbeat, guard)
     translator, received = stream.translator, stream.received
     try:
         async for data in stream.chunks:
@@ -143,51 +143,51 @@ async def _relay(
                 raise too_large(runtime.answer_bytes)
             events = translator.feed(data)
             if events:
-                await _pass_on(account, events, reply, heartbeat, guard)
-            if runtime.deadlines.left(account.started) <= 0:
+                await _pass_on(state, events, reply, heartbeat, guard)
+            if runtime.deadlines.left(state.started) <= 0:
                 raise too_slow()
         if translator.usage is None:
-            translator.usage = account.usage = estimated_usage(account)
+            translator.usage = state.usage = estimated_usage(state)
         stream.events = translator.closing()
     except (ProviderError, RecursionError) as error:
         failure = failure_of(error)
-        failure.provider = failure.provider or account.provider
-        account.fail(from_provider(failure))
-        account.served_error = failure.kind.value
+        failure.provider = failure.provider or state.provider
+        state.fail(from_provider(failure))
+        state.served_error = failure.kind.value
         # Its time to first output is counted: a time-out must not become another, much longer one.
         kind = FailureKind.UNAVAILABLE if failure.kind is FailureKind.TIMEOUT else failure.kind
-        runtime.health.note_failure(stream.attempt.target, kind, (time.perf_counter() - account.first_output) * 1000)
+        runtime.health.note_failure(stream.attempt.target, kind, (time.perf_counter() - state.first_output) * 1000)
 
 
-async def _start(account: Account, reply: Reply, heartbeat: Heartbeat) -> None:
+async def _start(state: RequestState, reply: Reply, heartbeat: Heartbeat) -> None:
     await heartbeat.settled()
     if not reply.started:
-        await reply.start_stream(served_by(account))
+        await reply.start_stream(served_by(state))
 
 
 async def _pass_on(
-    account: Account, events: list[StreamEvent], reply: Reply, heartbeat: Heartbeat, guard: OutputGuard | None
+    state: RequestState, events: list[StreamEvent], reply: Reply, heartbeat: Heartbeat, guard: OutputGuard | None
 ) -> None:
     for event in events:
         if event.has_output:
-            account.output_bytes += len(event.text) or len(event.data) // 4
+            state.output_bytes += len(event.text) or len(event.data) // 4
     if guard is not None:
         began = guard.began
         events = await guard.let_through(events)
         if not events:
             return
         if not began:
-            await _start(account, reply, heartbeat)
+            await _start(state, reply, heartbeat)
     heartbeat.touch()
     data = sse.frame_all(events)
-    account.response.append(data)
+    state.response.append(data)
     await reply.part(data)
 
 
 async def _finish(
     runtime: Runtime,
     context: RequestContext,
-    account: Account,
+    state: RequestState,
     stream: OpenStream,
     reply: Reply,
     heartbeat: Heartbeat,
@@ -195,79 +195,79 @@ async def _finish(
     guard: OutputGuard | None,
 ) -> None:
     if guard is not None:
-        await _pass_on_rest(account, stream, reply, heartbeat, guard)
+        await _pass_on_rest(state, stream, reply, heartbeat, guard)
     heartbeat.stop()
     watch.stop()
     translator = stream.translator
-    account.finish_reason = translator.finish_reason
-    account.usage = translator.usage
-    if account.error is not None:
-        record(runtime, account)
-        await reply.end_with_error(account.error)
+    state.finish_reason = translator.finish_reason
+    state.usage = translator.usage
+    if state.error is not None:
+        record(runtime, state)
+        await reply.end_with_error(state.error)
         return
     schema = schema_of(context.request) if context.request.response_format is not None else None
     if schema is not None:
-        stream.events = await hold_stream(schema, account, stream.events)
+        stream.events = await hold_stream(schema, state, stream.events)
     last = sse.frame_all(stream.events)
-    account.response.append(last)
-    record(runtime, account)
+    state.response.append(last)
+    record(runtime, state)
     await reply.end(last + sse.DONE)
 
 
 async def _pass_on_rest(
-    account: Account, stream: OpenStream, reply: Reply, heartbeat: Heartbeat, guard: OutputGuard
+    state: RequestState, stream: OpenStream, reply: Reply, heartbeat: Heartbeat, guard: OutputGuard
 ) -> None:
     """What the guard holds: with the last events, or before the error that ends the stream."""
-    held = await guard.last(stream.events if account.error is None else [])
+    held = await guard.last(stream.events if state.error is None else [])
     await heartbeat.settled()
-    if account.error is None:
+    if state.error is None:
         stream.events = held
     elif held:
-        await _start(account, reply, heartbeat)
-        account.response.append(sse.frame_all(held))
-        await reply.part(account.response[-1])
+        await _start(state, reply, heartbeat)
+        state.response.append(sse.frame_all(held))
+        await reply.part(state.response[-1])
     if not reply.started:
-        if account.error is not None:
-            raise account.error
-        await reply.start_stream(served_by(account))
+        if state.error is not None:
+            raise state.error
+        await reply.start_stream(served_by(state))
 
 
-async def answer_error(reply: Reply, error: ApplicationError, account: Account) -> None:
+async def answer_error(reply: Reply, error: ApplicationError, state: RequestState) -> None:
     """As a status, or as the terminal event when a heartbeat had to commit the status before."""
     if reply.started:
         await reply.end_with_error(error)
         return
-    told: HeaderList = [(headers.RETRY_COUNT, b"%d" % account.retries)] if account.attempts else []
-    if account.held is not None:
-        told += account.rate_headers
-    told += _prompt_served(account)
-    if account.prompt_warnings:
-        told.append(_warning("; ".join(account.prompt_warnings)))
+    told: HeaderList = [(headers.RETRY_COUNT, b"%d" % state.retries)] if state.attempts else []
+    if state.held is not None:
+        told += state.rate_headers
+    told += _prompt_served(state)
+    if state.prompt_warnings:
+        told.append(_warning("; ".join(state.prompt_warnings)))
     await reply.error(error, told)
 
 
-def served_by(account: Account) -> HeaderList:
+def served_by(state: RequestState) -> HeaderList:
     served: HeaderList = [
-        (headers.PROVIDER, account.provider.encode()),
-        (headers.MODEL_USED, headers.header_value(account.model)),
-        (headers.RETRY_COUNT, b"%d" % account.retries),
-        (headers.CACHE, account.cache),
+        (headers.PROVIDER, state.provider.encode()),
+        (headers.MODEL_USED, headers.header_value(state.model)),
+        (headers.RETRY_COUNT, b"%d" % state.retries),
+        (headers.CACHE, state.cache),
     ]
-    if account.fallback_used and account.request is not None:
-        served.append((headers.ORIGINAL_MODEL, headers.header_value(account.request.model)))
+    if state.fallback_used and state.request is not None:
+        served.append((headers.ORIGINAL_MODEL, headers.header_value(state.request.model)))
         served.append((headers.FALLBACK_USED, b"true"))
-    served += account.rate_headers
-    served += _prompt_served(account)
-    if account.contract_violation:
+    served += state.rate_headers
+    served += _prompt_served(state)
+    if state.contract_violation:
         served.append((headers.CONTRACT_VIOLATION, b"true"))
-    if account.warnings or account.prompt_warnings or _is_unpriced(account):
-        served.append(_warning(_warnings(account)))
+    if state.warnings or state.prompt_warnings or _is_unpriced(state):
+        served.append(_warning(_warnings(state)))
     return served
 
 
-def _prompt_served(account: Account) -> HeaderList:
+def _prompt_served(state: RequestState) -> HeaderList:
     """Failures say it too: whoever looks into them wants to know whether they are the target's."""
-    prompt = account.prompt
+    prompt = state.prompt
     if not prompt.version:
         return []
     version = (headers.PROMPT_VERSION, b"%d" % prompt.version)
@@ -278,13 +278,13 @@ def _warning(text: str) -> tuple[bytes, bytes]:
     return headers.WARNING, headers.header_value(text[:_MAX_WARNING_CHARACTERS])
 
 
-def _is_unpriced(account: Account) -> bool:
+def _is_unpriced(state: RequestState) -> bool:
     """Of a stream it is said before the provider may state the cost."""
-    return account.price is None and (account.usage is None or account.usage.stated_cost is None)
+    return state.price is None and (state.usage is None or state.usage.stated_cost is None)
 
 
-def _warnings(account: Account) -> str:
-    warnings = [*account.prompt_warnings, *account.warnings]
-    if _is_unpriced(account):
-        warnings.append(f"no price is known for {account.model}: cost unknown")
+def _warnings(state: RequestState) -> str:
+    warnings = [*state.prompt_warnings, *state.warnings]
+    if _is_unpriced(state):
+        warnings.append(f"no price is known for {state.model}: cost unknown")
     return "; ".join(warnings)

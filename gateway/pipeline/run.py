@@ -13,7 +13,7 @@ from gateway.errors import InternalError
 from gateway.pipeline.admit import admit
 from gateway.pipeline.authenticate import authenticate
 from gateway.pipeline.cached import answer_again, keep, look_up
-from gateway.pipeline.context import Account, RequestContext
+from gateway.pipeline.context import RequestContext, RequestState
 from gateway.pipeline.guard_input import guard_input
 from gateway.pipeline.parse import ClientGoneError, late_body, parse, read_body
 from gateway.pipeline.prompt import with_prompt
@@ -45,87 +45,87 @@ async def run(runtime: Runtime, raw_headers: list[tuple[bytes, bytes]], receive:
     except ApplicationError as error:
         await reply.error(error)
         return
-    await serve(runtime, Account(reply.request_id, arrived_us, started, snapshot, key, headers), receive, reply)
+    await serve(runtime, RequestState(reply.request_id, arrived_us, started, snapshot, key, headers), receive, reply)
 
 
-async def serve(runtime: Runtime, account: Account, receive: Receive, reply: Reply) -> None:
+async def serve(runtime: Runtime, state: RequestState, receive: Receive, reply: Reply) -> None:
     """All of it but the key: for clients, and for what the service itself asks (`gateway.internal_client`)."""
     watch = ClientWatch(receive, runtime.loop, runtime.deadlines.body)
     try:
-        await _answer(runtime, account, receive, reply, watch)
+        await _answer(runtime, state, receive, reply, watch)
     except ApplicationError as error:
-        await _refuse(runtime, account, reply, watch, error)
+        await _refuse(runtime, state, reply, watch, error)
     except ClientGoneError:
-        _note_cancelled(account)
+        _note_cancelled(state)
     except asyncio.CancelledError:
         if watch.late:
             watch.absorb()
-            await _refuse(runtime, account, reply, watch, late_body())
+            await _refuse(runtime, state, reply, watch, late_body())
             return
         if not watch.disconnected:
-            account.outcome, account.status_code = Outcome.INTERRUPTED, 500
+            state.outcome, state.status_code = Outcome.INTERRUPTED, 500
             raise
-        _note_cancelled(account)
+        _note_cancelled(state)
         watch.absorb()
     except Exception:
-        logger.exception("request.failed request_id=%s", account.request_id)
+        logger.exception("request.failed request_id=%s", state.request_id)
         failure = InternalError("The gateway failed; the failure is logged under this request's id")
-        await _refuse(runtime, account, reply, watch, failure)
+        await _refuse(runtime, state, reply, watch, failure)
     finally:
         watch.stop()
-        record(runtime, account)
+        record(runtime, state)
 
 
-async def _answer(runtime: Runtime, account: Account, receive: Receive, reply: Reply, watch: ClientWatch) -> None:
-    account.body = await read_body(receive, account.headers, runtime.body_bytes)
+async def _answer(runtime: Runtime, state: RequestState, receive: Receive, reply: Reply, watch: ClientWatch) -> None:
+    state.body = await read_body(receive, state.headers, runtime.body_bytes)
     watch.body_arrived()
-    account.request = request = parse(account.body, account.headers)
-    account.slot = runtime.inflight.begin(
-        account.request_id,
-        account.snapshot.id_text,
-        account.arrived_us,
-        account.key.id,
+    state.request = request = parse(state.body, state.headers)
+    state.slot = runtime.inflight.begin(
+        state.request_id,
+        state.snapshot.id_text,
+        state.arrived_us,
+        state.key.id,
         request.model,
         request.stream is True,
-        account.headers.session_id,
-        account.headers.user_id or request.user or "",
-        account.snapshot.settings.logging.retention_days,
+        state.headers.session_id,
+        state.headers.user_id or request.user or "",
+        state.snapshot.settings.logging.retention_days,
     )
-    context = RequestContext(account.snapshot, account.headers, account.body, request, LazyFields(account.body))
-    context = with_prompt(context, account)
-    if account.prompt.rollout_id:
-        note_allocation(runtime, account, account.slot)
+    context = RequestContext(state.snapshot, state.headers, state.body, request, LazyFields(state.body))
+    context = with_prompt(context, state)
+    if state.prompt.rollout_id:
+        note_allocation(runtime, state, state.slot)
     if context.snapshot.settings.guardrails.is_on:
-        context = await guard_input(context, account)
+        context = await guard_input(context, state)
     if context.snapshot.unreadable:
-        note_unreadable(account, context.request)
+        note_unreadable(state, context.request)
     attempts = select(context, runtime.health)
     if context.snapshot.settings.limits.is_set:
-        await admit(runtime, context, account, attempts)
+        await admit(runtime, context, state, attempts)
     ttl = context.snapshot.settings.cache_ttl_seconds
     policy = cache_policy(context.headers.cache_control, ttl) if ttl or context.headers.cache_control else NO_CACHE
     if policy is not NO_CACHE:
-        kept = await look_up(runtime, context, account, policy, attempts[0])
+        kept = await look_up(runtime, context, state, policy, attempts[0])
         if kept is not None:
-            await answer_again(runtime, account, reply, kept, stream=request.stream is True)
+            await answer_again(runtime, state, reply, kept, stream=request.stream is True)
             return
     if request.stream:
-        await answer_stream(runtime, context, attempts, account, reply, watch)
+        await answer_stream(runtime, context, attempts, state, reply, watch)
     else:
-        await answer_whole(runtime, context, attempts, account, reply)
-    if account.cache_key:
-        keep(runtime, account)
+        await answer_whole(runtime, context, attempts, state, reply)
+    if state.cache_key:
+        keep(runtime, state)
 
 
 async def _refuse(
-    runtime: Runtime, account: Account, reply: Reply, watch: ClientWatch, error: ApplicationError
+    runtime: Runtime, state: RequestState, reply: Reply, watch: ClientWatch, error: ApplicationError
 ) -> None:
-    account.fail(error)
+    state.fail(error)
     watch.stop()
-    record(runtime, account)
-    await answer_error(reply, error, account)
+    record(runtime, state)
+    await answer_error(reply, error, state)
 
 
-def _note_cancelled(account: Account) -> None:
-    account.outcome = Outcome.CANCELLED
-    account.status_code = _CLIENT_CLOSED
+def _note_cancelled(state: RequestState) -> None:
+    state.outcome = Outcome.CANCELLED
+    state.status_code = _CLIENT_CLOSED

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import msgspec
 
 from gateway.errors import ModelNotFoundError
-from gateway.pipeline.capable import needs_of
 from gateway.pipeline.context import SUBSTITUTE, Attempt, RequestContext
+from gateway.pipeline.requirements import needs_of
 from gateway.pipeline.unreadable import unreadable_choice, unreadable_error
 from gateway.project_settings.settings import RoutingSettings
 from gateway.protocol.wire import AUTO, ChatCompletionRequest, ProviderPreferences

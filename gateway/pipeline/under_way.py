@@ -4,16 +4,16 @@ comparison: neither that it never ends, nor that its worker dies."""
 from __future__ import annotations
 
 from analytics.spool.inflight import InflightAllocation
-from gateway.pipeline.context import Account
+from gateway.pipeline.context import RequestState
 from gateway.runtime import Runtime
 
 
-def note_allocation(runtime: Runtime, account: Account, slot: int) -> None:
+def note_allocation(runtime: Runtime, state: RequestState, slot: int) -> None:
     """`slot` is the request's in the table of those in flight."""
-    prompt = account.prompt
+    prompt = state.prompt
     runtime.inflight.allocate(
         slot,
-        account.request_id,
+        state.request_id,
         InflightAllocation(
             prompt.config_id,
             prompt.name,
@@ -25,4 +25,4 @@ def note_allocation(runtime: Runtime, account: Account, slot: int) -> None:
             prompt.fallback,
         ),
     )
-    runtime.open_requests.begin(account)
+    runtime.open_requests.begin(state)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analytics.contracts import Attempt as AttemptRecord
 from gateway.errors import CredentialUnreadableError
-from gateway.pipeline.context import Account
+from gateway.pipeline.context import RequestState
 from gateway.protocol.wire import AUTO, ChatCompletionRequest
 from gateway.snapshot.project import ProjectSnapshot
 from integrations.registry import Candidate, resolve
@@ -31,11 +31,11 @@ def unreadable_error(candidate: Candidate) -> CredentialUnreadableError:
     )
 
 
-def note_unreadable(account: Account, request: ChatCompletionRequest) -> None:
+def note_unreadable(state: RequestState, request: ChatCompletionRequest) -> None:
     """Writes the choice that could not be asked into the request's record, as an attempt that sent nothing."""
-    choice = unreadable_choice(account.snapshot, request)
+    choice = unreadable_choice(state.snapshot, request)
     if choice is not None:
-        account.attempts.append(
+        state.attempts.append(
             AttemptRecord(
                 provider=choice.provider,
                 model=choice.upstream_model,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.pipeline.context import Account, RequestContext
+from gateway.pipeline.context import RequestContext, RequestState
 from gateway.protocol.headers import PREFIX
 from gateway.snapshot.prompts import ManagedPrompt, PromptUse, RunningRollout
 from prompts.selectors import PromptVersionRecord
@@ -18,21 +18,21 @@ _WANTED = {
 
 
 def version_for(
-    prompt: ManagedPrompt, active: PromptVersionRecord, context: RequestContext, account: Account
+    prompt: ManagedPrompt, active: PromptVersionRecord, context: RequestContext, state: RequestState
 ) -> PromptVersionRecord:
-    """The active version, or the one of the arm that a running rollout gives the request. Noted in the account."""
+    """The active version, or the one of the arm that a running rollout gives the request. Noted in the state."""
     rollout, forced = prompt.rollout, context.headers.force_variant
     if rollout is None:
         if forced:
-            account.prompt_warnings = (f"{PREFIX}force-variant: no rollout of {prompt.name!r} is running",)
-        account.prompt = PromptUse(prompt.config_id, prompt.name, active.number)
+            state.prompt_warnings = (f"{PREFIX}force-variant: no rollout of {prompt.name!r} is running",)
+        state.prompt = PromptUse(prompt.config_id, prompt.name, active.number)
         return active
     if forced:
         allocation = Allocation(Variant(forced), _FORCED_UNIT, UnitKind.REQUEST, fallback=False)
     else:
-        allocation = _allocated(rollout, context, account)
+        allocation = _allocated(rollout, context, state)
     version = rollout.target if allocation.variant is Variant.TARGET else rollout.baseline
-    account.prompt = PromptUse(
+    state.prompt = PromptUse(
         prompt.config_id,
         prompt.name,
         version.number,
@@ -45,7 +45,7 @@ def version_for(
     return version
 
 
-def _allocated(rollout: RunningRollout, context: RequestContext, account: Account) -> Allocation:
+def _allocated(rollout: RunningRollout, context: RequestContext, state: RequestState) -> Allocation:
     user_id, session_id = context.headers.user_id or context.request.user or "", context.headers.session_id
     wanted = _unit(rollout.allocation_type, user_id, session_id)
     known = rollout.drawn.get(wanted)
@@ -57,7 +57,7 @@ def _allocated(rollout: RunningRollout, context: RequestContext, account: Accoun
         rollout.weight,
         user_id=user_id,
         session_id=session_id,
-        request_id=account.request_id,
+        request_id=state.request_id,
     )
     if wanted and len(wanted) <= _REMEMBERED_CHARACTERS:
         # Clients choose the ids.
@@ -65,7 +65,7 @@ def _allocated(rollout: RunningRollout, context: RequestContext, account: Accoun
             rollout.drawn.clear()
         rollout.drawn[wanted] = allocation
     if allocation.fallback:
-        account.prompt_warnings = (
+        state.prompt_warnings = (
             f"the rollout goes by {_WANTED[rollout.allocation_type]}, and the request names none: "
             f"it was allocated by {allocation.kind.value}",
         )

@@ -15,7 +15,7 @@ from django.conf import settings
 
 from analytics.spool.names import worker_token
 from gateway.open_requests import OpenRequests
-from gateway.pipeline.context import Account
+from gateway.pipeline.context import RequestState
 from gateway.snapshot.prompts import PromptUse
 from rollouts.open_requests import EXPIRY_SECONDS, WORKERS_EXPIRY_SECONDS, OpenRequest, key, open_requests, workers_key
 
@@ -42,11 +42,11 @@ async def teller(stores: None) -> AsyncIterator[OpenRequests]:
     await found.close()
 
 
-def account_of(rollout_id: str, number: int, *, age: float = LONG, unit: int = 5, fallback: bool = False) -> Account:
+def state_of(rollout_id: str, number: int, *, age: float = LONG, unit: int = 5, fallback: bool = False) -> RequestState:
     prompt = PromptUse(str(uuid4()), "support", 2, rollout_id, 3, "target", unit, fallback)
     nothing = cast(Any, None)
     started = time.perf_counter() - age
-    return Account(f"request-{number}", number, started, nothing, nothing, nothing, prompt=prompt)
+    return RequestState(f"request-{number}", number, started, nothing, nothing, nothing, prompt=prompt)
 
 
 def told(rollout_id: str, *numbers: int) -> list[OpenRequest]:
@@ -56,17 +56,17 @@ def told(rollout_id: str, *numbers: int) -> list[OpenRequest]:
 async def test_tell__open_for_long_without_output__is_told_and_nothing_else(
     teller: OpenRequests, rollout_id: str
 ) -> None:
-    streaming = account_of(rollout_id, 4)
-    for account in (
-        account_of(rollout_id, 2),
-        account_of(rollout_id, 1),
-        account_of(rollout_id, 3, age=0.0),
+    streaming = state_of(rollout_id, 4)
+    for state in (
+        state_of(rollout_id, 2),
+        state_of(rollout_id, 1),
+        state_of(rollout_id, 3, age=0.0),
         streaming,
-        account_of(rollout_id, 5, unit=0),
-        account_of(rollout_id, 6, fallback=True),
-        account_of(str(uuid4()), 7),
+        state_of(rollout_id, 5, unit=0),
+        state_of(rollout_id, 6, fallback=True),
+        state_of(str(uuid4()), 7),
     ):
-        teller.begin(account)
+        teller.begin(state)
     streaming.first_output = time.perf_counter()
 
     await teller.tell()
@@ -77,15 +77,15 @@ async def test_tell__open_for_long_without_output__is_told_and_nothing_else(
 async def test_tell__ended_ones__are_told_no_more_and_the_last_takes_its_keys_along(
     teller: OpenRequests, rollout_id: str, store: redis.Redis
 ) -> None:
-    accounts = [account_of(rollout_id, number) for number in (1, 2)]
-    for account in accounts:
-        teller.begin(account)
+    states = [state_of(rollout_id, number) for number in (1, 2)]
+    for state in states:
+        teller.begin(state)
     await teller.tell()
-    teller.end(accounts[0])
+    teller.end(states[0])
     await teller.tell()
     assert open_requests(rollout_id) == told(rollout_id, 2)
 
-    teller.end(accounts[1])
+    teller.end(states[1])
     await teller.tell()
 
     assert open_requests(rollout_id) == []
@@ -95,7 +95,7 @@ async def test_tell__ended_ones__are_told_no_more_and_the_last_takes_its_keys_al
 async def test_tell__worker_that_says_no_more__its_keys_expire(
     teller: OpenRequests, rollout_id: str, store: redis.Redis
 ) -> None:
-    teller.begin(account_of(rollout_id, 1))
+    teller.begin(state_of(rollout_id, 1))
     await teller.tell()
 
     assert store.smembers(workers_key(rollout_id)) == {worker_token().encode()}
@@ -104,10 +104,10 @@ async def test_tell__worker_that_says_no_more__its_keys_expire(
 
 
 async def test_close__what_was_told__is_withdrawn(rollout_id: str, store: redis.Redis) -> None:
-    teller, account = OpenRequests(settings.REDIS_URL), account_of(rollout_id, 1)
-    teller.begin(account)
+    teller, state = OpenRequests(settings.REDIS_URL), state_of(rollout_id, 1)
+    teller.begin(state)
     await teller.tell()
-    teller.end(account)
+    teller.end(state)
 
     await teller.close()
 
@@ -122,7 +122,7 @@ async def test_tell__redis_away__one_line_says_so_and_none_while_nothing_is_to_b
     await teller.tell()
     assert caplog.records == []
 
-    teller.begin(account_of(rollout_id, 1))
+    teller.begin(state_of(rollout_id, 1))
     for _ in range(3):
         await teller.tell()
     await teller.close()
@@ -134,7 +134,7 @@ async def test_tell__redis_back__what_is_open_then_is_told(
     teller: OpenRequests, rollout_id: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.WARNING, "gateway.open_requests")
-    teller.begin(account_of(rollout_id, 1))
+    teller.begin(state_of(rollout_id, 1))
     with monkeypatch.context() as patch:
         patch.setattr(teller, "_redis", redis.asyncio.Redis.from_url(NOBODY))
         await teller.tell()

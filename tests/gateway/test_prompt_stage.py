@@ -16,7 +16,7 @@ from tests.gateway.prompted import JSON, SCHEMA, TOOL, a_prompt, a_version, inje
 
 
 def test_prompt__named__becomes_the_first_message_and_nothing_else_changes() -> None:
-    context, account = injected({"seed": 7, "vendor": {"a": [1]}}, a_prompt(a_version()))
+    context, state = injected({"seed": 7, "vendor": {"a": [1]}}, a_prompt(a_version()))
 
     assert sent(context) == {
         "model": "m",
@@ -24,8 +24,8 @@ def test_prompt__named__becomes_the_first_message_and_nothing_else_changes() -> 
         "seed": 7,
         "vendor": {"a": [1]},
     }
-    assert (account.prompt.config_id, account.prompt.version) == ("c-1", 3)
-    assert account.prompt_warnings == ()
+    assert (state.prompt.config_id, state.prompt.version) == ("c-1", 3)
+    assert state.prompt_warnings == ()
 
 
 def test_prompt__messages__stay_byte_for_byte() -> None:
@@ -41,10 +41,10 @@ def test_prompt__messages__stay_byte_for_byte() -> None:
 def test_prompt__header_and_body_name_different_configs__the_bodys_is_used() -> None:
     other = a_prompt(a_version("Other."), name="other")
 
-    context, account = injected({}, a_prompt(a_version("Mine.")), other, headers={"x-svc-prompt-config": "other"})
+    context, state = injected({}, a_prompt(a_version("Mine.")), other, headers={"x-svc-prompt-config": "other"})
 
     assert sent(context)["messages"][0]["content"] == "Mine."
-    assert account.prompt.name == "support"
+    assert state.prompt.name == "support"
 
 
 def test_prompt__unknown_name__is_not_found_and_not_quoted_whole() -> None:
@@ -61,18 +61,18 @@ def test_prompt__request_has_a_system_message__is_skipped_with_all_it_has(role: 
     messages.insert(position, {"role": role, "content": ""})
     version = a_version("{{needed}}", [{"name": "needed", "required": True}], temperature=0.1)
 
-    context, account = injected({"messages": messages}, a_prompt(version))
+    context, state = injected({"messages": messages}, a_prompt(version))
 
     assert json.loads(context.body) == {"model": "m", "messages": messages, "prompt_config": "support"}
-    assert (account.prompt.config_id, account.prompt.version) == ("c-1", 0)
-    assert account.prompt_warnings == ("prompt config 'support' was skipped: the request has a system message",)
+    assert (state.prompt.config_id, state.prompt.version) == ("c-1", 0)
+    assert state.prompt_warnings == ("prompt config 'support' was skipped: the request has a system message",)
 
 
 def test_prompt__config_without_a_version__is_skipped() -> None:
-    context, account = injected({}, a_prompt(None))
+    context, state = injected({}, a_prompt(None))
 
     assert b"system" not in context.body
-    assert account.prompt_warnings == ("prompt config 'support' was skipped: it has no version yet",)
+    assert state.prompt_warnings == ("prompt config 'support' was skipped: it has no version yet",)
 
 
 @pytest.mark.parametrize(
@@ -84,13 +84,13 @@ def test_prompt__none_named__warns_where_there_is_one_to_name(
 ) -> None:
     fields = {"prompt_config": name, "messages": [{"role": role, "content": "hi"}]}
 
-    context, account = injected(fields, *[a_prompt(a_version())][:prompts])
+    context, state = injected(fields, *[a_prompt(a_version())][:prompts])
 
     assert json.loads(context.body)["messages"] == fields["messages"]
-    assert account.prompt_warnings == (
+    assert state.prompt_warnings == (
         ("explicit mode with no prompt_config sent: no managed prompt was used",) if warned else ()
     )
-    assert account.prompt.config_id == ""
+    assert state.prompt.config_id == ""
 
 
 def test_variables__of_header_and_body__merge_and_the_bodys_win() -> None:
@@ -136,7 +136,7 @@ def test_variables__of_any_kind__come_out_as_their_text(value: Any) -> None:
 def test_defaults__left_out_by_the_request__are_the_versions() -> None:
     version = a_version(temperature=0.25, max_tokens=9, tools=[TOOL], response_format=SCHEMA, model="gpt-4o")
 
-    context, account = injected({"temperature": None, "tools": None}, a_prompt(version))
+    context, state = injected({"temperature": None, "tools": None}, a_prompt(version))
 
     body = sent(context)
     assert body["temperature"] == 0.25
@@ -145,8 +145,8 @@ def test_defaults__left_out_by_the_request__are_the_versions() -> None:
     assert context.request.response_format is not None
     assert context.request.response_format.type == "json_schema"
     assert body["model"] == "m"
-    assert account.request is not None
-    assert account.request.tools is None
+    assert state.request is not None
+    assert state.request.tools is None
 
 
 @pytest.mark.parametrize(
@@ -173,19 +173,19 @@ def test_defaults__said_by_the_request__stay_the_requests(own: dict[str, Any]) -
 
 @pytest.mark.parametrize(("asked", "used"), [("auto", "gpt-4o"), ("gpt-4o-mini", "gpt-4o-mini")])
 def test_default_model__only_for_auto(asked: str, used: str) -> None:
-    context, account = injected({"model": asked}, a_prompt(a_version(model="gpt-4o")))
+    context, state = injected({"model": asked}, a_prompt(a_version(model="gpt-4o")))
 
     assert sent(context)["model"] == used
-    assert account.request is not None
-    assert account.request.model == asked
+    assert state.request is not None
+    assert state.request.model == asked
 
 
 def test_prompt__without_text__adds_its_parameters_and_no_message() -> None:
-    context, account = injected({}, a_prompt(a_version("", temperature=0.5)))
+    context, state = injected({}, a_prompt(a_version("", temperature=0.5)))
 
     assert sent(context)["messages"] == [{"role": "user", "content": "hi"}]
     assert sent(context)["temperature"] == 0.5
-    assert account.prompt.version == 3
+    assert state.prompt.version == 3
 
 
 @given(

@@ -13,7 +13,7 @@ import pytest
 from core.keys import KeyRecord
 from gateway.errors import GuardrailError
 from gateway.pipeline import guard_input as stage
-from gateway.pipeline.context import Account, RequestContext
+from gateway.pipeline.context import RequestContext, RequestState
 from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
 from gateway.project_settings.settings import ProjectSettings
 from gateway.protocol.headers import RequestHeaders
@@ -32,8 +32,8 @@ async def guarded(words: int) -> None:
     body = json.dumps({"model": "m", "messages": [{"role": "user", "content": content}]}).encode()
     snapshot = ProjectSnapshot(PROJECT, str(PROJECT), {}, {}, {}, SETTINGS, 1)
     headers, request = RequestHeaders(), decode_request(body)
-    account = Account("r-1", 0, time.perf_counter(), snapshot, KEY, headers, body, request)
-    await stage.guard_input(RequestContext(snapshot, headers, body, request, LazyFields(body)), account)
+    state = RequestState("r-1", 0, time.perf_counter(), snapshot, KEY, headers, body, request)
+    await stage.guard_input(RequestContext(snapshot, headers, body, request, LazyFields(body)), state)
 
 
 async def test_large_request__that_takes_long__holds_up_only_others_of_its_size() -> None:

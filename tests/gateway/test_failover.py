@@ -19,10 +19,10 @@ from core.errors import ApplicationError
 from core.keys import KeyRecord
 from gateway.deadlines import Deadlines
 from gateway.pipeline.call import complete, open_stream
-from gateway.pipeline.context import Account, Attempt, RequestContext
+from gateway.pipeline.context import Attempt, RequestContext, RequestState
+from gateway.pipeline.failover import walk
 from gateway.pipeline.record import record
 from gateway.pipeline.respond import answer_error, answer_stream
-from gateway.pipeline.walk import walk
 from gateway.pipeline.watch import ClientWatch
 from gateway.project_settings.settings import ProjectSettings, RoutingSettings
 from gateway.protocol.headers import RequestHeaders
@@ -125,7 +125,9 @@ class Scene:
         )
         key = KeyRecord(1, project, "", frozenset({"gateway"}), None)
         self.request = decode_request(BODY)
-        self.account = Account("id", 0, time.perf_counter(), self.snapshot, key, RequestHeaders(), BODY, self.request)
+        self.state = RequestState(
+            "id", 0, time.perf_counter(), self.snapshot, key, RequestHeaders(), BODY, self.request
+        )
         self.context = RequestContext(self.snapshot, RequestHeaders(), BODY, self.request, LazyFields(BODY))
         self.first = self.attempt("openai", "gpt-4o")
         self.second = msgspec.structs.replace(self.attempt("groq", "llama"), is_fallback=True, crosses_vendor=True)
@@ -136,7 +138,7 @@ class Scene:
         return Attempt(provider, model, credentials, adapter_for(provider), target)
 
     def walk(self, call: Callable[[Attempt], Awaitable[str]]) -> Awaitable[str]:
-        return walk(self.runtime, [self.first, self.second], self.account, call)
+        return walk(self.runtime, [self.first, self.second], self.state, call)
 
     def rest(self, attempt: Attempt) -> None:
         """Opens the target's circuit and lets it rest until it may be tried."""
@@ -149,7 +151,7 @@ class Scene:
         return self.health.health_of(attempt.target).circuit
 
     def recorded(self) -> Any:
-        record(self.runtime, self.account)
+        record(self.runtime, self.state)
         (entry,) = self.spooled
         return entry.record
 
@@ -188,7 +190,7 @@ async def test_walk__time_is_up__nobody_else_is_asked_or_blamed() -> None:
 
     async def call(attempt: Attempt) -> str:
         asked.append(attempt.provider)
-        scene.account.started -= 2000
+        scene.state.started -= 2000
         raise failing(FailureKind.TIMEOUT)
 
     scene.rest(scene.second)
@@ -205,11 +207,11 @@ async def test_walk__fallback_with_a_moment_left__is_not_blamed_for_its_time_out
 
     async def call(attempt: Attempt) -> str:
         # All but a moment is used up by the first.
-        scene.account.started -= 999.9 if attempt is scene.first else 0.2
+        scene.state.started -= 999.9 if attempt is scene.first else 0.2
         raise failing(FailureKind.TIMEOUT)
 
     for _ in range(4):
-        scene.account.started = time.perf_counter()
+        scene.state.started = time.perf_counter()
         with pytest.raises(ApplicationError):
             await scene.walk(call)
 
@@ -250,36 +252,34 @@ async def test_walk__answer_nested_too_deeply__is_unusable_and_the_next_one_serv
     good = Answer([b'{"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}'])
     scene = Scene(deep, good)
 
-    answer = await complete(scene.runtime, scene.context, [scene.first, scene.second], scene.account)
+    answer = await complete(scene.runtime, scene.context, [scene.first, scene.second], scene.state)
 
     assert b'"hi"' in answer.body
-    assert [(a.provider, a.error) for a in scene.account.attempts] == [("openai", "unusable")]
+    assert [(a.provider, a.error) for a in scene.state.attempts] == [("openai", "unusable")]
 
 
 async def test_stream__ended_without_a_word__bills_nothing_that_the_provider_did_not_say() -> None:
     scene = Scene(Answer([play.ROLE]), Answer(play.text_events("hi")))
 
-    stream = await open_stream(scene.runtime, scene.context, [scene.first, scene.second], scene.account)
+    stream = await open_stream(scene.runtime, scene.context, [scene.first, scene.second], scene.state)
 
     assert stream.attempt is scene.second
-    (failed,) = scene.account.attempts
+    (failed,) = scene.state.attempts
     assert (failed.error, failed.prompt_tokens, failed.cost_usd) == ("unusable", 0, "")
-    assert scene.account.spent == []
+    assert scene.state.spent == []
 
 
 async def test_stream__client_leaves_before_the_first_word__what_the_provider_counted_is_kept() -> None:
     counted = play.chunk({"role": "assistant", "content": ""}, usage=play.USAGE)
     answer = Answer([counted], hangs=True)
     scene = Scene(answer)
-    opening = asyncio.ensure_future(
-        open_stream(scene.runtime, scene.context, [scene.first, scene.second], scene.account)
-    )
+    opening = asyncio.ensure_future(open_stream(scene.runtime, scene.context, [scene.first, scene.second], scene.state))
     await answer.silent.wait()
     opening.cancel()
     with pytest.raises(asyncio.CancelledError):
         await opening
 
-    scene.account.outcome = Outcome.CANCELLED
+    scene.state.outcome = Outcome.CANCELLED
     kept = scene.recorded()
     assert answer.closed
     assert (kept.prompt_tokens, kept.completion_tokens) == (11, 7)
@@ -312,9 +312,9 @@ async def test_stream__outcome_comes_while_a_heartbeat_starts_it__after_the_star
     watch = ClientWatch(asyncio.Event().wait, asyncio.get_running_loop(), 5.0)  # type: ignore[arg-type] # never heard
     reply = Reply(send, "id")
     try:
-        await answer_stream(scene.runtime, scene.context, [scene.first], scene.account, reply, watch)
+        await answer_stream(scene.runtime, scene.context, [scene.first], scene.state, reply, watch)
     except ApplicationError as error:
-        await answer_error(reply, error, scene.account)
+        await answer_error(reply, error, scene.state)
 
     assert [message["type"] for message in sent].index("http.response.start") == 0
     assert sent[-1]["body"].endswith(b"data: [DONE]\n\n")
@@ -336,9 +336,9 @@ async def test_stream__larger_than_any_answer_may_be__is_ended(word: str) -> Non
     watch = ClientWatch(asyncio.Event().wait, asyncio.get_running_loop(), 5.0)  # type: ignore[arg-type] # never heard
     reply = Reply(send, "id")
     try:
-        await answer_stream(scene.runtime, scene.context, [scene.first], scene.account, reply, watch)
+        await answer_stream(scene.runtime, scene.context, [scene.first], scene.state, reply, watch)
     except ApplicationError as error:
-        await answer_error(reply, error, scene.account)
+        await answer_error(reply, error, scene.state)
 
     assert b"is larger than" in sent[-1]["body"]
     assert answer.closed
@@ -350,7 +350,7 @@ async def test_stream__breaks_off_for_want_of_time__is_no_late_first_word() -> N
 
     async def pieces() -> AsyncIterator[bytes]:
         yield play.chunk({"role": "assistant", "content": "Hel"})
-        scene.account.started -= 2000
+        scene.state.started -= 2000
         scene.clock.now += 2000
         yield play.chunk({"content": "lo"})
 
@@ -361,7 +361,7 @@ async def test_stream__breaks_off_for_want_of_time__is_no_late_first_word() -> N
         sent.append(message)
 
     watch = ClientWatch(asyncio.Event().wait, asyncio.get_running_loop(), 5.0)  # type: ignore[arg-type] # never heard
-    await answer_stream(scene.runtime, scene.context, [scene.first], scene.account, Reply(send, "id"), watch)
+    await answer_stream(scene.runtime, scene.context, [scene.first], scene.state, Reply(send, "id"), watch)
 
     assert b"provider_timeout" in sent[-1]["body"]
     (attempt,) = scene.recorded().attempts
@@ -375,7 +375,7 @@ async def test_record__counts_beyond_all_reason__is_kept_without_a_cost() -> Non
     choice = b'{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}'
     scene = Scene(Answer([b'{"id":"x","choices":[' + choice + b"]," + usage + b"}"]))
 
-    answer = await complete(scene.runtime, scene.context, [scene.first], scene.account)
-    scene.account.usage = answer.usage
+    answer = await complete(scene.runtime, scene.context, [scene.first], scene.state)
+    scene.state.usage = answer.usage
 
     assert not scene.recorded().cost_known

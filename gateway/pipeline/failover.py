@@ -1,6 +1,6 @@
 """The way through the attempts: ask, wait and ask again, pass on to the next (design, section 5, Routing).
 
-What went wrong with each is in the account; what it says about the provider goes to the health monitor.
+What went wrong with each is in the state; what it says about the provider goes to the health monitor.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from gateway.errors import from_provider
 from gateway.pipeline.backoff import wait_before_retry
 from gateway.pipeline.barred import Barred
-from gateway.pipeline.context import SUBSTITUTE, Account, Attempt
+from gateway.pipeline.context import SUBSTITUTE, Attempt, RequestState
 from gateway.runtime import Runtime
 from integrations.health.targets import CircuitState
 from integrations.providers.errors import OF_THE_MODEL, FailureKind, ProviderError, UnsupportedParameterError
@@ -25,13 +25,13 @@ Call = Callable[[Attempt], Awaitable[T]]
 _CIRCUIT_OPEN = "circuit_open"
 
 
-async def walk(runtime: Runtime, attempts: list[Attempt], account: Account, call: Call[T]) -> T:
+async def walk(runtime: Runtime, attempts: list[Attempt], state: RequestState, call: Call[T]) -> T:
     """The first answer. Raises ApplicationError: what the client sees of the last failure.
 
     A target whose circuit is open comes last, as the last resort; one that has rested enough gets one probe. When the
     request's time is up, nobody else is asked.
     """
-    walker = _Walker(runtime, account, call)
+    walker = _Walker(runtime, state, call)
     postponed: list[Attempt] = []
     for attempt in attempts:
         if walker.told is not None and walker.is_late():
@@ -39,7 +39,7 @@ async def walk(runtime: Runtime, attempts: list[Attempt], account: Account, call
         if walker.bars(attempt):
             continue
         if len(attempts) > 1 and await _rests(runtime, attempt):
-            account.note_failure(attempt, 0.0, status=0, error=_CIRCUIT_OPEN)
+            state.note_failure(attempt, 0.0, status=0, error=_CIRCUIT_OPEN)
             postponed.append(attempt)
         elif (result := await walker.ask(attempt)) is not None:
             return result
@@ -72,13 +72,13 @@ class _Walker(Generic[T]):
     """A provider is asked at most `retry_max_attempts` times, and all of them together that often plus once for each
     fallback: the retries are shared."""
 
-    __slots__ = ("_account", "_barred", "_call", "_retries_left", "_runtime", "_told_entry", "_waits", "told")
+    __slots__ = ("_barred", "_call", "_retries_left", "_runtime", "_state", "_told_entry", "_waits", "told")
 
-    def __init__(self, runtime: Runtime, account: Account, call: Call[T]) -> None:
+    def __init__(self, runtime: Runtime, state: RequestState, call: Call[T]) -> None:
         self._runtime = runtime
-        self._account = account
+        self._state = state
         self._call = call
-        routing = account.snapshot.settings.routing
+        routing = state.snapshot.settings.routing
         self._retries_left = routing.retry_max_attempts - 1 if routing.retry_enabled else 0
         self._waits: list[float] = []
         self._told_entry = SUBSTITUTE
@@ -87,34 +87,34 @@ class _Walker(Generic[T]):
 
     async def ask(self, attempt: Attempt) -> T | None:
         """None when this provider has failed for good and another one may be asked. Raises ApplicationError."""
-        account, retries = self._account, 0
+        state, retries = self._state, 0
         while True:
-            account.serve_from(attempt)
-            account.asked_at = time.perf_counter()
+            state.serve_from(attempt)
+            state.asked_at = time.perf_counter()
             try:
                 result = await self._call(attempt)
             except (ProviderError, RecursionError) as error:
                 failure = failure_of(error)
-                _note(self._runtime, account, attempt, failure)
+                _note(self._runtime, state, attempt, failure)
                 if _ends_the_walk(failure, attempt):
                     raise from_provider(failure) from failure
                 if isinstance(failure, UnsupportedParameterError):
                     return None
                 self._keep(failure, attempt)
-                if self._retries_left <= 0 or not await _waited(self._runtime, failure, retries, account):
+                if self._retries_left <= 0 or not await _waited(self._runtime, failure, retries, state):
                     return None
                 retries += 1
                 self._retries_left -= 1
-                account.retries += 1
+                state.retries += 1
             except BaseException as error:
                 # The client has left, or the request is at fault before the provider was asked.
                 self._runtime.health.release_probe(attempt.target)
                 if isinstance(error, asyncio.CancelledError):
-                    account.served_seconds = time.perf_counter() - account.asked_at
+                    state.served_seconds = time.perf_counter() - state.asked_at
                 raise
             else:
-                took = time.perf_counter() - account.asked_at
-                account.served_seconds = took
+                took = time.perf_counter() - state.asked_at
+                state.served_seconds = took
                 self._runtime.health.note_success(attempt.target, took * 1000)
                 return result
 
@@ -128,7 +128,7 @@ class _Walker(Generic[T]):
         return self._barred is not None and self._barred.holds(attempt)
 
     def is_late(self) -> bool:
-        return self._runtime.deadlines.left(self._account.started) <= 0
+        return self._runtime.deadlines.left(self._state.started) <= 0
 
     def _keep(self, failure: ProviderError, attempt: Attempt) -> None:
         """Of several failures the client is told the last of those that may pass: it can come back; else the last of
@@ -152,19 +152,19 @@ def _weight(failure: ProviderError) -> int:
     return int(failure.kind is not FailureKind.NOT_FOUND)
 
 
-def _note(runtime: Runtime, account: Account, attempt: Attempt, failure: ProviderError) -> None:
+def _note(runtime: Runtime, state: RequestState, attempt: Attempt, failure: ProviderError) -> None:
     failure.provider = failure.provider or attempt.provider
-    took = time.perf_counter() - account.asked_at
+    took = time.perf_counter() - state.asked_at
     error = failure.kind.value
     if isinstance(failure, UnsupportedParameterError):
         error = "unsupported_parameter"
         runtime.health.release_probe(attempt.target)
-    elif failure.kind is FailureKind.TIMEOUT and runtime.deadlines.cut_short(account.started, took):
+    elif failure.kind is FailureKind.TIMEOUT and runtime.deadlines.cut_short(state.started, took):
         # It is not this provider that was slow.
         runtime.health.release_probe(attempt.target)
     else:
         runtime.health.note_failure(attempt.target, failure.kind, took * 1000, failure.retry_after)
-    account.note_failure(attempt, took, status=failure.status or 0, error=error, usage=failure.usage)
+    state.note_failure(attempt, took, status=failure.status or 0, error=error, usage=failure.usage)
 
 
 def _ends_the_walk(failure: ProviderError, attempt: Attempt) -> bool:
@@ -174,11 +174,11 @@ def _ends_the_walk(failure: ProviderError, attempt: Attempt) -> bool:
     return failure.kind is FailureKind.REJECTED
 
 
-async def _waited(runtime: Runtime, failure: ProviderError, retries: int, account: Account) -> bool:
+async def _waited(runtime: Runtime, failure: ProviderError, retries: int, state: RequestState) -> bool:
     """Whether the same provider is to be asked again, after the wait that is due."""
     # Jitter protects nothing.
     wait = wait_before_retry(failure, retries, random.random())  # noqa: S311
-    if wait is None or wait > runtime.deadlines.left(account.started):
+    if wait is None or wait > runtime.deadlines.left(state.started):
         return False
     await asyncio.sleep(wait)
     return True
