@@ -17,7 +17,7 @@ import msgspec
 from analytics.contracts import RequestRecord
 from analytics.shipper.streamed import assembled
 from core.keys import KeyRecord
-from gateway.pipeline.context import RequestState
+from gateway.pipeline.context import Origin, RequestState
 from gateway.pipeline.run import serve
 from gateway.protocol.headers import RequestHeaders
 from gateway.protocol.identifiers import new_request_id
@@ -114,10 +114,8 @@ class InternalRequest:
             snapshot,
             key,
             headers,
-            source=caller.source,
+            origin=Origin(caller.source, caller.version, caller.typed),
             attributes=dict(caller.attributes),
-            pinned=caller.version,
-            typed=caller.typed,
         )
         self._client = _InternalClient(body)
         self._ended_at = 0.0

@@ -39,8 +39,10 @@ class PromptedRequest(Protocol):
     request_id: str
     arrived_us: int
     started: float
-    first_output: float
     prompt: PromptUse
+
+    @property
+    def first_output(self) -> float: ...
 
 
 class OpenRequests:

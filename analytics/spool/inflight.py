@@ -93,34 +93,23 @@ class InflightTable:
         """Returns the number of requests in flight now."""
         return self._slots - len(self._free) - len(self._allocations)
 
-    def begin(
-        self,
-        request_id: str,
-        project_id: str,
-        ts: int,
-        api_key_id: int,
-        requested_model: str,
-        stream: bool,
-        session_id: str,
-        user_id: str,
-        retention_days: int = 0,
-    ) -> int:
-        """Notes an admitted request, and returns the number of its slot, which goes to `end`."""
+    def begin(self, request: InflightRequest) -> int:
+        """Notes an admitted request without its allocation. Returns its slot, the number that goes to `end`."""
         slot = self._take()
         start = slot * _SLOT.size
         _SLOT.pack_into(
             self._map,
             start,
             _FREE,
-            stream,
-            min(retention_days, _MAX_DAYS),
-            ts,
-            api_key_id,
-            request_id.encode(),
-            project_id.encode(),
-            requested_model.encode("utf-8", "replace"),
-            user_id.encode("utf-8", "replace"),
-            session_id.encode("utf-8", "replace"),
+            request.stream,
+            min(request.retention_days, _MAX_DAYS),
+            request.ts,
+            request.api_key_id,
+            request.request_id.encode(),
+            request.project_id.encode(),
+            request.requested_model.encode("utf-8", "replace"),
+            request.user_id.encode("utf-8", "replace"),
+            request.session_id.encode("utf-8", "replace"),
         )
         # The state is written last, so that a slot in use is complete.
         self._map[start] = _IN_USE

@@ -1,7 +1,8 @@
-"""Stage 5: the project's rate limits and budgets (specification, Limits; design, section 5, Limits and budgets)."""
+"""Stage 6: the project's rate limits and budgets (docs/limits.md)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from functools import lru_cache
 
@@ -11,7 +12,7 @@ from gateway.limits.claims import Admission, Claim, Held
 from gateway.limits.keys import seconds_left
 from gateway.limits.limiter import Limiter
 from gateway.limits.units import recorded_units
-from gateway.pipeline.context import Attempt, RequestContext, RequestState
+from gateway.pipeline.context import Attempt, LimitUse, RequestContext, RequestState
 from gateway.pipeline.reservation import completion_tokens, cost_units, prices_of, prompt_tokens
 from gateway.project_settings.settings import LimitSettings
 from gateway.protocol import headers
@@ -22,9 +23,10 @@ _OVER_BUDGET = "the month's budget is used up"
 
 
 async def admit(runtime: Runtime, context: RequestContext, state: RequestState, attempts: list[Attempt]) -> None:
-    """Reserves what the request will use. Raises RateLimitedError or BudgetExceededError, and then has counted nothing.
+    """Reserves the tokens and the cost of a request of a project with limits.
 
-    Only for projects with limits. The attempts are known by now because a reservation needs a price.
+    Raises RateLimitedError or BudgetExceededError, and then has counted nothing. The attempts are known by now because
+    a reservation needs a price.
     """
     limits = context.snapshot.settings.limits
     prompt, completion = prompt_tokens(context), completion_tokens(context.request)
@@ -37,22 +39,21 @@ async def admit(runtime: Runtime, context: RequestContext, state: RequestState, 
         cost_units(prices_of(context, attempts), prompt, completion),
     )
     admission = await runtime.limiter.admit(limits, claim)
-    state.held = admission.held
-    state.rate_headers = _rate_headers(limits, claim, admission)
+    state.limits = LimitUse(admission.held, _rate_headers(limits, claim, admission))
     if admission.refused_by:
-        raise _refusal(limits, claim, admission, state.rate_headers)
+        raise _refusal(limits, claim, admission, state.limits.headers)
     if admission.month_is_spent:
-        state.prompt_warnings = (*state.prompt_warnings, _OVER_BUDGET)
+        state.warnings = (*state.warnings, _OVER_BUDGET)
 
 
 def settle(limiter: Limiter, held: Held, record: RequestRecord) -> None:
-    """Counts what the record says in the place of what was reserved; a cost that is not known as none."""
+    """Replaces the reservation by the record's tokens and cost; a cost that is not known counts as zero."""
     cost = recorded_units(record.cost_usd) if record.cost_usd else 0
     limiter.settle(held, record.prompt_tokens + record.completion_tokens, cost)
 
 
 def _rate_headers(limits: LimitSettings, claim: Claim, admission: Admission) -> HeaderList:
-    """OpenAI's names: https://platform.openai.com/docs/guides/rate-limits#rate-limits-in-headers."""
+    """Returns headers with OpenAI's names: https://platform.openai.com/docs/guides/rate-limits#rate-limits-in-headers."""
     seconds = seconds_left(claim.arrived_us)
     found: HeaderList = []
     if limits.requests_per_minute is not None and admission.requests is not None:
@@ -63,37 +64,37 @@ def _rate_headers(limits: LimitSettings, claim: Claim, admission: Admission) -> 
 
 
 def _rate(names: tuple[bytes, ...], limit: int, used: int, seconds: int) -> HeaderList:
-    told, remaining_name, reset = _of_all(names, limit, seconds)
-    return [told, (remaining_name, b"%d" % (limit - used if limit > used else 0)), reset]
+    allowed, remaining_name, reset = _shared_headers(names, limit, seconds)
+    return [allowed, (remaining_name, b"%d" % (limit - used if limit > used else 0)), reset]
 
 
 @lru_cache(maxsize=4096)
-def _of_all(
+def _shared_headers(
     names: tuple[bytes, ...], limit: int, seconds: int
 ) -> tuple[tuple[bytes, bytes], bytes, tuple[bytes, bytes]]:
-    """What the requests of a second are told alike."""
+    """Returns the headers that are equal for all requests of the same second, and the name of the one that is not."""
     limit_name, remaining_name, reset_name = names
     return (limit_name, b"%d" % limit), remaining_name, (reset_name, b"%ds" % seconds)
 
 
 def _refusal(
-    limits: LimitSettings, claim: Claim, admission: Admission, told: HeaderList
+    limits: LimitSettings, claim: Claim, admission: Admission, rate_headers: Sequence[tuple[bytes, bytes]]
 ) -> RateLimitedError | BudgetExceededError:
-    known = {name.decode(): value.decode() for name, value in told}
+    known = {name.decode(): value.decode() for name, value in rate_headers}
     wait = {"retry-after": str(seconds_left(claim.arrived_us)), **known}
     match admission.refused_by:
         case "requests":
             message = f"The project's limit of {limits.requests_per_minute} requests per minute is reached"
             return RateLimitedError(message, code="requests_per_minute", headers=wait)
         case "tokens":
-            most = limits.tokens_per_minute or 0
-            if claim.tokens > most:
+            limit = limits.tokens_per_minute or 0
+            if claim.tokens > limit:
                 message = (
-                    f"The request may use {claim.tokens} tokens, more than the {most} that the project may use in a "
+                    f"The request may use {claim.tokens} tokens, more than the {limit} that the project may use in a "
                     "minute: lower max_tokens or shorten the prompt"
                 )
                 return RateLimitedError(message, code="tokens_per_minute", headers=known)
-            message = f"The project's limit of {most} tokens per minute leaves no room for {claim.tokens} more"
+            message = f"The project's limit of {limit} tokens per minute leaves no room for {claim.tokens} more"
             return RateLimitedError(message, code="tokens_per_minute", headers=wait)
         case "month":
             message = f"The project's budget of {_dollars(limits.monthly_budget_usd)} USD for this month is used up"
@@ -104,5 +105,5 @@ def _refusal(
 
 
 def _dollars(amount: Decimal | None) -> str:
-    """Without the places that the database fills up."""
+    """Returns the amount without the zeros that the database appends."""
     return f"{(amount or Decimal(0)).normalize():f}"

@@ -1,4 +1,4 @@
-"""Stage 1: `Authorization: Bearer <key>` to the key's project (specification, Authentication)."""
+"""Stage 1: authentication, from `Authorization: Bearer <key>` to the key's project."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _MAX_KEY_BYTES = 512
 async def authenticate(
     snapshots: SnapshotStore, headers: RequestHeaders, scopes: frozenset[str] = _GATEWAY
 ) -> tuple[ProjectSnapshot, KeyRecord]:
-    """The key has to have one of `scopes`.
+    """Returns the key's project and the key, which has to have one of `scopes`.
 
-    Raises AuthenticationError (401), PermissionDeniedError (403), ServiceUnavailableError when it cannot tell.
+    Raises AuthenticationError (401), PermissionDeniedError (403), ServiceUnavailableError when it cannot look
+    the key up.
     """
     credential = headers.authorization
     if credential[:7].lower() != b"bearer " or not credential[7:].strip():

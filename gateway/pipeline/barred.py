@@ -1,5 +1,5 @@
-"""Which attempts are pointless after a failure: those for a model that has refused the request, wherever it is served,
-and those at an account that has nothing left."""
+"""The attempts that are pointless after a failure: those for a model that has refused the request, wherever it is
+served, and those of a vendor account whose quota is used up."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from integrations.providers.errors import OF_THE_MODEL, FailureKind, ProviderErr
 
 
 class Barred:
-    """Of one walk, from its first failure on."""
+    """The pointless attempts of one request, from its first failure on."""
 
     __slots__ = ("_entries", "_integrations", "_names")
 
@@ -19,7 +19,7 @@ class Barred:
 
     def note(self, failure: ProviderError, attempt: Attempt) -> None:
         if failure.kind in OF_THE_MODEL:
-            # The next one is one that the client has named: the project's substitutes are for providers that fail.
+            # The next model has to be one that the client named: the project's substitutes are for providers that fail.
             self._entries |= {attempt.entry, SUBSTITUTE}
             self._names.add(_name_of(attempt))
         elif failure.kind is FailureKind.QUOTA:
@@ -34,5 +34,5 @@ class Barred:
 
 
 def _name_of(attempt: Attempt) -> str:
-    """The model's name without the vendor's, as aggregators write it."""
+    """Returns the model's name without the vendor's prefix that aggregators write before it."""
     return attempt.model.rpartition("/")[2].lower()

@@ -1,4 +1,4 @@
-"""Stage 6: an answer that was given before, and keeping one for the next time."""
+"""GuardrailStage 7: the response cache: a stored answer is replayed, a new one stored for the next time."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from gateway.cache.key import cache_key
 from gateway.cache.policy import CachePolicy
 from gateway.cache.store import CachedAnswer
 from gateway.guardrails.verdicts import GuardrailAction
-from gateway.pipeline.context import Attempt, RequestContext, RequestState
-from gateway.pipeline.record import record
-from gateway.pipeline.respond import served_by
+from gateway.pipeline.answer_headers import served_by
+from gateway.pipeline.context import Attempt, CacheUse, RequestContext, RequestState
 from gateway.protocol import sse
 from gateway.protocol.reply import HeaderList, Reply
 from gateway.runtime import Runtime
@@ -21,20 +20,18 @@ from integrations.providers.additions import answers_apart
 from integrations.providers.base import Usage
 
 HIT, MISS = b"hit", b"miss"
+_HIT = CacheUse(HIT)
 
-# Another try may end better.
-_NOT_WORTH_KEEPING = frozenset({"", "content_filter", "error"})
-# Of a replay, so that no single write holds the loop.
+# The reasons to finish after which another try may end better.
+_NOT_WORTH_STORING = frozenset({"", "content_filter", "error"})
+# A replay is written in pieces, so that no single write blocks the loop.
 _EVENTS_AT_ONCE = 64
 
 
-async def look_up(
-    runtime: Runtime, context: RequestContext, state: RequestState, policy: CachePolicy, first: Attempt
-) -> CachedAnswer | None:
-    """What was kept for this request, whose first choice is `first`. `state` then knows how to keep the answer if
-    there was nothing."""
+def answer_key(context: RequestContext, state: RequestState, first: Attempt) -> str:
+    """Returns the cache's key for the answer to a request whose first choice is `first`."""
     prompt = state.prompt
-    key = cache_key(
+    return cache_key(
         state.snapshot.id_text,
         (prompt.config_id, prompt.version),
         (*first.target, first.credentials.base_url, *answers_apart(first.credentials, state.headers.raw)),
@@ -42,51 +39,54 @@ async def look_up(
         context.body,
         stream=context.request.stream is True,
     )
+
+
+async def look_up(runtime: Runtime, state: RequestState, policy: CachePolicy, key: str) -> CachedAnswer | None:
+    """Returns the answer stored under `key`. Without one, `state.cache` says how to store the answer to come."""
     if policy.max_age:
         found = await runtime.cache.get(key, max_age=policy.max_age)
         if found is not None:
             return found
     if not runtime.cache.is_away:
-        state.cache = MISS
-        state.cache_key, state.cache_ttl = key, policy.ttl
+        state.cache = CacheUse(MISS, key, policy.ttl)
     return None
 
 
-async def answer_again(
-    runtime: Runtime, state: RequestState, reply: Reply, kept: CachedAnswer, *, stream: bool
-) -> None:
-    """Costs nothing and counts no tokens, whatever the answer's own `usage` says of the first time."""
-    state.cache = HIT
-    state.provider, state.model, state.finish_reason = kept.provider, kept.model, kept.finish_reason
-    state.price, state.usage = FREE, Usage()
-    state.first_output = time.perf_counter()
-    state.response.append(kept.content)
-    record(runtime, state)
-    told: HeaderList = [*served_by(state), (b"age", b"%d" % max(time.time() - kept.kept_at, 0))]
-    if not stream:
-        await reply.whole(200, kept.content, told)
+async def replay(state: RequestState, reply: Reply, cached: CachedAnswer) -> None:
+    """Sends a stored answer. It costs nothing and counts no tokens, whatever its own `usage` says."""
+    routing, answer = state.routing, state.answer
+    state.cache = _HIT
+    routing.provider, routing.model, answer.finish_reason = cached.provider, cached.model, cached.finish_reason
+    routing.price, answer.usage = FREE, Usage()
+    answer.first_output = time.perf_counter()
+    answer.parts.append(cached.content)
+    reply.settle()
+    headers: HeaderList = [*served_by(state), (b"age", b"%d" % max(time.time() - cached.kept_at, 0))]
+    if state.request is None or not state.request.stream:
+        await reply.whole(200, cached.content, headers)
         return
-    await reply.start_stream(told)
-    for part in _parts(kept.content):
+    await reply.start_stream(headers)
+    for part in _parts(cached.content):
         await reply.part(part)
     await reply.end(sse.DONE)
 
 
-def keep(runtime: Runtime, state: RequestState) -> None:
-    """Puts a complete answer away, after the client has it."""
+def store(runtime: Runtime, state: RequestState) -> None:
+    """Stores a complete answer, after the client has received it."""
+    routing, answer = state.routing, state.answer
     if (
         state.outcome is not Outcome.SUCCESS
-        or state.fallback_used
-        or state.contract_violation
-        or state.finish_reason in _NOT_WORTH_KEEPING
-        # The next one may find the judge at work.
+        or routing.fallback_used
+        or answer.contract_violation
+        or answer.finish_reason in _NOT_WORTH_STORING
+        # The judge was away: it may be there for the next request.
         or any(verdict.action is GuardrailAction.SKIPPED for verdict in state.verdicts)
-        or not state.cache_ttl
+        or not state.cache.ttl
     ):
         return
-    content = b"".join(state.response)
-    answer = CachedAnswer(state.provider, state.model, state.finish_reason, time.time(), content)
-    runtime.cache.put(state.cache_key, answer, state.cache_ttl)
+    content = b"".join(answer.parts)
+    cached = CachedAnswer(routing.provider, routing.model, answer.finish_reason, time.time(), content)
+    runtime.cache.put(state.cache.key, cached, state.cache.ttl)
 
 
 def _parts(events: bytes) -> Iterator[bytes]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from gateway.pipeline.context import Attempt, RequestContext, RequestState
-from gateway.pipeline.failover import walk
+from gateway.pipeline.failover import first_answer
 from gateway.pipeline.prepare import prepared
 from gateway.pipeline.reasoning import asked_with_reasoning
 from gateway.pipeline.uncounted import estimate, with_usage, without_usage
@@ -17,7 +17,6 @@ from gateway.protocol.wire import LazyFields, nested_too_deeply
 from gateway.runtime import Runtime
 from integrations.providers.additions import with_headers, with_parameters
 from integrations.providers.base import (
-    NOTHING,
     ChatRequest,
     ParsedResponse,
     StreamEvent,
@@ -28,13 +27,14 @@ from integrations.providers.errors import FailureKind, ProviderError
 from integrations.transport.base import UpstreamResponse
 
 T = TypeVar("T")
+_Call = Callable[[RequestContext, Attempt], Awaitable[T]]
 
 _ERROR_BODY_BYTES = 256 * 1024
 
 
 @dataclass(slots=True)
 class OpenStream:
-    """A stream that passed the first-chunk gate: `events` are those read so far, the rest comes from `chunks`.
+    """A provider's stream: `events` are those read so far, the rest comes from `chunks`.
 
     `translator` has been closed already when `ended`: the whole stream arrived before its first output could be sent.
     """
@@ -42,84 +42,106 @@ class OpenStream:
     response: UpstreamResponse
     chunks: AsyncIterator[bytes]
     translator: StreamTranslator
-    events: list[StreamEvent]
-    ended: bool
     attempt: Attempt
-    received: int  # bytes
+    events: list[StreamEvent] = field(default_factory=list)
+    ended: bool = False
+    received: int = 0  # bytes
 
 
 def complete(
     runtime: Runtime, context: RequestContext, attempts: list[Attempt], state: RequestState
 ) -> Awaitable[ParsedResponse]:
-    """The first whole answer. Raises ApplicationError when no attempt gave one."""
-    return _walked(_complete_once, runtime, context, attempts, state)
+    """Returns the first whole answer. Raises ApplicationError when no attempt gives one."""
+    caller = _Caller(runtime, state)
+    return caller.first_answer(context, attempts, caller.complete)
 
 
 def open_stream(
     runtime: Runtime, context: RequestContext, attempts: list[Attempt], state: RequestState
 ) -> Awaitable[OpenStream]:
-    """The first stream with real output in it (or a proper end without any). Raises ApplicationError when none has."""
-    return _walked(_open_once, runtime, context, attempts, state)
+    """Returns the first stream with real output in it (or a proper end without any). Raises ApplicationError when no
+    attempt gives one."""
+    caller = _Caller(runtime, state)
+    return caller.first_answer(context, attempts, caller.open_stream)
 
 
-def _walked(
-    ask: Callable[[Runtime, RequestContext, Attempt, RequestState], Awaitable[T]],
-    runtime: Runtime,
-    context: RequestContext,
-    attempts: list[Attempt],
-    state: RequestState,
-) -> Awaitable[T]:
-    if not context.snapshot.settings.reasoning.introspection:
-        return walk(runtime, attempts, state, lambda attempt: ask(runtime, context, attempt, state))
+class _Caller:
+    """The calls of providers that one request makes. They raise ProviderError when they fail."""
 
-    def wishing(attempt: Attempt) -> Awaitable[T]:
-        return asked_with_reasoning(context, attempt, state, lambda wish: ask(runtime, wish, attempt, state))
+    __slots__ = ("_runtime", "_state")
 
-    return walk(runtime, attempts, state, wishing)
+    def __init__(self, runtime: Runtime, state: RequestState) -> None:
+        self._runtime, self._state = runtime, state
 
+    def first_answer(self, context: RequestContext, attempts: list[Attempt], call: _Call[T]) -> Awaitable[T]:
+        """Returns what `call` gives for the first attempt that answers."""
+        state = self._state
+        if not context.snapshot.settings.reasoning.introspection:
+            return first_answer(self._runtime, attempts, state, lambda attempt: call(context, attempt))
 
-async def _complete_once(
-    runtime: Runtime, context: RequestContext, attempt: Attempt, state: RequestState
-) -> ParsedResponse:
-    request = _request_of(context, attempt, stream=False)
-    needs = attempt.adapter.needs(request, attempt.credentials)
-    if needs is not NOTHING:
-        request = await prepared(runtime, request, needs, attempt, state)
-    left = runtime.deadlines.left(state.started)
-    # No timer of its own: the phases are watched by the transport, and what drips in is looked at with every piece.
-    response = await _send(runtime, request, attempt, state, left)
-    try:
-        body = await response.read(limit=runtime.answer_bytes, until=time.monotonic() + left)
-    finally:
-        response.close()
-    answer = attempt.adapter.parse_response(request, body)
-    return answer if answer.usage is not None else with_usage(answer, len(context.body))
+        def with_reasoning(attempt: Attempt) -> Awaitable[T]:
+            return asked_with_reasoning(context, attempt, state, lambda changed: call(changed, attempt))
 
+        return first_answer(self._runtime, attempts, state, with_reasoning)
 
-async def _open_once(runtime: Runtime, context: RequestContext, attempt: Attempt, state: RequestState) -> OpenStream:
-    request = _request_of(context, attempt, stream=True)
-    needs = attempt.adapter.needs(request, attempt.credentials)
-    if needs is not NOTHING:
-        request = await prepared(runtime, request, needs, attempt, state)
-    translator = attempt.adapter.stream(request)
-    left = runtime.deadlines.left(state.started)
-    try:
-        async with asyncio.timeout(min(runtime.deadlines.ttft, left)):
-            response = await _send(runtime, request, attempt, state, left)
-            return await _first_output(runtime, response, translator, attempt, len(context.body))
-    except TimeoutError:
-        raise too_slow(translator.usage) from None
-    except asyncio.CancelledError:
-        state.usage = translator.usage
-        raise
-    except ProviderError as failure:
-        # What the provider counted before it failed will be on its bill.
-        failure.usage = failure.usage or translator.usage
-        raise
+    async def complete(self, context: RequestContext, attempt: Attempt) -> ParsedResponse:
+        """Returns the whole answer of one provider."""
+        runtime = self._runtime
+        request = await prepared(runtime, _request_of(context, attempt, stream=False), attempt, self._state)
+        left = runtime.deadlines.left(self._state.started)
+        # The call has no timer of its own: the transport watches its phases, and every piece of a body that drips in
+        # is checked against the request's time.
+        response = await self._send(request, attempt, left)
+        try:
+            body = await response.read(limit=runtime.answer_bytes, until=time.monotonic() + left)
+        finally:
+            response.close()
+        answer = attempt.adapter.parse_response(request, body)
+        return answer if answer.usage is not None else with_usage(answer, len(context.body))
+
+    async def open_stream(self, context: RequestContext, attempt: Attempt) -> OpenStream:
+        """Returns one provider's stream from its first output on."""
+        runtime = self._runtime
+        request = await prepared(runtime, _request_of(context, attempt, stream=True), attempt, self._state)
+        translator = attempt.adapter.stream(request)
+        left = runtime.deadlines.left(self._state.started)
+        try:
+            async with asyncio.timeout(min(runtime.deadlines.ttft, left)):
+                response = await self._send(request, attempt, left)
+                stream = OpenStream(response, response.chunks(), translator, attempt)
+                await _read_first_output(stream, runtime.answer_bytes, len(context.body))
+                return stream
+        except TimeoutError:
+            raise too_slow(translator.usage) from None
+        except asyncio.CancelledError:
+            self._state.answer.usage = translator.usage
+            raise
+        except ProviderError as failure:
+            # Tokens that the provider counted before it failed will be on its bill.
+            failure.usage = failure.usage or translator.usage
+            raise
+
+    async def _send(self, request: ChatRequest, attempt: Attempt, seconds: float) -> UpstreamResponse:
+        """Returns the provider's response, whose status is a success, with its body still to be read."""
+        try:
+            upstream = attempt.adapter.build_request(request, attempt.credentials)
+        except RecursionError:
+            raise nested_too_deeply() from None
+        if attempt.credentials.adds_headers:
+            upstream = with_headers(upstream, attempt.credentials, self._state.headers.raw)
+        self._state.routing.attempt_warnings = upstream.warnings
+        response = await self._runtime.transport.send(upstream, self._runtime.deadlines.within(seconds))
+        if 200 <= response.status < 300:
+            return response
+        try:
+            body = await response.read(limit=_ERROR_BODY_BYTES, until=time.monotonic() + seconds)
+        finally:
+            response.close()
+        raise attempt.adapter.classify_failure(response.status, response.headers, body)
 
 
 def _request_of(context: RequestContext, attempt: Attempt, *, stream: bool) -> ChatRequest:
-    """What the client sent, as bytes, unless the integration sets parameters."""
+    """Returns the client's request, as the bytes that it sent unless the integration sets parameters."""
     credentials = attempt.credentials
     if not credentials.sets_parameters:
         return ChatRequest(attempt.model, stream, context.body, context.fields, crosses_vendor=attempt.crosses_vendor)
@@ -134,55 +156,35 @@ def too_slow(usage: Usage | None = None) -> ProviderError:
     return ProviderError("the provider did not answer in time", kind=FailureKind.TIMEOUT, usage=usage)
 
 
-def too_large(most: int) -> ProviderError:
-    return ProviderError(f"the provider's answer is larger than {most} bytes", kind=FailureKind.UNUSABLE)
+def too_large(limit: int) -> ProviderError:
+    return ProviderError(f"the provider's answer is larger than {limit} bytes", kind=FailureKind.UNUSABLE)
 
 
-async def _send(
-    runtime: Runtime, request: ChatRequest, attempt: Attempt, state: RequestState, seconds: float
-) -> UpstreamResponse:
+async def _read_first_output(stream: OpenStream, limit: int, prompt_bytes: int) -> None:
+    """Reads until the provider has sent output: until then an error can still become a status or another attempt.
+
+    `limit` and `prompt_bytes` are in bytes; the latter serve for an estimate of the usage. Closes the response when it
+    raises.
+    """
+    translator = stream.translator
     try:
-        upstream = attempt.adapter.build_request(request, attempt.credentials)
-    except RecursionError:
-        raise nested_too_deeply() from None
-    if attempt.credentials.adds_headers:
-        upstream = with_headers(upstream, attempt.credentials, state.headers.raw)
-    state.warnings = upstream.warnings
-    response = await runtime.transport.send(upstream, runtime.deadlines.within(seconds))
-    if 200 <= response.status < 300:
-        return response
-    try:
-        body = await response.read(limit=_ERROR_BODY_BYTES, until=time.monotonic() + seconds)
-    finally:
-        response.close()
-    raise attempt.adapter.classify_failure(response.status, response.headers, body)
-
-
-async def _first_output(
-    runtime: Runtime, response: UpstreamResponse, translator: StreamTranslator, attempt: Attempt, prompt_bytes: int
-) -> OpenStream:
-    """Reads until the provider has said something: until then an error can still become a status or another attempt."""
-    chunks = response.chunks()
-    events: list[StreamEvent] = []
-    received = 0
-    try:
-        async for data in chunks:
-            received += len(data)
-            if received > runtime.answer_bytes:
-                raise too_large(runtime.answer_bytes)
+        async for data in stream.chunks:
+            stream.received += len(data)
+            if stream.received > limit:
+                raise too_large(limit)
             fresh = translator.feed(data)
-            events += fresh
+            stream.events += fresh
             if any(event.has_output for event in fresh):
-                return OpenStream(response, chunks, translator, events, ended=False, attempt=attempt, received=received)
-        # No output at all. A proper end is an answer, if an empty one; `closing` raises when it was not proper.
+                return
+        # A proper end without output is an answer, if an empty one; `closing` raises when the end was not proper.
+        stream.ended = True
         estimated = translator.usage is None
         if estimated:
             translator.usage = estimate(prompt_bytes, 0)
-        events += _closing(translator, estimated=estimated)
+        stream.events += _closing(translator, estimated=estimated)
     except BaseException:
-        response.close()
+        stream.response.close()
         raise
-    return OpenStream(response, chunks, translator, events, ended=True, attempt=attempt, received=received)
 
 
 def _closing(translator: StreamTranslator, *, estimated: bool) -> list[StreamEvent]:
@@ -190,7 +192,7 @@ def _closing(translator: StreamTranslator, *, estimated: bool) -> list[StreamEve
         events = translator.closing()
     except ProviderError as failure:
         if estimated:
-            # The guess was for an answer. Of a failed attempt only what the provider said is taken for billed.
+            # The estimate is for an answer. A failed attempt is billed only for tokens that the provider counted.
             translator.usage = failure.usage = None
         raise
     if not estimated or translator.finish_reason != "content_filter":

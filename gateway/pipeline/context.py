@@ -1,4 +1,4 @@
-"""What the stages hand on: the request as it was admitted, frozen, and the state of what became of it."""
+"""The objects that stages hand on: a request as it was parsed, frozen, and the state that the stages fill in."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from prompts.selectors import PromptVersionRecord
 
 # Structs and no dataclasses: a frozen dataclass costs five times as much to make.
 class RequestContext(msgspec.Struct, frozen=True):
-    """A request that passed `parse`; `body` is what the client sent, `fields` the same decoded on first use."""
+    """A request that passed `parse`; `body` is the client's JSON, `fields` the same JSON decoded on first use."""
 
     snapshot: ProjectSnapshot
     headers: RequestHeaders
@@ -34,7 +34,7 @@ class RequestContext(msgspec.Struct, frozen=True):
 
 
 SUBSTITUTE = -1
-"""The entry of an attempt with a model that the request does not name."""
+"""The `entry` of an attempt with a model that the request does not name."""
 
 
 class Attempt(msgspec.Struct, frozen=True):
@@ -56,13 +56,79 @@ class Attempt(msgspec.Struct, frozen=True):
     entry: int = 0
 
 
-_NO_PROMPT = PromptUse()
+class Origin(msgspec.Struct, frozen=True):
+    """The sender of a request, with the two choices that only the service's own requests (`gateway.internal_client`)
+    make: `pinned` is the prompt version to serve, whichever is active or rolled out, and `typed` the texts that input
+    guardrails check in place of the whole request."""
+
+    source: str = "gateway"
+    pinned: PromptVersionRecord | None = None
+    typed: tuple[str, ...] | None = None
+
+
+class LimitUse(msgspec.Struct, frozen=True):
+    """The reservation that a request holds in its project's limits, and the response headers that report on them."""
+
+    reservation: Held | None = None
+    headers: Sequence[tuple[bytes, bytes]] = ()
+
+
+class CacheUse(msgspec.Struct, frozen=True):
+    """The cache's part in an answer: `status` is skip, hit or miss; a complete answer is stored under `key` for `ttl`
+    seconds unless `ttl` is 0."""
+
+    status: bytes = b"skip"
+    key: str = ""
+    ttl: int = 0
+
+
+class FailedCall(msgspec.Struct, frozen=True):
+    """One call of a provider that brought no answer. `status` is the provider's HTTP status, 0 without one; `usage` is
+    what the provider had counted before it failed, which it bills."""
+
+    seconds: float
+    status: int
+    error: str
+    usage: Usage | None = None
+
+
+class RoutingState(msgspec.Struct):
+    """The provider and model of the latest attempt, with the attempts that failed before it."""
+
+    provider: str = ""
+    model: str = ""
+    price: Price | None = None
+    fallback_used: bool = False
+    retries: int = 0
+    attempt_warnings: tuple[str, ...] = ()  # what the adapter left out of the latest attempt's request
+    asked_at: float = 0.0  # the latest call's start (`perf_counter`)
+    served_seconds: float | None = None  # the duration of the call that answers, None while no call has
+    stream_error: str = ""  # the kind of failure that broke a stream after its first output
+    failed: list[AttemptRecord] = msgspec.field(default_factory=list)
+    failed_costs: list[Cost | None] = msgspec.field(default_factory=list)  # None is a billed attempt without a price
+    media: dict[str, Media] = msgspec.field(default_factory=dict)  # fetched files by address
+
+
+class AnswerState(msgspec.Struct):
+    """The answer as far as it has been produced. `usage` leaves out failed attempts, which have their own."""
+
+    finish_reason: str = ""
+    usage: Usage | None = None
+    usage_estimated: bool = False
+    first_output: float = 0.0  # `perf_counter`; 0.0 before the first output
+    output_bytes: int = 0
+    parts: list[bytes] = msgspec.field(default_factory=list)  # the body as the client receives it
+    contract_violation: bool = False
+
+
+_NO_PROMPT, _CLIENT, _NO_LIMITS, _CACHE_SKIPPED = PromptUse(), Origin(), LimitUse(), CacheUse()
 
 
 class RequestState(msgspec.Struct):
-    """Of one authenticated request, filled as it goes, written to the spool exactly once. Times from `perf_counter`.
+    """The state of one authenticated request: the stages fill it in, the last one writes it to the spool exactly once.
 
-    `usage` is the answer's; what failed attempts consumed stands in their records and in `spent`.
+    `started` comes from `perf_counter`. `routing` and `answer` change while the request is served; `origin`, `prompt`,
+    `limits` and `cache` are replaced as a whole.
     """
 
     request_id: str
@@ -73,62 +139,43 @@ class RequestState(msgspec.Struct):
     headers: RequestHeaders
     body: bytes = b""
     request: ChatCompletionRequest | None = None
+    origin: Origin = _CLIENT
+    slot: int | None = None  # in the table of requests in flight
     outcome: Outcome = Outcome.SUCCESS
     status_code: int = 200
     error: ApplicationError | None = None
-    provider: str = ""
-    model: str = ""
-    finish_reason: str = ""
-    usage: Usage | None = None
-    usage_estimated: bool = False
-    fallback_used: bool = False
-    retries: int = 0
-    warnings: tuple[str, ...] = ()  # of the attempt
-    pinned: PromptVersionRecord | None = None  # the version to serve, whichever is active or rolled out
-    typed: tuple[str, ...] | None = None  # what input guardrails look at instead of the whole request
     prompt: PromptUse = _NO_PROMPT
-    prompt_warnings: tuple[str, ...] = ()
-    injected_bytes: int = 0
-    price: Price | None = None
-    first_output: float = 0.0
-    output_bytes: int = 0
-    response: list[bytes] = msgspec.field(default_factory=list)
-    attempts: list[AttemptRecord] = msgspec.field(default_factory=list)  # those that failed
-    asked_at: float = 0.0  # when the latest attempt was called
-    served_seconds: float | None = None  # how long the attempt took that answers; those that failed are in `attempts`
-    served_error: str = ""  # how a stream broke after its first output
-    spent: list[Cost | None] = msgspec.field(default_factory=list)  # by failed attempts that are billed; None: unknown
-    media: dict[str, Media] = msgspec.field(default_factory=dict)
-    held: Held | None = None  # what is reserved of the project's limits
-    rate_headers: Sequence[tuple[bytes, bytes]] = ()
-    verdicts: tuple[GuardrailVerdict, ...] = ()  # of guardrails
-    cache: bytes = b"skip"  # or hit, miss
-    cache_key: str = ""  # under which the answer is kept, for `cache_ttl` seconds
-    cache_ttl: int = 0
-    contract_violation: bool = False
+    injected_bytes: int = 0  # what managed prompts and spotlighting add to the body
+    warnings: tuple[str, ...] = ()  # from the stages before routing
+    limits: LimitUse = _NO_LIMITS
+    cache: CacheUse = _CACHE_SKIPPED
+    verdicts: tuple[GuardrailVerdict, ...] = ()  # from guardrails
     attributes: dict[str, str] = msgspec.field(default_factory=dict)  # of the record
-    slot: int | None = None
-    source: str = "gateway"
+    routing: RoutingState = msgspec.field(default_factory=RoutingState)
+    answer: AnswerState = msgspec.field(default_factory=AnswerState)
     recorded: bool = False
     record: RequestRecord | None = None  # as it was written
 
-    def note_failure(
-        self, attempt: Attempt, seconds: float, *, status: int, error: str, usage: Usage | None = None
-    ) -> None:
-        """`usage` when the provider had counted before it failed: then the attempt is billed."""
-        billed = usage if usage is not None and usage.is_billed else None
+    @property
+    def first_output(self) -> float:
+        """The time of the answer's first output (`perf_counter`); 0.0 before it."""
+        return self.answer.first_output
+
+    def note_failure(self, attempt: Attempt, call: FailedCall) -> None:
+        """Adds the failed call to the record's attempts, and its cost when the provider had counted tokens."""
+        billed = call.usage if call.usage is not None and call.usage.is_billed else None
         cost = None
         if billed is not None:
             cost = known_cost(billed, self.snapshot.price_of(attempt.provider, attempt.model))
-            self.spent.append(cost)
+            self.routing.failed_costs.append(cost)
         usage = billed or Usage()
-        self.attempts.append(
+        self.routing.failed.append(
             AttemptRecord(
                 provider=attempt.provider,
                 model=attempt.model,
-                status=status,
-                error=error,
-                latency_ms=int(seconds * 1000),
+                status=call.status,
+                error=call.error,
+                latency_ms=int(call.seconds * 1000),
                 prompt_tokens=usage.prompt_tokens,
                 completion_tokens=usage.completion_tokens,
                 cost_usd=f"{cost.total:f}" if cost is not None else "",
@@ -137,17 +184,21 @@ class RequestState(msgspec.Struct):
         )
 
     def offset_us(self) -> int:
-        """When the latest attempt was called, in microseconds from the request's arrival."""
-        return int((self.asked_at - self.started) * 1_000_000) if self.asked_at else 0
+        """Returns the microseconds from the request's arrival to the latest call of a provider; 0 before the first."""
+        asked_at = self.routing.asked_at
+        return int((asked_at - self.started) * 1_000_000) if asked_at else 0
 
     def serve_from(self, attempt: Attempt) -> None:
-        self.provider = attempt.provider
-        self.model = attempt.model
-        self.warnings = ()
-        self.fallback_used = attempt.is_fallback or attempt.stands_in
-        self.price = self.snapshot.price_of(attempt.provider, attempt.model)
+        """Makes `attempt` the one that the record and the response headers name."""
+        routing = self.routing
+        routing.provider = attempt.provider
+        routing.model = attempt.model
+        routing.attempt_warnings = ()
+        routing.fallback_used = attempt.is_fallback or attempt.stands_in
+        routing.price = self.snapshot.price_of(attempt.provider, attempt.model)
 
     def fail(self, error: ApplicationError) -> None:
+        """Makes `error` the outcome of the request."""
         self.outcome = Outcome.ERROR
         self.status_code = error.status
         self.error = error

@@ -1,6 +1,6 @@
-"""Whether an answer keeps to the JSON schema that the request asked for (specification, x-output-contract-violation).
+"""Checks answers against the JSON schema of their request (docs/settings.md, `x-output-contract-violation`).
 
-An answer that does not is passed through: the client is told, and the record says where it went wrong.
+An answer that violates it is passed through: a header tells the client, and the record says where it went wrong.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ logger = logging.getLogger("gateway.request")
 VIOLATION = "contract_violation"
 """The attribute of a record that says where an answer left its schema."""
 UNCHECKED = "contract_unchecked"
-"""The attribute of a record whose answer was not held against its schema, and why."""
+"""The attribute of a record that says why an answer was not checked against its schema."""
 
-# Larger answers are taken apart in a thread: other requests wait for the loop meanwhile.
+# Larger answers are decoded in a thread, so that other requests do not wait for the event loop.
 _ON_LOOP_BYTES = 64 * 1024
 _MARK = b',"x_output_contract_violation":true}'
 
@@ -42,12 +42,12 @@ class _Message(msgspec.Struct):
 
     @property
     def answer(self) -> str | None:
-        """The text that has to be of the schema. A tool call or a refusal is no answer in its sense."""
+        """The text that has to satisfy the schema; None for a tool call or a refusal, which no schema applies to."""
         if self.content is None or self.tool_calls or self.function_call or (self.refusal and not self.content):
             return None
         if isinstance(self.content, str):
             return self.content
-        # Reasoning is another kind of part.
+        # The other kinds of parts are reasoning.
         texts = (part.get("text") for part in self.content if part.get("type") == "text")
         return "".join(text for text in texts if isinstance(text, str))
 
@@ -64,30 +64,30 @@ _decode = msgspec.json.Decoder(_Completion).decode
 
 
 def schema_of(request: ChatCompletionRequest) -> bytes | None:
-    """The JSON of the schema that the answer's content has to satisfy."""
-    wanted = request.response_format
-    if wanted is None or wanted.type != "json_schema" or wanted.json_schema is None:
+    """Returns the JSON of the schema that the answer's content has to satisfy; None for a request without one."""
+    response_format = request.response_format
+    if response_format is None or response_format.type != "json_schema" or response_format.json_schema is None:
         return None
-    schema = wanted.json_schema.get("schema")
+    schema = response_format.json_schema.get("schema")
     return None if schema is None else bytes(schema)
 
 
-async def hold_whole(schema: bytes, state: RequestState, body: bytes) -> None:
+async def check_schema(schema: bytes, state: RequestState, body: bytes) -> None:
     """Notes in the state whether the chat completion `body` violates the schema."""
-    await _hold(schema, state, body, streamed=False)
+    await _check(schema, state, body, streamed=False)
 
 
-async def hold_stream(schema: bytes, state: RequestState, last: list[StreamEvent]) -> list[StreamEvent]:
-    """The same for what was streamed, with the last events still to come. Those come back, marked if need be: the
-    headers have long been sent."""
-    data = b"".join([*state.response, *(b"data: %b\n\n" % event.data for event in last)])
-    await _hold(schema, state, data, streamed=True)
-    if not state.contract_violation or not last or not last[-1].data.endswith(b"}"):
+async def check_schema_of_stream(schema: bytes, state: RequestState, last: list[StreamEvent]) -> list[StreamEvent]:
+    """Notes in the state whether a streamed answer violates the schema, and returns its `last` events, which have not
+    been sent yet. The final event is marked when it does: the headers have long been sent."""
+    data = b"".join([*state.answer.parts, *(b"data: %b\n\n" % event.data for event in last)])
+    await _check(schema, state, data, streamed=True)
+    if not state.answer.contract_violation or not last or not last[-1].data.endswith(b"}"):
         return last
     return [*last[:-1], replace(last[-1], data=last[-1].data[:-1] + _MARK)]
 
 
-async def _hold(schema: bytes, state: RequestState, data: bytes, *, streamed: bool) -> None:
+async def _check(schema: bytes, state: RequestState, data: bytes, *, streamed: bool) -> None:
     try:
         problem = await _problem(state.snapshot.project_id, schema, data, streamed=streamed)
     except CheckTooLongError:
@@ -95,13 +95,13 @@ async def _hold(schema: bytes, state: RequestState, data: bytes, *, streamed: bo
         logger.warning("contract.unchecked request_id=%s", state.request_id)
         return
     if problem is not None:
-        state.contract_violation = True
+        state.answer.contract_violation = True
         state.attributes[VIOLATION] = problem
         logger.info("contract.violated request_id=%s", state.request_id)
 
 
 async def _problem(project_id: UUID, schema: bytes, data: bytes, *, streamed: bool) -> str | None:
-    """Where the first content that violates the schema does so, without a word of it; None when none does."""
+    """Returns the place of the first violation, without a word of the content; None when there is none."""
     if len(data) <= _ON_LOOP_BYTES:
         answers = _answers(data, streamed)
     else:
@@ -120,7 +120,7 @@ async def _problem(project_id: UUID, schema: bytes, data: bytes, *, streamed: bo
 
 
 def _answers(data: bytes, streamed: bool) -> dict[int, str] | None:
-    """The texts to hold against the schema, by their place among the choices; None for what cannot be read."""
+    """Returns the texts to check, by their index among the choices; None for an answer that cannot be read."""
     try:
         completion = _decode(assembled(data) if streamed else data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

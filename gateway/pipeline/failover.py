@@ -1,6 +1,7 @@
-"""The way through the attempts: ask, wait and ask again, pass on to the next (design, section 5, Routing).
+"""The failover between attempts: a provider is asked, asked again after a wait, or passed over for the next one
+(docs/architecture.md).
 
-What went wrong with each is in the state; what it says about the provider goes to the health monitor.
+Each failed call is noted in the request's state; what it reveals about the provider goes to the health monitor.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Generic, TypeVar
 from gateway.errors import from_provider
 from gateway.pipeline.backoff import wait_before_retry
 from gateway.pipeline.barred import Barred
-from gateway.pipeline.context import SUBSTITUTE, Attempt, RequestState
+from gateway.pipeline.context import SUBSTITUTE, Attempt, FailedCall, RequestState
 from gateway.runtime import Runtime
 from integrations.health.targets import CircuitState
 from integrations.providers.errors import OF_THE_MODEL, FailureKind, ProviderError, UnsupportedParameterError
@@ -22,57 +23,69 @@ from integrations.providers.errors import OF_THE_MODEL, FailureKind, ProviderErr
 T = TypeVar("T")
 Call = Callable[[Attempt], Awaitable[T]]
 
-_CIRCUIT_OPEN = "circuit_open"
+_CIRCUIT_OPEN = FailedCall(0.0, 0, "circuit_open")
 
 
-async def walk(runtime: Runtime, attempts: list[Attempt], state: RequestState, call: Call[T]) -> T:
-    """The first answer. Raises ApplicationError: what the client sees of the last failure.
+async def first_answer(runtime: Runtime, attempts: list[Attempt], state: RequestState, call: Call[T]) -> T:
+    """Returns the first answer that an attempt gives. Raises ApplicationError for the failure that the client is to see
+    when none does.
 
-    A target whose circuit is open comes last, as the last resort; one that has rested enough gets one probe. When the
-    request's time is up, nobody else is asked.
+    A target whose circuit is open comes last, as the last resort; one whose circuit is half open gets one probe. When
+    the request's time is up, no further provider is asked.
     """
-    walker = _Walker(runtime, state, call)
+    failover = _Failover(runtime, state, call)
     postponed: list[Attempt] = []
     for attempt in attempts:
-        if walker.told is not None and walker.is_late():
+        if failover.is_late():
             break
-        if walker.bars(attempt):
+        if failover.bars(attempt):
             continue
-        if len(attempts) > 1 and await _rests(runtime, attempt):
-            state.note_failure(attempt, 0.0, status=0, error=_CIRCUIT_OPEN)
+        if len(attempts) > 1 and await is_circuit_open(runtime, attempt):
+            state.note_failure(attempt, _CIRCUIT_OPEN)
             postponed.append(attempt)
-        elif (result := await walker.ask(attempt)) is not None:
+        elif (result := await failover.ask(attempt)) is not None:
             return result
     for attempt in postponed:
-        if walker.told is not None and walker.is_late():
+        if failover.is_late():
             break
-        if not walker.bars(attempt) and (result := await walker.ask(attempt)) is not None:
+        if not failover.bars(attempt) and (result := await failover.ask(attempt)) is not None:
             return result
-    failure = walker.told or ProviderError("no provider was tried", kind=FailureKind.UNAVAILABLE)
+    failure = failover.last_failure or ProviderError("no provider was tried", kind=FailureKind.UNAVAILABLE)
     if failure.retryable and failure.retry_after is None:
-        failure.retry_after = walker.soonest(attempts)
+        failure.retry_after = failover.soonest(attempts)
     raise from_provider(failure) from failure
 
 
 def failure_of(error: ProviderError | RecursionError) -> ProviderError:
-    """Of a call: a decoder gives up on an answer that is nested too deeply."""
+    """Returns the failure of a call. A RecursionError means that a decoder gave up on an answer nested too deeply."""
     if isinstance(error, ProviderError):
         return error
     return ProviderError("the answer is nested too deeply to be read", kind=FailureKind.UNUSABLE)
 
 
-async def _rests(runtime: Runtime, attempt: Attempt) -> bool:
-    state = runtime.health.health_of(attempt.target).circuit
-    if state is CircuitState.CLOSED:
+async def is_circuit_open(runtime: Runtime, attempt: Attempt) -> bool:
+    """Returns whether the attempt's target has to be left alone. A half-open circuit is closed to all but the one
+    request that claims its probe."""
+    circuit = runtime.health.health_of(attempt.target).circuit
+    if circuit is CircuitState.CLOSED:
         return False
-    return state is CircuitState.OPEN or not await runtime.health.claim_probe(attempt.target)
+    return circuit is CircuitState.OPEN or not await runtime.health.claim_probe(attempt.target)
 
 
-class _Walker(Generic[T]):
-    """A provider is asked at most `retry_max_attempts` times, and all of them together that often plus once for each
-    fallback: the retries are shared."""
+class _Failover(Generic[T]):
+    """The calls of one request. A provider is asked at most `retry_max_attempts` times, and all of them together that
+    often plus once for each fallback: the retries are shared."""
 
-    __slots__ = ("_barred", "_call", "_retries_left", "_runtime", "_state", "_told_entry", "_waits", "told")
+    __slots__ = (
+        "_barred",
+        "_call",
+        "_last_failure_entry",
+        "_retries_left",
+        "_runtime",
+        "_state",
+        "_waits",
+        "last_failure",
+    )
 
     def __init__(self, runtime: Runtime, state: RequestState, call: Call[T]) -> None:
         self._runtime = runtime
@@ -81,22 +94,25 @@ class _Walker(Generic[T]):
         routing = state.snapshot.settings.routing
         self._retries_left = routing.retry_max_attempts - 1 if routing.retry_enabled else 0
         self._waits: list[float] = []
-        self._told_entry = SUBSTITUTE
-        self.told: ProviderError | None = None
+        self._last_failure_entry = SUBSTITUTE
+        self.last_failure: ProviderError | None = None
         self._barred: Barred | None = None
 
     async def ask(self, attempt: Attempt) -> T | None:
-        """None when this provider has failed for good and another one may be asked. Raises ApplicationError."""
-        state, retries = self._state, 0
+        """Returns the answer, or None when this provider has failed for good and another one may be asked.
+
+        Raises ApplicationError when no other provider may be asked.
+        """
+        state, routing, retries = self._state, self._state.routing, 0
         while True:
             state.serve_from(attempt)
-            state.asked_at = time.perf_counter()
+            routing.asked_at = time.perf_counter()
             try:
                 result = await self._call(attempt)
             except (ProviderError, RecursionError) as error:
                 failure = failure_of(error)
                 _note(self._runtime, state, attempt, failure)
-                if _ends_the_walk(failure, attempt):
+                if _is_final(failure, attempt):
                     raise from_provider(failure) from failure
                 if isinstance(failure, UnsupportedParameterError):
                     return None
@@ -105,43 +121,47 @@ class _Walker(Generic[T]):
                     return None
                 retries += 1
                 self._retries_left -= 1
-                state.retries += 1
+                routing.retries += 1
             except BaseException as error:
                 # The client has left, or the request is at fault before the provider was asked.
                 self._runtime.health.release_probe(attempt.target)
                 if isinstance(error, asyncio.CancelledError):
-                    state.served_seconds = time.perf_counter() - state.asked_at
+                    routing.served_seconds = time.perf_counter() - routing.asked_at
                 raise
             else:
-                took = time.perf_counter() - state.asked_at
-                state.served_seconds = took
-                self._runtime.health.note_success(attempt.target, took * 1000)
+                seconds = time.perf_counter() - routing.asked_at
+                routing.served_seconds = seconds
+                self._runtime.health.note_success(attempt.target, seconds * 1000)
                 return result
 
     def soonest(self, attempts: list[Attempt]) -> float | None:
-        """Seconds until one of the providers may answer again, as they said, or as their circuits stay open."""
+        """Returns the seconds until a provider may answer again, by their own word or as their circuits stay open; None
+        when neither is known."""
         rests = [self._runtime.health.rest_of(attempt.target) for attempt in attempts]
         circuits = [min(rest for rest in rests if rest is not None)] if rests and None not in rests else []
         return min((*self._waits, *circuits), default=None)
 
     def bars(self, attempt: Attempt) -> bool:
+        """Returns whether an earlier failure makes the attempt pointless."""
         return self._barred is not None and self._barred.holds(attempt)
 
     def is_late(self) -> bool:
-        return self._runtime.deadlines.left(self._state.started) <= 0
+        """Returns whether an attempt has failed and the request's time is up."""
+        return self.last_failure is not None and self._runtime.deadlines.left(self._state.started) <= 0
 
     def _keep(self, failure: ProviderError, attempt: Attempt) -> None:
-        """Of several failures the client is told the last of those that may pass: it can come back; else the last of
-        those that it can mend. That a model is unknown it is told only when all say so: a fallback may have been asked
-        for another one. What a model refuses is settled for that model, whatever another provider of it failed with."""
+        """Chooses the failure that the client sees: the last of those that may pass, so that it can come back; else the
+        last of those that it can mend. An unknown model is reported only when all attempts say so: a fallback may have
+        been asked for another one. A model's refusal is settled for that model, whatever another provider of it failed
+        with."""
         if self._barred is None:
             self._barred = Barred()
         self._barred.note(failure, attempt)
         if failure.retry_after is not None and failure.retryable:
             self._waits.append(failure.retry_after)
-        settled = failure.kind in OF_THE_MODEL and attempt.entry == self._told_entry
-        if self.told is None or settled or _weight(failure) >= _weight(self.told):
-            self.told, self._told_entry = failure, attempt.entry
+        settled = failure.kind in OF_THE_MODEL and attempt.entry == self._last_failure_entry
+        if self.last_failure is None or settled or _weight(failure) >= _weight(self.last_failure):
+            self.last_failure, self._last_failure_entry = failure, attempt.entry
 
 
 def _weight(failure: ProviderError) -> int:
@@ -154,28 +174,30 @@ def _weight(failure: ProviderError) -> int:
 
 def _note(runtime: Runtime, state: RequestState, attempt: Attempt, failure: ProviderError) -> None:
     failure.provider = failure.provider or attempt.provider
-    took = time.perf_counter() - state.asked_at
+    seconds = time.perf_counter() - state.routing.asked_at
     error = failure.kind.value
     if isinstance(failure, UnsupportedParameterError):
         error = "unsupported_parameter"
         runtime.health.release_probe(attempt.target)
-    elif failure.kind is FailureKind.TIMEOUT and runtime.deadlines.cut_short(state.started, took):
-        # It is not this provider that was slow.
+    elif failure.kind is FailureKind.TIMEOUT and runtime.deadlines.cut_short(state.started, seconds):
+        # The provider was not slow: earlier attempts had used up its time.
         runtime.health.release_probe(attempt.target)
     else:
-        runtime.health.note_failure(attempt.target, failure.kind, took * 1000, failure.retry_after)
-    state.note_failure(attempt, took, status=failure.status or 0, error=error, usage=failure.usage)
+        runtime.health.note_failure(attempt.target, failure.kind, seconds * 1000, failure.retry_after)
+    state.note_failure(attempt, FailedCall(seconds, failure.status or 0, error, failure.usage))
 
 
-def _ends_the_walk(failure: ProviderError, attempt: Attempt) -> bool:
-    """A request that is at fault is at fault everywhere; what only a fallback cannot express is its own affair."""
+def _is_final(failure: ProviderError, attempt: Attempt) -> bool:
+    """Returns whether no other provider may be asked. A request that is at fault is at fault everywhere; a parameter
+    that a fallback cannot express only rules out that fallback."""
     if isinstance(failure, UnsupportedParameterError):
         return not attempt.is_fallback
     return failure.kind is FailureKind.REJECTED
 
 
 async def _waited(runtime: Runtime, failure: ProviderError, retries: int, state: RequestState) -> bool:
-    """Whether the same provider is to be asked again, after the wait that is due."""
+    """Returns True after the wait that is due before the same provider is asked again; False, at once, when it is not
+    to be asked again."""
     # Jitter protects nothing.
     wait = wait_before_retry(failure, retries, random.random())  # noqa: S311
     if wait is None or wait > runtime.deadlines.left(state.started):

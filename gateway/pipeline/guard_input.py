@@ -1,7 +1,7 @@
-"""Stage 4: what a project wants no request to hold (specification, Guardrails object; design, section 5, Guardrails).
+"""Stage 4: input guardrails, for contents that a project forbids in requests (docs/guardrails.md).
 
-Only for projects whose `trust_mode` is not off. In `monitor` everything is looked at and recorded, and nothing else; in
-`enforce` the first check that finds something refuses the request.
+The stage runs only for projects whose `trust_mode` is not off. In `monitor` all findings are recorded and the request
+goes on; in `enforce` the first check that finds something refuses the request.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from gateway.pipeline.reservation import estimated_tokens, prompt_tokens
 from gateway.project_settings.guardrails import GuardrailSettings, TrustMode
 from gateway.protocol.wire import LazyFields, Message
 
-# Below, a thread costs more than it saves; above, other streams of the worker would wait (docs/guardrails.md). RE2 lets
-# go of the interpreter while it searches.
+# A smaller body is checked on the event loop, since a thread costs more than it saves; a larger one in a thread, since
+# other streams of the worker would wait (docs/guardrails.md). RE2 releases the interpreter lock while it searches.
 _THREAD_BYTES = 4 * 1024
 _threads = ThreadPoolExecutor(2, thread_name_prefix="guardrails")
-# Some texts take a second a megabyte: only others of such a size wait behind them.
+# Some texts take a second for each megabyte, so large bodies have a thread of their own, in which only others wait.
 _LARGE_BYTES = 256 * 1024
 _threads_of_large = ThreadPoolExecutor(1, thread_name_prefix="guardrails-large")
 
 
 async def guard_input(context: RequestContext, state: RequestState) -> RequestContext:
-    """The request as it may go on. Raises GuardrailError (400). What was found is in `state.verdicts`."""
+    """Returns the request as it may go on, and adds the findings to `state.verdicts`. Raises GuardrailError (400)."""
     guardrails = context.snapshot.settings.guardrails
     checks = checks_of(guardrails)
     enforced = guardrails.trust_mode is TrustMode.ENFORCE
     if checks:
-        request = _looked_at(context, state)
+        request = _checked_part(context, state)
         size = len(context.body)
         if size < _THREAD_BYTES:
             findings = _findings(checks, request, stop_at_first=enforced)
@@ -46,17 +46,18 @@ async def guard_input(context: RequestContext, state: RequestState) -> RequestCo
             loop = asyncio.get_running_loop()
             threads = _threads if size < _LARGE_BYTES else _threads_of_large
             findings = await loop.run_in_executor(threads, _findings, checks, request, enforced)
-        _judge(findings, state, enforced=enforced)
+        _note_findings(findings, state, enforced=enforced)
     return _spotlit(context, state, guardrails) if enforced and guardrails.spotlighting_enabled else context
 
 
-def _looked_at(context: RequestContext, state: RequestState) -> Request:
-    """The whole request, or of one that the service puts together what a person typed, and the tools it offers."""
+def _checked_part(context: RequestContext, state: RequestState) -> Request:
+    """Returns the part of the request that is checked: all of it, or, of a request that the service composes, the texts
+    that a person typed and the tools that it offers."""
     variables = variables_of(context) if state.prompt.version else {}
-    if state.typed is None:
+    if state.origin.typed is None:
         return Request(context.fields, prompt_tokens(context), variables)
-    messages = [{"role": "user", "content": text} for text in state.typed]
-    tokens = estimated_tokens(sum(len(text.encode("utf-8", "replace")) for text in state.typed))
+    messages = [{"role": "user", "content": text} for text in state.origin.typed]
+    tokens = estimated_tokens(sum(len(text.encode("utf-8", "replace")) for text in state.origin.typed))
     return Request({"messages": messages, "tools": context.fields.get("tools")}, tokens, variables)
 
 
@@ -69,7 +70,7 @@ def _findings(checks: Iterable[InputCheck], request: Request, stop_at_first: boo
     return findings
 
 
-def _judge(findings: list[Finding], state: RequestState, *, enforced: bool) -> None:
+def _note_findings(findings: list[Finding], state: RequestState, *, enforced: bool) -> None:
     if not findings:
         return
     action = GuardrailAction.BLOCKED if enforced else GuardrailAction.FLAGGED

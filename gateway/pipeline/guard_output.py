@@ -1,7 +1,7 @@
-"""Stage 9: what a project wants no answer to hold (specification, Guardrails object; design, section 5, Guardrails).
+"""Stage 9: output guardrails, for contents that a project forbids in answers (docs/guardrails-answers.md).
 
-Only for projects with such a check. In `monitor` answers pass as they are and are looked at before their record is
-written; in `enforce` they are masked, or refused as long as nothing of them has been sent and broken off after that.
+The stage runs only for projects with such a check. In `monitor` answers pass as they are and are checked before their
+record is written; in `enforce` they are masked, refused as long as nothing of them has been sent, or else broken off.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gateway.guardrails.output.stream import StreamGuard
 from gateway.guardrails.texts import text_segments
 from gateway.guardrails.verdicts import Guardrail, GuardrailAction, GuardrailStage, GuardrailVerdict
 from gateway.pipeline.context import RequestContext, RequestState
-from gateway.pipeline.quality import grade_later, hold_to
+from gateway.pipeline.quality import QualityCheck
 from gateway.project_settings.guardrails import TrustMode
 from gateway.protocol import sse
 from gateway.runtime import Runtime
@@ -29,7 +29,7 @@ from integrations.providers.base import StreamEvent
 from integrations.providers.common.surrogates import lenient
 
 _decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
-# As for requests: more is looked at in a thread, so that other streams of the worker go on.
+# Larger answers are checked in a thread, so that other streams of the worker go on.
 _ON_LOOP_BYTES = 4 * 1024
 _threads = ThreadPoolExecutor(2, thread_name_prefix="guardrails-output")
 
@@ -39,33 +39,40 @@ logger = logging.getLogger("gateway.guardrails")
 
 
 class OutputGuard:
-    """For one answer. Raises GuardrailError (400) for what must not go out; what was found is in `state.verdicts`.
-    Raises ProviderFailedError (500) for what cannot be read."""
+    """The output checks of one answer; their findings are added to `state.verdicts`.
+
+    Its methods raise GuardrailError (400) for an answer that must not go out, ProviderFailedError (500) for one that
+    cannot be read.
+    """
 
     def __init__(self, runtime: Runtime, context: RequestContext, state: RequestState) -> None:
         guardrails = context.snapshot.settings.guardrails
-        wanted = context.request.response_format
-        self._runtime, self._context, self._state = runtime, context, state
+        response_format = context.request.response_format
+        self._context, self._state = context, state
         self._enforced = guardrails.trust_mode is TrustMode.ENFORCE
-        self._checks = OutputChecks(guardrails, self._texts, json_content=wanted is not None and wanted.type != "text")
+        is_json = response_format is not None and response_format.type != "text"
+        self._checks = OutputChecks(guardrails, self._texts, json_content=is_json)
         self._stream = StreamGuard(self._checks)
         self._noted: set[Found] = set()
         self._waiting: list[StreamEvent] = []
-        self._least_quality = guardrails.min_quality_score
+        score = guardrails.min_quality_score
+        self._quality = None if score is None else QualityCheck(runtime, context, state, score)
         self.began = False
 
     async def whole(self, body: bytes) -> bytes:
-        """The chat completion that may go out."""
+        """Returns the chat completion that may go out."""
         if not self._enforced:
             await self._look_at(body)
             return body
         guarded = await self._run([body], lambda: _guarded(self._checks, body))
         self._note()
-        await self._grade(guarded)
+        if self._quality is not None:
+            await self._quality.require(guarded)
         return guarded
 
     async def let_through(self, events: list[StreamEvent]) -> list[StreamEvent]:
-        """What of a stream may go out now: nothing before the first output, so that a refusal can still be a status."""
+        """Returns the events of a stream that may go out now: none before the first output, so that a refusal can still
+        be a status."""
         if not self._enforced:
             self.began = True
             return events
@@ -73,43 +80,39 @@ class OutputGuard:
         self._note()
         if not self.began:
             self._waiting += out
-            # An answer that is graded before it goes out goes out whole.
-            if self._least_quality is not None or not any(event.has_output for event in out):
+            # An answer that is graded first goes out whole.
+            if self._quality is not None or not any(event.has_output for event in out):
                 return []
             self.began, out = True, self._waiting
         return out
 
     async def last(self, events: list[StreamEvent]) -> list[StreamEvent]:
-        """What was held, with the last events of the stream; none when it broke."""
+        """Returns the events held back and the last ones of the stream. `events` is empty for a stream that broke."""
         if not self._enforced:
-            await self._look_at(assembled(b"".join([*self._state.response, sse.frame_all(events)])))
+            await self._look_at(assembled(b"".join([*self._state.answer.parts, sse.frame_all(events)])))
             return events
         out = await self._run([event.data for event in events], lambda: self._stream.close(events))
         self._note()
         if not self.began:
             out = self._waiting + out
-        if self._least_quality is not None:
+        if self._quality is not None:
             if not events:
-                # Of an answer that cannot be graded nothing goes out.
+                # A broken stream cannot be graded, so nothing of it goes out.
                 return []
-            await self._grade(assembled(sse.frame_all(out)))
+            await self._quality.require(assembled(sse.frame_all(out)))
         self.began = True
         return out
 
     async def _look_at(self, body: bytes) -> None:
-        """In `monitor`."""
+        """Checks in `monitor` an answer that goes out as it is."""
         try:
             await self._run([body], lambda: _guarded(self._checks, body))
         except ProviderFailedError:
             logger.info("guardrail.unreadable request_id=%s", self._state.request_id)
             return
         self._note()
-        if self._least_quality is not None and self._state.error is None:
-            grade_later(self._least_quality, self._runtime, self._context, self._state, body)
-
-    async def _grade(self, body: bytes) -> None:
-        if self._least_quality is not None:
-            await hold_to(self._least_quality, self._runtime, self._context, self._state, body)
+        if self._quality is not None and self._state.error is None:
+            self._quality.grade_later(body)
 
     def _texts(self) -> list[str]:
         return [segment.text for segment in text_segments(self._context.fields)]
@@ -123,18 +126,18 @@ class OutputGuard:
                 return work()
             return await asyncio.get_running_loop().run_in_executor(_threads, work)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            # Adapters look at what they need of an answer; in what they pass on there may be numbers without end.
-            raise ProviderFailedError(f"{self._state.provider}: the answer cannot be read") from error
+            # An adapter decodes only the fields that it needs; the others may hold numbers without end.
+            raise ProviderFailedError(f"{self._state.routing.provider}: the answer cannot be read") from error
 
     def _note(self) -> None:
-        """Puts what is new into the state. Raises GuardrailError when it must not go out."""
+        """Adds new findings to the state. Raises GuardrailError when the answer must not go out."""
         blocking = self._checks.blocking()
         for found in blocking:
             self._add(found, GuardrailAction.BLOCKED)
         for found in self._checks.masking():
             self._add(found, GuardrailAction.MASKED)
         if blocking and self._enforced:
-            raise GuardrailError(_told(blocking[0]), code=blocking[0].guardrail.value)
+            raise GuardrailError(_message(blocking[0]), code=blocking[0].guardrail.value)
 
     def _add(self, found: Found, action: GuardrailAction) -> None:
         if found not in self._noted:
@@ -144,7 +147,7 @@ class OutputGuard:
 
 
 def _guarded(checks: OutputChecks, body: bytes) -> bytes:
-    """The bytes themselves when nothing has to be masked."""
+    """Returns the answer with what has to be masked masked, and the very bytes of `body` when nothing has to be."""
     if not body:
         return body
     answer = _decode(body)
@@ -155,13 +158,13 @@ def _guarded(checks: OutputChecks, body: bytes) -> bytes:
         message = choice.get("message") if isinstance(choice, dict) else None
         if isinstance(message, dict) and checks.guard_message(message):
             changed = True
-            # Tokens spell what was masked.
+            # The log probabilities name the tokens that were masked.
             if choice.get("logprobs") is not None:
                 choice["logprobs"] = None
     return msgspec.json.encode({**answer, **beside}) if changed else body
 
 
-def _told(found: Found) -> str:
+def _message(found: Found) -> str:
     if found.guardrail is Guardrail.BLOCKED_TOOL:
         return f"The answer calls the tool {found.detail!r}, which is blocked in this project"
     return "The answer names a topic that is blocked in this project"

@@ -1,4 +1,4 @@
-"""Keeps a silent stream alive: a comment whenever nothing was sent for HEARTBEAT_SECONDS."""
+"""Keeps a silent stream alive with a comment whenever nothing was sent for HEARTBEAT_SECONDS."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.conf import settings
 
 
 class Heartbeat:
-    """Calls `beat` after each silence. One timer a stream, no task until a silence is long enough to need one."""
+    """Calls `beat` after each silence. A stream has one timer, and no task until a silence is long enough for one."""
 
     __slots__ = ("_beat", "_handle", "_interval", "_last", "_loop", "_task")
 
@@ -22,11 +22,11 @@ class Heartbeat:
         self._handle = loop.call_later(self._interval, self._tick)
 
     def touch(self) -> None:
-        """Something was sent just now."""
+        """Restarts the silence, since something was sent just now."""
         self._last = self._loop.time()
 
     async def settled(self) -> None:
-        """Nothing is being sent any more: what was begun has to go out whole and before anything else."""
+        """Waits for a heartbeat that is being sent: it has to go out whole before anything else."""
         if self._task is not None and not self._task.done():
             await asyncio.wait((self._task,))
 

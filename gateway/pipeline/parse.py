@@ -1,4 +1,4 @@
-"""Stage 2: the body, once (specification, POST /chat/completions and Limits)."""
+"""Stage 2: the request's body, read and decoded once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ClientGoneError(Exception):
 
 
 async def read_body(receive: Receive, headers: RequestHeaders, limit: int) -> bytes:
-    """The whole body. Raises ValidationError above `limit` bytes, ClientGoneError when it never ends."""
+    """Returns the whole body. Raises ValidationError above `limit` bytes, ClientGoneError when the client leaves."""
     if headers.content_encoding and headers.content_encoding.lower() != "identity":
         raise ValidationError("content-encoding: request bodies have to be sent without compression")
     return await _read(receive, limit)
@@ -52,7 +52,7 @@ def _check_size(size: int, limit: int) -> None:
 
 
 def parse(body: bytes, headers: RequestHeaders) -> ChatCompletionRequest:
-    """The validated request. Raises ValidationError naming the field or header at fault."""
+    """Returns the validated request. Raises ValidationError, which names the field or header at fault."""
     request = decode_request(body)
     if headers.force_variant and headers.force_variant not in ("target", "baseline"):
         raise ValidationError(f"{PREFIX}force-variant: expected target or baseline")

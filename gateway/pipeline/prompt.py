@@ -1,7 +1,7 @@
-"""Stage 3: managed prompts (specification, items 5 and 6; design, section 5, Prompts and Rollouts).
+"""Stage 3: managed prompts (docs/prompts.md).
 
-A config is injected only where the request names it and has no system message of its own. Where it is not, the request
-goes on as it came, and `x-svc-warning` says why.
+A config is injected only where the request names it and has no system message of its own. Any other request goes on
+as it came, and `x-svc-warning` says why.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from gateway.protocol.wire import ChatCompletionRequest
 from gateway.snapshot.prompts import ManagedPrompt, PromptUse
 from prompts.selectors import PromptVersionRecord
 
-# Clients choose the names they send.
-_QUOTED_CHARACTERS = 100
-_REMEMBERED_TEXTS, _REMEMBERED_CHARACTERS = 100, 10_000
+# Clients choose the names they send, so an error quotes no more than this of one.
+_MAX_QUOTED_CHARACTERS = 100
+_MAX_CACHED_TEXTS, _MAX_CACHED_CHARACTERS = 100, 10_000
 _NONE_NAMED = "explicit mode with no prompt_config sent: no managed prompt was used"
 
 
 def with_prompt(context: RequestContext, state: RequestState) -> RequestContext:
-    """The request with the prompt it names, or as it is. What it got is in `state.prompt`.
+    """Returns the request with the prompt that it names, or as it is, and notes in `state.prompt` which version it got.
 
     Raises PromptConfigNotFoundError (404), VariableError (422).
     """
     request, prompts = context.request, context.snapshot.prompts
-    # As with variables, the body wins.
+    # The name in the body wins over the header, as with variables.
     name = request.prompt_config or context.headers.prompt_config
     if not name:
         if prompts and not _is_declined(context) and not _has_system_message(request):
-            state.prompt_warnings = (_NONE_NAMED,)
+            state.warnings = (_NONE_NAMED,)
         return context
     prompt = prompts.get(name)
     if prompt is None:
-        raise PromptConfigNotFoundError(f"The project has no prompt config named {name[:_QUOTED_CHARACTERS]!r}")
+        raise PromptConfigNotFoundError(f"The project has no prompt config named {name[:_MAX_QUOTED_CHARACTERS]!r}")
     if _has_system_message(request):
         return _skipped(context, state, prompt, "the request has a system message")
-    if state.pinned is not None:
-        version = state.pinned
+    if state.origin.pinned is not None:
+        version = state.origin.pinned
         state.prompt = PromptUse(prompt.config_id, prompt.name, version.number)
     elif prompt.rollout is not None and prompt.rollout.paused:
         return _skipped(context, state, prompt, "its rollout is paused")
@@ -55,18 +55,18 @@ def with_prompt(context: RequestContext, state: RequestState) -> RequestContext:
 
 
 def _is_declined(context: RequestContext) -> bool:
-    """Whether the request names no config on purpose, so that there is nothing to be warned of."""
+    """Returns whether the request names no config on purpose, so that no warning is due."""
     return context.request.prompt_config == "" or context.headers.prompt_config == ""
 
 
 def _skipped(context: RequestContext, state: RequestState, prompt: ManagedPrompt, reason: str) -> RequestContext:
     state.prompt = PromptUse(prompt.config_id, prompt.name)
-    state.prompt_warnings = (f"prompt config {prompt.name!r} was skipped: {reason}",)
+    state.warnings = (f"prompt config {prompt.name!r} was skipped: {reason}",)
     return context
 
 
 def _has_system_message(request: ChatCompletionRequest) -> bool:
-    # A generator would cost more than most conversations are long.
+    # A generator costs more than the whole loop does for most conversations.
     for message in request.messages:  # noqa: SIM110
         if message.role in ("system", "developer"):
             return True
@@ -76,18 +76,20 @@ def _has_system_message(request: ChatCompletionRequest) -> bool:
 def _system_message(
     prompt: ManagedPrompt, version: PromptVersionRecord, values: Mapping[str, Any]
 ) -> SystemMessage | None:
-    """The prompt with its variables; None when that is empty. Few and short texts are remembered: many prompts have no
-    variables, or the same ones in request after request. Raises VariableError."""
+    """Returns the prompt with its variables filled in; None when the text is empty. Raises VariableError.
+
+    Short texts are cached: many prompts have no variables, or the same ones in request after request.
+    """
     for value in values.values():
         if value.__class__ is not str:
-            # 1, 1.0 and true are different texts and equal keys.
+            # As keys of the cache, 1, 1.0 and true are equal; as texts they differ.
             return _rendered(prompt, version, values)
     key = (version.number, *values, *values.values())
     message: SystemMessage | None = prompt.rendered.get(key)
     if message is None:
         message = _rendered(prompt, version, values)
-        if message is not None and len(message.json) + sum(map(len, values.values())) <= _REMEMBERED_CHARACTERS:
-            if len(prompt.rendered) >= _REMEMBERED_TEXTS:
+        if message is not None and len(message.json) + sum(map(len, values.values())) <= _MAX_CACHED_CHARACTERS:
+            if len(prompt.rendered) >= _MAX_CACHED_TEXTS:
                 prompt.rendered.clear()
             prompt.rendered[key] = message
     return message
@@ -99,7 +101,7 @@ def _rendered(prompt: ManagedPrompt, version: PromptVersionRecord, values: Mappi
 
 
 def variables_of(context: RequestContext) -> Mapping[str, Any]:
-    """Variables by name; those of the body replace those of the headers."""
+    """Returns the request's variables by name; those of the body replace those of the headers."""
     of_headers, of_body = context.headers.variables, context.request.prompt_variables
     if not of_body:
         return of_headers

@@ -1,7 +1,7 @@
-"""Whether an answer is good enough for its project (`min_quality_score`, graded by `judge_model`).
+"""Holds back answers that are not good enough for their project (`min_quality_score`, graded by `judge_model`).
 
-In `enforce` the client waits for the grade, and one other attempt may answer instead of the first. In `monitor` nobody
-waits: the grade becomes a score of the request when it is there. An answer that cannot be graded passes.
+In `enforce` the client waits for the grade, and one other attempt may answer instead of the first. In `monitor` the
+client does not wait: the grade becomes a score of the request afterwards. An answer that cannot be graded passes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from django.conf import settings
 from core.errors import ApplicationError
 from gateway.errors import GuardrailError, LowQualityError
 from gateway.guardrails.verdicts import Guardrail, GuardrailAction, GuardrailStage, GuardrailVerdict
-from gateway.pipeline.context import Attempt, RequestContext, RequestState
+from gateway.pipeline.context import AnswerState, Attempt, FailedCall, RequestContext, RequestState
 from gateway.pipeline.record import estimated_usage
 from gateway.runtime import Runtime
 from gateway.verdict_scores import record_verdicts
@@ -29,35 +29,80 @@ logger = logging.getLogger("gateway.request")
 
 _MAX_SCORE = 100
 _MAX_REASON_CHARACTERS = 200
-# Of one worker, in `monitor`; what comes while so many are being graded is not.
-_MOST_AT_ONCE = 32
+# The number of answers that one worker grades at once in `monitor`; those that come meanwhile are not graded.
+_MAX_AT_ONCE = 32
 _grading: set[asyncio.Task[None]] = set()
 
 
-async def hold_to(least: float, runtime: Runtime, context: RequestContext, state: RequestState, body: bytes) -> None:
-    """Raises LowQualityError for a chat completion whose first choice is graded lower. The verdict is in `state`."""
-    seconds = min(settings.JUDGE_SECONDS, runtime.deadlines.left(state.started))
-    verdict = await _verdict(
-        least, runtime, context, state.request_id, body, bad=GuardrailAction.BLOCKED, seconds=seconds
-    )
-    state.verdicts += (verdict,)
-    if verdict.action is GuardrailAction.BLOCKED:
-        raise LowQualityError(f"The answer was graded {verdict.detail}")
+class QualityCheck:
+    """The check of one answer against the project's `min_quality_score`."""
+
+    __slots__ = ("_context", "_min_score", "_runtime", "_state")
+
+    def __init__(self, runtime: Runtime, context: RequestContext, state: RequestState, min_score: float) -> None:
+        self._runtime, self._context, self._state, self._min_score = runtime, context, state, min_score
+
+    async def require(self, body: bytes) -> None:
+        """Raises LowQualityError for a chat completion whose first choice is graded too low. Adds the verdict to the
+        state."""
+        state = self._state
+        seconds = min(settings.JUDGE_SECONDS, self._runtime.deadlines.left(state.started))
+        verdict = await self._verdict(body, bad=GuardrailAction.BLOCKED, seconds=seconds)
+        state.verdicts += (verdict,)
+        if verdict.action is GuardrailAction.BLOCKED:
+            raise LowQualityError(f"The answer was graded {verdict.detail}")
+
+    def grade_later(self, body: bytes) -> None:
+        """Grades the chat completion in a task of its own, unless too many are being graded."""
+        if len(_grading) >= _MAX_AT_ONCE:
+            logger.warning("quality.not_graded request_id=%s reason=busy", self._state.request_id)
+            return
+        task = asyncio.create_task(self._record_grade(body))
+        _grading.add(task)
+        task.add_done_callback(_grading.discard)
+
+    async def _record_grade(self, body: bytes) -> None:
+        state = self._state
+        try:
+            verdict = await self._verdict(body, bad=GuardrailAction.FLAGGED, seconds=settings.JUDGE_SECONDS)
+            record = sync_to_async(record_verdicts, thread_sensitive=False)
+            # The request's other verdicts are recorded here too: a request that has scores of guardrails is skipped
+            # when those of its record are read.
+            await record(self._context.snapshot.project_id, {state.request_id: [*state.verdicts, verdict]})
+        except Exception:
+            # No caller waits for this task, so its failure has to be logged here.
+            logger.exception("quality.failed request_id=%s", state.request_id)
+
+    async def _verdict(self, body: bytes, *, bad: GuardrailAction, seconds: float) -> GuardrailVerdict:
+        """Returns the judge's verdict within `seconds`, with the action `bad` for a score that is too low."""
+        message = _first_message(body)
+        if message is None:
+            return _not_judged("the answer holds no message")
+        grade = await self._runtime.judge(
+            self._runtime,
+            self._context.snapshot,
+            self._context.fields["messages"],
+            message,
+            request_id=self._state.request_id,
+            seconds=seconds,
+        )
+        score = grade.score
+        if score is None:
+            return _not_judged(grade.problem)
+        action = bad if score < self._min_score else GuardrailAction.PASSED
+        detail = f"{score:g} of {_MAX_SCORE}, at least {self._min_score:g} is wanted"
+        return GuardrailVerdict(Guardrail.LOW_QUALITY, GuardrailStage.OUTPUT, action, detail, score / _MAX_SCORE)
 
 
-def grade_later(least: float, runtime: Runtime, context: RequestContext, state: RequestState, body: bytes) -> None:
-    if len(_grading) >= _MOST_AT_ONCE:
-        logger.warning("quality.not_graded request_id=%s reason=busy", state.request_id)
-        return
-    task = asyncio.create_task(_grade_aside(least, runtime, context, state, body))
-    _grading.add(task)
-    task.add_done_callback(_grading.discard)
+def _not_judged(reason: str) -> GuardrailVerdict:
+    detail = f"not judged: {reason[:_MAX_REASON_CHARACTERS]}"
+    return GuardrailVerdict(Guardrail.LOW_QUALITY, GuardrailStage.OUTPUT, GuardrailAction.SKIPPED, detail, 0.0)
 
 
 async def second_try(
     error: LowQualityError, state: RequestState, attempts: list[Attempt], call: Callable[[list[Attempt]], Awaitable[T]]
 ) -> T:
-    """The answer of another attempt. Raises `error` when nobody else is left, or can answer."""
+    """Returns the answer of another attempt. Raises `error` when no attempt is left, or none can answer."""
     left = _behind(state, attempts)
     if not left:
         raise error
@@ -70,76 +115,17 @@ async def second_try(
 
 
 def _behind(state: RequestState, attempts: list[Attempt]) -> list[Attempt]:
-    """The attempts behind the one whose answer was too bad, which becomes a failed one; empty when none is left."""
-    place = next(
-        (i for i, one in enumerate(attempts) if (one.provider, one.model) == (state.provider, state.model)), None
-    )
+    """Returns the attempts behind the one that was graded too low, which is noted as failed unless none is left."""
+    served = state.routing.provider, state.routing.model
+    place = next((i for i, one in enumerate(attempts) if (one.provider, one.model) == served), None)
     left = [] if place is None else attempts[place + 1 :]
     if place is None or not left:
         return []
-    usage = state.usage or estimated_usage(state)
-    state.note_failure(
-        attempts[place], state.served_seconds or 0.0, status=200, error=Guardrail.LOW_QUALITY.value, usage=usage
-    )
-    state.usage, state.usage_estimated, state.served_seconds = None, False, None
-    state.output_bytes, state.first_output, state.finish_reason = 0, 0.0, ""
-    state.response.clear()
+    seconds, usage = state.routing.served_seconds or 0.0, state.answer.usage or estimated_usage(state)
+    state.note_failure(attempts[place], FailedCall(seconds, 200, Guardrail.LOW_QUALITY.value, usage))
+    state.routing.served_seconds = None
+    state.answer = AnswerState()
     return left
-
-
-async def _verdict(
-    least: float,
-    runtime: Runtime,
-    context: RequestContext,
-    request_id: str,
-    body: bytes,
-    *,
-    bad: GuardrailAction,
-    seconds: float,
-) -> GuardrailVerdict:
-    message = _first_message(body)
-    if message is None:
-        return _not_judged("the answer holds no message")
-    grade = await runtime.judge(
-        runtime, context.snapshot, context.fields["messages"], message, request_id=request_id, seconds=seconds
-    )
-    score = grade.score
-    if score is None:
-        return _not_judged(grade.problem)
-    detail = f"{score:g} of {_MAX_SCORE}, at least {least:g} is wanted"
-    return GuardrailVerdict(
-        Guardrail.LOW_QUALITY,
-        GuardrailStage.OUTPUT,
-        bad if score < least else GuardrailAction.PASSED,
-        detail,
-        score / _MAX_SCORE,
-    )
-
-
-def _not_judged(reason: str) -> GuardrailVerdict:
-    return GuardrailVerdict(
-        Guardrail.LOW_QUALITY,
-        GuardrailStage.OUTPUT,
-        GuardrailAction.SKIPPED,
-        f"not judged: {reason[:_MAX_REASON_CHARACTERS]}",
-        0.0,
-    )
-
-
-async def _grade_aside(
-    least: float, runtime: Runtime, context: RequestContext, state: RequestState, body: bytes
-) -> None:
-    request_id = state.request_id
-    try:
-        verdict = await _verdict(
-            least, runtime, context, request_id, body, bad=GuardrailAction.FLAGGED, seconds=settings.JUDGE_SECONDS
-        )
-        record = sync_to_async(record_verdicts, thread_sensitive=False)
-        # With what the record says: a request that has scores of guardrails is not looked at again.
-        await record(context.snapshot.project_id, {request_id: [*state.verdicts, verdict]})
-    except Exception:
-        # Nobody waits for it, and nothing else would tell.
-        logger.exception("quality.failed request_id=%s", request_id)
 
 
 class _Choice(msgspec.Struct):

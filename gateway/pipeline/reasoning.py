@@ -1,5 +1,5 @@
 """Asks a model that can reason for its reasoning, where the project wants to see it and the request leaves it open
-(design, section 5, Settings: `introspection_enabled`, `thinking_budget_tokens`)."""
+(the settings `introspection_enabled` and `thinking_budget_tokens`, docs/settings.md)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from gateway.pipeline.context import Attempt, RequestContext, RequestState
+from gateway.pipeline.context import Attempt, FailedCall, RequestContext, RequestState
 from gateway.project_settings.settings import ReasoningSettings
 from gateway.protocol.wire import ChatCompletionRequest, LazyFields
 from integrations.capabilities.lookup import capabilities_of
@@ -24,26 +24,36 @@ INTROSPECTION = "introspection"
 """The attribute of a record whose answer was asked for its reasoning by the project: requested, or refused when the
 provider took the request only without."""
 
-# Null says it too; the vendors' own words for the same wish are passed on by their adapters.
-_SPOKEN_OF = ("thinking", "reasoning_effort", "reasoning", "thinking_config", "enable_thinking", "chat_template_kwargs")
+# A request with one of these fields, null included, has chosen itself: these are the vendors' own names for the same
+# choice, and their adapters pass them on.
+_CHOICE_FIELDS = (
+    "thinking",
+    "reasoning_effort",
+    "reasoning",
+    "thinking_config",
+    "enable_thinking",
+    "chat_template_kwargs",
+)
 
-
-# Reasoning is part of what `max_tokens` allows, and the answer needs room as well.
-_LEAST_ROOM, _AMPLE = 2048, 32_768
+# The tokens of reasoning are part of `max_tokens`, and the answer needs room as well.
+_MIN_ROOM_TOKENS, _AMPLE_TOKENS = 2048, 32_768
 
 
 async def asked_with_reasoning(
     context: RequestContext, attempt: Attempt, state: RequestState, ask: Callable[[RequestContext], Awaitable[T]]
 ) -> T:
-    """What `ask` gives for the request with the project's wish; for the request as it is where the provider refuses
-    that: not every model takes a wish beside every parameter, and it is not the client's. Raises ProviderError."""
-    wishing = with_reasoning(context, attempt, state)
-    if wishing is context:
+    """Returns what `ask` gives for the request with reasoning asked for, or for the request as it is where the provider
+    refuses that: not every model takes it beside every parameter, and the client did not ask for it.
+
+    Raises ProviderError.
+    """
+    changed = with_reasoning(context, attempt, state)
+    if changed is context:
         return await ask(context)
     try:
-        return await ask(wishing)
+        return await ask(changed)
     except ProviderError as failure:
-        # What the wish adds may be what made the request too long.
+        # The tokens of reasoning may be what made the request too long.
         if failure.kind not in (FailureKind.REJECTED, FailureKind.CONTEXT_LENGTH):
             raise
         logger.info("introspection.refused request_id=%s provider=%s", state.request_id, attempt.provider)
@@ -54,14 +64,14 @@ async def asked_with_reasoning(
 
 
 def _note_refusal(state: RequestState, attempt: Attempt, failure: ProviderError, status: int) -> None:
-    """The provider was called, so it stands in the record; no retry, since what is asked next is another request."""
-    took = time.perf_counter() - state.asked_at
-    state.note_failure(attempt, took, status=status, error=failure.kind.value, usage=failure.usage)
-    state.asked_at = time.perf_counter()
+    """Adds the refused call to the record. It counts as no retry, since the next call sends another request."""
+    seconds = time.perf_counter() - state.routing.asked_at
+    state.note_failure(attempt, FailedCall(seconds, status, failure.kind.value, failure.usage))
+    state.routing.asked_at = time.perf_counter()
 
 
 def with_reasoning(context: RequestContext, attempt: Attempt, state: RequestState) -> RequestContext:
-    """The request that `attempt` is to send. Only for projects with introspection."""
+    """Returns the request that `attempt` is to send, for a project with introspection."""
     request = context.request
     if request.thinking is not None or request.reasoning_effort is not None:
         return context
@@ -70,28 +80,28 @@ def with_reasoning(context: RequestContext, attempt: Attempt, state: RequestStat
     if (
         known is None
         or known.reasoning is not True
-        or (limit is not None and limit < _LEAST_ROOM)
+        or (limit is not None and limit < _MIN_ROOM_TOKENS)
         or _forces_a_tool(request)
-        or any(name in context.fields for name in _SPOKEN_OF)
+        or any(name in context.fields for name in _CHOICE_FIELDS)
     ):
         state.attributes.pop(INTROSPECTION, None)
         return context
     state.attributes[INTROSPECTION] = "requested"
-    # Appended: whatever the client wrote stays as it is, byte for byte.
-    wish = _wish(context.snapshot.settings.reasoning, limit)
-    body = b'%b,"thinking":%b}' % (context.body.rstrip()[:-1], wish)
+    # The field is appended: the client's own bytes stay as they are.
+    thinking = _thinking(context.snapshot.settings.reasoning, limit)
+    body = b'%b,"thinking":%b}' % (context.body.rstrip()[:-1], thinking)
     return msgspec.structs.replace(context, body=body, fields=LazyFields(body))
 
 
 def _forces_a_tool(request: ChatCompletionRequest) -> bool:
-    """A model that has to call a tool has nothing to think over, and Claude refuses both at once."""
+    """Returns whether the model has to call a tool: it then has nothing to reason about, and Claude refuses both."""
     return request.tool_choice is not None and request.tool_choice not in ("auto", "none")
 
 
-def _wish(settings: ReasoningSettings, limit: int | None) -> bytes:
+def _thinking(settings: ReasoningSettings, limit: int | None) -> bytes:
     budget = settings.budget_tokens
-    if limit is not None and (budget or limit < _AMPLE):
-        # Models that are left to themselves may take all of it.
+    if limit is not None and (budget or limit < _AMPLE_TOKENS):
+        # A model without a budget may spend all of the limit on its reasoning.
         budget = min(budget or limit, limit // 2)
     if budget:
         return b'{"type":"enabled","budget_tokens":%d}' % budget

@@ -1,4 +1,4 @@
-"""The request with a managed prompt in it. The messages are copied as bytes and never decoded again."""
+"""Puts a managed prompt into a request. The messages are copied as bytes and never decoded again."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from gateway.pipeline.context import RequestContext
 from gateway.protocol.wire import AUTO, ChatCompletionRequest, JsonObject, LazyFields, Message, ResponseFormat
 from prompts.selectors import PromptVersionRecord
 
-# Any instead of Raw: new values stand beside bytes that stay, and the encoder takes both.
+# The values are typed Any instead of Raw: new values stand beside bytes that stay, and the encoder takes both.
 _decode: Callable[[bytes], dict[str, Any]] = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode = msgspec.json.Encoder().encode
 
 
 class SystemMessage:
-    """The message as the request has it, and as the beginning of the JSON array of messages."""
+    """A system message, both as the request's object and as the beginning of the JSON array of messages."""
 
     __slots__ = ("json", "message")
 
@@ -28,9 +28,10 @@ class SystemMessage:
 
 
 def rebuilt(context: RequestContext, version: PromptVersionRecord, system: SystemMessage | None) -> RequestContext:
-    """The message before all others, if there is one, and the version's parameters where the request leaves them out.
+    """Returns the request with the system message, if there is one, before all others, and with the version's
+    parameters where it leaves them out.
 
-    Body, decoded fields and request say the same; what concerns the gateway only is gone.
+    Its body, decoded fields and request object agree; the fields that concern only the gateway are gone.
     """
     request = context.request
     fields = _decode(context.body)
@@ -44,7 +45,7 @@ def rebuilt(context: RequestContext, version: PromptVersionRecord, system: Syste
                 fields[name] = msgspec.Raw(stored)
     if system is not None:
         changes["messages"] = [system.message, *request.messages]
-        # A view: conversations are long, and a slice of bytes would copy them twice more.
+        # The slice is of a view: conversations are long, and a slice of bytes would copy them twice more.
         fields["messages"] = msgspec.Raw(b"".join((system.json, memoryview(fields["messages"])[1:])))
     body = _encode(fields)
     changed = msgspec.structs.replace(request, **changes) if changes else request
@@ -52,9 +53,9 @@ def rebuilt(context: RequestContext, version: PromptVersionRecord, system: Syste
 
 
 def _defaults(request: ChatCompletionRequest, version: PromptVersionRecord, *, legacy: bool) -> dict[str, Any]:
-    """What the version adds to the request, by name. JSON null leaves a field out.
+    """Returns the fields that the version adds to the request, by name. A field that is null counts as left out.
 
-    `legacy`: the request has `functions`, which tools were before; providers refuse both at once.
+    `legacy` means that the request has `functions`, the older form of tools; providers refuse both at once.
     """
     added: dict[str, Any] = {}
     if version.model and request.model == AUTO:

@@ -1,4 +1,4 @@
-"""The last stage: one record a request, whatever became of it."""
+"""The last stage: one record for each request, however it ended."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from analytics.contracts import Attempt, Outcome, RequestRecord, SpoolEntry
+from analytics.contracts import Attempt as AttemptRecord
+from analytics.contracts import Outcome, RequestRecord, SpoolEntry
 from gateway.guardrails.verdicts import VERDICTS
 from gateway.pipeline.admit import settle
 from gateway.pipeline.context import RequestState
@@ -23,12 +24,12 @@ _NOTHING = f"{Cost().total:f}"
 
 
 def estimated_usage(state: RequestState) -> Usage:
-    """Tokens of an answer whose provider did not say, from the bytes that passed."""
-    return estimate(len(state.body) + state.injected_bytes, state.output_bytes)
+    """Returns the tokens of an answer whose provider did not count them, estimated from the bytes that passed."""
+    return estimate(len(state.body) + state.injected_bytes, state.answer.output_bytes)
 
 
 def record(runtime: Runtime, state: RequestState) -> None:
-    """Appends the state to the spool, once. Never raises for a disk that fails."""
+    """Appends the request's record to the spool, once. A disk that fails raises nothing."""
     if state.recorded:
         return
     state.recorded = True
@@ -39,23 +40,25 @@ def record(runtime: Runtime, state: RequestState) -> None:
         runtime.inflight.end(state.slot)
     if state.prompt.rollout_id:
         runtime.open_requests.end(state)
-    if state.held is not None:
-        # After the record: what is counted and not recorded would never be found out, the other way round it is.
-        settle(runtime.limiter, state.held, entry.record)
+    if state.limits.reservation is not None:
+        # The record comes first: a request that is counted without a record would never be noticed, the other way round
+        # it is.
+        settle(runtime.limiter, state.limits.reservation, entry.record)
 
 
 def _entry_of(state: RequestState) -> SpoolEntry:
     if not state.snapshot.settings.logging.content:
         return SpoolEntry(_record_of(state))
-    return SpoolEntry(_record_of(state), state.body, b"".join(state.response))
+    return SpoolEntry(_record_of(state), state.body, b"".join(state.answer.parts))
 
 
 def _record_of(state: RequestState) -> RequestRecord:
     now = time.perf_counter()
     usage = _usage_of(state)
-    request, first_output = state.request, state.first_output
-    own_cost = known_cost(usage, state.price) if usage.is_billed else _unbilled(state)
-    cost = _sum_of([own_cost if usage.is_billed else Cost(), *state.spent]) if state.spent else own_cost
+    request, routing, answer = state.request, state.routing, state.answer
+    own_cost = known_cost(usage, routing.price) if usage.is_billed else _unbilled(state)
+    failed_costs = routing.failed_costs
+    cost = _sum_of([own_cost if usage.is_billed else Cost(), *failed_costs]) if failed_costs else own_cost
     of_input, of_reads, of_writes, of_output, of_else, of_all = _texts(cost)
     made = RequestRecord(
         request_id=state.request_id,
@@ -64,22 +67,22 @@ def _record_of(state: RequestState) -> RequestRecord:
         outcome=state.outcome,
         status_code=state.status_code,
         api_key_id=state.key.id,
-        source=state.source,
+        source=state.origin.source,
         session_id=state.headers.session_id,
         user_id=state.headers.user_id or (request.user or "" if request is not None else ""),
-        provider=state.provider,
-        model=state.model,
+        provider=routing.provider,
+        model=routing.model,
         requested_model=request.model if request is not None else "",
-        finish_reason=state.finish_reason,
-        cache_status=state.cache.decode(),
+        finish_reason=answer.finish_reason,
+        cache_status=state.cache.status.decode(),
         stream=request is not None and request.stream is True,
-        fallback_used=state.fallback_used,
+        fallback_used=routing.fallback_used,
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
         cache_read_tokens=usage.cache_read_tokens,
         cache_write_tokens=usage.cache_write_tokens,
         reasoning_tokens=usage.reasoning_tokens,
-        tokens_estimated=state.usage_estimated,
+        tokens_estimated=answer.usage_estimated,
         cost_known=cost is not None,
         cost_input_usd=of_input,
         cost_cache_read_usd=of_reads,
@@ -89,31 +92,31 @@ def _record_of(state: RequestState) -> RequestRecord:
         cost_usd=of_all,
         cost_source=cost.source if cost is not None else "",
         latency_ms=round((now - state.started) * 1000),
-        ttft_ms=round((first_output - state.started) * 1000) if first_output else 0,
-        retry_count=state.retries,
+        ttft_ms=round((answer.first_output - state.started) * 1000) if answer.first_output else 0,
+        retry_count=routing.retries,
         retention_days=state.snapshot.settings.logging.retention_days,
-        contract_violation=state.contract_violation,
+        contract_violation=answer.contract_violation,
         attempts=_attempts(state, usage, of_all if cost is own_cost else _texts(own_cost)[-1]),
         attributes=_attributes(state),
     )
-    seldom = _seldom(state)
-    return msgspec.structs.replace(made, **seldom) if seldom else made
+    rare = _rare_fields(state)
+    return msgspec.structs.replace(made, **rare) if rare else made
 
 
-def _seldom(state: RequestState) -> dict[str, Any]:
-    """What most records do not say: each field that is named costs its record more than those before it."""
-    said: dict[str, Any] = {}
+def _rare_fields(state: RequestState) -> dict[str, Any]:
+    """Returns the fields that most records leave empty: every field named in a constructor's call costs time."""
+    fields: dict[str, Any] = {}
     error, prompt = state.error, state.prompt
     if error is not None:
-        said |= {
+        fields |= {
             "error_type": error.type,
             "error_code": error.code,
             "error_message": error.message[:_MAX_ERROR_CHARACTERS],
         }
     if state.headers.traceparent:
-        said["trace_id"], said["parent_span_id"] = trace_parent(state.headers.traceparent)
+        fields["trace_id"], fields["parent_span_id"] = trace_parent(state.headers.traceparent)
     if prompt.config_id:
-        said |= {
+        fields |= {
             "prompt_config_id": prompt.config_id,
             "prompt_name": prompt.name,
             "prompt_version": prompt.version,
@@ -123,7 +126,7 @@ def _seldom(state: RequestState) -> dict[str, Any]:
             "alloc_unit": prompt.unit,
             "alloc_fallback": prompt.fallback,
         }
-    return said
+    return fields
 
 
 def _attributes(state: RequestState) -> dict[str, str]:
@@ -132,31 +135,34 @@ def _attributes(state: RequestState) -> dict[str, str]:
     return {**state.attributes, VERDICTS: msgspec.json.encode(state.verdicts).decode()}
 
 
-def _attempts(state: RequestState, usage: Usage, cost: str) -> tuple[Attempt, ...]:
-    """The one that answered, or that the client did not wait for, comes last; it is billed for what the record says."""
-    if state.served_seconds is None:
-        return tuple(state.attempts)
-    served = Attempt(
-        state.provider,
-        state.model,
-        200 if state.first_output else 0,
-        "" if state.outcome is Outcome.SUCCESS else state.served_error or state.outcome.value,
-        int(state.served_seconds * 1000),
+def _attempts(state: RequestState, usage: Usage, cost: str) -> tuple[AttemptRecord, ...]:
+    """Returns the record's attempts. The one that answered, or for which the client did not wait, comes last, with the
+    usage and the cost of the record itself."""
+    routing = state.routing
+    if routing.served_seconds is None:
+        return tuple(routing.failed)
+    served = AttemptRecord(
+        routing.provider,
+        routing.model,
+        200 if state.answer.first_output else 0,
+        "" if state.outcome is Outcome.SUCCESS else routing.stream_error or state.outcome.value,
+        int(routing.served_seconds * 1000),
         usage.prompt_tokens,
         usage.completion_tokens,
         cost,
         state.offset_us(),
     )
-    return (*state.attempts, served) if state.attempts else (served,)
+    return (*routing.failed, served) if routing.failed else (served,)
 
 
 def _unbilled(state: RequestState) -> Cost | None:
-    """Nothing, unless it is not even known what the model costs."""
-    return None if state.price is None else Cost()
+    """Returns the cost of an answer without billed tokens: zero, or None for a model without a known price."""
+    return None if state.routing.price is None else Cost()
 
 
 def _texts(cost: Cost | None) -> tuple[str, str, str, str, str, str]:
-    """Of input, cache reads and writes, output, all else, and the sum; empty where the cost is unknown."""
+    """Returns the cost of input, cache reads, cache writes, output, all else, and the sum, in US dollars; empty texts
+    where the cost is unknown."""
     if cost is None:
         return "", "", "", "", "", ""
     return (
@@ -170,7 +176,7 @@ def _texts(cost: Cost | None) -> tuple[str, str, str, str, str, str]:
 
 
 def _sum_of(costs: list[Cost | None]) -> Cost | None:
-    """None when one of them is unknown."""
+    """Returns the sum, or None when one of the costs is unknown."""
     total = Cost()
     for cost in costs:
         if cost is None:
@@ -180,24 +186,25 @@ def _sum_of(costs: list[Cost | None]) -> Cost | None:
 
 
 def _usage_of(state: RequestState) -> Usage:
-    """What the provider said; an estimate for output that was delivered without it; nothing for what never answered."""
-    if state.usage is not None:
-        state.usage_estimated = state.usage_estimated or state.usage.estimated
-        return _caught_up(state, state.usage)
-    if state.output_bytes or state.outcome is Outcome.SUCCESS:
-        state.usage_estimated = True
+    """Returns the usage that the provider stated; an estimate for output without one; zeros where no output came."""
+    answer = state.answer
+    if answer.usage is not None:
+        answer.usage_estimated = answer.usage_estimated or answer.usage.estimated
+        return _caught_up(state, answer.usage)
+    if answer.output_bytes or state.outcome is Outcome.SUCCESS:
+        answer.usage_estimated = True
         return estimated_usage(state)
     return Usage()
 
 
-def _caught_up(state: RequestState, told: Usage) -> Usage:
-    """Providers that count as they go (Anthropic, Bedrock, Gemini) have not counted the output of a stream that was
-    cut: when it is far behind what was delivered, that is estimated."""
+def _caught_up(state: RequestState, stated: Usage) -> Usage:
+    """Returns the stated usage, with estimated output tokens where a stream was cut: providers that count as they go
+    (Anthropic, Bedrock, Gemini) have then counted far less than they delivered."""
     if state.outcome is Outcome.SUCCESS:
-        return told
-    delivered = estimated_tokens(state.output_bytes)
-    if told.completion_tokens * 2 >= delivered:
-        return told
-    state.usage_estimated = True
-    # What the provider has stated so far is behind as well.
-    return msgspec.structs.replace(told, completion_tokens=delivered, billed_completion_tokens=None, stated_cost=None)
+        return stated
+    delivered = estimated_tokens(state.answer.output_bytes)
+    if stated.completion_tokens * 2 >= delivered:
+        return stated
+    state.answer.usage_estimated = True
+    # The cost that the provider has stated so far is too low as well.
+    return msgspec.structs.replace(stated, completion_tokens=delivered, billed_completion_tokens=None, stated_cost=None)

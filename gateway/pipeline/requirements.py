@@ -1,4 +1,4 @@
-"""What a request needs of a model, for the choice that `auto` makes."""
+"""The requirements that a request has of a model, for the choice that `auto` makes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ _KINDS = {
 
 
 def needs_of(request: ChatCompletionRequest) -> RequestNeeds:
-    """Tokens are estimated from the texts and the tools: a picture's bytes say nothing about its tokens."""
-    wanted: dict[str, Any] = dict.fromkeys(_kinds(request.messages), True)
+    """Returns the request's needs. Tokens are estimated from its texts and tools: an image's bytes say nothing about
+    the tokens that it becomes."""
+    media: dict[str, Any] = dict.fromkeys(_kinds(request.messages), True)
     size = sum(_text_bytes(message) for message in request.messages)
     if request.tools:
         size += len(msgspec.json.encode(request.tools))
     response_format = request.response_format
     return RequestNeeds(
-        **wanted,
+        **media,
         tools=bool(request.tools),
         schema=response_format is not None and response_format.type == "json_schema",
         tokens=estimated_tokens(size) + (request.max_completion_tokens or request.max_tokens or 0),

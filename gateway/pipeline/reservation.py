@@ -11,25 +11,26 @@ from gateway.pipeline.context import Attempt, RequestContext
 from gateway.protocol.wire import ChatCompletionRequest
 from integrations.pricing.cost import Price
 
-# Of an image; its bytes say nothing about the tokens that it becomes.
+# An image counts as this many tokens: its bytes say nothing about the tokens that it becomes.
 _FILE_TOKENS = 1_500
-# Of a document that comes with the request: a page of a PDF is some 50 KB and 1,500 tokens.
+# A document in the request is counted by its base64 characters: a page of a PDF has some 50 KB and 1,500 tokens.
 _DOCUMENT_CHARACTERS_PER_TOKEN = 40
-# Bodies below this size hold no file worth counting apart.
+# Bodies below this size contain no file that is worth counting separately.
 _SMALL_BYTES = 16 * 1024
-# Prices are of a million tokens.
+# Prices are for a million tokens.
 _UNITS_OF_MILLIONTH = 10 ** (PLACES - 6)
-# The field's rough rule for text without a tokenizer, which would block the loop: four bytes a token.
+# Four bytes for each token is the usual rule of thumb for text; a tokenizer would block the event loop.
 _BYTES_PER_TOKEN = 4
 
 
 def estimated_tokens(size: int) -> int:
-    """Tokens in `size` bytes, rounded up."""
+    """Returns the number of tokens in `size` bytes, rounded up."""
     return -(-size // _BYTES_PER_TOKEN)
 
 
 def prompt_tokens(context: RequestContext) -> int:
-    """By the bytes that are sent, images at a flat rate, documents by their size and no less than an image."""
+    """Returns the tokens of the prompt: text by its bytes, images at a flat rate, documents by their size and at
+    least as an image."""
     size, tokens = len(context.body), 0
     if size > _SMALL_BYTES:
         for message in context.request.messages:
@@ -44,7 +45,7 @@ def prompt_tokens(context: RequestContext) -> int:
 
 
 def completion_tokens(request: ChatCompletionRequest) -> int:
-    """As many as the request allows, for each of its choices. Reasoning is part of what it allows."""
+    """Returns the most tokens that the request allows for all its choices, reasoning included."""
     allowed = request.max_completion_tokens or request.max_tokens
     if not allowed:
         allowed = settings.LIMITS_OUTPUT_TOKENS
@@ -54,18 +55,18 @@ def completion_tokens(request: ChatCompletionRequest) -> int:
 
 
 def cost_units(prices: Iterable[Price | None], prompt: int, completion: int) -> int:
-    """What it costs by the dearest price. 0 without any: the cost of such a request is not known afterwards either."""
-    most = 0
+    """Returns the cost by the highest price; 0 without one, since such a request has no known cost later either."""
+    highest = 0
     for price in prices:
         if price is not None:
             of_input, of_output, one = price.integers
             units = -(-(of_input * prompt + of_output * completion) * _UNITS_OF_MILLIONTH // one)
-            if units > most:
-                most = units
-    return most if most < MOST_UNITS else MOST_UNITS
+            if units > highest:
+                highest = units
+    return highest if highest < MOST_UNITS else MOST_UNITS
 
 
 def prices_of(context: RequestContext, attempts: list[Attempt]) -> Iterable[Price | None]:
-    """Of every provider and model that may come to answer: a request that fails over must fit as well."""
+    """Returns the price at every provider and model that may answer: a request that fails over has to fit as well."""
     price_of = context.snapshot.price_of
     return [price_of(attempt.provider, attempt.model) for attempt in attempts]

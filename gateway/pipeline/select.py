@@ -1,4 +1,4 @@
-"""Stage 7: which providers to try with which model, in order (design, section 5, Routing)."""
+"""Stage 5: the choice of the providers and models to try, in order (docs/routing.md)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ from integrations.health.order import order_by_health, order_by_latency
 from integrations.health.targets import CircuitState, Target
 from integrations.registry import Candidate, adapter_for, default_model, owner_of, resolve
 
-_REMEMBERED_MODELS = 2000
+_MAX_CACHED_MODELS = 2000
 _NO_PREFERENCES = ProviderPreferences()
 
 
 def select(context: RequestContext, health: HealthMonitor) -> list[Attempt]:
-    """The request's model first, then `models`, each by the enabled providers that serve it; then the providers of
-    `fallback_order` with a model of theirs. `auto` stands for the preferred models that can do what is asked.
+    """Returns the attempts: the request's model first, then `models`, each at the enabled providers that serve it, then
+    the providers of `fallback_order` with a model of theirs. `auto` stands for the preferred models that can serve the
+    request.
 
     Raises ModelNotFoundError (404) when no enabled provider serves any of them, and CredentialUnreadableError (500)
     when only one whose credential cannot be read does, or when no other may.
@@ -43,22 +44,23 @@ def select(context: RequestContext, health: HealthMonitor) -> list[Attempt]:
 
 
 def _only_attempt(context: RequestContext) -> list[Attempt] | None:
-    """Almost every request: one model, one provider, nothing to put in order, the same until the snapshot changes."""
+    """Returns the only attempt, of one model at one provider, that almost every request has, and caches it in the
+    snapshot; None when there are several to put in order."""
     snapshot, model = context.snapshot, context.request.model
     if model == AUTO or snapshot.settings.routing.fallback_order or snapshot.unreadable:
         return None
     candidates = resolve(model, snapshot.credentials.keys(), snapshot.disabled)
     if len(candidates) != 1:
         return None
-    # Clients choose the names.
-    if len(snapshot.plain_attempts) >= _REMEMBERED_MODELS:
+    # Clients choose the names, so the cache is bounded.
+    if len(snapshot.plain_attempts) >= _MAX_CACHED_MODELS:
         snapshot.plain_attempts.clear()
     attempts = snapshot.plain_attempts[model] = [_attempt(snapshot, candidates[0], None)]
     return attempts
 
 
 class _Selection:
-    """The choices of one request."""
+    """The choice of attempts for one request."""
 
     def __init__(self, context: RequestContext, health: HealthMonitor) -> None:
         self._request: ChatCompletionRequest = context.request
@@ -94,7 +96,7 @@ class _Selection:
         return attempts
 
     def _serving(self, requested: str) -> list[list[Candidate]]:
-        """Who may serve a model of the request, in order; for `auto`, each of the models that it stands for."""
+        """Returns the candidates for a model of the request, in order; for `auto`, of each model it stands for."""
         models = self._preferred() if requested == AUTO else [requested]
         return [self._in_order(self._resolved(model)) for model in models]
 
@@ -102,7 +104,7 @@ class _Selection:
         return resolve(model, self._allowed, self._snapshot.disabled)
 
     def _preferred(self) -> list[str]:
-        """The preferred models that can do what the request needs, those that answer at present first."""
+        """Returns the preferred models that can serve the request, those that answer at present first."""
         needs = needs_of(self._request)
         able = [model for model in self._settings.preferred_models if model != AUTO and self._able(model, needs)]
         able.sort(key=lambda model: not self._answers(model))
@@ -116,7 +118,7 @@ class _Selection:
         return any(self._health.health_of(target).circuit is not CircuitState.OPEN for target in targets)
 
     def _in_order(self, candidates: list[Candidate]) -> list[Candidate]:
-        """One model's providers: `provider.order`, then by latency if asked for, else as the project falls back."""
+        """Orders one model's providers: `provider.order`, then by latency if requested, else as the project says."""
         preferred = _picked(candidates, self._preferences.order or ())
         rest = [candidate for candidate in candidates if candidate not in preferred]
         if self._preferences.sort == "latency":
@@ -129,7 +131,7 @@ class _Selection:
         return preferred + rest
 
     def _as_project_falls_back(self, candidates: list[Candidate], *, first_is_chosen: bool) -> list[Candidate]:
-        """`fallback_order`, then the rest by health. A list that leaves out the first choice ranks what follows it."""
+        """Orders by `fallback_order`, then by health. A list that leaves out the first choice ranks those behind it."""
         healthy = self._sorted_by_health(candidates)
         listed = _picked(healthy, self._settings.fallback_order)
         others = [candidate for candidate in healthy if candidate not in listed]
@@ -138,7 +140,7 @@ class _Selection:
         return others[:1] + listed + others[1:]
 
     def _substitutes(self, chosen: list[Candidate]) -> list[Candidate]:
-        """What the project's fallback providers that serve none of the models can offer instead."""
+        """Returns the substitutes of the project's fallback providers that serve none of the request's models."""
         taken = {candidate.provider for candidate in chosen}
         needs = needs_of(self._request) if self._settings.fallback_order else RequestNeeds()
         offers = (
@@ -149,7 +151,7 @@ class _Selection:
         return [offer for offer in offers if offer is not None]
 
     def _offer(self, provider: str, needs: RequestNeeds) -> Candidate | None:
-        """The same model there, else the first preferred one, else the provider's default."""
+        """Returns the same model at the provider, else the first preferred one, else the provider's default."""
         bare = self._request.model.rpartition("/")[2]
         names = [model for model in (bare, *self._settings.preferred_models) if model != AUTO]
         offers = [candidate for model in names for candidate in resolve(model, (provider,))]
@@ -159,7 +161,7 @@ class _Selection:
 
     def _sorted_by_latency(self, candidates: list[Candidate]) -> list[Candidate]:
         by_target = {self._target(candidate): candidate for candidate in candidates}
-        # What the draw decides is who is measured; it protects nothing.
+        # The draw decides which provider is measured; it protects nothing.
         draw = random.random()  # noqa: S311
         return [by_target[target] for target in order_by_latency(list(by_target), self._health.health_of, draw)]
 
@@ -179,7 +181,7 @@ class _Selection:
         return "model: none of the project's preferred models is enabled and can do what this request needs"
 
     def _unserved(self) -> str:
-        """Why nobody serves the request's model."""
+        """Returns the reason why no provider serves the request's model."""
         model, snapshot = self._request.model, self._snapshot
         owner = owner_of(model)
         if not owner or model == f"{owner}/":
@@ -193,12 +195,12 @@ class _Selection:
 
 
 def _picked(candidates: list[Candidate], providers: Iterable[str]) -> list[Candidate]:
-    """The candidates of these providers, in the providers' order."""
+    """Returns the candidates of these providers, in the providers' order."""
     return [candidate for provider in providers for candidate in candidates if candidate.provider == provider]
 
 
 def _entries(models: list[list[Candidate]]) -> dict[Candidate, int]:
-    """Each candidate once, in order, with the number of the first model that it serves."""
+    """Returns each candidate once, in order, with the number of the first model that it serves."""
     entries: dict[Candidate, int] = {}
     for number, candidates in enumerate(models):
         for candidate in candidates:
@@ -207,7 +209,7 @@ def _entries(models: list[list[Candidate]]) -> dict[Candidate, int]:
 
 
 def _attempt(snapshot: ProjectSnapshot, candidate: Candidate, first: Candidate | None, entry: int = 0) -> Attempt:
-    """`first` is the first choice; None when there is no other."""
+    """Returns the attempt with a candidate. `first` is the first choice; None when there is no other."""
     credentials = snapshot.credentials[candidate.provider]
     return Attempt(
         provider=candidate.provider,

@@ -1,4 +1,4 @@
-"""Usage of answers whose provider has not counted: an answer always has it, and a guess says that it is one."""
+"""Usage of answers whose provider has not counted tokens: every answer states its usage, and an estimate is marked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def with_usage(answer: ParsedResponse, prompt_bytes: int) -> ParsedResponse:
-    """The whole answer with an estimate, or with zeros where a filter stood in front of the model."""
+    """Returns the whole answer with estimated usage, or with zeros where a filter answered in place of the model."""
     body = _decode(answer.body)
     messages = [choice.get("message") or {} for choice in body["choices"]]
     if answer.finish_reason == _FILTERED and not any(message.get("content") for message in messages):
@@ -28,7 +28,8 @@ def with_usage(answer: ParsedResponse, prompt_bytes: int) -> ParsedResponse:
 
 
 def without_usage(events: list[StreamEvent]) -> list[StreamEvent]:
-    """The end of a stream in which a filter stood in front of the model: zeros in place of the estimate."""
+    """Returns the last events of a stream with zeros in place of the estimate, where a filter answered in place of the
+    model."""
     last = events[-1]
     zeros = {**_decode(last.data), "usage": usage_object(Usage())}
     return [*events[:-1], StreamEvent(_encode(zeros), last.has_output, last.text)]

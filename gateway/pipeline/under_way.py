@@ -1,15 +1,33 @@
-"""Says of a request whose prompt a rollout chose that it is under way, so that no end of it is missing in the rollout's
-comparison: neither that it never ends, nor that its worker dies."""
+"""Notes where other processes can see them the requests that this worker is serving, and the version that a rollout
+chose for each. A request then counts even when it never ends or its worker dies."""
 
 from __future__ import annotations
 
-from analytics.spool.inflight import InflightAllocation
+from analytics.spool.inflight import InflightAllocation, InflightRequest
 from gateway.pipeline.context import RequestState
+from gateway.protocol.wire import ChatCompletionRequest
 from gateway.runtime import Runtime
 
 
+def note_in_flight(runtime: Runtime, state: RequestState, request: ChatCompletionRequest) -> int:
+    """Returns the request's slot in the table of requests in flight."""
+    return runtime.inflight.begin(
+        InflightRequest(
+            request_id=state.request_id,
+            project_id=state.snapshot.id_text,
+            ts=state.arrived_us,
+            api_key_id=state.key.id,
+            requested_model=request.model,
+            stream=request.stream is True,
+            session_id=state.headers.session_id,
+            user_id=state.headers.user_id or request.user or "",
+            retention_days=state.snapshot.settings.logging.retention_days,
+        )
+    )
+
+
 def note_allocation(runtime: Runtime, state: RequestState, slot: int) -> None:
-    """`slot` is the request's in the table of those in flight."""
+    """Notes the version that a rollout chose. `slot` is the request's in the table of requests in flight."""
     prompt = state.prompt
     runtime.inflight.allocate(
         slot,

@@ -1,4 +1,4 @@
-"""Enabled providers whose stored credential cannot be read: who would have served a request, had it been readable."""
+"""Enabled providers whose stored credential cannot be read, where a request would have been served by one of them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from integrations.registry import Candidate, resolve
 
 
 def unreadable_choice(snapshot: ProjectSnapshot, request: ChatCompletionRequest) -> Candidate | None:
-    """The request's first choice when that is an unreadable one, else None."""
+    """Returns the request's first choice when its credential cannot be read, else None."""
     models = snapshot.settings.routing.preferred_models if request.model == AUTO else (request.model,)
-    candidates = [found for model in models for found in resolve(model, _wanted(snapshot, request), snapshot.disabled)]
+    candidates = [found for model in models for found in resolve(model, _allowed(snapshot, request), snapshot.disabled)]
     preferences = request.provider
     for provider in (preferences.order or ()) if preferences is not None else ():
         chosen = [candidate for candidate in candidates if candidate.provider == provider]
@@ -32,10 +32,10 @@ def unreadable_error(candidate: Candidate) -> CredentialUnreadableError:
 
 
 def note_unreadable(state: RequestState, request: ChatCompletionRequest) -> None:
-    """Writes the choice that could not be asked into the request's record, as an attempt that sent nothing."""
+    """Adds the provider that could not be asked to the request's record, as an attempt that sent nothing."""
     choice = unreadable_choice(state.snapshot, request)
     if choice is not None:
-        state.attempts.append(
+        state.routing.failed.append(
             AttemptRecord(
                 provider=choice.provider,
                 model=choice.upstream_model,
@@ -46,12 +46,12 @@ def note_unreadable(state: RequestState, request: ChatCompletionRequest) -> None
         )
 
 
-def _wanted(snapshot: ProjectSnapshot, request: ChatCompletionRequest) -> frozenset[str]:
-    """The project's providers that the request allows, readable or not."""
+def _allowed(snapshot: ProjectSnapshot, request: ChatCompletionRequest) -> frozenset[str]:
+    """Returns the project's providers that the request allows, readable or not."""
     preferences = request.provider
-    wanted = frozenset(snapshot.credentials) | snapshot.unreadable
+    allowed = frozenset(snapshot.credentials) | snapshot.unreadable
     if preferences is None:
-        return wanted
+        return allowed
     if preferences.only is not None:
-        wanted &= frozenset(preferences.only)
-    return wanted - frozenset(preferences.ignore or ())
+        allowed &= frozenset(preferences.only)
+    return allowed - frozenset(preferences.ignore or ())

@@ -1,4 +1,4 @@
-"""Which version of a prompt a request gets (specification, Rollout; design, section 5, Rollouts)."""
+"""Chooses the version of a prompt that a request gets (docs/rollouts.md)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from gateway.snapshot.prompts import ManagedPrompt, PromptUse, RunningRollout
 from prompts.selectors import PromptVersionRecord
 from rollouts.allocation import Allocation, AllocationType, UnitKind, Variant, variant_of
 
-# A forced request was not allocated: it has no unit, which keeps it out of every comparison.
+# A request that forces its variant has no allocation unit, which keeps it out of every comparison.
 _FORCED_UNIT = 0
-_REMEMBERED_UNITS, _REMEMBERED_CHARACTERS = 5000, 200
-_WANTED = {
+_MAX_CACHED_UNITS, _MAX_CACHED_CHARACTERS = 5000, 200
+_UNIT_NAMES = {
     AllocationType.USER_STICKY: f"user ({PREFIX}user-id)",
     AllocationType.SESSION_STICKY: f"session ({PREFIX}session-id)",
 }
@@ -20,11 +20,12 @@ _WANTED = {
 def version_for(
     prompt: ManagedPrompt, active: PromptVersionRecord, context: RequestContext, state: RequestState
 ) -> PromptVersionRecord:
-    """The active version, or the one of the arm that a running rollout gives the request. Noted in the state."""
+    """Returns the active version, or that of the arm to which a running rollout allocates the request, and notes it in
+    `state.prompt`."""
     rollout, forced = prompt.rollout, context.headers.force_variant
     if rollout is None:
         if forced:
-            state.prompt_warnings = (f"{PREFIX}force-variant: no rollout of {prompt.name!r} is running",)
+            state.warnings = (f"{PREFIX}force-variant: no rollout of {prompt.name!r} is running",)
         state.prompt = PromptUse(prompt.config_id, prompt.name, active.number)
         return active
     if forced:
@@ -47,8 +48,8 @@ def version_for(
 
 def _allocated(rollout: RunningRollout, context: RequestContext, state: RequestState) -> Allocation:
     user_id, session_id = context.headers.user_id or context.request.user or "", context.headers.session_id
-    wanted = _unit(rollout.allocation_type, user_id, session_id)
-    known = rollout.drawn.get(wanted)
+    unit = _unit(rollout.allocation_type, user_id, session_id)
+    known = rollout.drawn.get(unit)
     if known is not None:
         return known
     allocation = variant_of(
@@ -59,21 +60,21 @@ def _allocated(rollout: RunningRollout, context: RequestContext, state: RequestS
         session_id=session_id,
         request_id=state.request_id,
     )
-    if wanted and len(wanted) <= _REMEMBERED_CHARACTERS:
-        # Clients choose the ids.
-        if len(rollout.drawn) >= _REMEMBERED_UNITS:
+    if unit and len(unit) <= _MAX_CACHED_CHARACTERS:
+        # Clients choose the ids, so the cache of allocations is bounded.
+        if len(rollout.drawn) >= _MAX_CACHED_UNITS:
             rollout.drawn.clear()
-        rollout.drawn[wanted] = allocation
+        rollout.drawn[unit] = allocation
     if allocation.fallback:
-        state.prompt_warnings = (
-            f"the rollout goes by {_WANTED[rollout.allocation_type]}, and the request names none: "
+        state.warnings = (
+            f"the rollout goes by {_UNIT_NAMES[rollout.allocation_type]}, and the request names none: "
             f"it was allocated by {allocation.kind.value}",
         )
     return allocation
 
 
 def _unit(kind: AllocationType, user_id: str, session_id: str) -> str:
-    """Empty for a request that is allocated by itself, for want of the unit or by intent."""
+    """Returns the user or the session by which the request is allocated; empty for one that is allocated by itself."""
     if kind is AllocationType.USER_STICKY:
         return user_id
     return session_id if kind is AllocationType.SESSION_STICKY else ""

@@ -1,4 +1,4 @@
-"""Watches over the client: a body that dribbles in, and a client that leaves while the gateway waits for a provider."""
+"""Watches the client: a body that dribbles in, and a client that leaves while the gateway waits for a provider."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import asyncio
 
 from gateway.protocol.reply import Receive
 
-# Well under the second within which an abandoned upstream call has to end, and long enough that a quick answer never
-# pays for a task of its own.
+# The delay is well under the second within which an abandoned upstream call has to end, and long enough that a quick
+# answer never pays for a task of its own.
 _DELAY_SECONDS = 0.25
 
 
@@ -16,11 +16,11 @@ class ClientWatch:
     from other cancellations. One timer serves for both: a quick request sets it once and cancels it once.
     """
 
-    __slots__ = ("_deadline", "_handle", "_loop", "_owner", "_receive", "_task", "disconnected", "late")
+    __slots__ = ("_deadline", "_handle", "_loop", "_owner", "_task", "disconnected", "late", "receive")
 
     def __init__(self, receive: Receive, loop: asyncio.AbstractEventLoop, body_seconds: float) -> None:
-        """The whole body has to be there within `body_seconds`."""
-        self._receive = receive
+        """`body_seconds` are the seconds within which the whole body has to arrive."""
+        self.receive = receive
         self._loop = loop
         self._owner = asyncio.current_task(loop)
         self._task: asyncio.Task[None] | None = None
@@ -30,18 +30,18 @@ class ClientWatch:
         self.late = False
 
     def body_arrived(self) -> None:
-        """The next thing that the client can say is that it is gone."""
+        """Ends the wait for the body: from here on the client's next message can only be its disconnect."""
         self._deadline = None
 
     def stop(self) -> None:
-        """From here on nothing is cancelled any more."""
+        """Ends the watch: it cancels nothing from here on."""
         self._handle.cancel()
         self._owner = None
         if self._task is not None:
             self._task.cancel()
 
     def absorb(self) -> None:
-        """Takes back the cancellation this watch asked for: the request ends in order, its record written."""
+        """Takes back the cancellation that this watch requested: the request ends in order, its record written."""
         if self._owner is not None:
             self._owner.uncancel()
 
@@ -57,7 +57,7 @@ class ClientWatch:
             self._owner.cancel()
 
     async def _listen(self) -> None:
-        message = await self._receive()
+        message = await self.receive()
         if message["type"] == "http.disconnect" and self._owner is not None:
             self.disconnected = True
             self._owner.cancel()

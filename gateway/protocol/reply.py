@@ -25,16 +25,27 @@ _STREAM: HeaderList = [
 
 
 class Reply:
-    """One response: either `whole` is called, or `start_stream`, then `part` any number of times, then `end`."""
+    """One response: either `whole` is called, or `start_stream`, then `part` any number of times, then `end`.
 
-    __slots__ = ("_send", "request_id", "started")
+    `before_last` is called once, before the bytes that end the response leave.
+    """
+
+    __slots__ = ("_send", "before_last", "request_id", "started")
 
     def __init__(self, send: Send, request_id: str) -> None:
         self._send = send
         self.request_id = request_id
         self.started = False
+        self.before_last: Callable[[], None] | None = None
+
+    def settle(self) -> None:
+        """Calls `before_last` now: the response is complete, and only has to be sent."""
+        if self.before_last is not None:
+            call, self.before_last = self.before_last, None
+            call()
 
     async def whole(self, status: int, body: bytes, extra: HeaderList) -> None:
+        self.settle()
         self.started = True
         all_headers = [
             _JSON,
@@ -66,6 +77,7 @@ class Reply:
         await self._send({"type": "http.response.body", "body": data, "more_body": True})
 
     async def end(self, data: bytes) -> None:
+        self.settle()
         await self._send({"type": "http.response.body", "body": data})
 
     async def end_with_error(self, error: ApplicationError) -> None:

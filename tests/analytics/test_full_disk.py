@@ -17,7 +17,7 @@ from analytics.shipper.spool_status import read_status
 from analytics.spool import names
 from analytics.spool import writer as writer_module
 from analytics.spool.counters import read_losses
-from analytics.spool.inflight import InflightTable
+from analytics.spool.inflight import InflightRequest, InflightTable
 from analytics.spool.reader import is_finished, read_stretch
 from analytics.spool.writer import SpoolWriter
 from tests.factories.analytics import make_entry
@@ -180,7 +180,9 @@ def test_worker__started_on_a_full_disk__serves_and_counts_from_then_on(
     disk.fill()
 
     writer, table = SpoolWriter(spool, reserve_bytes=_RESERVE, queue_bytes=20_000), InflightTable(spool)
-    slots = [table.begin(f"id-{number}", "project", 0, 0, "model", False, "", "") for number in range(300)]
+    slots = [
+        table.begin(InflightRequest(f"id-{number}", "project", 0, 0, "model", False, "", "")) for number in range(300)
+    ]
     ids = append(writer, [make_entry() for _ in range(20)])
     disk.free()
     wait_for(lambda: len(recorded(spool)) == 20 - writer.lost, what="what waited to be written")

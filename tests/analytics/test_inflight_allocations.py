@@ -37,7 +37,9 @@ def spool(tmp_path: Path) -> Path:
 
 
 def begin(table: InflightTable, record: RequestRecord) -> int:
-    return table.begin(record.request_id, record.project_id, record.ts, 7, "gpt-4o", True, record.session_id, "u")
+    return table.begin(
+        InflightRequest(record.request_id, record.project_id, record.ts, 7, "gpt-4o", True, record.session_id, "u")
+    )
 
 
 def begin_of_rollout(table: InflightTable, record: RequestRecord, allocation: InflightAllocation = ALLOCATION) -> int:

@@ -15,7 +15,7 @@ from analytics.shipper.loop import Shipper, SpoolLockedError
 from analytics.shipper.rows import COLUMNS
 from analytics.shipper.texts import MAX_CHARACTERS, completion_text, prompt_text
 from analytics.spool import names
-from analytics.spool.inflight import InflightTable
+from analytics.spool.inflight import InflightRequest, InflightTable
 from analytics.spool.shipper_state import StateFile
 from analytics.spool.writer import SpoolWriter
 from tests.factories.analytics import make_entry, make_record
@@ -229,7 +229,7 @@ def test_ship__crash_at_any_step_with_more_arriving__each_request_exactly_once(
         if chance.random() < 0.3:
             table = InflightTable(spool)
             record = make_record()
-            table.begin(record.request_id, record.project_id, record.ts, 1, "m", False, "s", "u")
+            table.begin(InflightRequest(record.request_id, record.project_id, record.ts, 1, "m", False, "s", "u"))
             table.close()
             expected.append(record.request_id)
         shipper = Shipper(spool, insert=dying(fake.insert))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from analytics.contracts import DEFAULT_RETENTION_DAYS, Outcome, SpoolEntry
 from analytics.spool import frames, names
 from analytics.spool import writer as writer_module
-from analytics.spool.inflight import InflightTable, read_table
+from analytics.spool.inflight import InflightRequest, InflightTable, read_table
 from analytics.spool.interrupted import record_interrupted
 from analytics.spool.reader import Frame, is_finished, read_stretch
 from analytics.spool.writer import SpoolWriter
@@ -165,7 +165,9 @@ def write_segment(directory: Path, bodies: list[bytes]) -> tuple[Path, list[int]
 
 def begin(table: InflightTable, **values: str) -> int:
     record = make_record(**values)
-    return table.begin(record.request_id, record.project_id, record.ts, 7, "gpt-4o", True, record.session_id, "u")
+    return table.begin(
+        InflightRequest(record.request_id, record.project_id, record.ts, 7, "gpt-4o", True, record.session_id, "u")
+    )
 
 
 def test_inflight__begin_and_end__slots_are_used_again(spool: Path) -> None:
@@ -201,7 +203,7 @@ def test_inflight__longest_texts__cut_at_whole_characters(spool: Path) -> None:
 WORKER = """
 import sys, time
 from pathlib import Path
-from analytics.spool.inflight import InflightTable
+from analytics.spool.inflight import InflightRequest, InflightTable
 from analytics.spool.writer import SpoolWriter
 from tests.factories.analytics import make_entry
 directory = Path(sys.argv[1])
@@ -211,7 +213,7 @@ open_requests = []
 while True:
     entry = make_entry(b"x" * 300, project_id=project)
     record = entry.record
-    slot = table.begin(record.request_id, project, record.ts, 1, "m", False, "s", "u")
+    slot = table.begin(InflightRequest(record.request_id, project, record.ts, 1, "m", False, "s", "u"))
     print("begun", record.request_id, flush=True)
     open_requests.append((slot, entry))
     if len(open_requests) > 3:
@@ -252,7 +254,7 @@ def test_interrupted__recorded_but_slot_still_in_use__not_doubled(spool: Path) -
     writer, table = SpoolWriter(spool), InflightTable(spool)
     entry = make_entry(session_id="s")
     record = entry.record
-    table.begin(record.request_id, record.project_id, record.ts, 1, "m", False, "s", "u")
+    table.begin(InflightRequest(record.request_id, record.project_id, record.ts, 1, "m", False, "s", "u"))
     begin(table, session_id="t")
     writer.append(entry)
     writer.close()
@@ -269,7 +271,7 @@ def test_interrupted__of_a_project_with_a_retention__is_kept_as_long(spool: Path
     """0 is what a table of an earlier version says."""
     table = InflightTable(spool)
     record = make_entry().record
-    table.begin(record.request_id, record.project_id, record.ts, 1, "m", False, "s", "u", said)
+    table.begin(InflightRequest(record.request_id, record.project_id, record.ts, 1, "m", False, "s", "u", said))
     table.close()
 
     record_interrupted(spool)

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from gateway.pipeline.backoff import (
     BASE_SECONDS,
-    LONGEST_RETRY_AFTER_SECONDS,
-    MOST_SECONDS,
+    MAX_RETRY_AFTER_SECONDS,
+    MAX_SECONDS,
     wait_before_retry,
 )
 from integrations.providers.errors import FailureKind, ProviderError
@@ -27,7 +27,7 @@ def test_wait__retryable__between_nothing_and_a_ceiling_that_doubles(
     wait = wait_before_retry(failed(kind), retries, draw)
 
     assert wait is not None
-    assert 0 <= wait <= min(MOST_SECONDS, BASE_SECONDS * 2**retries)
+    assert 0 <= wait <= min(MAX_SECONDS, BASE_SECONDS * 2**retries)
 
 
 def test_wait__draws_over_the_whole_range__reach_from_nothing_to_the_ceiling() -> None:
@@ -38,7 +38,7 @@ def test_wait__draws_over_the_whole_range__reach_from_nothing_to_the_ceiling() -
     assert waits[-1] == pytest.approx(4 * BASE_SECONDS, rel=0.01)
 
 
-@given(retry_after=st.floats(0, LONGEST_RETRY_AFTER_SECONDS), draw=DRAWS)
+@given(retry_after=st.floats(0, MAX_RETRY_AFTER_SECONDS), draw=DRAWS)
 def test_wait__short_retry_after__is_honoured_once(retry_after: float, draw: float) -> None:
     failure = failed(FailureKind.RATE_LIMITED, retry_after)
 
@@ -46,7 +46,7 @@ def test_wait__short_retry_after__is_honoured_once(retry_after: float, draw: flo
     assert wait_before_retry(failure, 1, draw) is None
 
 
-@given(retry_after=st.floats(0, LONGEST_RETRY_AFTER_SECONDS), retries=st.integers(1, 10), draw=DRAWS)
+@given(retry_after=st.floats(0, MAX_RETRY_AFTER_SECONDS), retries=st.integers(1, 10), draw=DRAWS)
 def test_wait__short_retry_after_of_a_broken_provider__never_shortens_later_waits(
     retry_after: float, retries: int, draw: float
 ) -> None:
@@ -58,7 +58,7 @@ def test_wait__short_retry_after_of_a_broken_provider__never_shortens_later_wait
     assert wait == max(own, retry_after)
 
 
-@given(retry_after=st.floats(LONGEST_RETRY_AFTER_SECONDS, 1e6, exclude_min=True), draw=DRAWS)
+@given(retry_after=st.floats(MAX_RETRY_AFTER_SECONDS, 1e6, exclude_min=True), draw=DRAWS)
 def test_wait__long_retry_after__is_not_waited_for(retry_after: float, draw: float) -> None:
     for kind in (FailureKind.RATE_LIMITED, FailureKind.UNAVAILABLE):
         assert wait_before_retry(failed(kind, retry_after), 0, draw) is None

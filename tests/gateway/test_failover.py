@@ -20,9 +20,9 @@ from core.keys import KeyRecord
 from gateway.deadlines import Deadlines
 from gateway.pipeline.call import complete, open_stream
 from gateway.pipeline.context import Attempt, RequestContext, RequestState
-from gateway.pipeline.failover import walk
+from gateway.pipeline.failover import first_answer
 from gateway.pipeline.record import record
-from gateway.pipeline.respond import answer_error, answer_stream
+from gateway.pipeline.respond import StreamedAnswer, answer_error
 from gateway.pipeline.watch import ClientWatch
 from gateway.project_settings.settings import ProjectSettings, RoutingSettings
 from gateway.protocol.headers import RequestHeaders
@@ -137,8 +137,8 @@ class Scene:
         target = Target(credentials.integration_id, provider, model)
         return Attempt(provider, model, credentials, adapter_for(provider), target)
 
-    def walk(self, call: Callable[[Attempt], Awaitable[str]]) -> Awaitable[str]:
-        return walk(self.runtime, [self.first, self.second], self.state, call)
+    def first_answer(self, call: Callable[[Attempt], Awaitable[str]]) -> Awaitable[str]:
+        return first_answer(self.runtime, [self.first, self.second], self.state, call)
 
     def rest(self, attempt: Attempt) -> None:
         """Opens the target's circuit and lets it rest until it may be tried."""
@@ -172,7 +172,7 @@ def failing(kind: FailureKind, **more: Any) -> ProviderError:
         (FailureKind.CREDENTIALS, FailureKind.TIMEOUT, "provider_timeout"),
     ],
 )
-async def test_walk__all_fail__the_client_is_told_what_may_pass(
+async def test_failover__all_fail__the_client_is_told_what_may_pass(
     first: FailureKind, second: FailureKind, code: str
 ) -> None:
     scene = Scene(retry_enabled=False)
@@ -181,11 +181,11 @@ async def test_walk__all_fail__the_client_is_told_what_may_pass(
         raise failing(second if attempt.is_fallback else first)
 
     with pytest.raises(ApplicationError) as caught:
-        await scene.walk(call)
+        await scene.first_answer(call)
     assert caught.value.code == code
 
 
-async def test_walk__time_is_up__nobody_else_is_asked_or_blamed() -> None:
+async def test_failover__time_is_up__nobody_else_is_asked_or_blamed() -> None:
     scene, asked = Scene(retry_enabled=False), []
 
     async def call(attempt: Attempt) -> str:
@@ -195,14 +195,14 @@ async def test_walk__time_is_up__nobody_else_is_asked_or_blamed() -> None:
 
     scene.rest(scene.second)
     with pytest.raises(ApplicationError) as caught:
-        await scene.walk(call)
+        await scene.first_answer(call)
 
     assert caught.value.code == "provider_timeout"
     assert asked == ["openai"]
     assert await scene.health.claim_probe(scene.second.target)
 
 
-async def test_walk__fallback_with_a_moment_left__is_not_blamed_for_its_time_out() -> None:
+async def test_failover__fallback_with_a_moment_left__is_not_blamed_for_its_time_out() -> None:
     scene = Scene(retry_enabled=False)
 
     async def call(attempt: Attempt) -> str:
@@ -213,13 +213,13 @@ async def test_walk__fallback_with_a_moment_left__is_not_blamed_for_its_time_out
     for _ in range(4):
         scene.state.started = time.perf_counter()
         with pytest.raises(ApplicationError):
-            await scene.walk(call)
+            await scene.first_answer(call)
 
     assert scene.health.health_of(scene.second.target).error_share == 0
     assert scene.circuit(scene.second) is CircuitState.CLOSED
 
 
-async def test_walk__attempts_below_one__asks_once() -> None:
+async def test_failover__attempts_below_one__asks_once() -> None:
     scene, asked = Scene(retry_max_attempts=0), []
 
     async def call(attempt: Attempt) -> str:
@@ -227,12 +227,12 @@ async def test_walk__attempts_below_one__asks_once() -> None:
         raise failing(FailureKind.UNAVAILABLE, retry_after=0.0)
 
     with pytest.raises(ApplicationError):
-        await scene.walk(call)
+        await scene.first_answer(call)
     assert asked == ["openai", "groq"]
 
 
 @pytest.mark.parametrize("reason", [UnsupportedParameterError("n", "no"), asyncio.CancelledError(), RuntimeError("x")])
-async def test_walk__probe_that_proves_nothing__leaves_it_to_the_next_request(reason: BaseException) -> None:
+async def test_failover__probe_that_proves_nothing__leaves_it_to_the_next_request(reason: BaseException) -> None:
     scene = Scene()
 
     async def call(attempt: Attempt) -> str:
@@ -242,12 +242,12 @@ async def test_walk__probe_that_proves_nothing__leaves_it_to_the_next_request(re
 
     scene.rest(scene.second)
     with pytest.raises((ApplicationError, asyncio.CancelledError, RuntimeError)):
-        await scene.walk(call)
+        await scene.first_answer(call)
 
     assert await scene.health.claim_probe(scene.second.target)
 
 
-async def test_walk__answer_nested_too_deeply__is_unusable_and_the_next_one_serves() -> None:
+async def test_failover__answer_nested_too_deeply__is_unusable_and_the_next_one_serves() -> None:
     deep = Answer([b'{"choices":' + b"[" * 100_000])
     good = Answer([b'{"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}'])
     scene = Scene(deep, good)
@@ -255,7 +255,7 @@ async def test_walk__answer_nested_too_deeply__is_unusable_and_the_next_one_serv
     answer = await complete(scene.runtime, scene.context, [scene.first, scene.second], scene.state)
 
     assert b'"hi"' in answer.body
-    assert [(a.provider, a.error) for a in scene.state.attempts] == [("openai", "unusable")]
+    assert [(a.provider, a.error) for a in scene.state.routing.failed] == [("openai", "unusable")]
 
 
 async def test_stream__ended_without_a_word__bills_nothing_that_the_provider_did_not_say() -> None:
@@ -264,9 +264,9 @@ async def test_stream__ended_without_a_word__bills_nothing_that_the_provider_did
     stream = await open_stream(scene.runtime, scene.context, [scene.first, scene.second], scene.state)
 
     assert stream.attempt is scene.second
-    (failed,) = scene.state.attempts
+    (failed,) = scene.state.routing.failed
     assert (failed.error, failed.prompt_tokens, failed.cost_usd) == ("unusable", 0, "")
-    assert scene.state.spent == []
+    assert scene.state.routing.failed_costs == []
 
 
 async def test_stream__client_leaves_before_the_first_word__what_the_provider_counted_is_kept() -> None:
@@ -312,7 +312,7 @@ async def test_stream__outcome_comes_while_a_heartbeat_starts_it__after_the_star
     watch = ClientWatch(asyncio.Event().wait, asyncio.get_running_loop(), 5.0)  # type: ignore[arg-type] # never heard
     reply = Reply(send, "id")
     try:
-        await answer_stream(scene.runtime, scene.context, [scene.first], scene.state, reply, watch)
+        await StreamedAnswer(scene.runtime, scene.state, reply, watch).send(scene.context, [scene.first])
     except ApplicationError as error:
         await answer_error(reply, error, scene.state)
 
@@ -336,7 +336,7 @@ async def test_stream__larger_than_any_answer_may_be__is_ended(word: str) -> Non
     watch = ClientWatch(asyncio.Event().wait, asyncio.get_running_loop(), 5.0)  # type: ignore[arg-type] # never heard
     reply = Reply(send, "id")
     try:
-        await answer_stream(scene.runtime, scene.context, [scene.first], scene.state, reply, watch)
+        await StreamedAnswer(scene.runtime, scene.state, reply, watch).send(scene.context, [scene.first])
     except ApplicationError as error:
         await answer_error(reply, error, scene.state)
 
@@ -361,7 +361,8 @@ async def test_stream__breaks_off_for_want_of_time__is_no_late_first_word() -> N
         sent.append(message)
 
     watch = ClientWatch(asyncio.Event().wait, asyncio.get_running_loop(), 5.0)  # type: ignore[arg-type] # never heard
-    await answer_stream(scene.runtime, scene.context, [scene.first], scene.state, Reply(send, "id"), watch)
+    reply = Reply(send, "id")
+    await StreamedAnswer(scene.runtime, scene.state, reply, watch).send(scene.context, [scene.first])
 
     assert b"provider_timeout" in sent[-1]["body"]
     (attempt,) = scene.recorded().attempts
@@ -376,6 +377,6 @@ async def test_record__counts_beyond_all_reason__is_kept_without_a_cost() -> Non
     scene = Scene(Answer([b'{"id":"x","choices":[' + choice + b"]," + usage + b"}"]))
 
     answer = await complete(scene.runtime, scene.context, [scene.first], scene.state)
-    scene.state.usage = answer.usage
+    scene.state.answer.usage = answer.usage
 
     assert not scene.recorded().cost_known

@@ -130,7 +130,7 @@ def test_request__that_leaves_no_room_for_reasoning__is_left_as_it_is(routed: Ro
 
 
 def test_budget__leaves_room_for_the_answer() -> None:
-    assert b'"budget_tokens":2000}' in reasoning._wish(ReasoningSettings(True, 8000), 4000)
-    assert b'"budget_tokens":2000}' in reasoning._wish(ReasoningSettings(True), 4000)
-    assert reasoning._wish(ReasoningSettings(True), 50_000) == reasoning._wish(ReasoningSettings(True), None)
-    assert b'"budget_tokens":8000}' in reasoning._wish(ReasoningSettings(True, 8000), None)
+    assert b'"budget_tokens":2000}' in reasoning._thinking(ReasoningSettings(True, 8000), 4000)
+    assert b'"budget_tokens":2000}' in reasoning._thinking(ReasoningSettings(True), 4000)
+    assert reasoning._thinking(ReasoningSettings(True), 50_000) == reasoning._thinking(ReasoningSettings(True), None)
+    assert b'"budget_tokens":8000}' in reasoning._thinking(ReasoningSettings(True, 8000), None)

@@ -67,7 +67,7 @@ async def test_tell__open_for_long_without_output__is_told_and_nothing_else(
         state_of(str(uuid4()), 7),
     ):
         teller.begin(state)
-    streaming.first_output = time.perf_counter()
+    streaming.answer.first_output = time.perf_counter()
 
     await teller.tell()
 

@@ -25,7 +25,7 @@ def test_prompt__named__becomes_the_first_message_and_nothing_else_changes() -> 
         "vendor": {"a": [1]},
     }
     assert (state.prompt.config_id, state.prompt.version) == ("c-1", 3)
-    assert state.prompt_warnings == ()
+    assert state.warnings == ()
 
 
 def test_prompt__messages__stay_byte_for_byte() -> None:
@@ -65,14 +65,14 @@ def test_prompt__request_has_a_system_message__is_skipped_with_all_it_has(role: 
 
     assert json.loads(context.body) == {"model": "m", "messages": messages, "prompt_config": "support"}
     assert (state.prompt.config_id, state.prompt.version) == ("c-1", 0)
-    assert state.prompt_warnings == ("prompt config 'support' was skipped: the request has a system message",)
+    assert state.warnings == ("prompt config 'support' was skipped: the request has a system message",)
 
 
 def test_prompt__config_without_a_version__is_skipped() -> None:
     context, state = injected({}, a_prompt(None))
 
     assert b"system" not in context.body
-    assert state.prompt_warnings == ("prompt config 'support' was skipped: it has no version yet",)
+    assert state.warnings == ("prompt config 'support' was skipped: it has no version yet",)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_prompt__none_named__warns_where_there_is_one_to_name(
     context, state = injected(fields, *[a_prompt(a_version())][:prompts])
 
     assert json.loads(context.body)["messages"] == fields["messages"]
-    assert state.prompt_warnings == (
+    assert state.warnings == (
         ("explicit mode with no prompt_config sent: no managed prompt was used",) if warned else ()
     )
     assert state.prompt.config_id == ""
