@@ -1,4 +1,4 @@
-"""GuardrailStage 7: the response cache: a stored answer is replayed, a new one stored for the next time."""
+"""Stage 7: the response cache: a stored answer is replayed, a new one stored for the next time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from integrations.providers.base import Usage
 HIT, MISS = b"hit", b"miss"
 _HIT = CacheUse(HIT)
 
-# The reasons to finish after which another try may end better.
+# An answer with one of these finish reasons is not stored: the next try may end better.
 _NOT_WORTH_STORING = frozenset({"", "content_filter", "error"})
 # A replay is written in pieces, so that no single write blocks the loop.
 _EVENTS_AT_ONCE = 64

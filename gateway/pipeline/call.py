@@ -34,7 +34,7 @@ _ERROR_BODY_BYTES = 256 * 1024
 
 @dataclass(slots=True)
 class OpenStream:
-    """A provider's stream: `events` are those read so far, the rest comes from `chunks`.
+    """A provider's stream: `events` are those read so far, the rest comes from `chunks`; `received` counts its bytes.
 
     `translator` has been closed already when `ended`: the whole stream arrived before its first output could be sent.
     """
@@ -45,7 +45,7 @@ class OpenStream:
     attempt: Attempt
     events: list[StreamEvent] = field(default_factory=list)
     ended: bool = False
-    received: int = 0  # bytes
+    received: int = 0
 
 
 def complete(
@@ -89,7 +89,7 @@ class _Caller:
         runtime = self._runtime
         request = await prepared(runtime, _request_of(context, attempt, stream=False), attempt, self._state)
         left = runtime.deadlines.left(self._state.started)
-        # The call has no timer of its own: the transport watches its phases, and every piece of a body that drips in
+        # The call has no timer of its own: the transport watches its phases, and every piece of a slow body
         # is checked against the request's time.
         response = await self._send(request, attempt, left)
         try:

@@ -22,7 +22,7 @@ from integrations.providers.base import Adapter, Credentials, Media, Usage
 from prompts.selectors import PromptVersionRecord
 
 
-# Structs and no dataclasses: a frozen dataclass costs five times as much to make.
+# These classes are structs and no dataclasses: a frozen dataclass costs five times as much to make.
 class RequestContext(msgspec.Struct, frozen=True):
     """A request that passed `parse`; `body` is the client's JSON, `fields` the same JSON decoded on first use."""
 
@@ -93,31 +93,41 @@ class FailedCall(msgspec.Struct, frozen=True):
 
 
 class RoutingState(msgspec.Struct):
-    """The provider and model of the latest attempt, with the attempts that failed before it."""
+    """The provider and model of the latest attempt, with the attempts that failed before it.
+
+    `attempt_warnings` name what the adapter left out of the latest request. `asked_at` is the start of the latest call
+    (`perf_counter`), `served_seconds` the duration of the call that answers, None while no call has. `stream_error` is
+    the kind of failure that broke a stream after its first output. `failed_costs` belong to the failed attempts that
+    are billed, None for one without a price; `media` are fetched files by address.
+    """
 
     provider: str = ""
     model: str = ""
     price: Price | None = None
     fallback_used: bool = False
     retries: int = 0
-    attempt_warnings: tuple[str, ...] = ()  # what the adapter left out of the latest attempt's request
-    asked_at: float = 0.0  # the latest call's start (`perf_counter`)
-    served_seconds: float | None = None  # the duration of the call that answers, None while no call has
-    stream_error: str = ""  # the kind of failure that broke a stream after its first output
+    attempt_warnings: tuple[str, ...] = ()
+    asked_at: float = 0.0
+    served_seconds: float | None = None
+    stream_error: str = ""
     failed: list[AttemptRecord] = msgspec.field(default_factory=list)
-    failed_costs: list[Cost | None] = msgspec.field(default_factory=list)  # None is a billed attempt without a price
-    media: dict[str, Media] = msgspec.field(default_factory=dict)  # fetched files by address
+    failed_costs: list[Cost | None] = msgspec.field(default_factory=list)
+    media: dict[str, Media] = msgspec.field(default_factory=dict)
 
 
 class AnswerState(msgspec.Struct):
-    """The answer as far as it has been produced. `usage` leaves out failed attempts, which have their own."""
+    """The answer as far as it has been produced. `usage` leaves out failed attempts, which have their own.
+
+    `first_output` is the time of the first output (`perf_counter`), 0.0 before it; `parts` are the pieces of the body
+    as the client receives them.
+    """
 
     finish_reason: str = ""
     usage: Usage | None = None
     usage_estimated: bool = False
-    first_output: float = 0.0  # `perf_counter`; 0.0 before the first output
+    first_output: float = 0.0
     output_bytes: int = 0
-    parts: list[bytes] = msgspec.field(default_factory=list)  # the body as the client receives it
+    parts: list[bytes] = msgspec.field(default_factory=list)
     contract_violation: bool = False
 
 
@@ -128,7 +138,9 @@ class RequestState(msgspec.Struct):
     """The state of one authenticated request: the stages fill it in, the last one writes it to the spool exactly once.
 
     `started` comes from `perf_counter`. `routing` and `answer` change while the request is served; `origin`, `prompt`,
-    `limits` and `cache` are replaced as a whole.
+    `limits` and `cache` are replaced as a whole. `slot` is the request's in the table of requests in flight;
+    `injected_bytes` are those that managed prompts and spotlighting add to the body; `warnings` come from the stages
+    before routing; `attributes` go into the record; `record` is what was written to the spool.
     """
 
     request_id: str
@@ -140,21 +152,21 @@ class RequestState(msgspec.Struct):
     body: bytes = b""
     request: ChatCompletionRequest | None = None
     origin: Origin = _CLIENT
-    slot: int | None = None  # in the table of requests in flight
+    slot: int | None = None
     outcome: Outcome = Outcome.SUCCESS
     status_code: int = 200
     error: ApplicationError | None = None
     prompt: PromptUse = _NO_PROMPT
-    injected_bytes: int = 0  # what managed prompts and spotlighting add to the body
-    warnings: tuple[str, ...] = ()  # from the stages before routing
+    injected_bytes: int = 0
+    warnings: tuple[str, ...] = ()
     limits: LimitUse = _NO_LIMITS
     cache: CacheUse = _CACHE_SKIPPED
-    verdicts: tuple[GuardrailVerdict, ...] = ()  # from guardrails
-    attributes: dict[str, str] = msgspec.field(default_factory=dict)  # of the record
+    verdicts: tuple[GuardrailVerdict, ...] = ()
+    attributes: dict[str, str] = msgspec.field(default_factory=dict)
     routing: RoutingState = msgspec.field(default_factory=RoutingState)
     answer: AnswerState = msgspec.field(default_factory=AnswerState)
     recorded: bool = False
-    record: RequestRecord | None = None  # as it was written
+    record: RequestRecord | None = None
 
     @property
     def first_output(self) -> float:

@@ -1,5 +1,5 @@
 """The failover between attempts: a provider is asked, asked again after a wait, or passed over for the next one
-(docs/architecture.md).
+(docs/routing.md).
 
 Each failed call is noted in the request's state; what it reveals about the provider goes to the health monitor.
 """
@@ -151,9 +151,10 @@ class _Failover(Generic[T]):
 
     def _keep(self, failure: ProviderError, attempt: Attempt) -> None:
         """Chooses the failure that the client sees: the last of those that may pass, so that it can come back; else the
-        last of those that it can mend. An unknown model is reported only when all attempts say so: a fallback may have
-        been asked for another one. A model's refusal is settled for that model, whatever another provider of it failed
-        with."""
+        last of those that its sender can correct. An unknown model is reported only when all attempts report it: a
+        fallback may have been asked for another one. A model's refusal is settled for that model, however another
+        provider of it failed.
+        """
         if self._barred is None:
             self._barred = Barred()
         self._barred.note(failure, attempt)
@@ -198,7 +199,7 @@ def _is_final(failure: ProviderError, attempt: Attempt) -> bool:
 async def _waited(runtime: Runtime, failure: ProviderError, retries: int, state: RequestState) -> bool:
     """Returns True after the wait that is due before the same provider is asked again; False, at once, when it is not
     to be asked again."""
-    # Jitter protects nothing.
+    # Ruff wants a cryptographic generator: the jitter of a wait protects no secret.
     wait = wait_before_retry(failure, retries, random.random())  # noqa: S311
     if wait is None or wait > runtime.deadlines.left(state.started):
         return False

@@ -41,8 +41,8 @@ def record(runtime: Runtime, state: RequestState) -> None:
     if state.prompt.rollout_id:
         runtime.open_requests.end(state)
     if state.limits.reservation is not None:
-        # The record comes first: a request that is counted without a record would never be noticed, the other way round
-        # it is.
+        # The record comes first: a worker that dies in between leaves a record without a count, which is
+        # noticed, and never a count without a record.
         settle(runtime.limiter, state.limits.reservation, entry.record)
 
 

@@ -74,7 +74,7 @@ class StreamedAnswer:
         self._runtime, self._state, self._reply, self._watch = runtime, state, reply, watch
         self._answer = state.answer
         self._guard: OutputGuard | None = None
-        # No method of this object: the two would keep each other alive until the garbage collector runs.
+        # The heartbeat calls no method of this object: a cycle of the two would wait for the garbage collector.
         self._heartbeat = Heartbeat(partial(_beat, state, reply), runtime.loop)
 
     async def send(self, context: RequestContext, attempts: list[Attempt]) -> None:
@@ -107,7 +107,8 @@ class StreamedAnswer:
             try:
                 await self._relay(stream)
             finally:
-                self._answer.usage = stream.translator.usage  # also of a stream that the client has left
+                # The usage is noted also when the client has left the stream.
+                self._answer.usage = stream.translator.usage
                 stream.response.close()
             await self._finish(context, stream)
         except ApplicationError:

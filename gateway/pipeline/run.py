@@ -1,4 +1,4 @@
-"""The stages of a chat completion, in order (design, section 4)."""
+"""The stages of a chat completion, in order (docs/architecture.md#the-life-of-a-request)."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ class _Selection:
 
     def _sorted_by_latency(self, candidates: list[Candidate]) -> list[Candidate]:
         by_target = {self._target(candidate): candidate for candidate in candidates}
-        # The draw decides which provider is measured; it protects nothing.
+        # Ruff wants a cryptographic generator: this draw decides which provider is measured and protects no secret.
         draw = random.random()  # noqa: S311
         return [by_target[target] for target in order_by_latency(list(by_target), self._health.health_of, draw)]
 

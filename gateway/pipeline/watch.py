@@ -1,4 +1,4 @@
-"""Watches the client: a body that dribbles in, and a client that leaves while the gateway waits for a provider."""
+"""Watches the client: a body that arrives too slowly, and a client that leaves while a provider is waited for."""
 
 from __future__ import annotations
 
