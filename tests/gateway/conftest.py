@@ -1,4 +1,5 @@
-"""One gateway service for all tests of this folder; each test gets a project of its own or shares the plain one."""
+"""Fixtures for a gateway service that all tests of this folder share; each test gets a project of its own or the plain
+one."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from tests.gateway.service import PROVIDER_SECRET, Gateway, GatewayService
 Scripted = Callable[..., tuple[Gateway, Script]]
 Routed = Callable[..., tuple[Gateway, dict[str, Script]]]
 
-# Nothing takes so long here, on however busy a machine: no answer is too late, and no heartbeat commits a status before
-# its time. What is given up, and what silence is filled with, is tested with `brisk`.
+# These limits are longer than anything takes on a busy machine: no answer is too late, and no heartbeat commits a
+# status too early. Tests of time-outs and heartbeats use the service `brisk`.
 PATIENT = {
     "HEARTBEAT_SECONDS": "60",
     "UPSTREAM_CONNECT_SECONDS": "60",
@@ -43,7 +44,7 @@ def service() -> Iterator[GatewayService]:
 
 @pytest.fixture(scope="session")
 def brisk() -> Iterator[GatewayService]:
-    """One worker that soon gives up, and soon fills a silence."""
+    """A service of one worker that soon gives up a provider, and soon fills a silent stream with comments."""
     settings = {**PATIENT, "HEARTBEAT_SECONDS": "0.3", "GATEWAY_BODY_SECONDS": "3"}
     settings |= {"HTTP_HEAD_SECONDS": "3", "MANAGEMENT_BODY_SECONDS": "3"}
     settings |= {"UPSTREAM_FIRST_BYTE_SECONDS": "3", "UPSTREAM_IDLE_SECONDS": "3", "UPSTREAM_TTFT_SECONDS": "5"}
@@ -54,14 +55,14 @@ def brisk() -> Iterator[GatewayService]:
 
 @pytest.fixture(scope="session")
 def pair() -> Iterator[GatewayService]:
-    """Two workers that serve few projects: a change of prices has them read all that they serve again."""
+    """A service of two workers with few projects: after a change of prices the workers read all projects again."""
     with GatewayService(settings=PATIENT) as running:
         yield running
         assert_log_is_clean(running)
 
 
 def assert_log_is_clean(service: GatewayService) -> None:
-    """Whatever the tests of a run did: no key, and nothing unexpected, reached the log."""
+    """Asserts that a run's log holds no key and no unexpected line, whatever its tests did."""
     log = service.log.read_text(errors="replace")
     assert PROVIDER_SECRET not in log
     assert "Traceback" not in log, log[-4000:]
@@ -69,7 +70,7 @@ def assert_log_is_clean(service: GatewayService) -> None:
 
 @pytest.fixture(scope="session")
 def plain_project(service: GatewayService, upstream: ScriptedServer) -> Gateway:
-    """Provider openai answers every request with the same text."""
+    """A project whose provider openai answers every request with the same text."""
     upstream.play("plain", answer())
     made = service.new_project(base_urls={"openai": upstream.base_url("plain")})
     made.upstream = upstream
@@ -78,32 +79,34 @@ def plain_project(service: GatewayService, upstream: ScriptedServer) -> Gateway:
 
 @pytest.fixture
 def gateway(plain_project: Gateway) -> Gateway:
-    """The shared project; `upstream.received` starts empty for each test."""
+    """The shared plain project, whose `upstream.received` is emptied before each test."""
     plain_project.upstream.received.clear()
     return plain_project
 
 
 @pytest.fixture
 def scripted(service: GatewayService, upstream: ScriptedServer) -> Scripted:
-    """A new project whose provider openai follows the steps, and what that provider received."""
+    """Makes a project whose provider openai follows the given steps; returns it with the requests that the provider
+    received."""
     return partial(_scripted, service, upstream)
 
 
 @pytest.fixture
 def brisk_scripted(brisk: GatewayService, upstream: ScriptedServer) -> Scripted:
-    """As `scripted`, of the service `brisk`."""
+    """Makes a project as `scripted` does, on the service `brisk`."""
     return partial(_scripted, brisk, upstream)
 
 
 @pytest.fixture
 def routed(service: GatewayService, upstream: ScriptedServer) -> Routed:
-    """A new project with routing settings whose providers, given by name, follow their steps; with their scripts."""
+    """Makes a project with routing settings whose providers, given by name, follow their steps; returns it with their
+    scripts."""
     return partial(_routed, service, upstream)
 
 
 @pytest.fixture
 def brisk_routed(brisk: GatewayService, upstream: ScriptedServer) -> Routed:
-    """As `routed`, of the service `brisk`."""
+    """Makes a project as `routed` does, on the service `brisk`."""
     return partial(_routed, brisk, upstream)
 
 

@@ -16,14 +16,14 @@ class Rollout:
     id: str
 
     def move(self, move: str) -> None:
-        """start, pause, promote, roll_back or complete."""
+        """Moves a rollout: `start`, `pause`, `promote`, `roll_back` or `complete`."""
         project_id = self.gateway.project_id
         self.gateway.service.seeder.call("move_rollout", project_id=project_id, rollout_id=self.id, move=move)
 
 
 @dataclass
 class Prompt:
-    """A prompt config of a project; `version_ids` in the order of their numbers."""
+    """A prompt config of a project, with its `version_ids` in the order of their numbers."""
 
     gateway: Gateway
     name: str
@@ -31,7 +31,7 @@ class Prompt:
     version_ids: list[str]
 
     def add(self, system_prompt: str, **content: Any) -> str:
-        """The id of a new version."""
+        """Adds a version and returns its id."""
         made = self._call("add_prompt_version", content={"system_prompt": system_prompt, **content})
         self.version_ids.append(made["id"])
         return self.version_ids[-1]
@@ -43,7 +43,7 @@ class Prompt:
         self._call("delete_prompt")
 
     def roll_out(self, version_id: str, *weights: int, allocation_type: str = "random") -> Rollout:
-        """A running rollout to the version, at the first of the weights."""
+        """Starts a rollout to the version, at the first of the weights."""
         made = self._call("start_rollout", version_id=version_id, weights=weights, allocation_type=allocation_type)
         return Rollout(self.gateway, made["rollout_id"])
 
@@ -53,13 +53,13 @@ class Prompt:
 
 
 def make_prompt(gateway: Gateway, *system_prompts: str, name: str = "support", **content: Any) -> Prompt:
-    """A config with a version for each text, all with the same `content`; the first is active."""
+    """Makes a config with a version for each text, all with the same `content`; the first is active."""
     versions = [{"system_prompt": text, **content} for text in system_prompts]
     made = gateway.service.seeder.call("make_prompt", project_id=gateway.project_id, name=name, versions=versions)
     return Prompt(gateway, name, made["config_id"], made["version_ids"])
 
 
 def last_sent(script: Script) -> dict[str, Any]:
-    """The body of the latest request that the provider received."""
+    """Returns the body of the latest request that the provider received."""
     sent: dict[str, Any] = json.loads(script.received[-1].body)
     return sent

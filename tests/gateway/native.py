@@ -1,6 +1,7 @@
-"""What recordings of dialects other than OpenAI's say a client should see, read by plain means: no code of the product.
+"""Reads from recordings of dialects other than OpenAI's what a client should see, without code of the product.
 
-Botocore takes the event streams of AWS apart. Arguments of calls are objects here, since their text is ours to write.
+Botocore decodes the event streams of AWS. Arguments of tool calls are objects here: the product chooses how their JSON
+is written.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ FINISH = {
     "MAX_TOKENS": "length",
     "TOOL_CALL": "tool_calls",
     "STOP": "stop",
-    1: "stop",  # protobuf's number for STOP, which Vertex sends when asked for enums as integers
+    1: "stop",  # The key 1 is protobuf's number for STOP, which Vertex sends when it is asked for enums as integers.
     2: "length",
 }
 FILTERED = (
@@ -53,7 +54,7 @@ FILTERED = (
 
 
 def native_answer(recording: Recording) -> Answer:
-    """`choices[…].calls` are (name, arguments as JSON with sorted keys)."""
+    """Returns the answer that a client should see; its `calls` are (name, arguments as JSON with sorted keys)."""
     return READERS[recording["api"]](recording["response"])
 
 
@@ -156,13 +157,13 @@ def _bedrock_stream(response: Mapping[str, Any]) -> Answer:
     choice, answer = Choice(), Answer()
     inputs: dict[int, list[str]] = {}
     for frame in buffer:
-        headers: Any = frame.headers  # botocore's stubs take it for a number
+        headers: Any = frame.headers  # The stubs of botocore type this value as a number.
         event = json.loads(frame.payload)
         match headers.get(":event-type", headers[":message-type"]):
             case "exception":
                 answer.error = event["message"]
             case "contentBlockStart" if "toolUse" in event["start"]:
-                # What the service itself runs (grounding) is no call for the client.
+                # A tool that the vendor itself runs (grounding) is no call for the client.
                 if event["start"]["toolUse"].get("type") != "server_tool_use":
                     inputs[event["contentBlockIndex"]] = [event["start"]["toolUse"]["name"], ""]
             case "contentBlockDelta":

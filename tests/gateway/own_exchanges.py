@@ -1,4 +1,4 @@
-"""Exchanges of our own in the dialects of `native.py`, made with the fakes: a clone without SHARED_DIR has these."""
+"""Made-up exchanges in the dialects of `native.py`, produced by the fakes, for a clone without SHARED_DIR."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.fakes.dialects.story import Call, Reply, Story, Streamed
 from tests.gateway.recorded import Recording
 from tests.integrations.adapters.subject import WEATHER, subject_of
 
-# Provider → its wire API for whole answers and for streams.
+# Each provider has two wire APIs, one for whole answers and one for streams.
 APIS = {
     "anthropic": ("anthropic.messages", "anthropic.messages"),
     "google": ("google.generateContent", "google.streamGenerateContent"),

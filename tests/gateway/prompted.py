@@ -10,7 +10,7 @@ from uuid import uuid4
 from hypothesis import strategies as st
 
 from core.keys import KeyRecord
-from gateway.pipeline.context import Account, RequestContext
+from gateway.pipeline.context import RequestContext, RequestState
 from gateway.pipeline.prompt import with_prompt
 from gateway.project_settings.settings import ProjectSettings
 from gateway.protocol.headers import read_headers
@@ -49,8 +49,8 @@ def injected(
     fields: dict[str, Any] | bytes,
     *prompts: ManagedPrompt,
     headers: dict[str, str] | None = None,
-) -> tuple[RequestContext, Account]:
-    """What the stage makes of a request, and its account. A request that is a dict names the config `support`."""
+) -> tuple[RequestContext, RequestState]:
+    """What the stage makes of a request, and its state. A request that is a dict names the config `support`."""
     given_fields = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "prompt_config": "support"}
     body = json.dumps({**given_fields, **fields}).encode() if isinstance(fields, dict) else fields
     snapshot = ProjectSnapshot(
@@ -58,9 +58,9 @@ def injected(
     )
     read = read_headers([(name.encode(), value.encode()) for name, value in (headers or {}).items()])
     request = decode_request(body)
-    account = Account("r-1", 0, time.perf_counter(), snapshot, KEY, read, body, request)
+    state = RequestState("r-1", 0, time.perf_counter(), snapshot, KEY, read, body, request)
     context = RequestContext(snapshot, read, body, request, LazyFields(body))
-    return with_prompt(context, account), account
+    return with_prompt(context, state), state
 
 
 def sent(context: RequestContext) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a recording says a client should see, read from it by plain means that share nothing with the product."""
+"""Reads from a recording what a client should see, without code of the product."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ OWN = Path(__file__).resolve().parent.parent / "fixtures" / "exchanges"
 
 
 def exchanges(*apis: str) -> list[Recording]:
-    """Every exchange of these dialects, OpenAI's when none is named, as its file says it: our own first, then those
-    that SHARED_DIR has."""
+    """Returns every exchange of these dialects, OpenAI's when none is named, as its file has it: the made-up ones
+    first, then those of SHARED_DIR."""
     shared = SHARED_DIR / "recordings"
     files = [*sorted(OWN.rglob("*.json")), *sorted(shared.glob("*/*.json"))]
     found = [json.loads(file.read_text(encoding="utf-8")) for file in files]
@@ -27,7 +27,7 @@ def exchanges(*apis: str) -> list[Recording]:
 
 @dataclass
 class Choice:
-    """`text` of all content, `calls` as (name, arguments) in order, and the finish reason."""
+    """One choice of an answer: `text` is all its content, `calls` are (name, arguments) in order."""
 
     text: str = ""
     calls: list[Call] = field(default_factory=list)
@@ -41,7 +41,8 @@ class Answer:
     error: str = ""
 
     def finished(self) -> Answer:
-        """Every answer has a reason to end, and a model that called tools ended with tool_calls, whatever it says."""
+        """Returns the finish reason of an answer: never empty, and `tool_calls` for a model that called tools, whatever
+        it recorded."""
         for choice in self.choices.values():
             if choice.calls and choice.finish == "stop":
                 choice.finish = "tool_calls"
@@ -50,14 +51,14 @@ class Answer:
 
 
 def sse_payloads(text: str) -> list[Any]:
-    """The JSON of every `data:` line, `[DONE]` left out."""
+    """Returns the JSON of every `data:` line but `[DONE]`."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     payloads = [line[5:].strip() for line in lines if line.startswith("data:")]
     return [json.loads(payload) for payload in payloads if payload != "[DONE]"]
 
 
 def text_of(content: Any) -> str:
-    """Content is a string, nothing, or (mistral) a list of parts."""
+    """Returns the text of a content, which is a string, null, or (mistral) a list of parts."""
     if isinstance(content, list):
         return "".join(part.get("text") or "" for part in content if part.get("type") == "text")
     return content or ""
@@ -72,7 +73,7 @@ def _whole(text: str) -> Answer:
     body = json.loads(text)
     answer = Answer(usage=body.get("usage"))
     for choice in body["choices"]:
-        # What a filter swallowed has no message.
+        # An answer that a filter removed has no message.
         message = choice.get("message") or {}
         calls = [(c["function"]["name"], c["function"]["arguments"]) for c in message.get("tool_calls") or []]
         answer.choices[choice["index"]] = Choice(text_of(message.get("content")), calls, choice["finish_reason"])
@@ -104,7 +105,7 @@ def _add(known: Choice, choice: dict[str, Any], calls: dict[tuple[int, int], lis
 
 
 def upstream_message(recording: Recording) -> str:
-    """The provider's own words for a failure, from the shapes providers use; a web page has none."""
+    """Returns the provider's own message for a failure, from the shapes that providers use; a web page has none."""
     text = recording["response"]["body_text"]
     if recording["response"]["content_type"].startswith("text/html"):
         return ""

@@ -1,4 +1,4 @@
-"""A recorded request of any dialect as a client of OpenAI's dialect writes it."""
+"""Writes a recorded request of any dialect as a client of OpenAI's dialect would."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.integrations.reverse import anthropic, bedrock, cohere, google
 
 
 def openai_request(recording: Recording) -> dict[str, Any]:
-    """With the model's name as the vendor knows it."""
+    """Returns the request in OpenAI's dialect, with the model's name as the vendor knows it."""
     body = recording["request"]["body"] or {}
     api, stream = recording["api"], bool(recording["response"]["stream"])
     model = unquote(recording["model"])

@@ -1,6 +1,7 @@
-"""Makes projects, keys and integrations inside a running service: a JSON command a line in, a JSON answer a line out.
+"""Makes projects, keys and integrations inside a running service: reads a JSON command from each line, writes a JSON
+answer to a line.
 
-A process of its own, because the service under test has another database than the test process.
+It is a process of its own, because the service under test has another database than the test process.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ def make_key(command: dict[str, Any]) -> dict[str, Any]:
 
 
 def draw_key(command: dict[str, Any]) -> dict[str, Any]:
-    """A key that does not exist yet."""
+    """Returns a key that does not exist yet."""
     return {"key": f"svc_{secrets.token_urlsafe(32)}"}
 
 
 def make_given_key(command: dict[str, Any]) -> dict[str, Any]:
-    """Saves a row directly: the product refuses to issue a key that has expired already, and draws keys itself."""
+    """Saves the row of a given key directly: the product draws keys itself and refuses to issue an expired one."""
     from django.utils import timezone
 
     from core.keys import hash_key
@@ -80,7 +81,7 @@ def set_routing(command: dict[str, Any]) -> dict[str, Any]:
 
 
 def make_prompt(command: dict[str, Any]) -> dict[str, Any]:
-    """A config with its versions, the first of them active: workers hear of all of it or of nothing."""
+    """Makes a config with its versions, the first of them active, in one transaction: workers see all or none."""
     from django.db import transaction
 
     from prompts.services import create_config
@@ -125,7 +126,7 @@ def delete_prompt(command: dict[str, Any]) -> dict[str, Any]:
 
 
 def start_rollout(command: dict[str, Any]) -> dict[str, Any]:
-    """A running rollout with one stage for each weight."""
+    """Starts a rollout with one stage for each weight."""
     from rollouts.allocation import AllocationType
     from rollouts.services import NewRollout, create_rollout
     from rollouts.services import start_rollout as start
@@ -145,7 +146,7 @@ def start_rollout(command: dict[str, Any]) -> dict[str, Any]:
 
 
 def move_rollout(command: dict[str, Any]) -> dict[str, Any]:
-    """`move`: start, pause, promote, roll_back or complete."""
+    """Moves a rollout; `move` is start, pause, promote, roll_back or complete."""
     from rollouts import services
 
     move = getattr(services, f"{command['move']}_rollout")

@@ -1,6 +1,6 @@
 """A gateway as its operator runs it: a fresh VAR_DIR with SQLite, a Redis, and ASGI workers as processes of their own.
 
-Each worker has its own port, so that a test can say which one it asks. Waiting times are shortened by environment.
+Each worker has its own port, so that a test can choose the one it asks. Environment variables shorten waiting times.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from tests.patience import PATIENCE_SECONDS
 from tests.services import START_SECONDS, start_redis
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-# A model of provider openai, priced before the first request.
+# This model of provider openai has a price before the first request.
 PRICED_MODEL = "priced-1"
 PROVIDER_SECRET = "sk-canary-provider-0123456789abcdefghijklmnop"
 
 SETTINGS = {
-    # What a worker knows of a change it was told: it does not look by itself as long as the tests run.
+    # A worker learns of changes only by announcement: it reads none by itself while the tests run.
     "SNAPSHOT_SECONDS": "3600",
     "HEARTBEAT_SECONDS": "0.3",
     "UPSTREAM_CONNECT_SECONDS": "1",
@@ -49,7 +49,7 @@ SETTINGS = {
     "GATEWAY_BODY_SECONDS": "3",
 }
 
-# Of the ports that were given out.
+# These sockets reserve the ports that were given out.
 _RESERVED: list[socket.socket] = []
 
 _MIGRATED: list[bytes] = []
@@ -59,7 +59,7 @@ Content = bytes | dict[str, Any] | Iterator[bytes]
 
 
 class Seeder:
-    """A child that makes projects, keys and integrations in the service's database (`seed.py`)."""
+    """A child process that makes projects, keys and integrations in the service's database (`seed.py`)."""
 
     def __init__(self, environment: dict[str, str]) -> None:
         self._child = subprocess.Popen(
@@ -88,10 +88,10 @@ class Seeder:
 
 
 class GatewayService:
-    """Two workers on one VAR_DIR; `ports` names them. Everything is stopped on exit."""
+    """Two workers on one VAR_DIR, with their `ports`. All processes are stopped on exit."""
 
     def __init__(self, *, workers: int = 2, settings: dict[str, str] | None = None) -> None:
-        # Short: a Unix socket's path has at most 107 bytes.
+        # The directory's name is short: a Unix socket's path has at most 107 bytes.
         self.folder = Path(tempfile.mkdtemp(prefix="gwt-", dir="/tmp"))
         self.var = self.folder / "var"
         self.database = self.var / "db.sqlite3"
@@ -115,7 +115,7 @@ class GatewayService:
             stack.callback(holder.close)
         self.var.mkdir()
         self.redis, redis_url = start_redis(self.folder / "redis")
-        stack.callback(lambda: self.redis.stop())  # a test may have started another one
+        stack.callback(lambda: self.redis.stop())  # A test may have started another worker at this place.
         self.environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder),
@@ -153,7 +153,7 @@ class GatewayService:
                 child.wait()
 
     def _make_database(self) -> None:
-        """All of a run begin alike: the first one is migrated, the others are its copies."""
+        """Migrates the database of the first service of a run; the other services get copies of it."""
         if not _MIGRATED:
             self.manage("migrate", "--verbosity", "0")
             assert list(self.var.glob("db.sqlite3*")) == [self.database], "there is more of it than the one file"
@@ -168,10 +168,10 @@ class GatewayService:
 
     def start_worker(self, port: int, *, graceful_seconds: int = 3) -> None:
         options = ["--host", "127.0.0.1", "--port", str(port), "--no-access-log"]
-        # The protocol that `serve` has its workers speak.
+        # The workers speak HTTP by the same class as those of `serve`.
         options += ["--http", "config.web.protocol:BoundedProtocol", "--ws", "none"]
         options += ["--timeout-graceful-shutdown", str(graceful_seconds)]
-        # No connection that a client has kept is closed just when it is used again.
+        # A kept connection stays open for long, so that none is closed just when a client uses it again.
         options += ["--timeout-keep-alive", "3600"]
         with self.log.open("ab") as log:
             child = subprocess.Popen(
@@ -184,7 +184,7 @@ class GatewayService:
         self._children.append(child)
 
     def kill_worker(self, number: int) -> None:
-        """kill -9, and another in its place."""
+        """Kills a worker with SIGKILL and starts another one in its place."""
         self._children[number].kill()
         self._children[number].wait()
         self.start_worker(self.ports[number])
@@ -193,7 +193,7 @@ class GatewayService:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """The workers stand still, wherever they are, and go on afterwards."""
+        """Stops the workers wherever they are, and lets them go on afterwards."""
         for child in self._children:
             child.send_signal(signal.SIGSTOP)
             os.waitpid(child.pid, os.WUNTRACED)
@@ -218,8 +218,8 @@ class GatewayService:
         routing: dict[str, Any] | None = None,
         integrations: Iterable[dict[str, Any]] = (),
     ) -> Gateway:
-        """A project with a key of both scopes, an integration for each provider in `base_urls`, and those given whole
-        (`seed.py` has their fields)."""
+        """Makes a project with a key of both scopes, an integration for each provider in `base_urls`, and the rows
+        given whole (their fields are those of `seed.py`)."""
         plain = [
             {"provider": provider, "base_url": url, "api_key": secret} for provider, url in (base_urls or {}).items()
         ]
@@ -246,7 +246,7 @@ class GatewayService:
         self.seeder.call("revoke_key", key=key)
 
     def until(self, ask: Callable[[], T], good: Callable[[T], bool], *, seconds: float = PATIENCE_SECONDS) -> T:
-        """Asks until the answer is good, or the time is over; returns the last answer."""
+        """Asks until the answer satisfies `good` or the time is over; returns the last answer."""
         deadline = time.monotonic() + seconds
         while True:
             answer = ask()
@@ -255,14 +255,14 @@ class GatewayService:
             time.sleep(0.02)
 
     def entries(self, request_id: str) -> list[SpoolEntry]:
-        """What the workers spooled for a request; waits for the first one."""
+        """Returns the records that the workers spooled for a request, once there is one."""
 
         return self.until(lambda: self.spooled.of_request(request_id), bool)
 
 
 @dataclass
 class Gateway:
-    """One project of the service, seen by its client."""
+    """One project of the service, as its client sees it."""
 
     service: GatewayService
     project_id: str
@@ -285,40 +285,40 @@ class Gateway:
     def post(
         self, content: Content, *, headers: dict[str, Any] | None = None, key: str = "", port: int | None = None
     ) -> httpx2.Response:
-        """POST /chat/completions, the whole answer."""
+        """Sends POST /chat/completions and returns the whole answer."""
         url = self.service.base_url(port) + ENDPOINT
         sent = json.dumps(content).encode() if isinstance(content, dict) else content
         return self.service.client.post(url, content=sent, headers={**bearer(key or self.key), **(headers or {})})
 
     def openai(self, **options: Any) -> OpenAI:
-        """The official client, told nothing but base URL and key."""
+        """Returns the official client, configured with nothing but base URL and key."""
         return OpenAI(base_url=f"{self.service.base_url()}/api/gateway/v1", api_key=self.key, max_retries=0, **options)
 
     def manage(self, method: str, path: str, content: dict[str, Any] | None = None) -> httpx2.Response:
-        """A call of the management API as this project."""
+        """Calls the management API as this project."""
         headers = {"authorization": f"Bearer {self.key}", "x-project-id": self.project_id}
         return self.service.client.request(
             method, f"{self.service.base_url()}/api/llm/{path}", json=content, headers=headers
         )
 
     def record(self, response: httpx2.Response | str) -> RequestRecord:
-        """The one record of a request. Fails when there is none or more than one."""
+        """Returns the record of a request. Fails when there is none or more than one."""
         request_id = response if isinstance(response, str) else response.headers["x-request-id"]
         (entry,) = self.service.entries(request_id)
         return entry.record
 
 
 def free_port() -> int:
-    """Nobody else is given it before this process ends: who asks for it by number listens beside the socket kept here,
-    which only reserves it. Where nobody listens, it refuses connections."""
+    """Returns a port that no other process gets before this process ends: a socket kept here reserves it without
+    listening, so a server that asks for the port by number may listen there."""
     _RESERVED.append(reserved_port())
     port: int = _RESERVED[-1].getsockname()[1]
     return port
 
 
 def reserved_port() -> socket.socket:
-    """The system gives its port to nobody who asks for any, as long as the socket is open; a server that is told the
-    port may listen there, and another one after it."""
+    """Returns a socket that reserves its port: the system gives the port to no process that asks for any while the
+    socket is open, and a server that asks for it by number may listen there."""
     holder = socket.socket()
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     holder.bind(("127.0.0.1", 0))

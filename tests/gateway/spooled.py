@@ -1,4 +1,4 @@
-"""What the gateway's workers have appended to the spool, read while they write."""
+"""Reads what the gateway's workers have appended to the spool, while they write."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from analytics.spool.reader import read_stretch
 
 
 class Spooled:
-    """Reads what was appended since it looked last; what it has read it keeps, also when it is shipped and deleted."""
+    """A reader of the spool that returns what was appended since its last look; it keeps records whose segments are
+    shipped and deleted."""
 
     def __init__(self, spool: Path) -> None:
         self._spool = spool
@@ -31,7 +32,7 @@ class Spooled:
             try:
                 stretch = read_stretch(path, self._read_to.get(path, 0), finished=False)
             except FileNotFoundError:
-                continue  # shipped and deleted since the listing
+                continue  # The segment was shipped and deleted after it was listed.
             self._read_to[path] = stretch.end
             for frame in stretch.frames:
                 entry = SpoolEntry(frame.record(), frame.request, frame.response)

@@ -1,4 +1,5 @@
-"""A project in which every provider is enabled and played by its fake: what a client sees of each can be compared."""
+"""A project in which every provider is enabled and played by its fake, so that the answers of providers can be
+compared."""
 
 from __future__ import annotations
 
@@ -22,17 +23,18 @@ class Stage:
     server: DialectServer
 
     def play(self, provider: str, *steps: Step | Story) -> Script:
-        """Stories are told whole or streamed, as the request asks."""
+        """Sets the stories that the provider tells next, whole or streamed as the request asks."""
         fake = FAKES[provider]
         return self.server.play(provider, *(tells(fake, step) if isinstance(step, Story) else step for step in steps))
 
     def asked_of(self, provider: str) -> list[Asked]:
-        """What the provider was asked since its steps were set. Raises AssertionError for what it would not take."""
+        """Returns the requests that the provider received since its steps were set. Raises AssertionError for one that
+        its vendor would refuse."""
         return [asked(FAKES[provider], received) for received in self.server.scripts[provider].received]
 
 
 def model_of(provider: str) -> str:
-    """The name a client uses, and `upstream_model_of` what the provider is asked for."""
+    """Returns the model name that a client uses; `upstream_model_of` returns the one that the provider is asked for."""
     return f"{provider}/{upstream_model_of(provider)}"
 
 
@@ -56,7 +58,7 @@ def integration_of(fake: FakeDialect, base_url: str) -> dict[str, Any]:
 
 
 def credentials_row(credentials: Credentials) -> dict[str, Any]:
-    """What `seed.py` stores."""
+    """Returns the integration row that `seed.py` stores."""
     secret = set(traits_of(credentials.provider).secret_extra)
     return {
         "provider": credentials.provider,

@@ -1,4 +1,5 @@
-"""What an integration adds to requests, through a running gateway: what providers see of it, what the cache does."""
+"""The parameters and headers that an integration adds to requests, through a running gateway: what providers and the
+cache see of them."""
 
 from __future__ import annotations
 
@@ -19,14 +20,14 @@ from tests.gateway.wire import body, read_stream
 
 HEADER = "canary-header-value"
 FINE = Story(text="Fine.")
-# One of each dialect.
+# The list has one provider of each dialect.
 DIALECTS = ["openai", "azure_openai", "anthropic", "google", "bedrock", "mistral", "cohere", "groq", "moonshot"]
 Made = Callable[..., Stage]
 
 
 @pytest.fixture
 def made(service: GatewayService) -> Iterator[Made]:
-    """A project whose providers are those named, with these additions."""
+    """Makes a project with the named providers and these additions."""
     with DialectServer() as server:
 
         def make(*providers: str, **additions: Any) -> Stage:

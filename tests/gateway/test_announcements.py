@@ -1,4 +1,4 @@
-"""Which changes of configuration are announced to the workers, over the suite's real Redis."""
+"""The changes of configuration that are announced to the workers, over the suite's real Redis."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def heard(stores: None) -> Iterator[redis.client.PubSub]:
 
 
 def changes(channel: redis.client.PubSub) -> set[str]:
-    """All that was announced before now: publishing is over when the change is, and what is said next comes behind."""
+    """Returns all announcements so far: a change has been published when it returns, so a marker published now comes
+    last."""
     with redis.Redis.from_url(settings.REDIS_URL) as client:
         client.publish(CHANNEL, "now")
     found = set()

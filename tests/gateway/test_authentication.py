@@ -1,4 +1,4 @@
-"""Who may call the gateway: 401 and 403 with their codes, and how soon a change of a key is seen."""
+"""The keys that may call the gateway: 401 and 403 with their codes, and how soon a change of a key is seen."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_key__without_gateway_scope__is_403(service: GatewayService, gateway: Ga
 
 
 def test_key__that_expires_in_use__stops(service: GatewayService, gateway: Gateway) -> None:
-    # Some time is long enough for a first request on however busy a machine.
+    # One of these waits is long enough for a first request, however busy the machine is.
     for seconds in (1, 2, 4, 8, 16):
         key = service.make_key(gateway.project_id, expires_in=seconds)
         served = gateway.post(body(), key=key)

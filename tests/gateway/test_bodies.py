@@ -1,4 +1,4 @@
-"""Bodies that are no request at all: malformed, in a wrong encoding, too large, too slow. Never a 500."""
+"""Malformed bodies: broken JSON, wrong encodings, too large, too slow. None of them causes a 500."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_body__slow_loris__is_given_up_after_the_set_time(brisk_scripted: Script
         connection.sendall(f"{head}content-length: 1000\r\n\r\n".encode())
         connection.settimeout(0.2)
         answer = b""
-        # Sends a byte whenever nothing has come for 0.2 s, as the attack does.
+        # The client sends a byte whenever nothing has come for 0.2 s, as the slow-body attack does.
         while b"request_timeout" not in answer and time.monotonic() < deadline:
             try:
                 piece = connection.recv(65536)

@@ -1,4 +1,4 @@
-"""A turn of Claude's that was paused goes on through the official openai SDK, whole and streamed."""
+"""A paused turn of Claude's is continued through the official openai SDK, whole and streamed."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_pause__sent_back_as_it_came__goes_on_with_the_vendors_blocks(
         paused = choice.message.model_dump(exclude_none=True)
         assert answer_of(client, stream, MODEL, [ASK, paused]).message.content == "Nothing."
         assert json.loads(script.received[1].body)["messages"] == [ASK, {"role": "assistant", "content": SAID}]
-        # Another vendor gets the text, and nothing of what is Claude's.
+        # Another vendor gets the turn's text without the fields that are Claude's own.
         elsewhere = server.play("openai", tells(FAKES["openai"], Story(text="Fine.")))
         history: list[Any] = [ASK, paused, ASK]
         client.chat.completions.create(model="gpt-4o-mini", messages=history)

@@ -1,4 +1,4 @@
-"""A change of an integration, through the management API, as every worker sees it; and a database that is away."""
+"""A change of an integration through the management API, as every worker sees it; and a database that is away."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.gateway.wire import assert_error, body
 
 @pytest.fixture
 def empty_project(service: GatewayService) -> Gateway:
-    """No integration, and both workers know that already."""
+    """A project without integrations, which both workers have read already."""
     project = service.new_project()
     for port in service.ports:
         assert_error(project.post(body(), port=port), 404, "model_not_found")

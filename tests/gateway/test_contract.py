@@ -1,4 +1,4 @@
-"""An answer that breaks the schema its request asked for is passed through, and everybody is told."""
+"""An answer that breaks its request's schema is passed through, and the client and the record are told."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def no_process_left() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A check that ends is not given up, however busy the machine is."""
+    """Gives checks so long that none is given up, however busy the machine is."""
     for name in ("CHECK_SECONDS", "_REASON_SECONDS", "_QUEUE_SECONDS", "_START_SECONDS"):
         monkeypatch.setattr(checker_process, name, PATIENCE_SECONDS)
 
@@ -190,7 +190,7 @@ def test_large_schema__is_held_against_too() -> None:
 
 
 def doubling(levels: int) -> dict[str, Any]:
-    """Written out, 2 to the power of `levels` schemas."""
+    """Returns a schema that stands for 2 to the power of `levels` schemas when its references are resolved."""
     steps = {f"s{n}": {"anyOf": [{"$ref": f"#/$defs/s{n + 1}"}] * 2} for n in range(levels)}
     return {"$defs": {**steps, f"s{levels}": {"type": "string"}}, "$ref": "#/$defs/s0"}
 
@@ -225,7 +225,7 @@ def test_schemas__of_one_project_that_explode__cost_another_none_of_its_checks(s
 
     assert [answer.headers.get(HEADER) for answer in answers] == ["true"] * 8
     assert all(contract.UNCHECKED not in other.record(answer).attributes for answer in answers)
-    # All that explode are passed through unchecked.
+    # Answers whose check would take exponential time are passed through unchecked.
     assert [(answer.status_code, HEADER in answer.headers) for answer in refused] == [(200, False)] * 8
 
 
@@ -282,7 +282,7 @@ def test_message__that_is_no_answer__violates_nothing(message: dict[str, Any]) -
 
 def test_large_answer__is_judged_like_a_small_one(scripted: Scripted) -> None:
     gateway, _ = scripted(play.answer(json.dumps({"name": "x" * (2 * contract._ON_LOOP_BYTES), "ages": ["old"]})))
-    # A busy worker leaves one unchecked now and then.
+    # A busy worker now and then leaves an answer unchecked.
     answer = gateway.service.until(lambda: gateway.post(asking()), lambda given: HEADER in given.headers)
     assert answer.headers[HEADER] == "true"
 

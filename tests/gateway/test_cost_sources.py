@@ -1,4 +1,4 @@
-"""Where the cost in a record came from: the provider's own statement, whole and streamed, or a price and its tier."""
+"""The source of the cost in a record: the provider's own statement, whole and streamed, or a price and its tier."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def test_record__cost_stated__is_it_and_says_so_also_without_a_price(
     assert (record.cost_known, record.cost_usd, record.cost_source) == (True, "0.0076509169", "provider")
     assert record.cost_other_usd == record.cost_usd
     assert record.attempts[-1].cost_usd == record.cost_usd
-    # A stream begins before it is known.
+    # The headers of a stream leave before the provider states its cost.
     assert ("no price is known" in response.headers.get("x-svc-warning", "")) is stream
 
 
 def test_record__stream_cut_behind_what_was_stated__not_the_statement(
     pair: GatewayService, upstream: ScriptedServer
 ) -> None:
-    """Perplexity states the cost so far beside every piece."""
+    """Perplexity states the cost so far with every chunk."""
     so_far = {"prompt_tokens": 5, "completion_tokens": 1, "total_tokens": 6, "cost": {"total_cost": 0.005}}
     pieces = [chunk({"role": "assistant", "content": "word"}, usage=so_far), chunk({"content": " word" * 400})]
     gateway = gateway_to(pair, upstream, "cut", "perplexity", play.stream(*pieces, end="reset"))

@@ -1,4 +1,4 @@
-"""The database goes away behind a running gateway: what workers know keeps working, what they cannot ask is a 503."""
+"""The database goes away behind a running gateway: what workers have read keeps working, anything else is a 503."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from tests.gateway.wire import assert_error, body
 
 @pytest.fixture
 def own_service() -> Iterator[GatewayService]:
-    """One worker of the test's own that re-reads its snapshots often."""
+    """A service of the test's own, whose one worker re-reads its snapshots often."""
     with GatewayService(workers=1, settings={**PATIENT, "SNAPSHOT_SECONDS": "0.2"}) as running:
         yield running
 
 
 def take_away(service: GatewayService) -> bytes:
-    """Makes the database one that cannot be opened; returns what it held. The seeder is closed."""
+    """Makes the database impossible to open and returns its content. The seeder is closed."""
     service.seeder.close()
     with closing(sqlite3.connect(service.database)) as connection:
-        # All of it is in one file when no reader holds on to what is in the log.
+        # SQLite has moved its log into the one file when no reader is left.
         done = service.until(
             lambda: connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone(), lambda row: not row[0]
         )

@@ -1,4 +1,4 @@
-"""A client that leaves at any moment: the provider's call ends, and one record says `cancelled`."""
+"""A client that leaves at any moment: the provider's call ends, and one record has the outcome `cancelled`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def send_request(gateway: Gateway, *, stream: bool) -> socket.socket:
 
 
 def read_for(connection: socket.socket, seconds: float) -> bytes:
-    """What arrives within the time."""
+    """Returns the bytes that arrive within the time."""
     answer, deadline = b"", time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:
         connection.settimeout(left)
@@ -50,7 +50,7 @@ def read_until(connection: socket.socket, enough: Callable[[bytes], bool]) -> No
 
 
 def outcomes(gateway: Gateway, count: int) -> list[str]:
-    """Outcomes of all the project's records, once there are `count`."""
+    """Returns the outcomes of all the project's records, once there are `count`."""
 
     def found() -> list[str]:
         entries = gateway.service.spooled.entries()

@@ -36,20 +36,20 @@ def ask(stage: Stage, provider: str, *, stream: bool = True) -> httpx2.Response:
 
 
 def spoken(provider: str) -> int:
-    """How many events of the story it takes until there is output."""
+    """Returns the number of events of the story up to its first output."""
     subject, events = subject_of(provider), FAKES[provider].stream(HELLO).events
     return next(n for n in range(len(events)) if any(e.has_output for e in subject.translate(events[:n]).events))
 
 
 def counted(provider: str, events: int) -> Usage | None:
-    """What the provider has told of its tokens after so many events of the story."""
+    """Returns the tokens that the provider has stated after so many events of the story."""
     translator = subject_of(provider).translate(FAKES[provider].stream(HELLO).events[:events]).translator
     assert translator is not None
     return translator.usage
 
 
 def broken(response: httpx2.Response) -> Stream:
-    """A stream with exactly one error, at its end, before the terminator."""
+    """Asserts that a stream has exactly one error, as its last event before the terminator."""
     assert response.status_code == 200, response.text
     stream = read_stream(response.content)
     (error,) = stream.errors
@@ -91,7 +91,7 @@ def test_stream__error_after_output__one_event_at_the_end_and_no_second_answer(s
     assert len(script.received) == 1
     record = stage.gateway.record(response)
     assert (record.outcome, record.provider) == ("error", provider)
-    # What was delivered is counted, whether or not the provider had counted it by then.
+    # Delivered output is counted, whether or not the provider had counted it by then.
     assert record.completion_tokens >= len(HELLO.text) // 8
 
 
@@ -160,7 +160,7 @@ def test_failure__credentials__the_operators_and_not_retried(stage: Stage, provi
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("stream", [False, True])
 def test_failure__of_one_provider__another_dialect_answers(stage: Stage, provider: str, stream: bool) -> None:
-    """With a history that the first one signed: nothing of it reaches the second."""
+    """The history has signatures of the first provider, none of which reaches the second."""
     second = "anthropic" if provider != "anthropic" else "google"
     signed = {"type": "reasoning.text", "text": "Hm.", "signature": "CANARY", "format": "a-third-vendor-v1", "index": 0}
     stage.play(provider, fails(FAKES[provider], 404, "no such model"))

@@ -1,4 +1,4 @@
-"""The official openai SDK, unchanged, sees one and the same thing whatever provider answers."""
+"""The official openai SDK, unchanged, sees the same answer whichever provider gives it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ WEATHER: ChatCompletionToolParam = {
 }
 
 PDF_URL = data_url("application/pdf", PDF)
-# What makes an answer of another kind, and the providers whose adapters say that there is no such thing.
+# Each of these fields asks for another kind of answer; its providers have no such thing, which their adapters report.
 KINDS: dict[str, dict[str, Any]] = {
     "choices": {"n": 2},
     "audio": {"modalities": ["text", "audio"], "audio": {"voice": "alloy", "format": "wav"}},
@@ -70,11 +70,11 @@ STORIES = {
     "reasoning": Story(text="Fine.", reasoning="It is summer.", usage=Usage(30, 20)),
     "cached": Story(text="Fine.", usage=Usage(prompt_tokens=100, completion_tokens=20, cache_read_tokens=60)),
 }
-# What the vendor signed is opaque and of its own form, as is what only its answers have; the rest is the same from all.
+# Signatures are opaque and differ by vendor, as do fields that only one vendor has; the rest is equal for all.
 OPAQUE = ("reasoning_details", "extra_content", "provider_specific_fields")
-# What look-alikes add to the dialect under names of their own is passed on, beside the common fields.
+# Fields that look-alikes add to the dialect under their own names are passed on, beside the common ones.
 VENDORS_OWN = ("reasoning", "x_groq")
-# Identity, and what OpenAI's own API adds to say how it served.
+# These fields identify an answer, or say how OpenAI's own API served it.
 VARYING = ("id", "created", "model", "system_fingerprint", "service_tier")
 
 
@@ -91,7 +91,7 @@ def client(stage: Stage) -> Iterator[openai.OpenAI]:
 
 
 def tellable(provider: str, story: Story) -> bool:
-    """Whether the dialect has what the story tells."""
+    """Returns whether the dialect can express the story."""
     can = FAKES[provider].can
     return (
         (can.tools or not story.calls)
@@ -105,7 +105,7 @@ TOLD = [(provider, name) for provider in PROVIDERS for name, story in STORIES.it
 
 
 def pruned(value: Any) -> Any:
-    """Without fields that hold nothing, and without what differs by nature."""
+    """Returns the value without empty fields and without those that differ by nature."""
     if isinstance(value, dict):
         dropped = (*VARYING, *OPAQUE, *VENDORS_OWN)
         return {name: pruned(item) for name, item in value.items() if item is not None and name not in dropped}
@@ -125,7 +125,8 @@ def usage_of(story: Story) -> dict[str, Any]:
 
 
 def with_plain_usage(dumped: dict[str, Any]) -> dict[str, Any]:
-    """The counts, and of the details only the cached tokens: what else is told apart differs by provider."""
+    """Returns the answer with the counts of its usage and, of the details, only the cached tokens: the others differ by
+    provider."""
     usage = dumped.pop("usage")
     cached = (usage.pop("prompt_tokens_details", None) or {}).get("cached_tokens") or 0
     counts = {name: usage[name] for name in ("prompt_tokens", "completion_tokens", "total_tokens")}
@@ -133,7 +134,7 @@ def with_plain_usage(dumped: dict[str, Any]) -> dict[str, Any]:
 
 
 def message_of(story: Story) -> dict[str, Any]:
-    """The message that a story is in OpenAI's dialect; arguments as objects, since spaces in their text differ."""
+    """Returns the story's message in OpenAI's dialect; arguments are objects, since spaces in their text differ."""
     message: dict[str, Any] = {"role": "assistant"}
     if story.text or not story.calls:
         message["content"] = story.text
@@ -148,7 +149,7 @@ def message_of(story: Story) -> dict[str, Any]:
 
 def with_read_arguments(message: dict[str, Any]) -> dict[str, Any]:
     for call in message.get("tool_calls") or ():
-        call.pop("index", None)  # Mistral, OpenRouter and others number the calls of a whole answer too
+        call.pop("index", None)  # Mistral, OpenRouter and others number the calls of a whole answer too.
         call["function"]["arguments"] = json.loads(call["function"]["arguments"])
     return message
 
@@ -193,7 +194,7 @@ def assert_headers(headers: Any, provider: str) -> None:
 
 
 def dropped(headers: Any) -> list[str]:
-    """What the warning header names as dropped; that a model has no price is another matter."""
+    """Returns the fields that the warning header names as dropped, without its note about a missing price."""
     warnings = headers.get("x-svc-warning", "").split("; ")
     return [warning for warning in warnings if warning and not warning.startswith("no price is known")]
 
@@ -246,7 +247,7 @@ def joined(deltas: Iterable[dict[str, Any]]) -> dict[str, Any]:
 def test_tool_loop__call_result_answer__runs_on_every_provider(
     stage: Stage, client: openai.OpenAI, provider: str, stream: bool
 ) -> None:
-    """As agents do it: the answer's message is appended as the SDK gave it."""
+    """The answer's message is appended as the SDK returned it, as agents do."""
     calls = (OSLO, PARIS) if FAKES[provider].can.parallel_tools else (OSLO,)
     stage.play(provider, Story(calls=calls, finish="tool_calls"), Story(text="18 and 24 degrees."))
     messages: list[Any] = list(ASK)
@@ -354,7 +355,7 @@ def test_sdk__parse__schema_goes_out_and_the_object_comes_back(
 
 
 def test_all_providers__asked_at_once__each_gives_its_own_answer(stage: Stage, client: openai.OpenAI) -> None:
-    """Adapters serve all requests of a worker: nothing of one stream may reach another."""
+    """One adapter serves all requests of a worker, so nothing of one stream may reach another."""
     told = {provider: f"I am {provider}. " * 20 for provider in PROVIDERS}
     for provider, text in told.items():
         stage.play(provider, Story(text=text, pieces=40))

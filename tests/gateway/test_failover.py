@@ -1,4 +1,5 @@
-"""The way through the attempts: who is asked, what the client is told, what is kept of each, and who is blamed."""
+"""The failover between attempts: which providers are asked, which failure the client sees, and what health and record
+keep."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ class Clock:
 
 @dataclass
 class Answer:
-    """An upstream's answer; a stream that `hangs` has said `pieces` and goes on in silence."""
+    """An upstream's answer; a stream that `hangs` has sent `pieces` and stays silent."""
 
     pieces: list[bytes]
     hangs: bool = False
@@ -206,7 +207,7 @@ async def test_failover__fallback_with_a_moment_left__is_not_blamed_for_its_time
     scene = Scene(retry_enabled=False)
 
     async def call(attempt: Attempt) -> str:
-        # All but a moment is used up by the first.
+        # The first attempt uses up all but a moment of the time.
         scene.state.started -= 999.9 if attempt is scene.first else 0.2
         raise failing(FailureKind.TIMEOUT)
 
@@ -304,7 +305,8 @@ async def test_stream__outcome_comes_while_a_heartbeat_starts_it__after_the_star
     async def send(message: Any) -> None:
         if message["type"] == "http.response.start":
             begun.set()
-            for _ in range(20):  # a client that reads slowly
+            # The client reads slowly.
+            for _ in range(20):
                 await asyncio.sleep(0)
         sent.append(message)
 

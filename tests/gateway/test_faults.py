@@ -1,4 +1,4 @@
-"""The fault matrix: what a client sees, what stands in the headers and in the record, for every way to fail."""
+"""The fault matrix: what the client, the headers and the record show for every way in which a provider can fail."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ CUT = play.stream(ROLE, play.chunk({"content": "Hel"}), end="hang_up")
 
 @dataclass(frozen=True)
 class Fault:
-    """A provider that fails so. `tries` is how often it is asked with `retry_max_attempts` 2, `status` and `code` are
-    the client's when nothing else can serve, `error` the kind in the attempt's record."""
+    """One way for a provider to fail. `tries` is how often it is asked with `retry_max_attempts` 2, `status` and `code`
+    are the client's when no other provider can serve, `error` is the kind in the attempt's record."""
 
     name: str
     step: Step
@@ -94,8 +94,8 @@ Played = Callable[..., tuple[Gateway, dict[str, Script]]]
 
 @pytest.fixture
 def played(routed: Routed, brisk_routed: Routed) -> Played:
-    """A project whose provider openai fails so, as `routed` makes it: the service waits for long unless it has to wait
-    for the end of its patience."""
+    """Makes a project whose provider openai fails so, on a service that waits long, or on `brisk` where the fault is a
+    time-out."""
 
     def make(fault: Fault, *settings: dict[str, Any], **others: list[Step]) -> tuple[Gateway, dict[str, Script]]:
         return (brisk_routed if fault.is_waited_for else routed)(*settings, openai=[fault.step], **others)
@@ -133,7 +133,7 @@ def test_stream__provider_fails_alone__documented_status_and_one_record(played: 
     response = gateway.post(body(stream=True))
 
     if fault.is_waited_for:
-        # A heartbeat had to commit the status while the provider was silent: the failure is the last event.
+        # A heartbeat committed the status while the provider was silent, so the failure is the last event.
         assert [error["code"] for error in read_stream(response.content).errors] == [fault.code]
         assert gateway.record(response).error_code == fault.code
         assert len(scripts["openai"].received) == fault.tries

@@ -1,4 +1,4 @@
-"""Wrong types and values outside an enumeration: refused with the field's name; unknown fields pass through."""
+"""Fields of wrong types and values outside an enumeration are refused by name; unknown fields pass through."""
 
 from __future__ import annotations
 

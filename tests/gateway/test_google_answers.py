@@ -1,4 +1,4 @@
-"""Answers of Gemini that are none, and models of others on Vertex AI, through a running gateway."""
+"""Answers of Gemini without content, and models of other vendors on Vertex AI, through a running gateway."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PLACES = ("google", "google_vertex")
 
 
 def says(*events: dict[str, Any]) -> Step:
-    """The last event whole, or all of them streamed, as the request asks."""
+    """Makes the provider send the last event whole, or all of them streamed, as the request asks."""
 
     async def step(received: Received, connection: Connection) -> None:
         if "stream" not in received.path:
@@ -66,7 +66,7 @@ def test_botched_call__another_place_serves__its_answer(gateway: Gateway, server
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_botched_call__of_the_only_place__is_asked_again(gateway: Gateway, server: DialectServer, stream: bool) -> None:
-    """The model comes to another answer, as a rule."""
+    """A model that wrote a broken tool call usually gives another answer at the next try."""
     script = server.play("google", BOTCHED, tells(FAKES["google"], Story(text="Fine.", pieces=1)))
     response = gateway.post({**ASK, "model": "google/gemini-2.5-flash", "stream": stream})
     assert response.status_code == 200, response.text
@@ -97,7 +97,7 @@ def test_botched_call__everywhere__an_error_with_googles_words(
 
 
 def test_end_without_a_word__behind_thoughts__the_streams_last_event(gateway: Gateway, server: DialectServer) -> None:
-    """What was thought has left by then, so that nobody else can be asked."""
+    """The thoughts have been sent by then, so that no other provider can be asked."""
     for name in PLACES:
         server.play(name, SILENT)
     response = gateway.post({**ASK, "stream": True})

@@ -1,4 +1,4 @@
-"""When a silent stream gets a comment, by a clock of the test's own."""
+"""The comments of a silent stream, by a clock of the test's own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gateway.pipeline.heartbeat import Heartbeat
 
 
 class Clock:
-    """As much of an event loop as a heartbeat needs."""
+    """The part of an event loop that a heartbeat needs."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -44,7 +44,7 @@ class Clock:
 
 
 def beating(settings: Any) -> tuple[Clock, Heartbeat, list[float]]:
-    """A clock, a heartbeat that is due after 10 seconds, and when it beat."""
+    """Returns a clock, a heartbeat that is due after 10 seconds, and the times of its beats."""
     settings.HEARTBEAT_SECONDS = 10.0
     clock, beats = Clock(), list[float]()
 

@@ -1,4 +1,4 @@
-"""A project that wants to see how its models reason asks for it where the request leaves it open."""
+"""A project that wants to see the reasoning of its models asks for it where the request leaves it open."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MESSAGES = [{"role": "user", "content": "Zwölf Äpfel"}]
 
 
 def asked(routed: Routed, provider: str, settings: dict[str, Any], content: bytes | dict[str, Any]) -> tuple[Any, ...]:
-    """What the provider received, the response and its gateway."""
+    """Returns what the provider received, the response and its gateway."""
     gateway, scripts = routed(settings, **{provider: [play.answer()]})
     response = gateway.post(content)
     return scripts[provider].received[-1].body, response, gateway

@@ -1,4 +1,4 @@
-"""Every limit of the specification: at it and below it passes, above it is refused with the field's name."""
+"""Every size limit of a request: a value at the limit or below passes, one above is refused with the field's name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def text(size: int) -> dict[str, Any]:
 
 
 def image(size: int) -> dict[str, Any]:
-    """With a data URL of so many bytes."""
+    """Returns an image part whose data URL has so many bytes."""
     url = "data:image/png;base64,"
     return {"type": "image_url", "image_url": {"url": url + "A" * (size - len(url)), "detail": "low"}}
 

@@ -1,4 +1,4 @@
-"""A project's word on what is kept of its requests, and for how long, goes with each record."""
+"""The logging settings of a project, contents and retention, go with each of its records."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def files() -> Iterator[UpstreamServer]:
 
 @pytest.fixture(scope="module")
 def stage() -> Iterator[Stage]:
-    """On a gateway whose operator lets it fetch from its own network, where the tests' files are."""
+    """Every provider, on a gateway that may fetch from its own network, where the tests' files are."""
     settings = {**PATIENT, "ALLOW_PRIVATE_MEDIA": "1"}
     with GatewayService(workers=1, settings=settings) as service, staged(service) as made:
         yield made
@@ -50,7 +50,7 @@ def stage() -> Iterator[Stage]:
 
 @pytest.fixture(scope="module")
 def guarded(service: GatewayService) -> Iterator[Stage]:
-    """On a gateway as it is by default."""
+    """Every provider, on a gateway that may not fetch from its own network, as by default."""
     with staged(service) as made:
         yield made
 
@@ -60,7 +60,7 @@ def asking(*parts: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def ask(stage: Stage, provider: str, files: UpstreamServer, part: dict[str, Any], *, stream: bool) -> tuple[Asked, int]:
-    """What the provider was asked, and how often a file was fetched for that."""
+    """Returns the request that the provider received, and how often a file was fetched for it."""
     before = len(files.received)
     stage.play(provider, Story(text="A picture."))
     content = {"model": model_of(provider), "messages": asking(part), "stream": stream}

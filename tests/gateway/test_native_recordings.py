@@ -44,7 +44,7 @@ def replay() -> Iterator[ReplayServer]:
 
 @pytest.fixture(scope="module")
 def project_of(service: GatewayService, replay: ReplayServer) -> ProjectOf:
-    """The project whose only provider is the recording."""
+    """Makes the project whose only provider is the recording."""
     made: dict[str, Gateway] = {}
 
     def project(recording: Recording) -> Gateway:
@@ -62,12 +62,12 @@ def model_name(recording: Recording) -> str:
 
 
 def request_body(recording: Recording) -> dict[str, Any]:
-    """The request as a client of OpenAI's dialect writes it."""
+    """Returns the request as a client of OpenAI's dialect writes it."""
     return {**openai_request(recording), "model": f"{recording['provider']}/{model_name(recording)}"}
 
 
 def as_call(recording: Recording) -> dict[str, Any]:
-    """Arguments for the SDK; what it has no argument for rides along as extra body."""
+    """Returns the arguments for the SDK; fields without an argument go into its extra body."""
     given = request_body(recording)
     call: dict[str, Any] = {name: given.pop(name) for name in ("model", "messages", "stream") if name in given}
     return {**call, "extra_body": given}
@@ -111,10 +111,10 @@ def test_recording__streamed__comes_out_as_recorded(project_of: ProjectOf, recor
 
 @named(STREAMS)
 def test_recording__streamed__the_sdks_helper_puts_it_together(project_of: ProjectOf, recording: Recording) -> None:
-    """The helper joins deltas by rules of its own, which a provider's citations or reasoning must not break."""
+    """The SDK's helper joins deltas by its own rules, which a provider's citations or reasoning must not break."""
     call = as_call(recording)
     call.pop("stream")
-    # The helper asks for strict schemas of its own, and would parse an answer by them.
+    # The request has no schema here: the helper asks for strict ones of its own and would parse the answer by them.
     call["extra_body"].pop("response_format", None)
     with project_of(recording).openai() as client, client.chat.completions.stream(**call) as events:
         snapshots = [event.snapshot for event in events if event.type == "chunk"]

@@ -1,5 +1,5 @@
-"""A provider sees each request as often as the record, the headers and the project's retry settings say, and not once
-more: also when the connection on which it is sent was used before, however long ago."""
+"""A provider gets each request as often as the record, the headers and the project's retry settings say, also when the
+request is sent over a connection that was used before, however long ago."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FAILED = ("openai", 0, "unavailable")
 
 
 class Moody:
-    """Answers, or takes the request and hangs up, as its prompt says; counts the requests by prompt."""
+    """A provider that answers, or takes the request and hangs up, as its prompt says. It counts requests by prompt."""
 
     def __init__(self) -> None:
         self.calls: Counter[str] = Counter()
@@ -44,7 +44,7 @@ class Moody:
             await play.answer()(request, connection)
             return
         self.on_used_connections += connection in self._used
-        # Some are closed at once, some after the gateway's loop had time to look elsewhere, some by a reset.
+        # Some connections are closed at once, some after the gateway's loop had time for other work, some by a reset.
         number = int(prompt.split()[-1])
         for _ in range(number % 4):
             await asyncio.sleep(0)
@@ -60,7 +60,7 @@ def test_provider__takes_the_request_and_hangs_up__one_call_in_1000_of_1000(rout
     gateway, _ = routed(NO_RETRIES, openai=[moody])
 
     def hung_up_on(number: int) -> tuple[int, str]:
-        # Every tenth on a connection that is probably new, the others on one that has served before.
+        # Every tenth request probably gets a new connection, the others one that has served before.
         if number % 10:
             assert ask(gateway, f"answer {number}", stream=number % 3 == 0).status_code == 200
         response = ask(gateway, f"hang up {number}", stream=number % 3 == 1)
@@ -111,7 +111,7 @@ def test_second_call__answers__first_is_seen_in_headers_record_and_health(routed
         (found,) = gateway.manage("GET", "metrics/provider-latency").json()["providers"]
         return dict(found)
 
-    # Workers share what they saw a moment later.
+    # Workers share the health that they observed a moment later.
     seen = gateway.service.until(health, lambda found: found["error_rate"] == pytest.approx(1 / 3))
     assert seen["error_rate"] == pytest.approx(1 / 3)
 

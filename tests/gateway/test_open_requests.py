@@ -1,4 +1,4 @@
-"""What a worker tells in Redis of the requests of rollouts that it has open, without a service around it."""
+"""The open requests of rollouts that a worker lists in Redis, without a service around it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gateway.snapshot.prompts import PromptUse
 from rollouts.open_requests import EXPIRY_SECONDS, WORKERS_EXPIRY_SECONDS, OpenRequest, key, open_requests, workers_key
 
 NOBODY = "redis://127.0.0.1:1"
-# In seconds, longer than a request has to be open for.
+# A request that has been open for this many seconds is listed.
 LONG = 3600.0
 
 

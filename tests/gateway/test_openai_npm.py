@@ -1,4 +1,5 @@
-"""The official openai npm SDK, unchanged: only base URL and key are set. Needs node and npm, and fails without them."""
+"""The official openai npm SDK, unchanged: only base URL and key are set. The tests need node and npm, and fail without
+them."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ MODEL = "openai_compatible/echo"
 
 @pytest.fixture(scope="module")
 def node_folder() -> Path:
-    """Where the SDK is installed, kept in the virtual environment so that only the first run downloads it."""
+    """Returns the folder of the SDK, kept in the virtual environment so that only the first run downloads it."""
     package = json.loads((SOURCE / "package.json").read_text())
     version = package["dependencies"]["openai"]
     folder = Path(sys.prefix) / f"node-openai-{version}"
@@ -43,7 +44,7 @@ def sandboxed(service: GatewayService) -> Iterator[Gateway]:
 
 @pytest.fixture(scope="module")
 def seen(node_folder: Path, sandboxed: Gateway) -> dict[str, Any]:
-    """What the script saw: one run, many assertions."""
+    """The script's output: one run of it serves many assertions."""
     base_url = f"{sandboxed.service.base_url()}/api/gateway/v1"
     command = ["node", "sdk.mjs", base_url, sandboxed.key, MODEL]
     done = subprocess.run(command, cwd=node_folder, capture_output=True, text=True, check=False, timeout=240)

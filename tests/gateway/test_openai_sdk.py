@@ -209,7 +209,7 @@ def test_sdk__failure__is_the_exception_of_its_status(
     sandboxed: Gateway, model: str, error: type[openai.APIStatusError], code: str, stream: bool
 ) -> None:
     if code == "model_not_found":
-        # A catch-all provider would serve any name: a project without one says what it does not know.
+        # A provider that serves every name would hide unknown models, so this project has none.
         sandboxed = sandboxed.service.new_project()
     with sandboxed.openai() as client, pytest.raises(error) as raised:
         client.chat.completions.create(model=model, messages=ASK, stream=stream)

@@ -1,6 +1,6 @@
-"""Peers that nobody knows yet: heads without end, bodies that do not come, halves of connections, other protocols.
+"""Hostile and unusual peers: heads without end, bodies that do not come, half-closed connections, other protocols.
 
-Raw sockets, because no client library sends such things.
+The tests use raw sockets, because no client library sends such things.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def connected(gateway: Gateway) -> Iterator[socket.socket]:
 
 
 def everything(connection: socket.socket) -> bytes:
-    """All that comes until the other side ends; a reset instead of an end fails."""
+    """Returns all bytes until the other side ends; a reset in place of an end fails."""
     return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
 def answers(raw: bytes) -> list[Answer]:
-    """Interim answers are left out, as a client does."""
+    """Returns the final answers; interim ones are left out, as a client does."""
     found = []
     while raw:
         head, _, raw = raw.partition(b"\r\n\r\n")
@@ -79,7 +79,7 @@ def _chunked(raw: bytes) -> tuple[bytes, bytes]:
 
 
 def asked(gateway: Gateway, sent: bytes, *, then_end: bool = False) -> Answer:
-    """The one answer to what is sent over a connection of its own."""
+    """Returns the one answer to what is sent over a connection of its own."""
     with connected(gateway) as connection:
         connection.sendall(sent)
         if then_end:
@@ -95,7 +95,7 @@ def completion(gateway: Gateway, **fields: object) -> bytes:
 
 
 def with_pauses(*told: str | float) -> list[bytes | float]:
-    """A provider's stream: texts, and the seconds it thinks between them."""
+    """Yields a provider's stream: texts, and the seconds of silence between them."""
     said = [play.chunk({"content": word}) if isinstance(word, str) else word for word in told]
     return [play.ROLE, *said, play.FINISH, play.USAGE_CHUNK, play.DONE]
 
@@ -125,7 +125,8 @@ def test_head__beyond_the_limits__is_refused_and_closed(gateway: Gateway, head: 
         try:
             connection.sendall(head)
         except (BrokenPipeError, ConnectionResetError):
-            assert len(head) > 1_000_000  # nobody reads megabytes on
+            # The gateway closes a connection before it has read megabytes of a head.
+            assert len(head) > 1_000_000
             return
         (answer,) = answers(everything(connection))
 
@@ -190,7 +191,7 @@ def test_slow_peers__on_every_path__are_given_up_while_others_are_served(brisk_s
 
 
 def test_body__that_takes_longer_than_a_head_may__is_no_reason_to_cut_a_stream(brisk_scripted: Scripted) -> None:
-    """A stream lasts longer than all those limits, and its connection serves the next request."""
+    """The stream lasts longer than all those limits, and its connection serves the next request."""
     pieces = with_pauses("a", 2.0, "b", 2.5, "c")
     gateway, _ = brisk_scripted(play.stream(*pieces), play.answer())
     with connected(gateway) as connection:
@@ -227,7 +228,7 @@ _OFFER = b"Upgrade: h2c\r\nConnection: keep-alive, Upgrade, HTTP2-Settings\r\nHT
 def test_http2_upgrade__offered_with_a_request__is_passed_over_and_the_body_is_no_request(
     gateway: Gateway, apart: bool
 ) -> None:
-    """As Java's client sends every first request over plain HTTP."""
+    """Java's client offers the upgrade in every first request over plain HTTP."""
     head, content = completion(gateway).replace(b"host: x\r\n", b"host: x\r\n" + _OFFER).split(b"\r\n\r\n")
     pieces = [head + b"\r\n\r\n", content + _HEALTH] if apart else [head + b"\r\n\r\n" + content + _HEALTH]
     with connected(gateway) as connection:

@@ -14,7 +14,7 @@ from tests.gateway.wire import body
 from tests.integrations.pricing.catalogs import catalog_b, model_a
 
 MODEL = "gpt-synced-1"
-# 1,000 tokens in and 100 out.
+# The answer states 1,000 tokens of input and 100 of output.
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
 
 
@@ -26,7 +26,7 @@ def projects(pair: GatewayService, upstream: ScriptedServer) -> tuple[Gateway, G
 
 
 def costs(gateway: Gateway, wanted: str) -> list[str]:
-    """What a request costs, at each worker."""
+    """Returns the cost of a request at each worker."""
 
     def ask(port: int) -> str:
         response = gateway.post(body(model=MODEL), port=port)

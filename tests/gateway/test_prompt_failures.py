@@ -1,4 +1,4 @@
-"""What a client is told of the managed prompt when its request fails."""
+"""The headers about the managed prompt in the answer to a request that fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A rollout as clients and workers meet it: the share, stickiness, and each transition at every worker."""
+"""A rollout as clients and workers see it: the share, stickiness, and each transition at every worker."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def project(scripted: Scripted) -> tuple[Gateway, Script, Prompt]:
 
 
 def ask(gateway: Gateway, *, port: int | None = None, stream: bool = False, **headers: str) -> httpx2.Response:
-    """The one request that the client of these tests sends, whatever the operator does."""
+    """Sends the one request that these tests repeat, whatever the operator does meanwhile."""
     named = {f"x-svc-{name.replace('_', '-')}": value for name, value in headers.items()}
     sent = body(prompt_config="support", prompt_variables={"name": "Ann"}, stream=stream)
     response = gateway.post(sent, headers=named, port=port)
@@ -38,7 +38,7 @@ def ask(gateway: Gateway, *, port: int | None = None, stream: bool = False, **he
 
 
 def everywhere(gateway: Gateway, wanted: str, *, user_id: str = "") -> None:
-    """Waits until every worker gives `version variant` or the warning that is wanted."""
+    """Waits until every worker answers with the given version, variant or warning."""
     service = gateway.service
 
     def seen(port: int) -> str:
@@ -139,7 +139,7 @@ def test_rollout__random__each_request_draws_for_itself(project: tuple[Gateway, 
         )
         assert (record.variant, record.alloc_unit) == (honest.variant, honest.unit)
         drawn.add(record.variant)
-    # Forty alike come once in 500 thousand million.
+    # Forty equal draws happen by chance once in 500 thousand million runs.
     assert drawn == {"target", "baseline"}
 
 
@@ -195,7 +195,7 @@ def test_rollout__target_takes_other_variables__one_request_fits_all_times(scrip
 
 @pytest.fixture
 def own_service() -> Iterator[GatewayService]:
-    """One worker of the test's own that re-reads its snapshots often."""
+    """A service of the test's own, whose one worker re-reads its snapshots often."""
     with GatewayService(workers=1, settings={**PATIENT, "SNAPSHOT_SECONDS": "0.2"}) as running:
         yield running
 

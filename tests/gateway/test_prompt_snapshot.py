@@ -1,4 +1,4 @@
-"""What the loader makes of a project's prompts and rollouts."""
+"""The loader's view of a project's prompts and rollouts."""
 
 from __future__ import annotations
 

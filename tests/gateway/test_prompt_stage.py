@@ -1,4 +1,4 @@
-"""The stage of managed prompts by itself: what becomes of a request, byte for byte where that matters."""
+"""The stage of managed prompts by itself: the changed request, byte for byte where that matters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Managed prompts through the running gateway: what the provider gets, what the client is told, what is recorded."""
+"""Managed prompts through the running gateway: the request that the provider gets, the warnings, the record."""
 
 from __future__ import annotations
 
@@ -226,12 +226,12 @@ def test_prompt__none_named__warns_beside_other_warnings(
     warning = response.headers["x-svc-warning"]
     assert warning.startswith("explicit mode with no prompt_config sent")
     assert "no price is known" in warning
-    # A project without configs, or a request with a system message, has nothing to be told.
+    # A project without configs gets no warning, nor does a request with a system message.
     own = {"role": "system", "content": "Mine."}
     for silent in (
         gateway.post(body(stream=stream)),
         project.post(body(messages=[own, *body()["messages"]])),
-        # Nor has one that says that it wants none.
+        # A request that declines prompts by an empty name gets no warning either.
         project.post(body(stream=stream), headers={"x-svc-prompt-config": ""}),
         project.post(body(stream=stream, prompt_config="")),
     ):
@@ -279,7 +279,7 @@ def test_defaults__of_the_version__apply_where_the_request_says_nothing(scripted
 
 
 def test_auto__chooses_by_what_the_prompt_needs(routed: Routed) -> None:
-    # The first one's context is 131,072 tokens long.
+    # The first model's context is 131,072 tokens long.
     preferred = ["groq/llama-3.3-70b-versatile", "openai/gpt-4.1"]
     project, _ = routed({"preferred_models": preferred}, openai=[play.answer()], groq=[play.answer()])
     make_prompt(project, "Be kind.", max_tokens=200_000)
@@ -300,7 +300,7 @@ def test_prompt__activated_undone_deleted__is_seen_by_every_worker(service: Gate
         response = project.post(body(), headers=NAMED, port=port)
         if response.status_code != 200:
             return str(response.status_code)
-        # None while a worker has heard of the config and not yet of its version.
+        # The header is missing while a worker has read the config and not yet its version.
         return f"{response.headers.get('x-svc-prompt-version')} {system_message(script)}"
 
     def all_serve(wanted: str) -> None:

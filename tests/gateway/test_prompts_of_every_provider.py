@@ -1,4 +1,4 @@
-"""A managed prompt reaches the model in every dialect: the fakes read requests as strictly as vendors do."""
+"""A managed prompt reaches the model in every dialect: the fakes check requests as strictly as vendors do."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`provider/model` is that provider's alone, and what is switched off hands nothing on: asked over HTTP, with everybody
-who would take any model standing by."""
+"""A model named `provider/model` is served by that provider alone, and a disabled provider hands no request on,
+although other providers could serve any model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.gateway.conftest import Routed
 from tests.gateway.service import Gateway
 from tests.gateway.wire import assert_error, body
 
-# They route others' models, or serve whatever they were set up with.
+# These providers route models of others, or serve whatever they were set up with.
 TAKERS = ("openrouter", "huggingface", "together", "groq", "openai_compatible", "vllm", "ollama")
 NO_FALLBACK = {"fallback_enabled": False}
 
@@ -68,7 +68,7 @@ def test_provider_model__switched_off__404_that_says_so_and_back_when_it_is_on_a
 
 
 def test_provider_model__switched_off_and_a_fallback_order__is_no_failure_to_fall_back_from(routed: Routed) -> None:
-    """Fallback is for a provider that fails: what was switched off hands nothing on."""
+    """A fallback is for a provider that fails: a disabled one hands no request on."""
     order = {"fallback_order": ["openrouter", "openai_compatible"], "preferred_models": ["openrouter/x-ai/grok-4"]}
     gateway, scripts = routed(order, xai=[play.answer("grok")], **takers())
     switch(gateway, "xai", on=False)
@@ -213,7 +213,7 @@ def test_failing_provider__preferred_model_of_the_fallback__serves_and_the_heade
 
 
 def test_served_provider__warning_is_of_the_one_that_answered(routed: Routed) -> None:
-    """What the first choice would have dropped says nothing of the answer of another."""
+    """The fields that the first choice would have dropped are not in the warning of another provider's answer."""
     order = {"fallback_order": ["openai"], "retry_enabled": False}
     gateway, _ = routed(order, xai=[play.status(503)], openai=[play.answer()])
 

@@ -1,4 +1,4 @@
-"""Answers of providers that are unusual and right, or unusual and wrong; and clients that are unusual and right."""
+"""Unusual answers of providers, some valid and some not, and unusual but valid requests of clients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ANSWER = json.dumps(play.completion()).encode()
 
 
 async def without_length(request: Received, connection: Connection) -> None:
-    """HTTP/1.0's way: the end of the connection is the end of the body."""
+    """Answers as HTTP/1.0 does: the end of the connection is the end of the body."""
     await connection.send(head(200, {"content-type": "application/json"}) + ANSWER)
     connection.hang_up()
 

@@ -25,7 +25,7 @@ STREAMS = [r for r in GOOD if r["response"]["stream"]]
 BROKEN = [r for r in ALL if "resp:stream_error" in r["features"]]
 FAILED = [r for r in ALL if r["response"]["status"] != 200]
 
-# The design's table (section 5): what the client sees of a provider's status when nothing else can serve.
+# The client sees these statuses and codes for a provider's status when no other provider can serve (docs/routing.md).
 STATUSES = {
     400: (400, "provider_rejected"),
     413: (400, "context_length_exceeded"),
@@ -38,13 +38,13 @@ STATUSES = {
     502: (503, "provider_unavailable"),
     503: (503, "provider_unavailable"),
 }
-# What a provider says in these words is told with its details, whatever status stands beside it.
+# These codes of a provider are passed on as they are, whatever its status.
 OF_ITS_OWN = {
     "context_length_exceeded": (400, "context_length_exceeded"),
     "content_filter": (400, "content_filter"),
     "insufficient_quota": (503, "insufficient_quota"),
 }
-# Fields with the gateway's own meaning, which it acts on and does not pass on.
+# These fields are the gateway's own: it acts on them and does not pass them on.
 OWN_FIELDS = ("models", "provider")
 
 ProjectOf = Callable[[Recording], Gateway]
@@ -62,7 +62,7 @@ def replay() -> Iterator[ReplayServer]:
 
 @pytest.fixture(scope="module")
 def project_of(service: GatewayService, replay: ReplayServer) -> ProjectOf:
-    """The project whose only provider is the recording."""
+    """Makes the project whose only provider is the recording."""
     made: dict[str, Gateway] = {}
 
     def project(recording: Recording) -> Gateway:
@@ -128,7 +128,7 @@ def assert_headers(headers: Any, recording: Recording) -> None:
 
 
 def assert_forwarded(replay: ReplayServer, recording: Recording) -> None:
-    """The provider got what the client sent: as JSON values, with its own name of the model."""
+    """Asserts that the provider got what the client sent, as JSON values, with its own name of the model."""
     (received, *_) = replay.received_by(recording["name"])
     sent = json.loads(received.body)
     wanted = request_body(recording)
@@ -250,7 +250,7 @@ def test_recording__error_after_output__is_one_event_and_the_end(project_of: Pro
 
 
 def assert_told(response: Any, recording: Recording) -> tuple[int, str]:
-    """Status and code that the client sees of a recorded failure."""
+    """Returns the status and the code that the client sees of a recorded failure."""
     answer = recording["response"]
     status, code = STATUSES.get(answer["status"], (503, "provider_unavailable"))
     for said, told in OF_ITS_OWN.items():
@@ -273,12 +273,13 @@ def test_recording__failure__has_its_status_and_the_providers_words(
     status, code = assert_told(response, recording)
     record = gateway.record(response)
     assert (record.outcome, record.status_code, record.error_code) == ("error", status, code)
-    # Retried where that may help, always with the same answer.
+    # Every retry got the same recorded answer.
     assert {attempt.status for attempt in record.attempts} == {recording["response"]["status"]}
 
 
 def with_valid_content(body: dict[str, Any]) -> dict[str, Any]:
-    """Two recordings show providers refusing a content that is an object: the gateway refuses that before them."""
+    """Returns the request with valid content: two recordings show providers that refuse an object as content, which the
+    gateway refuses first."""
     messages = [
         {**message, "content": "hi"} if isinstance(message.get("content"), dict) else message
         for message in body["messages"]
@@ -287,7 +288,7 @@ def with_valid_content(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_call(recording: Recording) -> dict[str, Any]:
-    """Arguments for the SDK; what it has no argument for rides along as extra body."""
+    """Returns the arguments for the SDK; fields without an argument go into its extra body."""
     given = request_body(recording)
     call: dict[str, Any] = {name: given.pop(name) for name in ("model", "messages", "stream") if name in given}
     return {**call, "extra_body": given}
@@ -295,10 +296,10 @@ def as_call(recording: Recording) -> dict[str, Any]:
 
 @named(STREAMS)
 def test_recording__streamed__the_sdks_helper_puts_it_together(project_of: ProjectOf, recording: Recording) -> None:
-    """The helper joins deltas by rules of its own, and raises at what does not follow them."""
+    """The SDK's helper joins deltas by its own rules, and raises for events that do not follow them."""
     call = as_call(recording)
     call.pop("stream")
-    # The helper would parse an answer by the schema.
+    # The request has no schema here: the helper would parse the answer by it.
     call["extra_body"].pop("response_format", None)
     with project_of(recording).openai() as client, client.chat.completions.stream(**call) as events:
         snapshots = [event.snapshot for event in events if event.type == "chunk"]

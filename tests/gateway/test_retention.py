@@ -46,7 +46,7 @@ def test_judgements__past_their_projects_retention__are_deleted_and_others_stay(
 
 @pytest.mark.parametrize(("hours_ago", "kept"), [(27, 1), (28, 0)])
 def test_retention__counts_utc_days(hours_ago: int, kept: int) -> None:
-    """At three in the morning, two days of retention are yesterday and today."""
+    """At three in the morning, a retention of two days covers yesterday and today."""
     project = make_project()
     GatewaySettings.objects.update_or_create(project=project, defaults={"retention_days": 2})
     judge(project, hours_ago / 24)

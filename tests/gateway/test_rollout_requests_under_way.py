@@ -1,5 +1,5 @@
-"""Requests of a running rollout that have not ended: what the evaluation sees of them, and what is left of those that
-their worker died with."""
+"""Requests of a running rollout that have not ended: what the evaluation sees of them, and what the shipper records of
+those whose worker died."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ from tests.patience import PATIENCE_SECONDS
 
 
 def by_wish(released: threading.Event) -> Step:
-    """As the request's `user` says, until it is released: `silent` without a byte, `begun` after a word of a stream."""
+    """Answers as the request's `user` says, until it is released: `silent` without a byte, `begun` after one word of a
+    stream."""
     begun = play.stream(play.ROLE, play.chunk({"content": "Once"}), released, play.FINISH, play.DONE)
 
     async def step(request: Received, connection: Connection) -> None:
@@ -46,7 +47,7 @@ def by_wish(released: threading.Event) -> Step:
 
 
 def roll_out(gateway: Gateway, weight: int) -> tuple[Prompt, Rollout]:
-    """A running rollout of `support` to its second version, at every worker."""
+    """Starts a rollout of `support` to its second version, and waits for every worker to see it."""
     prompt = make_prompt(gateway, "Old.", "New.")
     rollout = prompt.roll_out(prompt.version_ids[1], weight)
     for port in gateway.service.ports:
@@ -65,7 +66,7 @@ def ask(gateway: Gateway, wish: str, *, port: int, stream: bool = False, **field
 
 
 def under_way(service: GatewayService) -> list[InflightRequest]:
-    """What the tables of the workers hold."""
+    """Returns the requests in the workers' tables."""
     tables = names.list_files(service.var / "spool", names.INFLIGHT)
     return [request for table in tables for request in read_table(table.read_bytes())]
 
@@ -102,7 +103,7 @@ def test_open_requests__silent_ones_of_every_worker__are_seen_until_they_end(
 
         # when they have been open for long
         seen = service.until(open_now, lambda found: len(found) == len(silent))
-        # Whoever listed the later ones would have listed the earlier ones.
+        # A worker that listed later requests would have listed the earlier ones.
         listed_under_way = {request.request_id for request in of(gateway, under_way(service))}
         released.set()
         answers = [one.result() for one in silent]

@@ -24,14 +24,14 @@ def a_rollout(**fields: Any) -> RunningRollout:
 def test_rollout__running__serves_the_arms_version(weight: int, text: str, variant: str) -> None:
     prompt = a_prompt(a_version("Active."), rollout=a_rollout(weight=weight))
 
-    context, account = injected({}, prompt, headers={"x-svc-user-id": "ann"})
+    context, state = injected({}, prompt, headers={"x-svc-user-id": "ann"})
 
     assert sent(context)["messages"][0]["content"] == text
-    use = account.prompt
+    use = state.prompt
     assert (use.version, use.variant, use.rollout_id, use.stage) == (1 + (weight == 100), variant, ROLLOUT, 5)
     assert use.unit == unit_number(ROLLOUT, UnitKind.USER, "ann")
     assert not use.fallback
-    assert account.prompt_warnings == ()
+    assert state.warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -56,13 +56,13 @@ def test_rollout__unit__is_what_it_goes_by_else_the_next_one_with_a_warning(
 ) -> None:
     prompt = a_prompt(a_version(), rollout=a_rollout(allocation_type=allocation))
 
-    _, account = injected(fields, prompt, headers=headers)
+    _, state = injected(fields, prompt, headers=headers)
 
-    assert account.prompt.unit == unit_number(ROLLOUT, kind, value)
-    assert account.prompt.variant == variant_at(account.prompt.unit, 50).value
-    assert account.prompt.fallback is fallback
-    assert bool(account.prompt_warnings) is fallback
-    assert all(f"allocated by {kind.value}" in warning for warning in account.prompt_warnings)
+    assert state.prompt.unit == unit_number(ROLLOUT, kind, value)
+    assert state.prompt.variant == variant_at(state.prompt.unit, 50).value
+    assert state.prompt.fallback is fallback
+    assert bool(state.warnings) is fallback
+    assert all(f"allocated by {kind.value}" in warning for warning in state.warnings)
 
 
 @pytest.mark.parametrize(("forced", "text"), [("target", "New."), ("baseline", "Old.")])
@@ -70,28 +70,28 @@ def test_force_variant__running_rollout__is_obeyed_and_counts_for_nothing(forced
     weight = 0 if forced == "target" else 100
     prompt = a_prompt(a_version(), rollout=a_rollout(weight=weight))
 
-    context, account = injected({}, prompt, headers={"x-svc-force-variant": forced, "x-svc-user-id": "ann"})
+    context, state = injected({}, prompt, headers={"x-svc-force-variant": forced, "x-svc-user-id": "ann"})
 
     assert sent(context)["messages"][0]["content"] == text
-    assert (account.prompt.variant, account.prompt.unit, account.prompt.rollout_id) == (forced, 0, ROLLOUT)
+    assert (state.prompt.variant, state.prompt.unit, state.prompt.rollout_id) == (forced, 0, ROLLOUT)
 
 
 def test_force_variant__no_rollout__the_active_version_with_a_warning() -> None:
-    context, account = injected({}, a_prompt(a_version()), headers={"x-svc-force-variant": "target"})
+    context, state = injected({}, a_prompt(a_version()), headers={"x-svc-force-variant": "target"})
 
     assert sent(context)["messages"][0]["content"] == "Be kind."
-    assert account.prompt_warnings == ("x-svc-force-variant: no rollout of 'support' is running",)
+    assert state.warnings == ("x-svc-force-variant: no rollout of 'support' is running",)
 
 
 @pytest.mark.parametrize("forced", ["", "target"])
 def test_rollout__paused__falls_through_with_a_warning(forced: str) -> None:
     prompt = a_prompt(a_version(), rollout=a_rollout(paused=True))
 
-    context, account = injected({}, prompt, headers={"x-svc-force-variant": forced})
+    context, state = injected({}, prompt, headers={"x-svc-force-variant": forced})
 
     assert b"system" not in context.body
-    assert (account.prompt.version, account.prompt.rollout_id, account.prompt.variant) == (0, "", "")
-    assert account.prompt_warnings == ("prompt config 'support' was skipped: its rollout is paused",)
+    assert (state.prompt.version, state.prompt.rollout_id, state.prompt.variant) == (0, "", "")
+    assert state.warnings == ("prompt config 'support' was skipped: its rollout is paused",)
 
 
 def test_variables__of_another_version__are_no_mistake() -> None:
@@ -121,6 +121,6 @@ def test_rollout__same_user_again__same_arm_and_no_mark_of_others() -> None:
 
     arms: dict[str, str] = {}
     for user in ("a", "b", "c", "", "a", "b", "c", ""):
-        _, account = injected({"user": user}, prompt)
-        assert account.prompt.fallback is (user == "")
-        assert arms.setdefault(user, account.prompt.variant) == account.prompt.variant
+        _, state = injected({"user": user}, prompt)
+        assert state.prompt.fallback is (user == "")
+        assert arms.setdefault(user, state.prompt.variant) == state.prompt.variant

@@ -1,4 +1,4 @@
-"""Where a request goes, as its client sees it: `auto`, `models`, `provider`, and what a provider cannot do."""
+"""The routing of a request as its client sees it: `auto`, `models`, `provider`, parameters that providers lack."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_request__nested_to_the_limit__is_the_clients_fault(routed: Routed) -> N
         statuses.append((response.status_code, response.json().get("error", {}).get("code")))
 
     assert scripts["anthropic"].received
-    # What the scripted upstream says is no answer of Anthropic's.
+    # The scripted upstream does not answer in Anthropic's dialect.
     assert set(statuses) == {(500, "provider_error"), (400, "invalid_value"), (400, "invalid_json")}
 
 
@@ -159,8 +159,9 @@ def test_circuit__opened_by_one_worker__is_seen_by_the_other(routed: Routed) -> 
         return gateway.record(response).attempts[0].error == "circuit_open"
 
     def spared_there() -> bool:
-        """Asked for what anthropic cannot be asked at all: from that a worker learns nothing of it."""
-        # On a busy machine the circuit may have rested by now: a try that fails opens it for longer.
+        """Returns whether the other worker leaves anthropic alone, by a request that teaches it nothing: anthropic
+        supports no `n`."""
+        # On a busy machine the circuit may be half open by now: a try that fails opens it for longer.
         spared_here()
         return gateway.post(body(model=model, n=2), port=there).status_code == 200
 

@@ -1,4 +1,4 @@
-"""No provider key, service key or prompt in what clients or operators see of failures."""
+"""No provider key, service key or prompt is in what clients or operators see of failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which attempts a request leads to, from its fields, the project's settings and what is known of its providers."""
+"""The attempts that a request leads to, from its fields, the project's settings and the health of its providers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NUMBERS = {
 
 
 def a_monitor() -> HealthMonitor:
-    """Its clock stands still: what rests goes on resting."""
+    """Returns a health monitor whose clock stands still, so that an open circuit stays open."""
     return HealthMonitor("redis://127.0.0.1:1/0", clock=lambda: 1_700_000_000.0)
 
 
@@ -120,7 +120,7 @@ def test_select__allow_fallbacks_false__models_of_the_request_are_still_tried() 
 @pytest.mark.parametrize(
     ("order", "expected"),
     [
-        # A list that names the first choice is the whole order; one that does not ranks what follows it.
+        # A list that names the first choice is the whole order; one that does not ranks the choices behind it.
         (("azure_openai", "openai"), ["azure_openai", "openai"]),
         (("azure_openai",), ["openai", "azure_openai"]),
     ],

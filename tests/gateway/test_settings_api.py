@@ -1,4 +1,4 @@
-"""`GET` and `PUT /api/llm/settings`: the whole object, and everything that is not one."""
+"""`GET` and `PUT /api/llm/settings`: the whole object, and bodies that are not valid."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_settings__empty_object__is_the_defaults_and_no_change(api: APIClient, p
 def test_settings__put__come_back_and_what_is_left_out_next_time_is_default(api: APIClient) -> None:
     shown = api.put(PATH, FULL).json()
     assert without_warnings(shown) == FULL
-    # As it was read it can be written back.
+    # The object can be written back as it was read.
     assert api.put(PATH, shown).json() == api.get(PATH).json() == shown
     assert api.put(PATH, {"retry_max_attempts": 3}).json() == {**DEFAULTS, "retry_max_attempts": 3}
 

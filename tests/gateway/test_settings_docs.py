@@ -1,4 +1,4 @@
-"""docs/settings.md says of every setting what the API accepts."""
+"""The tables of docs/settings.md agree with what the API accepts for every setting."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_setting__is_described_as_it_is(name: str, field: Any) -> None:
 
 
 def test_page__describes_no_other_setting() -> None:
-    # Rows of five cells: the warnings have three.
+    # Settings have rows of five cells, the warnings rows of three.
     lines = PAGE.read_text().splitlines()
     described = [line for line in lines if line.startswith("| `") and line.count(" | ") >= 4]
     assert len(described) == len(FIELDS)

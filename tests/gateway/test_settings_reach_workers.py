@@ -1,4 +1,4 @@
-"""A change of settings reaches every worker, whichever stage it is for."""
+"""A change of settings reaches every worker, whichever stage obeys it."""
 
 from __future__ import annotations
 

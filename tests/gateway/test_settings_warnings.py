@@ -1,4 +1,4 @@
-"""Settings that do nothing are taken, as the specification demands, and named: in the API's answer and in the admin."""
+"""Settings without an effect are accepted, as the API promises, and named in its answer and in the admin."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 PATH = "/api/llm/settings"
 
-# The settings, and the warnings as (field, code).
+# Each case has the settings, and the warnings as (field, code).
 CASES: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
     "guardrails without a mode": (
         {"guardrails": {"pii_block_on_detect": True, "blocked_tools": ["a"]}},
@@ -84,7 +84,7 @@ CASES: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
 
 @pytest.fixture
 def project() -> Project:
-    """With one provider, whose models start with `gpt-`."""
+    """A project with one provider, whose models start with `gpt-`."""
     project = make_project()
     add_integration(project_id=project.pk, provider="openai", change=IntegrationChange(secret="sk-" + "a" * 40))
     return project

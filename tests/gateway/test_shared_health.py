@@ -15,7 +15,7 @@ from tests.gateway.wire import body
 
 @pytest.fixture
 def project(pair: GatewayService, upstream: ScriptedServer) -> tuple[Gateway, Script, Script]:
-    """Provider anthropic wants to be left alone for ten minutes, provider openai answers."""
+    """A project whose provider anthropic asks to be left alone for ten minutes, while provider openai answers."""
     broken = upstream.play("health-broken", status(429, headers={"retry-after": "600"}))
     working = upstream.play("health-working", answer())
     urls = {"anthropic": upstream.base_url("health-broken"), "openai": upstream.base_url("health-working")}
@@ -27,7 +27,7 @@ def ask(gateway: Gateway, port: int, model: str, **fields: Any) -> httpx2.Respon
 
 
 def latencies(gateway: Gateway, port: int) -> dict[str, dict[str, Any]]:
-    """GET provider-latency, as that worker answers it."""
+    """Returns the answer of GET provider-latency at that worker."""
     headers = {"authorization": f"Bearer {gateway.key}", "x-project-id": gateway.project_id}
     url = f"{gateway.service.base_url(port)}/api/llm/metrics/provider-latency"
     answered = gateway.service.client.get(url, headers=headers)
@@ -42,7 +42,7 @@ def test_circuit__opened_by_one_worker__spares_the_target_at_the_other(
     first, second = pair.ports
     assert ask(gateway, first, "anthropic/claude-sonnet-4-5").status_code == 503
 
-    # A request that anthropic cannot be asked at all shows what a worker knows of it, and teaches it nothing.
+    # A request with parameters that anthropic lacks shows what a worker knows of its health, and teaches it nothing.
     answered = pair.until(
         lambda: ask(gateway, second, "anthropic/claude-sonnet-4-5", models=["openai/gpt-4o"], n=2),
         lambda response: response.status_code == 200,

@@ -23,7 +23,8 @@ KEY = KeyRecord(id=1, project_id=PROJECT, key_hash="hash", scopes=frozenset({"ga
 
 
 class Database:
-    """One project; `keys` are what it has now. a read named by `pause` is held after it has read, until `resume`."""
+    """A database of one project; `keys` are its present ones. A read named by `pause` is held after it has read, until
+    `resume`."""
 
     def __init__(self) -> None:
         self.keys: dict[str, KeyRecord] = {"hash": KEY}
@@ -101,7 +102,7 @@ async def test_change__announced_while_its_project_is_read_again_and_again__is_s
     resolving = asyncio.ensure_future(store.resolve("hash"))
     assert await asyncio.to_thread(database.has_read.wait, PATIENCE_SECONDS)
 
-    # given more changes than anybody would repeat a load for, each announced before the load has ended
+    # given more changes than a load is repeated for, each announced before the load has ended
     announced = [asyncio.ensure_future(store.refresh_project(PROJECT)) for _ in range(20)]
     await asyncio.sleep(0)
     database.keys.clear()

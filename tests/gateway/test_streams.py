@@ -1,4 +1,4 @@
-"""What a client sees of a stream that is silent, empty, late or broken."""
+"""A client's view of a stream that is silent, empty, late or broken."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORD = play.chunk({"content": "word"})
 
 
 def heard_in(gateway: Gateway, silences: dict[int, threading.Event]) -> Stream:
-    """What a provider says whose silence after so many words ends when two comments have filled it."""
+    """Returns the steps of a provider that pauses after so many words until two comments have filled its silence."""
     heard = b""
     with gateway.client.stream("POST", ENDPOINT, json=STREAM, headers=gateway.headers) as response:
         assert response.status_code == 200
@@ -233,7 +233,7 @@ def test_provider__silent_before_its_head__is_503_timeout(brisk_scripted: Script
     response = gateway.post(body(stream=stream))
 
     if stream:
-        # The heartbeat had to commit the status long before.
+        # The heartbeat committed the status long before.
         (error,) = read_stream(response.content).errors
         assert error["code"] == "provider_timeout"
     else:
@@ -306,7 +306,7 @@ def test_models__lists_prefixes_in_openai_shape(scripted: Scripted) -> None:
 
 
 def test_first_word__does_not_wait_for_the_last(scripted: Scripted) -> None:
-    # The last never comes: the provider talks until it is hung up on.
+    # The last event never comes: the provider sends until the gateway hangs up.
     gateway, _ = scripted(play.endless())
 
     with gateway.client.stream("POST", ENDPOINT, json=STREAM, headers=gateway.headers) as response:

@@ -1,5 +1,5 @@
-"""Failures that a client can act on, as the official SDK sees them: too long, filtered, an account with nothing left,
-and how long to wait."""
+"""Failures that a client can act on, as the official SDK sees them: a context that is too long, a filtered answer, a
+vendor account without quota, and a time to wait."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ EMPTY: dict[str, Any] = {
 CODES = {"context_length_exceeded": LONG, "content_filter": FILTERED}
 JSON = {"content-type": "application/json"}
 MODELS = {"model": "gpt-4o", "models": ["gpt-4o-mini"]}
-# Everybody who could be asked for the first model instead.
+# These providers could serve the first model instead.
 ELSEWHERE = {"fallback_order": ["azure_openai", "openai_compatible"]}
 
 
@@ -56,7 +56,7 @@ def in_stream(error: dict[str, Any]) -> Step:
 
 
 def asked(scripts: dict[str, Script]) -> dict[str, list[str]]:
-    """The models that each provider was asked for, in order."""
+    """Returns the models that each provider was asked for, in order."""
     return {
         name: [json.loads(request.body)["model"] for request in script.received]
         for name, script in scripts.items()
@@ -232,7 +232,7 @@ def test_insufficient_quota__is_not_asked_again_and_has_a_code_of_its_own(routed
     gateway, scripts = routed(openai=[refusal(EMPTY, status)])
 
     with pytest.raises(openai.InternalServerError) as caught:
-        # The SDK asks again by itself, unless it is told not to.
+        # The SDK retries by itself unless its retries are switched off.
         gateway.openai().with_options(max_retries=2).chat.completions.create(
             model="openai/gpt-4o", messages=[{"role": "user", "content": "hi"}]
         )

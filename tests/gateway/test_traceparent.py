@@ -1,4 +1,5 @@
-"""What a record needs to become spans: the client's trace, the prompt's name, and when each provider was called."""
+"""The fields from which a record becomes spans: the client's trace, the prompt's name, and the time of each provider's
+call."""
 
 from __future__ import annotations
 

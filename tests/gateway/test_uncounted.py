@@ -1,4 +1,4 @@
-"""Usage of answers whose provider has not counted: always there, and a guess says that it is one."""
+"""Usage of answers whose provider has not counted tokens: every answer has a usage, and an estimate is marked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROLE = {"role": "assistant", "content": None}
 
 
 def completion(message: dict[str, Any], finish_reason: str, **extra: Any) -> bytes:
-    """Without usage, unless `extra` has it."""
+    """Returns a completion without usage, unless `extra` has it."""
     told = {name: value for name, value in play.completion().items() if name != "usage"}
     choice = {"index": 0, "message": message, "finish_reason": finish_reason}
     return json.dumps({**told, "choices": [choice], **extra}).encode()

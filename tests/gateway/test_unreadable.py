@@ -1,4 +1,4 @@
-"""Integrations whose stored credential no encryption key reads: their own error, and others take over."""
+"""Integrations whose stored credential no encryption key reads: their own error, and other providers take over."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.gateway.wire import assert_error, body
 
 
 def _lose_key_of(gateway: Gateway, provider: str) -> None:
-    """As if it had been stored by a host with other keys; the workers are told like of any change."""
+    """Replaces the credential by one that a host with other keys stored; the workers hear of it as of any change."""
     foreign = Fernet(Fernet.generate_key()).encrypt(b"sk-of-another-host").decode()
     with closing(sqlite3.connect(gateway.service.database, timeout=20)) as connection, connection:
         connection.execute(

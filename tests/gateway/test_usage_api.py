@@ -1,4 +1,4 @@
-"""`GET /api/llm/usage`: from Redis, and from the request log where Redis does not know."""
+"""`GET /api/llm/usage`: from Redis, and from the request log where Redis has no figures."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def client() -> Iterator[redis.Redis]:
 
 @pytest.fixture
 def now(monkeypatch: pytest.MonkeyPatch) -> datetime:
-    """When the API is asked, though a month may begin while a test runs."""
+    """The time at which the API is asked, fixed because a month may begin while a test runs."""
     moment = datetime.now(UTC)
     monkeypatch.setattr(views, "usage_of", lambda project, session: limit_usage.usage_of(project, session, moment))
     return moment
@@ -47,7 +47,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> datetime:
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Redis that is there is never taken for one that is away."""
+    """Gives Redis so long to answer that it never counts as away."""
     monkeypatch.setattr(figures, "_SECONDS", PATIENCE_SECONDS)
 
 

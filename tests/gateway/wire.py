@@ -1,4 +1,4 @@
-"""What a client of the gateway sends and how it reads what comes back, with nothing of the product in between."""
+"""The requests of a client of the gateway and how it reads the answers, without code of the product."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UUID = re.compile(r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{1
 
 
 def body(**fields: Any) -> dict[str, Any]:
-    """A small valid request; a field given as `...` is left out."""
+    """Returns a small valid request; a field given as `...` is left out."""
     given = {"model": "openai/gpt-4o", "messages": [{"role": "user", "content": "hi"}], **fields}
     return {name: value for name, value in given.items() if value is not ...}
 
@@ -32,7 +32,8 @@ def assert_request_id(response: httpx2.Response) -> str:
 def assert_error(
     response: httpx2.Response, status: int, code: str, *, type: str = "", naming: str = "", told_by: str = ""
 ) -> str:
-    """The whole envelope, and nothing beside it but the words of the provider `told_by`. Returns the message."""
+    """Checks the whole error envelope, in which only the message of the provider `told_by` may be added. Returns the
+    message."""
     assert response.status_code == status, response.text[:500]
     assert_request_id(response)
     assert response.headers["content-type"].startswith("application/json")
@@ -56,7 +57,7 @@ def assert_error(
 
 @dataclass
 class Stream:
-    """A gateway stream taken apart: JSON of its events, positions of its comments, and whether it ended as it must."""
+    """A decoded stream of the gateway: JSON of its events, positions of its comments, and whether it ended well."""
 
     chunks: list[dict[str, Any]] = field(default_factory=list)
     comments: int = 0
@@ -75,7 +76,7 @@ class Stream:
 
 
 def read_stream(raw: bytes) -> Stream:
-    """Strict: every block is one `data: ` line or one comment line, `[DONE]` comes once and last."""
+    """Decodes a stream strictly: every block is one `data: ` line or one comment line, `[DONE]` comes once and last."""
     assert raw.endswith(b"\n\n"), raw[-80:]
     stream = Stream()
     for block in raw[:-2].split(b"\n\n"):
@@ -97,7 +98,7 @@ def without_comments(raw: bytes) -> bytes:
 
 
 def assert_closing_chunk(stream: Stream) -> dict[str, Any]:
-    """Usage once, in the last chunk, with an empty delta and a finish reason. Returns the usage."""
+    """Checks that usage comes once, in the last chunk, with an empty delta and a finish reason. Returns the usage."""
     with_usage = [chunk for chunk in stream.chunks if chunk.get("usage")]
     assert with_usage == [stream.chunks[-1]], with_usage
     last = stream.chunks[-1]
