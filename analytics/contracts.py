@@ -40,7 +40,7 @@ class RequestRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     """One logical request, written to the spool exactly once, whatever became of it.
 
     `ts` is Unix time in microseconds (UTC) of the request's arrival. `request_id` is a UUIDv7. Token counts follow
-    `integrations.providers.base.Usage`: `prompt_tokens` includes cached and cache-written ones; they are the answer's.
+    `integrations.providers.usage.Usage`: `prompt_tokens` includes cached and cache-written ones; they are the answer's.
     Costs are US dollars as decimal strings with 10 places, of every attempt that is billed; all empty when a price is
     unknown (`cost_known` False). `cost_usd` is the sum of the others; `cost_other_usd` are fees, and all of what a
     provider states. `cost_source` is where they came from: `provider` (stated there), the source of a price, `mixed`

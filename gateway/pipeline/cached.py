@@ -17,7 +17,7 @@ from gateway.protocol.reply import HeaderList, Reply
 from gateway.runtime import Runtime
 from integrations.pricing.cost import FREE
 from integrations.providers.additions import answers_apart
-from integrations.providers.base import Usage
+from integrations.providers.usage import Usage
 
 HIT, MISS = b"hit", b"miss"
 _HIT = CacheUse(HIT)

@@ -15,15 +15,16 @@ from gateway.pipeline.reasoning import asked_with_reasoning
 from gateway.pipeline.uncounted import estimate, with_usage, without_usage
 from gateway.protocol.wire import LazyFields, nested_too_deeply
 from gateway.runtime import Runtime
+from integrations.capabilities.lookup import max_output_of
 from integrations.providers.additions import with_headers, with_parameters
 from integrations.providers.base import (
     ChatRequest,
     ParsedResponse,
     StreamEvent,
     StreamTranslator,
-    Usage,
 )
 from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.usage import Usage
 from integrations.transport.base import UpstreamResponse
 
 T = TypeVar("T")
@@ -143,12 +144,26 @@ class _Caller:
 def _request_of(context: RequestContext, attempt: Attempt, *, stream: bool) -> ChatRequest:
     """Returns the client's request, as the bytes that it sent unless the integration sets parameters."""
     credentials = attempt.credentials
+    max_output = max_output_of(attempt.provider, attempt.model) if attempt.adapter.traits.needs_max_output else None
     if not credentials.sets_parameters:
-        return ChatRequest(attempt.model, stream, context.body, context.fields, crosses_vendor=attempt.crosses_vendor)
+        return ChatRequest(
+            attempt.model,
+            stream,
+            context.body,
+            context.fields,
+            crosses_vendor=attempt.crosses_vendor,
+            max_output=max_output,
+        )
     body = with_parameters(context.body, credentials)
     own = frozenset(credentials.default_parameters) | frozenset(credentials.forced_parameters)
     return ChatRequest(
-        attempt.model, stream, body, LazyFields(body), crosses_vendor=attempt.crosses_vendor, own_parameters=own
+        attempt.model,
+        stream,
+        body,
+        LazyFields(body),
+        crosses_vendor=attempt.crosses_vendor,
+        own_parameters=own,
+        max_output=max_output,
     )
 
 

@@ -18,7 +18,8 @@ from gateway.snapshot.project import ProjectSnapshot
 from gateway.snapshot.prompts import PromptUse
 from integrations.health.targets import Target
 from integrations.pricing.cost import Cost, Price, known_cost
-from integrations.providers.base import Adapter, Credentials, Media, Usage
+from integrations.providers.base import Adapter, Credentials, Media
+from integrations.providers.usage import Usage
 from prompts.selectors import PromptVersionRecord
 
 

@@ -17,7 +17,7 @@ from gateway.pipeline.uncounted import estimate
 from gateway.protocol.headers import trace_parent
 from gateway.runtime import Runtime
 from integrations.pricing.cost import Cost, known_cost
-from integrations.providers.base import Usage
+from integrations.providers.usage import Usage
 
 _MAX_ERROR_CHARACTERS = 2000
 _NOTHING = f"{Cost().total:f}"

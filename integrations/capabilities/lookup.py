@@ -81,6 +81,15 @@ def capabilities_of(provider: str, model: str) -> Capabilities | None:
     return None
 
 
+def max_output_of(provider: str, model: str) -> int | None:
+    """Returns the largest answer of the model in tokens, None where neither catalog names it.
+
+    A model on Vertex AI may be named with its publisher before it (`anthropic/claude-…`); it is listed without.
+    """
+    known = capabilities_of(provider, model.rpartition("/")[2] if provider == "google_vertex" else model)
+    return known.max_output_tokens if known is not None else None
+
+
 def can(provider: str, model: str, needs: RequestNeeds) -> bool:
     """False only where it is known that the model cannot; what nobody knows counts as able."""
     known = capabilities_of(provider, model)

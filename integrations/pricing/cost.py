@@ -9,7 +9,7 @@ from math import lcm
 import msgspec
 
 from integrations.pricing.terms import Rates, Schedule, Terms, schedule_of
-from integrations.providers.base import Usage
+from integrations.providers.usage import Usage
 
 PLACES = Decimal("0.0000000001")  # what the record keeps of a US dollar
 _ZERO = Decimal("0.0000000000")

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from integrations.providers.base import Usage
+from integrations.providers.usage import Usage
 
 Terms = Mapping[str, Any]
 NO_TERMS: Terms = {}

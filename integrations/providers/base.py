@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any, Literal, Protocol
 
 import msgspec
 from typing_extensions import override
 
 from integrations.providers.errors import ProviderError
+from integrations.providers.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,8 @@ class ChatRequest(msgspec.Struct, frozen=True):
     send upstream. An adapter of the same dialect forwards `body` unless something has to change.
     `crosses_vendor`: another provider was asked first, so what only that vendor understands has to be left out.
     `media` and `access_token` hold what `Adapter.needs` asked for. `own_parameters` were set by the integration for
-    exactly this provider, so that they are not another vendor's where the vendor changes.
+    exactly this provider, so that they are not another vendor's where the vendor changes. `max_output` is the largest
+    answer in tokens that the model is listed with, filled in where the provider's traits ask for it.
     """
 
     model: str
@@ -72,6 +73,7 @@ class ChatRequest(msgspec.Struct, frozen=True):
     media: Mapping[str, Media] = msgspec.field(default_factory=dict)
     access_token: str = ""
     own_parameters: frozenset[str] = frozenset()
+    max_output: int | None = None
 
     @override
     def __repr__(self) -> str:
@@ -105,49 +107,6 @@ class UpstreamRequest(msgspec.Struct, frozen=True):
     def __repr__(self) -> str:
         """Without what may be secret."""
         return f"{type(self).__name__}(method={self.method!r}, url={self.url!r}, warnings={self.warnings!r})"
-
-
-class Usage(msgspec.Struct, frozen=True, gc=False):
-    """Token counts. `prompt_tokens` is the whole prompt, cached and cache-written tokens included (OpenAI's way);
-    the four disjoint classes that are priced follow from it. `completion_tokens` includes `reasoning_tokens`.
-
-    `billed_…` are set where a provider charges for other counts than the model saw (Cohere): then they are priced.
-    `estimated`: the provider has not counted, the gateway has guessed from bytes; the client is told so.
-
-    What stands from `cache_write_1h_tokens` on is there for the price alone. Each count is a part of the one that its
-    name ends in: `cache_write_1h_tokens` (kept for an hour) of `cache_write_tokens`, `audio_prompt_tokens` of
-    `prompt_tokens`, `cache_read_audio_tokens` of `cache_read_tokens` and of `audio_prompt_tokens`. `searches` are those
-    that the provider charges for, `search_context_size` is `low`, `medium` or `high`. `service_tier` is what the answer
-    says that it was served at: `flex`, `priority`, `batch`…, empty for the standard. `stated_cost` is what the provider
-    says that the answer costs, in US dollars: it wins over every price.
-    """
-
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
-    reasoning_tokens: int = 0
-    billed_prompt_tokens: int | None = None
-    billed_completion_tokens: int | None = None
-    cache_write_1h_tokens: int = 0
-    audio_prompt_tokens: int = 0
-    audio_completion_tokens: int = 0
-    cache_read_audio_tokens: int = 0
-    image_prompt_tokens: int = 0
-    image_completion_tokens: int = 0
-    searches: int = 0
-    search_context_size: str = ""
-    service_tier: str = ""
-    stated_cost: Decimal | None = None
-    estimated: bool = False
-
-    @property
-    def total_tokens(self) -> int:
-        return self.prompt_tokens + self.completion_tokens
-
-    @property
-    def is_billed(self) -> bool:
-        return bool(self.prompt_tokens or self.completion_tokens or self.stated_cost)
 
 
 class ParsedResponse(msgspec.Struct, frozen=True, gc=False):
@@ -206,7 +165,8 @@ class Traits:
     `default_model` is the model to fall back to at a provider that does not serve the one asked for.
     `functions`: what becomes of OpenAI's older `functions`: they go out as tools, or as they are, always or on direct
     requests (see `legacy_functions`). `forward_headers` are the client's headers that go on to the provider where the
-    integration does not say which, in lower case.
+    integration does not say which, in lower case. `needs_max_output`: requests have to carry the model's
+    largest output.
     """
 
     provider: str
@@ -221,6 +181,7 @@ class Traits:
     service_account: bool = False
     functions: Literal["as_tools", "direct", "always"] = "as_tools"
     forward_headers: tuple[str, ...] = ()
+    needs_max_output: bool = False
 
 
 class Adapter(Protocol):

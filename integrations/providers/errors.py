@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from integrations.providers.base import Usage
+from integrations.providers.usage import Usage
 
 
 class FailureKind(StrEnum):

@@ -77,6 +77,14 @@ def test_client__says_it_itself__default_gives_way(made: Made) -> None:
     }
 
 
+def test_claude__largest_output__as_the_catalogs_list_it_with_and_without_additions(made: Made) -> None:
+    for additions in ({}, {"default_parameters": {"temperature": 1}}):
+        stage = made("anthropic", **additions)
+        script = stage.play("anthropic", FINE)
+        stage.gateway.post(body(model="anthropic/claude-sonnet-4-5", max_tokens=100_000))
+        assert fields(script)["max_tokens"] == 64_000
+
+
 def test_no_additions__openai__the_clients_bytes_and_no_header_of_theirs(made: Made) -> None:
     stage = made("openai")
     script = stage.play("openai", FINE)

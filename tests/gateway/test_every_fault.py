@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from integrations.providers.base import Usage
+from integrations.providers.usage import Usage
 from tests.fakes.dialects.registry import FAKES, distinct_providers
 from tests.fakes.dialects.server import breaks, fails, stops
 from tests.fakes.dialects.story import Story

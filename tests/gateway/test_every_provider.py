@@ -12,8 +12,8 @@ import pytest
 from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
 from pydantic import BaseModel
 
-from integrations.providers.base import Usage
 from integrations.providers.errors import UnsupportedParameterError
+from integrations.providers.usage import Usage
 from tests.fakes.dialects.registry import FAKES, distinct_providers
 from tests.fakes.dialects.server import fails
 from tests.fakes.dialects.story import Call, Story

@@ -6,6 +6,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
+from integrations.capabilities.lookup import max_output_of
 from integrations.providers.base import ChatRequest, Credentials, StreamEvent, StreamTranslator
 from integrations.registry import adapter_for
 
@@ -25,6 +28,11 @@ def chat_request(model: str = "gpt-4o", **fields: Any) -> ChatRequest:
         body=json.dumps(body, ensure_ascii=False).encode(),
         fields=body,
     )
+
+
+def listed_request(provider: str, model: str, **fields: Any) -> ChatRequest:
+    """Returns a request for `model` with its largest output as the catalogs list it, as the pipeline fills it in."""
+    return replace(chat_request(model, **fields), max_output=max_output_of(provider, model))
 
 
 def completion(**changes: Any) -> dict[str, Any]:

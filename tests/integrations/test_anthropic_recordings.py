@@ -16,9 +16,10 @@ from anthropic.types.beta.message_create_params import MessageCreateParamsNonStr
 from pydantic import TypeAdapter
 
 from integrations.providers.anthropic import ADAPTER
-from integrations.providers.base import ChatRequest, StreamEvent, Usage
+from integrations.providers.base import ChatRequest, StreamEvent
 from integrations.providers.common.failures import kind_of
 from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.usage import Usage
 from tests.integrations.exchanges import credentials
 from tests.integrations.reverse.anthropic import openai_fields
 from tests.recordings import Recording, recordings_of

@@ -16,7 +16,7 @@ from integrations.providers.anthropic.models import rules_of
 from integrations.providers.anthropic.schema import accepted_schema
 from integrations.providers.base import ChatRequest, Media, UpstreamRequest
 from integrations.providers.errors import UnsupportedParameterError
-from tests.integrations.exchanges import chat_request, credentials
+from tests.integrations.exchanges import chat_request, credentials, listed_request
 
 USER = {"role": "user", "content": "Hello"}
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(32)
@@ -29,7 +29,8 @@ OLD, BUDGETS, BOTH, ADAPTIVE = "claude-3-5-sonnet-20241022", "claude-sonnet-4-5"
 
 
 def upstream(model: str = BUDGETS, **fields: Any) -> UpstreamRequest:
-    return ADAPTER.build_request(chat_request(model, **{"messages": [USER], **fields}), credentials("anthropic"))
+    request = listed_request("anthropic", model, **{"messages": [USER], **fields})
+    return ADAPTER.build_request(request, credentials("anthropic"))
 
 
 def body_of(model: str = BUDGETS, **fields: Any) -> dict[str, Any]:
@@ -803,7 +804,7 @@ def test_thinking__in_the_middle_of_a_loop_that_began_without__left_out() -> Non
     ],
 )
 def test_rules__by_name__of_the_generation(model: str, thinking: str, sampling: bool, schema: bool) -> None:
-    rules = rules_of("anthropic", model)
+    rules = rules_of(model)
     assert (rules.thinking, rules.sampling, rules.schema) == (thinking, sampling, schema)
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from integrations.providers.anthropic import ADAPTER
-from integrations.providers.base import ParsedResponse, Usage
+from integrations.providers.base import ParsedResponse
 from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.usage import Usage
 from tests.integrations.exchanges import chat_request, credentials
 
 TEXT = {"type": "text", "text": "Hi"}

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from integrations.providers.anthropic import ADAPTER
-from integrations.providers.base import StreamEvent, StreamTranslator, Usage
+from integrations.providers.base import StreamEvent, StreamTranslator
 from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.usage import Usage
 from tests.fakes.dialects.anthropic import FAKE
 from tests.fakes.dialects.story import Call, Story
 from tests.integrations.adapters.assembled import assembled

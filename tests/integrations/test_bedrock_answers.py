@@ -13,9 +13,10 @@ from botocore.session import Session
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from integrations.providers.base import ChatRequest, Credentials, StreamEvent, Usage
+from integrations.providers.base import ChatRequest, Credentials, StreamEvent
 from integrations.providers.bedrock import ADAPTER
 from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.usage import Usage
 from tests.fakes.dialects.bedrock import FAKE, frame
 from tests.fakes.dialects.story import Call, Story
 from tests.integrations.bedrock_exchanges import CLAUDE, KEYS, NOVA, bedrock_request, event, exception

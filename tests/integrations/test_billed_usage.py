@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 
 from integrations.pricing.cost import Price, cost_of
-from integrations.providers.base import Usage
 from integrations.providers.common.usage import usage_object
+from integrations.providers.usage import Usage
 
 COMMAND_A = Price(Decimal("2.5"), Decimal("10"))
 # A recorded answer of command-a-03-2025: 624 tokens read, 448 of them cached, 121 billed.

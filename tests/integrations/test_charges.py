@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from integrations.pricing.cost import BY_PROVIDER, MIXED, Cost, Price, known_cost
-from integrations.providers.base import Usage
 from integrations.providers.common.charges import searches, served_tier, stated_cost
 from integrations.providers.common.usage import read_usage
 from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.usage import Usage
 from integrations.registry import adapter_for
 from tests.integrations.exchanges import chat_request, chunk, completion, sse
 

@@ -15,7 +15,7 @@ from integrations.registry import adapter_for, resolve
 from tests.fakes.dialects.anthropic import FOUNDRY_FAKE
 from tests.fakes.dialects.story import Story
 from tests.fakes.upstream import Connection, Received, UpstreamServer
-from tests.integrations.exchanges import chat_request
+from tests.integrations.exchanges import chat_request, listed_request
 
 FOUNDRY = adapter_for("azure_anthropic")
 RESOURCE = "https://mine.services.ai.azure.com"
@@ -97,7 +97,7 @@ def test_address__none__the_integration_is_incomplete() -> None:
 def test_deployment__of_its_own_name__asked_by_it_with_the_models_rules() -> None:
     assert json.loads(built(deployment="my-claude").body)["model"] == "my-claude"
     assert json.loads(built().body)["model"] == MODEL
-    request = chat_request("claude-sonnet-4-5", messages=[USER], reasoning_effort="low")
+    request = listed_request("azure_anthropic", "claude-sonnet-4-5", messages=[USER], reasoning_effort="low")
     access = Credentials(1, "azure_anthropic", RESOURCE, "key", {"deployment": "my-claude"})
     body = json.loads(FOUNDRY.build_request(request, access).body)
     assert (body["model"], body["thinking"]["type"], body["max_tokens"]) == ("my-claude", "enabled", 64000)

@@ -17,7 +17,7 @@ from tests.fakes.dialects.anthropic import FAKE
 from tests.fakes.dialects.story import Call, Story
 from tests.fakes.upstream import Connection, Received, UpstreamServer
 from tests.integrations.adapters.assembled import assembled
-from tests.integrations.exchanges import chat_request, decoded, run
+from tests.integrations.exchanges import chat_request, decoded, listed_request, run
 
 VERTEX = adapter_for("google_vertex")
 HOST = "https://us-east5-aiplatform.googleapis.com/v1"
@@ -31,7 +31,8 @@ def access(**options: str) -> Credentials:
 
 
 def built(model: str = MODEL, **fields: Any) -> UpstreamRequest:
-    return VERTEX.build_request(chat_request(model, **{"messages": [USER], "max_tokens": 9, **fields}), access())
+    request = listed_request("google_vertex", model, **{"messages": [USER], "max_tokens": 9, **fields})
+    return VERTEX.build_request(request, access())
 
 
 @pytest.fixture

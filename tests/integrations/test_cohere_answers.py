@@ -13,9 +13,10 @@ from cohere.types.finish_reason import FinishReason
 from hypothesis import given
 from hypothesis import strategies as st
 
-from integrations.providers.base import ParsedResponse, StreamEvent, Usage
+from integrations.providers.base import ParsedResponse, StreamEvent
 from integrations.providers.cohere import ADAPTER
 from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.usage import Usage
 from tests.integrations.adapters.assembled import as_the_sdk_does, assembled
 from tests.integrations.exchanges import chat_request, credentials, decoded, run, translator
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from integrations.providers.base import ChatRequest, StreamEvent, Usage
+from integrations.providers.base import ChatRequest, StreamEvent
 from integrations.providers.cohere import ADAPTER
 from integrations.providers.common.failures import kind_of
+from integrations.providers.usage import Usage
 from tests.integrations.adapters.assembled import assembled
 from tests.integrations.cohere_sdk import assert_accepted, read_answer, read_stream
 from tests.integrations.exchanges import credentials, decoded

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from integrations.pricing.cost import Cost, Price, cost_of
 from integrations.pricing.lookup import find_price
-from integrations.providers.base import Usage
 from integrations.providers.common.usage import read_usage
+from integrations.providers.usage import Usage
 
 GPT_4O = Price(Decimal("2.5"), Decimal("10"), Decimal("1.25"))
 CLAUDE = Price(Decimal("3"), Decimal("15"), Decimal("0.3"), Decimal("3.75"))

@@ -12,7 +12,7 @@ import pytest
 from anthropic import Anthropic
 from anthropic.types import Message
 
-from integrations.providers.base import Usage
+from integrations.providers.usage import Usage
 from tests.fakes.dialects.anthropic import FAKE
 from tests.fakes.dialects.server import DialectServer, asked, breaks, fails, tells
 from tests.fakes.dialects.story import Asked, Call, Finish, Story

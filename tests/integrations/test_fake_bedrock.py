@@ -11,7 +11,7 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError, EventStreamError
 
-from integrations.providers.base import Usage
+from integrations.providers.usage import Usage
 from tests.fakes.dialects.bedrock import FAKE, KEY_ID, REGION, SECRET_KEY
 from tests.fakes.dialects.server import DialectServer, breaks, fails, tells
 from tests.fakes.dialects.story import Asked, Call, Finish, Story

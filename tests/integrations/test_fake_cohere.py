@@ -11,7 +11,7 @@ import pytest
 from cohere import ClientV2
 from cohere.core.api_error import ApiError
 
-from integrations.providers.base import Usage
+from integrations.providers.usage import Usage
 from tests.fakes.dialects.cohere import FAKE, PREAMBLE_TOKENS, SECRET
 from tests.fakes.dialects.server import DialectServer, breaks, fails, tells
 from tests.fakes.dialects.story import Call, Story

@@ -9,7 +9,7 @@ import pytest
 from google.genai import Client, errors, types
 from google.oauth2.credentials import Credentials as Token
 
-from integrations.providers.base import Usage
+from integrations.providers.usage import Usage
 from tests.fakes.dialects.google import FAKE, VERTEX_FAKE, GoogleFake
 from tests.fakes.dialects.server import DialectServer, breaks, fails, tells
 from tests.fakes.dialects.story import Asked, Call, Story

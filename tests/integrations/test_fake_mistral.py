@@ -11,7 +11,7 @@ from mistralai.client import Mistral
 from mistralai.client.errors import HTTPValidationError, SDKError
 from mistralai.client.models import ChatCompletionResponse
 
-from integrations.providers.base import Usage
+from integrations.providers.usage import Usage
 from tests.fakes.dialects.mistral import FAKE, SECRET
 from tests.fakes.dialects.server import DialectServer, breaks, fails, tells
 from tests.fakes.dialects.story import Call, Story

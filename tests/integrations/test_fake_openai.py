@@ -10,7 +10,7 @@ import pytest
 from openai import AzureOpenAI, OpenAI
 from openai.types.chat import ChatCompletion
 
-from integrations.providers.base import Usage
+from integrations.providers.usage import Usage
 from tests.fakes.dialects.openai import FAKES, VENDORS, OpenAIFake
 from tests.fakes.dialects.server import DialectServer, breaks, fails, tells
 from tests.fakes.dialects.story import Call, Story

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from google.genai import types
 
-from integrations.providers.base import ParsedResponse, StreamEvent, Usage
+from integrations.providers.base import ParsedResponse, StreamEvent
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.google import GEMINI, VERTEX, GoogleAdapter
+from integrations.providers.usage import Usage
 from tests.integrations.exchanges import chat_request, decoded, run
 from tests.integrations.google_exchanges import answer, array, body, call, sse
 

@@ -12,9 +12,15 @@ import pytest
 from google.genai import Client, types
 from pydantic import TypeAdapter
 
-from integrations.providers.base import ChatRequest, Credentials, StreamEvent, UpstreamRequest, Usage
+from integrations.providers.base import (
+    ChatRequest,
+    Credentials,
+    StreamEvent,
+    UpstreamRequest,
+)
 from integrations.providers.common.failures import kind_of
 from integrations.providers.errors import ProviderError
+from integrations.providers.usage import Usage
 from integrations.registry import adapter_for
 from tests.fakes.upstream import Connection, Received, UpstreamServer
 from tests.integrations.reverse.google import comparable, has_ids, openai_request

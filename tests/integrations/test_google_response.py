@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from integrations.providers.base import ParsedResponse, Usage
+from integrations.providers.base import ParsedResponse
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.google import GEMINI, VERTEX
+from integrations.providers.usage import Usage
 from tests.integrations.exchanges import chat_request, credentials
 from tests.integrations.google_exchanges import answer, body, call
 

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from integrations.providers.base import StreamEvent, StreamTranslator, Usage
+from integrations.providers.base import StreamEvent, StreamTranslator
 from integrations.providers.common.sse import MAX_EVENT_BYTES
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.google import GEMINI
+from integrations.providers.usage import Usage
 from tests.integrations.exchanges import chat_request, decoded, run
 from tests.integrations.google_exchanges import answer, array, body, call, sse
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from integrations.providers.base import Usage
 from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.usage import Usage
 from integrations.registry import adapter_for
 from tests.integrations.exchanges import USAGE, chat_request, chunk, completion, decoded, run, sse, translator
 

@@ -17,11 +17,12 @@ from openai.types.chat.completion_create_params import (
 )
 from pydantic import TypeAdapter, ValidationError
 
-from integrations.providers.base import ChatRequest, StreamEvent, Usage
+from integrations.providers.base import ChatRequest, StreamEvent
 from integrations.providers.common.failures import kind_of
 from integrations.providers.common.usage import read_usage
 from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
 from integrations.providers.openai.parameters import OWN_FIELDS
+from integrations.providers.usage import Usage
 from integrations.registry import adapter_for
 from tests.integrations.exchanges import credentials
 from tests.recordings import Recording, openai_dialect_recordings

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from integrations.providers.base import ParsedResponse, Usage
+from integrations.providers.base import ParsedResponse
 from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.usage import Usage
 from integrations.registry import adapter_for
 from tests.integrations.exchanges import chat_request, completion
 

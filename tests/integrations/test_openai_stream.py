@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from integrations.providers.base import Usage
 from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.usage import Usage
 from integrations.registry import adapter_for
 from tests.integrations.exchanges import USAGE, chat_request, chunk, decoded, run, sse, translator
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from integrations.providers.base import Usage
 from integrations.providers.common.usage import completed_usage, read_usage, usage_object
+from integrations.providers.usage import Usage
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ from mistralai.gcp.client import MistralGCP
 from mistralai.gcp.client.models import UserMessage
 from msgspec.structs import replace
 
-from integrations.providers.base import Credentials, UpstreamRequest, Usage
+from integrations.providers.base import Credentials, UpstreamRequest
 from integrations.providers.errors import FailureKind, ProviderError, UnsupportedParameterError
+from integrations.providers.usage import Usage
 from integrations.providers.vertex.publishers import published
 from integrations.registry import adapter_for
 from tests.fakes.dialects.registry import FAKES

@@ -36,6 +36,7 @@ TRAITS = Traits(
     default_model="claude-sonnet-5",
     # https://platform.claude.com/docs/en/api/beta-headers
     forward_headers=("anthropic-beta",),
+    needs_max_output=True,
 )
 
 
@@ -64,7 +65,7 @@ class AnthropicAdapter(DiscreetAdapter):
         return parse_response(request, body, provider=self.provider)
 
     def stream(self, request: ChatRequest) -> StreamTranslator:
-        kind = AnswerToolStream if answers_by_tool(request, provider=self.provider) else AnthropicStream
+        kind = AnswerToolStream if answers_by_tool(request) else AnthropicStream
         return kind(model=request.model, provider=self.provider, redact=self._redact)
 
     def _endpoint(self, credentials: Credentials) -> Endpoint:

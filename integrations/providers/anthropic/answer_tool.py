@@ -43,11 +43,11 @@ def with_answer_tool(
     return [*tools, _tool(wish)], {**forced, "disable_parallel_tool_use": True}
 
 
-def answers_by_tool(request: ChatRequest, *, provider: str) -> bool:
+def answers_by_tool(request: ChatRequest) -> bool:
     """The request was sent with the tool for the answer."""
     wish = request.fields.get("response_format")
     is_schema = isinstance(wish, Mapping) and wish.get("type") == "json_schema"
-    return is_schema and not rules_of(provider, request.model).schema
+    return is_schema and not rules_of(request.model).schema
 
 
 def is_answer(block: Block) -> bool:

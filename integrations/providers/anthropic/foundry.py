@@ -21,6 +21,7 @@ TRAITS = Traits(
     default_model="claude-sonnet-5",
     options=("deployment",),
     forward_headers=("anthropic-beta",),
+    needs_max_output=True,
 )
 # A token of Microsoft Entra is a JWT, and no key of Azure's begins like one.
 _ENTRA_TOKEN = re.compile(r"eyJ[\w-]+\.[\w-]+\.[\w-]*")

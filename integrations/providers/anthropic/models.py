@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from integrations.capabilities.lookup import capabilities_of
-
-# Of generation 3.5, which some of the catalogs have dropped.
-_OUTPUT_OF_3_5 = 8192
+# The largest answer of generation 3.5, which some of the catalogs have dropped.
+_MAX_OUTPUT_3_5 = 8192
 # Families that came without a version in their first names.
 _FAMILIES = ("fable", "mythos")
 
@@ -49,14 +47,15 @@ class Rules:
 
 
 @lru_cache(maxsize=1024)
-def rules_of(provider: str, model: str) -> Rules:
+def rules_of(model: str, max_output: int | None = None) -> Rules:
+    """Returns the rules of the model's generation. `max_output` is the listed limit of its answers, in tokens."""
     family, version = _named(model)
     if version is None:
         efforts = _efforts("opus", (5, 0))
-        return Rules(_max_output(provider, model, None), thinking="both", efforts=efforts, is_known=False)
+        return Rules(max_output, thinking="both", efforts=efforts, is_known=False)
     adaptive_only = version >= (4, 7)
     return Rules(
-        max_output=_max_output(provider, model, version),
+        max_output=max_output or (_MAX_OUTPUT_3_5 if version == (3, 5) else None),
         thinking=_thinking(version),
         off=_off(family, version),
         thinks_unasked=version >= (5, 0),
@@ -81,13 +80,6 @@ def _named(model: str) -> tuple[str, tuple[int, int] | None]:
     if numbers:
         return family, (numbers[0], numbers[1] if len(numbers) > 1 else 0)
     return family, (5, 0) if family in _FAMILIES else None
-
-
-def _max_output(provider: str, model: str, version: tuple[int, int] | None) -> int | None:
-    known = capabilities_of(provider, model)
-    if known is not None and known.max_output_tokens:
-        return known.max_output_tokens
-    return _OUTPUT_OF_3_5 if version == (3, 5) else None
 
 
 def _thinking(version: tuple[int, int]) -> Thinking:

@@ -53,7 +53,7 @@ def build(request: ChatRequest, *, provider: str, host: Host = OWN, deployment: 
     # A plain dictionary: the request's own mapping answers for absent names an order of magnitude slower.
     fields = dict(request.fields)
     mapped = Mapped(provider, fields)
-    rules = rules_of(provider, request.model)
+    rules = rules_of(request.model, request.max_output)
     said = read_messages(request, rules, mapped)
     if fields.keys() <= _PLAIN:
         more = sampling(mapped, rules, thinks=False)

@@ -39,7 +39,7 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
         raise reported_failure(message.error, provider=provider)
     if message.content is None:
         raise unusable("the answer holds no content", provider=provider)
-    blocks = _as_text(message.content) if answers_by_tool(request, provider=provider) else message.content
+    blocks = _as_text(message.content) if answers_by_tool(request) else message.content
     answer = _answer(message, blocks, provider=provider)
     if has_own(message.content):
         answer.specific["content"] = _decode_raw(body)["content"]

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from integrations.providers.base import Usage
 from integrations.providers.common.charges import served_tier
+from integrations.providers.usage import Usage
 
 # Fast mode has prices of its own: https://docs.anthropic.com/en/docs/build-with-claude/fast-mode.
 _FAST = "fast"

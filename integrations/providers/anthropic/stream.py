@@ -18,11 +18,12 @@ from integrations.providers.anthropic.finish import (
 )
 from integrations.providers.anthropic.response import arguments_of, call_id, reasoning_detail
 from integrations.providers.anthropic.shapes import Block, Counts, Delta, Event, Message, merged, usage_of
-from integrations.providers.base import StreamEvent, Usage
+from integrations.providers.base import StreamEvent
 from integrations.providers.common.completion import Chunks
 from integrations.providers.common.sse import EventParser, EventTooLargeError, ServerSentEvent
 from integrations.providers.common.surrogates import lenient
 from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.usage import Usage
 
 _decode = lenient(msgspec.json.Decoder(Event).decode)
 _decode_raw = lenient(msgspec.json.Decoder(dict[str, Any]).decode)

@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
-from integrations.providers.base import Usage
 from integrations.providers.bedrock.messages import redacted_data
 from integrations.providers.bedrock.models import Model
 from integrations.providers.common.charges import served_tier
 from integrations.providers.common.completion import reasoning_encrypted, reasoning_text
 from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.usage import Usage
 
 PROVIDER = "bedrock"
 SERVER_TOOL = "server_tool_use"

@@ -14,7 +14,7 @@ from typing import Any, cast
 import msgspec
 from botocore.eventstream import EventStreamMessage
 
-from integrations.providers.base import ChatRequest, StreamEvent, Usage
+from integrations.providers.base import ChatRequest, StreamEvent
 from integrations.providers.bedrock.blocks import Gathered, Pieces, is_own
 from integrations.providers.bedrock.failures import exception_in_stream
 from integrations.providers.bedrock.frames import (
@@ -41,6 +41,7 @@ from integrations.providers.bedrock.shapes import (
 from integrations.providers.bedrock.tools import forbids_calls
 from integrations.providers.common.completion import Chunks
 from integrations.providers.errors import ProviderError
+from integrations.providers.usage import Usage
 
 _ID_BYTES = 4096
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from integrations.providers.base import Usage
 from integrations.providers.common.failure_reasons import reason_in
 from integrations.providers.common.failures import scrub
 from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.usage import Usage
 
 _FINISH_REASONS = {
     "COMPLETE": "stop",

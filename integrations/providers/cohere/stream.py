@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import msgspec
 
-from integrations.providers.base import StreamEvent, Usage
+from integrations.providers.base import StreamEvent
 from integrations.providers.cohere.finish import (
     failed,
     finish_reason,
@@ -22,6 +22,7 @@ from integrations.providers.common.failures import failure_in_body, scrub
 from integrations.providers.common.sse import EventParser, EventTooLargeError, ServerSentEvent
 from integrations.providers.common.surrogates import lenient
 from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.usage import Usage
 
 _DONE = b"[DONE]"
 _HEAD_BYTES = 64 * 1024

@@ -14,8 +14,9 @@ from uuid import uuid4
 
 import msgspec
 
-from integrations.providers.base import ParsedResponse, StreamEvent, Usage
+from integrations.providers.base import ParsedResponse, StreamEvent
 from integrations.providers.common.usage import usage_object
+from integrations.providers.usage import Usage
 
 _encode = msgspec.json.Encoder().encode
 

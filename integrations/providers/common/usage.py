@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from integrations.providers.base import Usage
 from integrations.providers.common.charges import CHARGES, searches, served_tier, stated_cost
+from integrations.providers.usage import Usage
 
 _USUAL_TIER = "default"  # of OpenAI
 

@@ -90,8 +90,9 @@ VERTEX = GoogleAdapter(
         options=("project", "location"),
         required_options=("project",),
         service_account=True,
-        # For Claude; Gemini takes no notice.
+        # Both are for Claude; Gemini ignores them.
         forward_headers=("anthropic-beta",),
+        needs_max_output=True,
     ),
     place=vertex_place,
     path=vertex_path,

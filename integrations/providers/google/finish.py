@@ -6,12 +6,12 @@ https://ai.google.dev/api/generate-content#FinishReason, #BlockReason, and Verte
 
 from __future__ import annotations
 
-from integrations.providers.base import Usage
 from integrations.providers.common.failures import scrub
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.google.parts import Choice
 from integrations.providers.google.reasons import reason_named
 from integrations.providers.google.shapes import PromptFeedback
+from integrations.providers.usage import Usage
 
 FILTERED = "content_filter"
 _REASONS = {

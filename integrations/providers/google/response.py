@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from integrations.providers.base import ChatRequest, ParsedResponse, Usage
+from integrations.providers.base import ChatRequest, ParsedResponse
 from integrations.providers.common.completion import Answer, tool_call, whole
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.google.citations import annotations_of
@@ -16,6 +16,7 @@ from integrations.providers.google.parts import Call, Choice, Image, Own, Text, 
 from integrations.providers.google.shapes import Candidate, PromptFeedback, Response, decode, has, plain
 from integrations.providers.google.specifics import PARTS
 from integrations.providers.google.usage import read_logprobs, read_usage, seconds_of, with_searches
+from integrations.providers.usage import Usage
 
 
 def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> ParsedResponse:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from integrations.providers.base import StreamEvent, Usage
+from integrations.providers.base import StreamEvent
 from integrations.providers.common.completion import Chunks
 from integrations.providers.common.failures import scrub
 from integrations.providers.common.sse import EventTooLargeError
@@ -23,6 +23,7 @@ from integrations.providers.google.response import blocked_answer, completion_id
 from integrations.providers.google.shapes import Candidate, PromptFeedback, Response, UsageMetadata, decode, has, plain
 from integrations.providers.google.specifics import PARTS
 from integrations.providers.google.usage import is_counted, read_logprobs, read_usage, seconds_of, with_searches
+from integrations.providers.usage import Usage
 
 # Google sends none, but proxies that know OpenAI's streams better do.
 _DONE = b"[DONE]"

@@ -8,10 +8,10 @@ from typing import Any, TypeGuard
 
 import msgspec
 
-from integrations.providers.base import Usage
 from integrations.providers.common.charges import count_of, served_tier
 from integrations.providers.google.models import model_named
 from integrations.providers.google.shapes import UsageMetadata, has, plain
+from integrations.providers.usage import Usage
 
 _AUDIO, _IMAGE = "AUDIO", "IMAGE"
 # By name, and by number where the client asked for `enum-encoding=int`.

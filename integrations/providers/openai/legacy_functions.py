@@ -21,10 +21,10 @@ from integrations.providers.base import (
     StreamTranslator,
     Traits,
     UpstreamRequest,
-    Usage,
 )
 from integrations.providers.errors import ProviderError, UnsupportedParameterError
 from integrations.providers.openai.shapes import made_up_id
+from integrations.providers.usage import Usage
 
 Fields = dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from integrations.providers.base import ChatRequest, ParsedResponse, Usage
+from integrations.providers.base import ChatRequest, ParsedResponse
 from integrations.providers.common.failures import failure_in_body, is_status_alone
 from integrations.providers.common.surrogates import lenient
 from integrations.providers.common.usage import completed_usage, read_usage
@@ -26,6 +26,7 @@ from integrations.providers.openai.shapes import (
     made_up_id,
     time_of,
 )
+from integrations.providers.usage import Usage
 
 _told = msgspec.to_builtins  # without what is not there
 _decode_conforming = msgspec.json.Decoder(Completion).decode

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from integrations.providers.base import StreamEvent, Usage
+from integrations.providers.base import StreamEvent
 from integrations.providers.common.failures import failure_in_body, is_status_alone, scrub
 from integrations.providers.common.sse import EventParser, EventTooLargeError, ServerSentEvent
 from integrations.providers.common.surrogates import lenient
@@ -26,6 +26,7 @@ from integrations.providers.openai.shapes import (
     with_reasoning_content,
 )
 from integrations.providers.openai.tools import ToolIndexes
+from integrations.providers.usage import Usage
 
 _decode_conforming = msgspec.json.Decoder(Chunk).decode
 _decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)

@@ -24,7 +24,7 @@ from analytics.traffic.texts import OWN_TEXTS, WORDS, read_texts, word
 from integrations.pricing import shipped
 from integrations.pricing.cost import Price, cost_of
 from integrations.pricing.lookup import find_price
-from integrations.providers.base import Usage
+from integrations.providers.usage import Usage
 from tests.recordings import SHARED_DIR
 
 END = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=3)

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from integrations.providers.base import Credentials, Usage
+from integrations.providers.base import Credentials
+from integrations.providers.usage import Usage
 from tests.fakes.dialects.story import Asked, Call, Can, Reply, Story, Streamed
 
 _JSON = {"content-type": "application/json", "request-id": "req_fake"}

@@ -7,7 +7,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from integrations.providers.base import Credentials, Usage
+from integrations.providers.base import Credentials
+from integrations.providers.usage import Usage
 from tests.fakes.dialects.story import Asked, Call, Can, Reply, Story, Streamed
 
 SECRET = "cOhErEfAkEkEy0123456789abcdefghijKLMNOPq"

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from integrations.providers.base import Credentials, Usage
+from integrations.providers.base import Credentials
+from integrations.providers.usage import Usage
 from tests.fakes.dialects.story import Asked, Call, Can, Reply, Story, Streamed
 
 SECRET = "mIsTrAlFaKeKeY0123456789abcdefGH"

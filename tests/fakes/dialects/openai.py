@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from integrations.providers.base import Credentials, Usage
+from integrations.providers.base import Credentials
+from integrations.providers.usage import Usage
 from tests.fakes.dialects.story import Asked, Call, Can, Reply, Story, Streamed
 
 CREATED = 1_760_000_000

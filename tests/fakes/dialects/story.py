@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from integrations.providers.base import Credentials, Usage
+from integrations.providers.base import Credentials
+from integrations.providers.usage import Usage
 
 Finish = Literal["stop", "length", "tool_calls", "content_filter"]
 

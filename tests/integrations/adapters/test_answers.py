@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from openai.types.chat import ChatCompletion
 
-from integrations.providers.base import Usage
 from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.usage import Usage
 from tests.fakes.dialects.story import Call, Finish, Story
 from tests.integrations.adapters.subject import Subject
 

@@ -39,13 +39,13 @@ def row(provider: str) -> str:
 
 
 def page_of(provider: str) -> str:
-    """The page of the module that the provider's adapter is in."""
+    """Returns the name of the page on the dialect that the provider's adapter belongs to."""
     adapter = adapter_for(provider)
     inner = adapter.adapter if isinstance(adapter, LegacyFunctions) else adapter
-    module = type(inner).__module__.split(".")[2]
-    if module == "openai":
-        return "openai" if provider == "openai" else "compatible"
-    return {"azure_openai": "openai", "vertex": "google"}.get(module, module)
+    package = type(inner).__module__.split(".")[2]
+    if package == "openai":
+        return "openai" if provider in {"openai", "azure_openai"} else "compatible"
+    return {"vertex": "google"}.get(package, package)
 
 
 def table() -> list[str]:

@@ -15,8 +15,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from gateway.pipeline.uncounted import with_usage
-from integrations.providers.base import StreamTranslator, Usage
+from integrations.providers.base import StreamTranslator
 from integrations.providers.errors import ProviderError
+from integrations.providers.usage import Usage
 from integrations.registry import providers
 from tests.integrations.adapters.assembled import assembled
 from tests.integrations.adapters.subject import Subject, pieces, subject_of

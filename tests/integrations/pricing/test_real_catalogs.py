@@ -20,7 +20,7 @@ from integrations.pricing.cost import Price, cost_of
 from integrations.pricing.lookup import find_price
 from integrations.pricing.services import set_price
 from integrations.pricing.sync import sync_prices
-from integrations.providers.base import Usage
+from integrations.providers.usage import Usage
 from integrations.selectors import price_table
 from tests.integrations.pricing.catalog_server import CatalogServer, respond
 from tests.recordings import shared_file

@@ -15,8 +15,9 @@ import pytest
 from integrations.pricing import catalog_a, catalog_b
 from integrations.pricing.cost import Cost, Price, known_cost
 from integrations.pricing.lookup import find_entry
-from integrations.providers.base import ChatRequest, Usage
+from integrations.providers.base import ChatRequest
 from integrations.providers.errors import ProviderError
+from integrations.providers.usage import Usage
 from integrations.registry import adapter_for
 from tests.integrations.pricing import plain_bill
 from tests.recordings import Recording, recordings_of, shared_file

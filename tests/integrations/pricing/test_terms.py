@@ -10,7 +10,7 @@ import pytest
 from integrations.pricing import catalog_a, catalog_b
 from integrations.pricing.cost import Cost, Price, cost_of
 from integrations.pricing.entries import PriceEntry, Refusal
-from integrations.providers.base import Usage
+from integrations.providers.usage import Usage
 
 # As catalog A has them, in US dollars per token.
 GPT_5_4 = {

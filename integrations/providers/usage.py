@@ -1,0 +1,52 @@
+"""The token counts of an answer, in the one form that every dialect is translated into."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import msgspec
+
+
+class Usage(msgspec.Struct, frozen=True, gc=False):
+    """The token counts of one answer, and what else decides on its price.
+
+    `prompt_tokens` is the whole prompt, cached and cache-written tokens included, as OpenAI counts it; the four
+    disjoint classes that are priced follow from it. `completion_tokens` includes `reasoning_tokens`. The fields
+    `billed_…` are set where a provider charges for other counts than the model saw (Cohere); the price is then
+    worked out from them. `estimated` marks counts that the gateway guessed from bytes because the provider gave
+    none; clients see the mark.
+
+    The fields from `cache_write_1h_tokens` on serve the price alone. Each count is a part of the count that its name
+    ends in: `cache_write_1h_tokens` (written for an hour) of `cache_write_tokens`, `audio_prompt_tokens` of
+    `prompt_tokens`, `cache_read_audio_tokens` of `cache_read_tokens` and of `audio_prompt_tokens`. `searches` is the
+    number of searches that the provider charges for, `search_context_size` is `low`, `medium` or `high`. `service_tier`
+    is the tier that the answer was served at (`flex`, `priority`, `batch`…), empty for the standard tier. `stated_cost`
+    is the cost in US dollars that the provider states; it takes precedence over every price.
+    """
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    billed_prompt_tokens: int | None = None
+    billed_completion_tokens: int | None = None
+    cache_write_1h_tokens: int = 0
+    audio_prompt_tokens: int = 0
+    audio_completion_tokens: int = 0
+    cache_read_audio_tokens: int = 0
+    image_prompt_tokens: int = 0
+    image_completion_tokens: int = 0
+    searches: int = 0
+    search_context_size: str = ""
+    service_tier: str = ""
+    stated_cost: Decimal | None = None
+    estimated: bool = False
+
+    @property
+    def total_tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    @property
+    def is_billed(self) -> bool:
+        return bool(self.prompt_tokens or self.completion_tokens or self.stated_cost)
