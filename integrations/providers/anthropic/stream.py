@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+from typing_extensions import override
 
 from integrations.providers.anthropic.blocks import Gathered, OpenBlock, is_own
 from integrations.providers.anthropic.citations import url_citations
@@ -14,25 +15,22 @@ from integrations.providers.anthropic.finish import (
     own_fields,
     refusal_text,
     reported_failure,
-    unusable,
 )
 from integrations.providers.anthropic.response import arguments_of, call_id, reasoning_detail
 from integrations.providers.anthropic.shapes import Block, Counts, Delta, Event, Message, merged, usage_of
 from integrations.providers.base import StreamEvent
 from integrations.providers.common.completion import Chunks
-from integrations.providers.common.sse import EventParser, EventTooLargeError, ServerSentEvent
+from integrations.providers.common.sse import EventParser, ServerSentEvent
+from integrations.providers.common.stream import DialectStream
 from integrations.providers.common.surrogates import lenient
-from integrations.providers.errors import FailureKind, ProviderError
-from integrations.providers.usage import Usage
+from integrations.providers.errors import ProviderError
 
 _decode = lenient(msgspec.json.Decoder(Event).decode)
 _decode_raw = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
-_decode_message = lenient(msgspec.json.Decoder(Message).decode)
-_HEAD_BYTES = 64 * 1024
 
 
-class AnthropicStream:
-    """See `StreamTranslator`. A caller that finds `usage` None at the end may set an estimate before `closing()`.
+class AnthropicStream(DialectStream[ServerSentEvent]):
+    """Translates the streams of the Messages API.
 
     Reasoning leaves as text while it comes; what has to come back (the whole block with its signature) leaves as one
     entry of `reasoning_details` when its block ends, so that a client may collect entries without merging them.
@@ -43,32 +41,17 @@ class AnthropicStream:
         "_chunks",
         "_counts",
         "_details",
-        "_done",
         "_end",
-        "_failure",
         "_gathered",
-        "_head",
         "_length",
         "_open",
-        "_parser",
-        "_redact",
         "_said",
-        "_seen",
         "_started",
         "_stop_reason",
-        "finish_reason",
-        "model",
-        "provider",
-        "usage",
     )
 
     def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
-        self.model = model
-        self.provider = provider
-        self.finish_reason = ""
-        self.usage: Usage | None = None
-        self._redact = redact
-        self._parser = EventParser()
+        super().__init__(EventParser(), model=model, provider=provider, redact=redact)
         self._chunks = Chunks(completion_id="", model=model)
         self._counts: Counts | None = None
         self._open: dict[int, OpenBlock] = {}
@@ -79,61 +62,28 @@ class AnthropicStream:
         self._stop_reason: str | None = None
         self._end: dict[str, Any] = {}  # what the end says in the vendor's own fields
         self._gathered = Gathered()
-        self._failure: ProviderError | None = None
-        self._head = b""  # what came before the first event: perhaps not a stream at all
-        self._seen = False
         self._started = False
-        self._done = False
 
-    def feed(self, data: bytes) -> list[StreamEvent]:
-        self._raise_failure()
-        if not self._seen and len(self._head) < _HEAD_BYTES:
-            self._head += data
-        try:
-            events = self._parser.feed(data)
-        except EventTooLargeError as error:
-            raise self._finished_failure(unusable(str(error), provider=self.provider)) from error
-        translated = self._translate(events)
-        if not translated:
-            self._raise_failure()
-        return translated
-
-    def closing(self) -> list[StreamEvent]:
-        self._raise_failure()
-        translated = self._translate(self._parser.flush(), cut=True)
-        self._raise_failure()
+    @override
+    def _last_events(self, out: list[StreamEvent]) -> None:
+        if not self._seen:
+            raise self._not_a_stream()
         if not self._done:
-            raise self._finished_failure(self._why_not_done())
+            raise self._unusable("the stream ended before its end was announced")
         if not self._started:
-            translated.append(self._role())
-        try:
-            self.finish_reason = finish_reason(
-                self._stop_reason,
-                called_tools=self._calls > 0,
-                has_content=bool(self._length or self._calls or self._gathered.has_own),
-                provider=self.provider,
-            )
-        except ProviderError as error:
-            raise self._finished_failure(error) from None
+            out.append(self._role())
+        self.finish_reason = finish_reason(
+            self._stop_reason,
+            called_tools=self._calls > 0,
+            has_content=bool(self._length or self._calls or self._gathered.has_own),
+            provider=self.provider,
+        )
         if own := own_fields(self._stop_reason, **self._end):
-            translated.append(self._chunks.specific(own))
-        return translated + self._chunks.last({0: self.finish_reason}, self.usage)
+            out.append(self._chunks.specific(own))
+        out += self._chunks.last({0: self.finish_reason}, self.usage)
 
-    def _translate(self, events: list[ServerSentEvent], *, cut: bool = False) -> list[StreamEvent]:
-        translated: list[StreamEvent] = []
-        for event in events:
-            if self._done or self._failure is not None:
-                break
-            try:
-                self._take(event, translated)
-            except ProviderError as error:
-                if cut and error.kind is FailureKind.UNUSABLE:
-                    break  # half an event: closing() says that the end is missing
-                self._failure = self._finished_failure(error)
-        return translated
-
-    def _take(self, sent: ServerSentEvent, out: list[StreamEvent]) -> None:
-        """Appends what the event gives. Raises ProviderError."""
+    @override
+    def _event(self, sent: ServerSentEvent, out: list[StreamEvent]) -> None:
         try:
             event = _decode(sent.data)
             if not sent.data.isascii():
@@ -142,7 +92,7 @@ class AnthropicStream:
             if sent.event == "error":
                 text = sent.data[:2000].decode("utf-8", "replace")
                 raise reported_failure({"message": text}, provider=self.provider) from error
-            raise unusable("an event of the stream is not one of the Messages API", provider=self.provider) from error
+            raise self._unusable("an event of the stream is not one of the Messages API") from error
         self._seen = True
         if event.type == "content_block_delta":
             if event.delta is not None and not self._block_delta(event.index, event.delta, out):
@@ -282,24 +232,7 @@ class AnthropicStream:
         if self._counts is not None:
             self.usage = usage_of(self._counts)
 
-    def _why_not_done(self) -> ProviderError:
-        """Some servers answer 200 with JSON where a stream was asked for."""
-        if self._seen:
-            return unusable("the stream ended before its end was announced", provider=self.provider)
-        try:
-            message = _decode_message(self._head)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return unusable("the stream ended without an answer", provider=self.provider)
-        if message.error is not None:
-            return reported_failure(message.error, provider=self.provider)
-        return unusable("the provider did not answer with a stream", provider=self.provider)
-
-    def _finished_failure(self, error: ProviderError) -> ProviderError:
-        """What was told of the usage will be billed all the same."""
-        error.usage = self.usage
-        self._redact(error)
-        return error
-
-    def _raise_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure
+    @override
+    def _error_in(self, decoded: dict[str, Any]) -> ProviderError | None:
+        error = decoded.get("error")
+        return None if error is None else reported_failure(error, provider=self.provider)

@@ -6,18 +6,20 @@ https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStre
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
 import msgspec
-from botocore.eventstream import EventStreamBuffer, EventStreamHeaderParser, ParserError
+from botocore.eventstream import EventStreamBuffer, EventStreamHeaderParser, EventStreamMessage, ParserError
 from typing_extensions import override
 
 from integrations.providers.bedrock.shapes import Counts, Image, Struct
+from integrations.providers.common.sse import UnreadableStreamError
 from integrations.providers.common.surrogates import lenient
 
 # A frame whose checksums hold and whose headers make no sense is no ParserError.
-BROKEN_FRAMES = (ParserError, KeyError, ValueError, struct.error)
+_BROKEN_FRAMES = (ParserError, KeyError, ValueError, struct.error)
 
 
 class ToolUseStart(Struct):
@@ -93,8 +95,22 @@ class _HeaderParser(EventStreamHeaderParser):
 _HEADER_PARSER = _HeaderParser()
 
 
-def frame_buffer() -> EventStreamBuffer:
-    buffer = EventStreamBuffer()
-    # Should botocore come to keep its parser elsewhere, it goes on with its own.
-    vars(buffer)["_header_parser"] = _HEADER_PARSER
-    return buffer
+class Frames:
+    """Cuts an event stream into messages (see `common.stream.Parser`)."""
+
+    __slots__ = ("_buffer",)
+
+    def __init__(self) -> None:
+        self._buffer = EventStreamBuffer()
+        # Should botocore come to keep its parser elsewhere, it goes on with its own.
+        vars(self._buffer)["_header_parser"] = _HEADER_PARSER
+
+    def feed(self, data: bytes) -> Iterator[EventStreamMessage]:
+        try:
+            self._buffer.add_data(data)
+            yield from self._buffer
+        except _BROKEN_FRAMES as error:
+            raise UnreadableStreamError("a frame of the event stream is broken") from error
+
+    def flush(self) -> Iterable[EventStreamMessage]:
+        return ()

@@ -13,21 +13,22 @@ from typing import Any, cast
 
 import msgspec
 from botocore.eventstream import EventStreamMessage
+from typing_extensions import override
 
 from integrations.providers.base import ChatRequest, StreamEvent
 from integrations.providers.bedrock.blocks import Gathered, Pieces, is_own
 from integrations.providers.bedrock.failures import exception_in_stream
 from integrations.providers.bedrock.frames import (
-    BROKEN_FRAMES,
     Delta,
+    Frames,
     ReasoningDelta,
     Start,
     decode_event,
-    frame_buffer,
 )
 from integrations.providers.bedrock.models import model_of
 from integrations.providers.bedrock.schema import schema_tool
 from integrations.providers.bedrock.shapes import (
+    PROVIDER,
     SERVER_TOOL,
     annotation,
     check_usable,
@@ -36,12 +37,11 @@ from integrations.providers.bedrock.shapes import (
     image_part,
     reasoning_detail,
     specific_fields,
-    unusable,
 )
 from integrations.providers.bedrock.tools import forbids_calls
 from integrations.providers.common.completion import Chunks
+from integrations.providers.common.stream import DialectStream
 from integrations.providers.errors import ProviderError
-from integrations.providers.usage import Usage
 
 _ID_BYTES = 4096
 
@@ -63,15 +63,13 @@ class _Block:
     pieces: Pieces = field(default_factory=Pieces)
 
 
-class BedrockStream:
-    """See `StreamTranslator`. An exception behind good frames is raised by the next call, so that nothing is lost."""
+class BedrockStream(DialectStream[EventStreamMessage]):
+    """Translates the event streams of ConverseStream."""
 
     __slots__ = (
         "_blocks",
-        "_buffer",
         "_chunks",
         "_details",
-        "_failure",
         "_gathered",
         "_ids",
         "_images",
@@ -79,7 +77,6 @@ class BedrockStream:
         "_model",
         "_no_calls",
         "_opened",
-        "_redact",
         "_request",
         "_schema_tool",
         "_specific",
@@ -89,23 +86,17 @@ class BedrockStream:
         "_talk",
         "_text_length",
         "_text_start",
-        "finish_reason",
-        "model",
-        "usage",
     )
 
     def __init__(self, request: ChatRequest, redact: Callable[[ProviderError], None]) -> None:
-        self.model = request.model
-        self.finish_reason = ""
-        self.usage: Usage | None = None
+        super().__init__(Frames(), model=request.model, provider=PROVIDER, redact=redact)
+        self._seen = True  # a body that is no stream is a broken frame, so that its head is not kept
         self._model = model_of(request.model)
         self._request = request
-        self._redact = redact
         self._no_calls = forbids_calls(request.fields)
         self._schema_tool = schema_tool(request.fields, self._model)
         # Where a tool stands for a schema, the text beside it is held back: it is the answer if no call comes.
         self._talk = ""
-        self._buffer = frame_buffer()
         self._chunks = Chunks(completion_id="", model=request.model)
         self._started = b""
         self._opened = False
@@ -120,58 +111,34 @@ class BedrockStream:
         self._specific: dict[str, Any] = {}
         self._stop_reason = ""
         self._stopped = False
-        self._failure: ProviderError | None = None
 
-    def feed(self, data: bytes) -> list[StreamEvent]:
-        self._raise_failure()
-        events: list[StreamEvent] = []
-        try:
-            self._buffer.add_data(data)
-            for message in self._buffer:
-                events += self._frame(message)
-        except BROKEN_FRAMES as error:
-            self._failure = unusable("a frame of the event stream is broken")
-            self._failure.__cause__ = error
-        except ProviderError as error:
-            self._failure = error
-        if not events:
-            self._raise_failure()
-        return events
-
-    def closing(self) -> list[StreamEvent]:
-        self._raise_failure()
-        try:
-            if not self._stopped:
-                raise unusable("the stream ended before its end was announced")
-            check_usable(self._stop_reason, said_anything=self._said_anything, usage=self.usage)
-        except ProviderError as error:
-            self._failure = error
-            self._raise_failure()
-        last = self._chunks.last({0: self.finish_reason}, self.usage)
-        return [self._chunks.specific(self._specific), *last] if self._specific else last
+    @override
+    def _last_events(self, out: list[StreamEvent]) -> None:
+        if not self._stopped:
+            raise self._unusable("the stream ended before its end was announced")
+        check_usable(self._stop_reason, said_anything=self._said_anything, usage=self.usage)
+        if self._specific:
+            out.append(self._chunks.specific(self._specific))
+        out += self._chunks.last({0: self.finish_reason}, self.usage)
 
     @property
     def _said_anything(self) -> bool:
         return bool(self._text_length or self._ids or self._images)
 
-    def _raise_failure(self) -> None:
-        if self._failure is not None:
-            self._failure.usage = self._failure.usage or self.usage
-            self._redact(self._failure)
-            raise self._failure
-
-    def _frame(self, message: EventStreamMessage) -> list[StreamEvent]:
+    @override
+    def _event(self, message: EventStreamMessage, out: list[StreamEvent]) -> None:
         headers = cast("Mapping[str, object]", message.headers)
         if headers.get(":message-type") == "event":
-            return self._event(headers.get(":event-type"), message.payload)
+            out += self._converse_event(headers.get(":event-type"), message.payload)
+            return
         name = headers.get(":exception-type") or headers.get(":error-code") or ""
         raise exception_in_stream(str(name), message.payload, str(headers.get(":error-message") or ""))
 
-    def _event(self, kind: object, payload: bytes) -> list[StreamEvent]:
+    def _converse_event(self, kind: object, payload: bytes) -> list[StreamEvent]:
         try:
             event = decode_event(payload)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise unusable("an event of the stream is not of Converse's form") from error
+            raise self._unusable("an event of the stream is not of Converse's form") from error
         if kind == "metadata":
             self.usage = event.usage.usage(event.service_tier) if event.usage else self.usage
             self._specific |= specific_fields(event)

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import msgspec
+from typing_extensions import override
 
 from integrations.providers.base import StreamEvent
 from integrations.providers.cohere.finish import (
@@ -18,14 +19,10 @@ from integrations.providers.cohere.finish import (
     usage_of,
 )
 from integrations.providers.common.completion import Chunks
-from integrations.providers.common.failures import failure_in_body, scrub
-from integrations.providers.common.sse import EventParser, EventTooLargeError, ServerSentEvent
+from integrations.providers.common.sse import EventParser, ServerSentEvent
+from integrations.providers.common.stream import DONE, DialectStream
 from integrations.providers.common.surrogates import lenient
-from integrations.providers.errors import FailureKind, ProviderError
-from integrations.providers.usage import Usage
-
-_DONE = b"[DONE]"
-_HEAD_BYTES = 64 * 1024
+from integrations.providers.errors import ProviderError
 
 
 class _Content(msgspec.Struct):
@@ -72,40 +69,26 @@ _decode_any = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
 _NO_MESSAGE = _Message()
 
 
-class CohereStream:
-    """See `StreamTranslator`. An error event behind good ones is raised by the next call, so that nothing is lost."""
+class CohereStream(DialectStream[ServerSentEvent]):
+    """Translates the streams of Cohere's chat, version 2."""
 
     __slots__ = (
         "_calls",
         "_chunks",
         "_count",
-        "_failure",
         "_handlers",
-        "_head",
         "_length",
-        "_parser",
         "_plan",
         "_reason",
-        "_redact",
-        "_seen",
         "_silent",
         "_started",
         "_starts",
         "_thoughts",
-        "finish_reason",
-        "model",
-        "provider",
-        "usage",
     )
 
     def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
-        self.model = model
-        self.provider = provider
-        self.finish_reason = ""
-        self.usage: Usage | None = None
-        self._redact = redact
-        self._parser = EventParser()
-        # For a stream that does not say its own.
+        super().__init__(EventParser(), model=model, provider=provider, redact=redact)
+        # This id is used where the stream names none.
         self._chunks = Chunks(completion_id=f"chatcmpl-{uuid4().hex}", model=model)
         self._calls: dict[int, int] = {}  # Cohere's index → ours
         self._count = 0
@@ -115,9 +98,6 @@ class CohereStream:
         self._plan = ""  # until it is whole
         self._thoughts: int | None = None  # the last block of thinking, so that two do not run together
         self._reason: str | None = None
-        self._failure: ProviderError | None = None
-        self._head = b""  # what came before the first event: perhaps not a stream at all
-        self._seen = False
         self._started = False
         self._handlers: Mapping[str, Callable[[_Event, _Message], Iterable[StreamEvent]]] = {
             "message-start": self._message_start,
@@ -131,73 +111,34 @@ class CohereStream:
             "message-end": self._message_end,
         }
 
-    def feed(self, data: bytes) -> list[StreamEvent]:
-        try:
-            return self._feed(data)
-        except ProviderError as error:
-            self._redact(error)
-            raise
-
-    def closing(self) -> list[StreamEvent]:
-        try:
-            return self._close()
-        except ProviderError as error:
-            self._redact(error)
-            raise
-
-    def _feed(self, data: bytes) -> list[StreamEvent]:
-        self._raise_failure()
-        if not self._seen and len(self._head) < _HEAD_BYTES:
-            self._head += data
-        try:
-            events = self._parser.feed(data)
-        except EventTooLargeError as error:
-            raise self._unusable(str(error)) from error
-        translated = self._translate(events)
-        if not translated:
-            self._raise_failure()
-        return translated
-
-    def _close(self) -> list[StreamEvent]:
-        self._raise_failure()
-        translated = self._translate(self._parser.flush(), cut=True)
-        self._raise_failure()
-        if not self._seen:
-            raise self._not_a_stream()
-        if self._reason is None:
-            raise self._unusable("the stream ended before its end was announced")
-        self.finish_reason = finish_reason(self._reason, called_tools=self._count > 0)
-        return translated + self._chunks.last({0: self.finish_reason}, self.usage)
-
-    def _translate(self, events: list[ServerSentEvent], *, cut: bool = False) -> list[StreamEvent]:
-        translated: list[StreamEvent] = []
-        for event in events:
-            if self._failure is not None or self._reason is not None or event.data[:6] == _DONE:
-                break
-            try:
-                translated += self._event(event)
-            except ProviderError as error:
-                if cut and error.kind is FailureKind.UNUSABLE:
-                    break  # half an event: closing() says whether the stream was whole without it
-                error.usage = error.usage or self.usage
-                self._failure = error
-        return translated
-
-    def _event(self, event: ServerSentEvent) -> list[StreamEvent]:
+    @override
+    def _event(self, event: ServerSentEvent, out: list[StreamEvent]) -> None:
+        if event.data[:6] == DONE:
+            self._done = True
+            return
         decoded = self._decoded(event)
         if decoded is None:
-            return []
+            return
         self._seen = True
         handler = self._handlers.get(decoded.type)
         if handler is None:
-            return []  # content-end, citation-end, debug, and what may be added
+            return  # content-end, citation-end, debug, and types that may be added
         message = (decoded.delta.message if decoded.delta is not None else None) or _NO_MESSAGE
         made = list(handler(decoded, message))
         if made and not self._started:
             # Without a message-start, which Cohere always sends; a role still comes first.
             self._started = True
-            made.insert(0, self._chunks.role())
-        return made
+            out.append(self._chunks.role())
+        out += made
+
+    @override
+    def _last_events(self, out: list[StreamEvent]) -> None:
+        if not self._seen:
+            raise self._not_a_stream()
+        if self._reason is None:
+            raise self._unusable("the stream ended before its end was announced")
+        self.finish_reason = finish_reason(self._reason, called_tools=self._count > 0)
+        out += self._chunks.last({0: self.finish_reason}, self.usage)
 
     def _decoded(self, event: ServerSentEvent) -> _Event | None:
         """None for an event that is of no use here. Raises the error that it carries, UNUSABLE for what is no event."""
@@ -295,7 +236,7 @@ class CohereStream:
         )
         if failure is not None:
             raise failure
-        self._reason = reason
+        self._reason, self._done = reason, True
         for position in sorted(self._silent):
             yield self._chunks.arguments(position, "{}")
         self._silent.clear()
@@ -304,32 +245,13 @@ class CohereStream:
             yield self._chunks.specific(told)
 
     def _error_event(self, data: bytes) -> ProviderError | None:
-        """The failure that an event of another shape means; None for an event of a type that may be added one day."""
+        """Returns the failure that an event of another shape means; None for a type that may be added one day."""
         try:
             decoded = _decode_any(data)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return self._unusable("an event of the stream is not a JSON object")
-        if decoded.get("error") or isinstance(decoded.get("message"), str):
-            return failure_in_body(decoded, provider=self.provider)
+        if failure := self._error_in(decoded):
+            return failure
         if isinstance(decoded.get("type"), str) and decoded["type"] not in self._handlers:
             return None
         return self._unusable("an event of the stream has an unknown shape")
-
-    def _not_a_stream(self) -> ProviderError:
-        """A 200 with a JSON error where a stream was asked for."""
-        try:
-            decoded = _decode_any(self._head)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return self._unusable("the stream ended without an answer")
-        if decoded.get("error") or isinstance(decoded.get("message"), str):
-            return failure_in_body(decoded, provider=self.provider)
-        return self._unusable("the provider did not answer with a stream")
-
-    def _raise_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure
-
-    def _unusable(self, message: str) -> ProviderError:
-        return ProviderError(
-            scrub(message), kind=FailureKind.UNUSABLE, provider=self.provider, status=200, usage=self.usage
-        )

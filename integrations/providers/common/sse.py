@@ -20,7 +20,11 @@ class ServerSentEvent(NamedTuple):
     event: str = ""
 
 
-class EventTooLargeError(ValueError):
+class UnreadableStreamError(ValueError):
+    """The bytes of a stream cannot be cut into events. Its text may be shown to the client once it is redacted."""
+
+
+class EventTooLargeError(UnreadableStreamError):
     """An event grew past MAX_EVENT_BYTES without an end."""
 
 

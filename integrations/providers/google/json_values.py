@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from integrations.providers.common.sse import MAX_EVENT_BYTES, EventTooLargeError
+from integrations.providers.common.sse import MAX_EVENT_BYTES, EventTooLargeError, UnreadableStreamError
 
 _STRUCTURE = re.compile(rb'["\\{}]')
 _QUOTE, _BACKSLASH, _OPEN, _CLOSE = b'"\\{}'
@@ -15,7 +15,7 @@ _QUOTE, _BACKSLASH, _OPEN, _CLOSE = b'"\\{}'
 _BETWEEN = b" \t\r\n,[]"
 
 
-class NotJsonError(ValueError):
+class NotJsonError(UnreadableStreamError):
     """Something else than JSON objects."""
 
 

@@ -7,17 +7,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
+from typing_extensions import override
 
 from integrations.providers.base import StreamEvent
 from integrations.providers.common.completion import Chunks
-from integrations.providers.common.failures import scrub
-from integrations.providers.common.sse import EventTooLargeError
-from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.common.stream import DONE, DialectStream
+from integrations.providers.errors import ProviderError
 from integrations.providers.google.citations import annotations_of
 from integrations.providers.google.events import Events
 from integrations.providers.google.failures import google_failure_in_body
 from integrations.providers.google.finish import FILTERED, finish_reason, is_blocked, unusable_end
-from integrations.providers.google.json_values import NotJsonError
 from integrations.providers.google.parts import Call, Choice, Image, Own, Piece, Text, Thought
 from integrations.providers.google.response import blocked_answer, completion_id, indexes_of, seed_of
 from integrations.providers.google.shapes import Candidate, PromptFeedback, Response, UsageMetadata, decode, has, plain
@@ -25,15 +24,9 @@ from integrations.providers.google.specifics import PARTS
 from integrations.providers.google.usage import is_counted, read_logprobs, read_usage, seconds_of, with_searches
 from integrations.providers.usage import Usage
 
-# Google sends none, but proxies that know OpenAI's streams better do.
-_DONE = b"[DONE]"
 
-
-class GoogleStream:
-    """See `StreamTranslator`. A caller that finds `usage` None at the end may set an estimate before `closing()`.
-
-    An error behind good events is raised by the next call, so that nothing before it is lost.
-    """
+class GoogleStream(DialectStream[bytes]):
+    """Translates the streams of generateContent. `usage` is read from the counts of the last event on demand."""
 
     __slots__ = (
         "_blocked",
@@ -41,34 +34,26 @@ class GoogleStream:
         "_chunks",
         "_counts",
         "_created",
-        "_events",
-        "_failure",
         "_feedback",
-        "_redact",
         "_seed",
         "_usage",
-        "finish_reason",
-        "model",
-        "provider",
     )
 
     def __init__(self, *, model: str, provider: str, redact: Callable[[ProviderError], None]) -> None:
-        self.model = model
-        self.provider = provider
-        self.finish_reason = ""
         self._usage: Usage | None = None
-        self._counts: UsageMetadata | None = None  # of the last event: every one counts anew
-        self._redact = redact
+        self._counts: UsageMetadata | None = None  # those of the last event: every one counts anew
+        super().__init__(Events(), model=model, provider=provider, redact=redact)
+        self._seen = True  # a body without any event has no reading of its own, so that its head is not kept
         self._created = int(time.time())
-        self._events = Events()
         self._chunks: Chunks | None = None
         self._seed = ""
         self._choices: dict[int, Choice] = {}
         self._blocked = False
         self._feedback: dict[str, Any] = {}  # on the prompt, for the first answer
-        self._failure: ProviderError | None = None
 
-    @property
+    # mypy does not see the decorator on a property that has a setter.
+    @property  # type: ignore[explicit-override]
+    @override
     def usage(self) -> Usage | None:
         if self._counts is not None:
             self._usage, self._counts = read_usage(self._counts), None
@@ -78,45 +63,22 @@ class GoogleStream:
     def usage(self, usage: Usage | None) -> None:
         self._usage, self._counts = usage, None
 
-    def feed(self, data: bytes) -> list[StreamEvent]:
-        self._raise_failure()
-        try:
-            events = self._events.feed(data)
-        except (EventTooLargeError, NotJsonError) as error:
-            raise self._failed(self._unusable(str(error))) from error
-        translated = self._translate(events)
-        if not translated:
-            self._raise_failure()
-        return translated
-
-    def closing(self) -> list[StreamEvent]:
-        self._raise_failure()
-        translated = self._translate(self._events.flush(), cut=True)
-        self._raise_failure()
+    @override
+    def _last_events(self, out: list[StreamEvent]) -> None:
         if self._chunks is None:
-            raise self._failed(self._unusable("the stream ended without an answer"))
+            raise self._unusable("the stream ended without an answer")
         if not self._blocked and not self._all_finished():
-            raise self._failed(self._unusable("the stream ended before its end was announced"))
+            raise self._unusable("the stream ended before its end was announced")
         for choice in self._choices.values():
             if failure := unusable_end(choice, provider=self.provider, usage=self.usage):
-                raise self._failed(failure)
-        return translated + self._end(self._chunks)
+                raise failure
+        out += self._end(self._chunks)
 
-    def _translate(self, events: list[bytes], *, cut: bool = False) -> list[StreamEvent]:
-        translated: list[StreamEvent] = []
-        for data in events:
-            if not data.strip() or data[:6] == _DONE:
-                continue
-            try:
-                self._event(data, translated)
-            except ProviderError as error:
-                if cut and error.kind is FailureKind.UNUSABLE:
-                    break  # half an event: closing() says whether the stream was whole without it
-                self._failure = self._failed(error)
-                break
-        return translated
-
+    @override
     def _event(self, data: bytes, out: list[StreamEvent]) -> None:
+        # Google sends no [DONE], but proxies that know OpenAI's streams better do.
+        if not data.strip() or data[:6] == DONE:
+            return
         try:
             response = decode(data)
             feedback = response.feedback() if has(response.prompt_feedback) else None
@@ -198,19 +160,6 @@ class GoogleStream:
                 yield chunks.specific(specific, index)
         if self._feedback:
             yield chunks.specific(self._feedback, min(reasons))
-
-    def _failed(self, error: ProviderError) -> ProviderError:
-        """With what the attempt has used up, and without secrets."""
-        error.usage = error.usage or self.usage
-        self._redact(error)
-        return error
-
-    def _raise_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure
-
-    def _unusable(self, message: str) -> ProviderError:
-        return ProviderError(scrub(message), kind=FailureKind.UNUSABLE, provider=self.provider, status=200)
 
 
 def _written(chunks: Chunks, piece: Piece, index: int) -> StreamEvent:

@@ -7,13 +7,15 @@ from hashlib import blake2b
 from typing import Any
 
 import msgspec
+from typing_extensions import override
 
 from integrations.providers.base import StreamEvent
-from integrations.providers.common.failures import failure_in_body, is_status_alone, scrub
-from integrations.providers.common.sse import EventParser, EventTooLargeError, ServerSentEvent
+from integrations.providers.common.failures import failure_in_body, is_status_alone
+from integrations.providers.common.sse import EventParser, ServerSentEvent
+from integrations.providers.common.stream import DONE, DialectStream
 from integrations.providers.common.surrogates import lenient
 from integrations.providers.common.usage import completed_usage, read_usage, usage_object
-from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.errors import ProviderError
 from integrations.providers.openai.finish import failure_of, finish_reason
 from integrations.providers.openai.shapes import (
     CHUNK,
@@ -26,54 +28,36 @@ from integrations.providers.openai.shapes import (
     with_reasoning_content,
 )
 from integrations.providers.openai.tools import ToolIndexes
-from integrations.providers.usage import Usage
 
 _decode_conforming = msgspec.json.Decoder(Chunk).decode
 _decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
-_DONE = b"[DONE]"
-_HEAD_BYTES = 64 * 1024
 _encode = msgspec.json.Encoder().encode
 
 
-class OpenAIStream:
-    """See `StreamTranslator`. A caller that finds `usage` None at the end may set an estimate before `closing()`.
+class OpenAIStream(DialectStream[ServerSentEvent]):
+    """Translates the streams of OpenAI's dialect.
 
-    An error event behind good ones is raised by the next call, so that nothing before it is lost. All chunks carry the
-    `id` and `created` of the first: Snowflake sends none, others new ones with each chunk, or the seconds as they pass.
+    All chunks carry the `id` and `created` of the first: Snowflake sends none, others new ones with each chunk, or the
+    seconds as they pass.
     """
 
     __slots__ = (
         "_annotations",
         "_base",
         "_created",
-        "_done",
-        "_failure",
         "_finished",
-        "_head",
         "_id",
-        "_parser",
-        "_redact",
         "_seed",
-        "_seen",
         "_spoken",
         "_tools",
         "_usage_fields",
-        "finish_reason",
-        "model",
-        "provider",
-        "usage",
     )
 
     def __init__(
         self, *, model: str, provider: str, redact: Callable[[ProviderError], None], seed: bytes = b""
     ) -> None:
-        """`seed`: what an id is made of where the provider gives none, beside its first chunk: the request."""
-        self.model = model
-        self.provider = provider
-        self.finish_reason = ""
-        self.usage: Usage | None = None
-        self._redact = redact
-        self._parser = EventParser()
+        """`seed` is the request's body: an id is made of it and the first chunk where the provider gives none."""
+        super().__init__(EventParser(), model=model, provider=provider, redact=redact)
         self._usage_fields: dict[str, Any] | None = None  # the provider's own object, for the last chunk
         self._finished: dict[int, dict[str, Any]] = {}  # choice index → the choice of its last chunk
         self._base: dict[str, Any] = {}  # top-level fields of chunks that were held back
@@ -82,48 +66,20 @@ class OpenAIStream:
         self._created = 0
         self._tools = ToolIndexes()
         self._annotations: dict[int, int] = {}  # choice → how many of its annotations have left
-        self._failure: ProviderError | None = None
-        self._head = b""  # what came before the first event: perhaps not a stream at all
-        self._seen = False
-        self._spoken = False  # whether anything of an answer has come
-        self._done = False
+        self._spoken = False  # something of an answer has come
 
-    def feed(self, data: bytes) -> list[StreamEvent]:
-        try:
-            return self._feed(data)
-        except ProviderError as error:
-            self._account(error)
-            raise
+    @override
+    def _event(self, event: ServerSentEvent, out: list[StreamEvent]) -> None:
+        data = event.data
+        if data[:6] == DONE:
+            self._done = True
+            return
+        made = self._chunk(data, event.event)
+        if made is not None:
+            out.append(made)
 
-    def closing(self) -> list[StreamEvent]:
-        try:
-            return self._close()
-        except ProviderError as error:
-            self._account(error)
-            raise
-
-    def _account(self, error: ProviderError) -> None:
-        """What the attempt has used will be billed all the same."""
-        error.usage = error.usage or self.usage
-        self._redact(error)
-
-    def _feed(self, data: bytes) -> list[StreamEvent]:
-        self._raise_failure()
-        if not self._seen and len(self._head) < _HEAD_BYTES:
-            self._head += data
-        try:
-            events = self._parser.feed(data)
-        except EventTooLargeError as error:
-            raise self._unusable(str(error)) from error
-        translated = self._translate(events)
-        if not translated:
-            self._raise_failure()
-        return translated
-
-    def _close(self) -> list[StreamEvent]:
-        self._raise_failure()
-        translated = self._translate(self._parser.flush(), cut=True)
-        self._raise_failure()
+    @override
+    def _last_events(self, out: list[StreamEvent]) -> None:
         if not self._seen:
             raise self._not_a_stream()
         if not self._done and not self._finished:
@@ -133,27 +89,7 @@ class OpenAIStream:
             if failure := failure_of(None, self.provider, said=self._spoken):
                 raise failure
             self._finished[0] = {"index": 0}
-        return translated + self._last_chunks()
-
-    def _translate(self, events: list[ServerSentEvent], *, cut: bool = False) -> list[StreamEvent]:
-        translated = []
-        for event in events:
-            if self._done or self._failure is not None:
-                break
-            data = event.data
-            if data[:6] == _DONE:
-                self._done = True
-                break
-            try:
-                out = self._chunk(data, event.event)
-            except ProviderError as error:
-                if cut and error.kind is FailureKind.UNUSABLE:
-                    break  # half an event: closing() says whether the stream was whole without it
-                self._failure = error
-                break
-            if out is not None:
-                translated.append(out)
-        return translated
+        out += self._last_chunks()
 
     def _chunk(self, data: bytes, name: str) -> StreamEvent | None:
         """The event for one chunk, None when all of it is held back. Raises ProviderError."""
@@ -341,22 +277,11 @@ class OpenAIStream:
             decoded = {"message": data[:2000].decode("utf-8", "replace")}
         return failure_in_body(decoded, provider=self.provider)
 
-    def _not_a_stream(self) -> ProviderError:
-        """Some servers answer 200 with a JSON error where a stream was asked for."""
-        try:
-            decoded = _decode(self._head)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return self._unusable("the stream ended without an answer")
+    @override
+    def _error_in(self, decoded: dict[str, Any]) -> ProviderError | None:
         if decoded.get("error") or decoded.get("message"):
             return failure_in_body(decoded, provider=self.provider)
-        return self._unusable("the provider did not answer with a stream")
-
-    def _raise_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure
-
-    def _unusable(self, message: str) -> ProviderError:
-        return ProviderError(scrub(message), kind=FailureKind.UNUSABLE, provider=self.provider, status=200)
+        return None
 
 
 def _is_bare_error(fields: dict[str, Any]) -> bool:

@@ -1,0 +1,144 @@
+"""The frame that every dialect's stream translator is built on: bytes in, events for the client out, one failure kept.
+
+A dialect adds how its events are translated (`_event`), how the stream ends (`_last_events`), and which error a body
+holds that came in place of a stream (`_error_in`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
+
+from integrations.providers.base import StreamEvent
+from integrations.providers.common.failures import failure_in_body, scrub
+from integrations.providers.common.sse import UnreadableStreamError
+from integrations.providers.common.surrogates import lenient
+from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.usage import Usage
+
+DONE = b"[DONE]"
+"""The data of the event that ends a stream of OpenAI's dialect; proxies put it behind streams of other dialects too."""
+_MAX_HEAD_BYTES = 64 * 1024
+_decode = lenient(msgspec.json.Decoder(dict[str, Any]).decode)
+
+Event = TypeVar("Event")
+Event_co = TypeVar("Event_co", covariant=True)
+
+
+class Parser(Protocol[Event_co]):
+    """Cuts a stream's bytes into events. Both methods raise UnreadableStreamError, `feed` also while it is iterated."""
+
+    def feed(self, data: bytes) -> Iterable[Event_co]: ...
+
+    def flush(self) -> Iterable[Event_co]: ...
+
+
+class DialectStream(ABC, Generic[Event]):
+    """See `StreamTranslator`. A caller that finds `usage` None at the end may set an estimate before `closing()`.
+
+    A failure behind good events is raised by the next call, so that nothing before it is lost. It carries the usage
+    that the provider has reported so far, which will be billed all the same, and no secret.
+    """
+
+    __slots__ = (
+        "_done",
+        "_failure",
+        "_head",
+        "_parser",
+        "_redact",
+        "_seen",
+        "finish_reason",
+        "model",
+        "provider",
+        "usage",
+    )
+
+    def __init__(
+        self, parser: Parser[Event], *, model: str, provider: str, redact: Callable[[ProviderError], None]
+    ) -> None:
+        self.model = model
+        self.provider = provider
+        self.finish_reason = ""
+        self.usage: Usage | None = None
+        self._parser = parser
+        self._redact = redact
+        self._failure: ProviderError | None = None
+        self._head = b""  # the bytes before the first event, which may be no stream at all
+        self._seen = False  # an event of the dialect has come, and the head is not needed any more
+        self._done = False  # the stream's end was announced, and later events are ignored
+
+    def feed(self, data: bytes) -> list[StreamEvent]:
+        if self._failure is not None:
+            raise self._failure
+        if not self._seen and len(self._head) < _MAX_HEAD_BYTES:
+            self._head += data
+        out: list[StreamEvent] = []
+        try:
+            for event in self._parser.feed(data):
+                if self._done:
+                    break
+                self._event(event, out)
+        except ProviderError as error:
+            self._failure = self._with_usage(error)
+        except UnreadableStreamError as error:
+            self._failure = self._with_usage(self._unusable(str(error)))
+            self._failure.__cause__ = error
+        if self._failure is not None and not out:
+            raise self._failure
+        return out
+
+    def closing(self) -> list[StreamEvent]:
+        if self._failure is not None:
+            raise self._failure
+        out: list[StreamEvent] = []
+        try:
+            self._flush(out)
+            self._last_events(out)
+        except ProviderError as error:
+            self._failure = self._with_usage(error)
+            raise
+        return out
+
+    def _flush(self, out: list[StreamEvent]) -> None:
+        try:
+            for event in self._parser.flush():
+                if self._done:
+                    break
+                self._event(event, out)
+        except ProviderError as error:
+            # Half an event is UNUSABLE: `_last_events` decides whether the stream was whole without it.
+            if error.kind is not FailureKind.UNUSABLE:
+                raise
+
+    @abstractmethod
+    def _event(self, event: Event, out: list[StreamEvent]) -> None:
+        """Appends the client's events for one event of the provider. Raises ProviderError."""
+
+    @abstractmethod
+    def _last_events(self, out: list[StreamEvent]) -> None:
+        """Appends the events that end the answer. Raises ProviderError when the stream ended before its terminator."""
+
+    def _not_a_stream(self) -> ProviderError:
+        """Returns the failure behind a 200 whose body holds no event: some servers answer with JSON instead."""
+        try:
+            decoded = _decode(self._head)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return self._unusable("the stream ended without an answer")
+        return self._error_in(decoded) or self._unusable("the provider did not answer with a stream")
+
+    def _error_in(self, decoded: dict[str, Any]) -> ProviderError | None:
+        """Returns the error that a decoded body or event reports, None when it reports none."""
+        if decoded.get("error") or isinstance(decoded.get("message"), str):
+            return failure_in_body(decoded, provider=self.provider)
+        return None
+
+    def _unusable(self, message: str) -> ProviderError:
+        return ProviderError(scrub(message), kind=FailureKind.UNUSABLE, provider=self.provider, status=200)
+
+    def _with_usage(self, error: ProviderError) -> ProviderError:
+        error.usage = error.usage or self.usage
+        self._redact(error)
+        return error
