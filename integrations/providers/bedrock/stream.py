@@ -129,12 +129,12 @@ class BedrockStream(DialectStream[EventStreamMessage]):
     def _event(self, message: EventStreamMessage, out: list[StreamEvent]) -> None:
         headers = cast("Mapping[str, object]", message.headers)
         if headers.get(":message-type") == "event":
-            out += self._converse_event(headers.get(":event-type"), message.payload)
+            self._converse_event(headers.get(":event-type"), message.payload, out)
             return
         name = headers.get(":exception-type") or headers.get(":error-code") or ""
         raise exception_in_stream(str(name), message.payload, str(headers.get(":error-message") or ""))
 
-    def _converse_event(self, kind: object, payload: bytes) -> list[StreamEvent]:
+    def _converse_event(self, kind: object, payload: bytes, out: list[StreamEvent]) -> None:
         try:
             event = decode_event(payload)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -142,24 +142,24 @@ class BedrockStream(DialectStream[EventStreamMessage]):
         if kind == "metadata":
             self.usage = event.usage.usage(event.service_tier) if event.usage else self.usage
             self._specific |= specific_fields(event)
-            return []
+            return
         if kind == "messageStart":
             self._started = payload
-            return []
+            return
         if self._stopped:
-            return []
-        head = [] if self._opened else [self._open(payload)]
+            return
+        if not self._opened:
+            out.append(self._open(payload))
         match kind:
             case "contentBlockDelta" if event.delta is not None:
-                return head + self._delta(event.content_block_index, event.delta)
+                out += self._delta(event.content_block_index, event.delta)
             case "contentBlockStart" if event.start is not None:
-                return head + self._start(event.content_block_index, event.start)
+                out += self._start(event.content_block_index, event.start)
             case "contentBlockStop":
-                return head + self._end_block(event.content_block_index)
+                out += self._end_block(event.content_block_index)
             case "messageStop":
                 self._specific |= specific_fields(event)
-                return head + self._end(event.stop_reason or "")
-        return head
+                out += self._end(event.stop_reason or "")
 
     def _open(self, payload: bytes) -> StreamEvent:
         """The role. Converse names no id in the stream: one is derived, so that it does not depend on the cuts. AWS
