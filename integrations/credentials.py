@@ -12,7 +12,7 @@ from integrations.registry import is_known, traits_of
 
 MASK = "****"
 # A key this short would be mostly shown by its tail.
-_SHORTEST_SHOWN = 12
+_MIN_SHOWN = 12
 
 
 def credentials_of(row: ProviderIntegration) -> Credentials:
@@ -36,7 +36,7 @@ def credentials_of(row: ProviderIntegration) -> Credentials:
 def store_secret(row: ProviderIntegration, secret: str) -> None:
     """Sets the encrypted key and its visible tail; the row is not saved."""
     row.encrypted_secret = encrypt(secret) if secret else ""
-    shown = len(secret) >= _SHORTEST_SHOWN and not is_service_account(secret)
+    shown = len(secret) >= _MIN_SHOWN and not is_service_account(secret)
     row.secret_tail = secret[-4:] if shown else ""
 
 

@@ -49,7 +49,7 @@ _PRICED_VARIANT = re.compile(r"^[a-z]{2}(?:-gov)?-[a-z]+-\d/")
 # Cross-region inference profiles: `us.`, `apac.`, `global.`
 # (https://docs.aws.amazon.com/bedrock/latest/userguide/inference-profiles-support.html).
 _REGION = re.compile(r"^(?:global|[a-z]{2,4}|us-gov)\.(?=[a-z0-9-]+\.)")
-_LARGEST = 100_000_000
+_MAX_TOKENS = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def _tokens(value: Any) -> int | None:
         count = int(value)
     except (ValueError, OverflowError):
         return None
-    return count if 0 < count <= _LARGEST else None
+    return count if 0 < count <= _MAX_TOKENS else None
 
 
 def _flags(letters: str) -> dict[str, bool]:

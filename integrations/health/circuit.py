@@ -18,12 +18,12 @@ OUTCOMES_TO_OPEN = 5
 SHARE_TO_OPEN = 0.5
 OUTCOME_SECONDS = 30.0
 FIRST_REST_SECONDS = 5.0
-LONGEST_REST_SECONDS = 60.0
+MAX_REST_SECONDS = 60.0
 # A rest is up to a fifth shorter than said, so that not everything is tried again in the same instant.
 JITTER = 0.2
 # A Retry-After up to this is the retry's business; a longer one rests the target, but for no more than ten minutes.
 SHORT_RETRY_AFTER = 5.0
-LONGEST_RETRY_AFTER = 600.0
+MAX_RETRY_AFTER = 600.0
 
 # The request's own fault says nothing about the provider.
 COUNTED = frozenset(FailureKind) - OF_THE_REQUEST
@@ -95,7 +95,7 @@ class Circuit:
         if kind not in COUNTED:
             return False
         if kind is FailureKind.RATE_LIMITED and retry_after is not None and retry_after > SHORT_RETRY_AFTER:
-            return self._rest(now, min(retry_after, LONGEST_RETRY_AFTER))
+            return self._rest(now, min(retry_after, MAX_RETRY_AFTER))
         if self.closed:
             self._count_own(now, 1, 1)
             return self._open_if_due(now, draw)
@@ -142,7 +142,7 @@ class Circuit:
     def _open(self, now: float, draw: float) -> None:
         trips = self.record.trips + 1
         # Bounded before it is raised: a target may stay broken for days.
-        rest = min(FIRST_REST_SECONDS * 2.0 ** min(trips - 1, 10), LONGEST_REST_SECONDS)
+        rest = min(FIRST_REST_SECONDS * 2.0 ** min(trips - 1, 10), MAX_REST_SECONDS)
         self._change(now, trips=trips, rest=rest * (1 - JITTER * draw))
 
     def _change(self, now: float, *, trips: int, rest: float) -> None:

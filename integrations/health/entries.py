@@ -21,7 +21,7 @@ _SETTLED_SECONDS = 0.2
 _CIRCUIT_SECONDS = 600.0
 # Successes wait to be counted together, no longer than this and no more than so many.
 _LATER_SECONDS = 0.5
-_LATER_MOST = 256
+_MAX_LATER = 256
 
 
 class Entry:
@@ -56,7 +56,7 @@ class Entry:
         """A success under a closed circuit changes nothing at once, so that no request pays for its counting. Returns
         whether it is the first of those that wait."""
         later = self._later
-        if later and (now - self._later_since > _LATER_SECONDS or len(later) >= _LATER_MOST):
+        if later and (now - self._later_since > _LATER_SECONDS or len(later) >= _MAX_LATER):
             self.settle()
             later = self._later
         later.append(latency_ms)

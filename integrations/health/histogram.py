@@ -10,24 +10,24 @@ from collections.abc import Mapping, Sequence
 from math import ceil, log
 
 RELATIVE_ERROR = 0.05
-SMALLEST_MS = 0.1
-LARGEST_MS = 3_600_000.0
+MIN_MS = 0.1
+MAX_MS = 3_600_000.0
 
 _GROWTH = (1 + RELATIVE_ERROR) / (1 - RELATIVE_ERROR)
 _SCALE = 1 / log(_GROWTH)
 
-LAST_BUCKET = ceil(log(LARGEST_MS / SMALLEST_MS) * _SCALE)
-_VALUES = tuple(SMALLEST_MS * 2 * _GROWTH**bucket / (_GROWTH + 1) for bucket in range(LAST_BUCKET + 1))
+LAST_BUCKET = ceil(log(MAX_MS / MIN_MS) * _SCALE)
+_VALUES = tuple(MIN_MS * 2 * _GROWTH**bucket / (_GROWTH + 1) for bucket in range(LAST_BUCKET + 1))
 
 
 def bucket_of(latency_ms: float) -> int:
     """Anything from 0.1 ms to one hour has its own bucket; what lies outside counts as the nearest of them."""
-    if latency_ms >= LARGEST_MS:
+    if latency_ms >= MAX_MS:
         return LAST_BUCKET
     # Written so that NaN takes the first branch too.
-    if not latency_ms > SMALLEST_MS:
+    if not latency_ms > MIN_MS:
         return 0
-    return ceil(log(latency_ms / SMALLEST_MS) * _SCALE)
+    return ceil(log(latency_ms / MIN_MS) * _SCALE)
 
 
 def quantiles(buckets: Mapping[int, int], shares: Sequence[float]) -> list[float]:

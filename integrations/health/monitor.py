@@ -19,7 +19,7 @@ from integrations.health.window import FAILURES, OUTCOMES
 from integrations.providers.errors import OF_THE_REQUEST, FailureKind
 
 # A longer name is not watched: whatever it is, a provider has no such model.
-LONGEST_MODEL = 200
+MAX_MODEL_CHARACTERS = 200
 # A probe that has not been heard of for so long is taken for lost, and another may be sent.
 PROBE_SECONDS = 15.0
 
@@ -97,7 +97,7 @@ class HealthMonitor:
             if known.note_later(now, latency_ms):
                 self._sharing.note_counted(target)
             return
-        if len(target.model) > LONGEST_MODEL:
+        if len(target.model) > MAX_MODEL_CHARACTERS:
             return
         entry = self._count(target, now, (bucket_of(latency_ms), OUTCOMES))
         if entry.circuit.note_success(now, started=now - latency_ms / 1000):
@@ -107,7 +107,7 @@ class HealthMonitor:
         self, target: Target, kind: FailureKind, latency_ms: float, retry_after: float | None = None
     ) -> None:
         """`retry_after` in seconds, as the provider said it. A request that was itself at fault is not counted."""
-        if len(target.model) > LONGEST_MODEL:
+        if len(target.model) > MAX_MODEL_CHARACTERS:
             return
         now = self.clock()
         if kind in OF_THE_REQUEST:
@@ -158,7 +158,7 @@ class HealthMonitor:
 
     def _health_of_unknown(self, target: Target) -> TargetHealth:
         now = self.clock()
-        if len(target.model) <= LONGEST_MODEL and not self._sharing.knows_all(now):
+        if len(target.model) <= MAX_MODEL_CHARACTERS and not self._sharing.knows_all(now):
             self._sharing.entry(target, now)
         return UNKNOWN
 

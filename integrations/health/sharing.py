@@ -30,12 +30,12 @@ logger = logging.getLogger("integrations.health")
 INTERVAL_SECONDS = 0.25
 _SECONDS_PER_LISTENER = 0.004
 _SECONDS_PER_SLICE_HEARD = 0.0005
-_LONGEST_INTERVAL_SECONDS = 30.0
+_MAX_INTERVAL_SECONDS = 30.0
 # One write or read at a time covers so many targets: encoding them keeps the loop from everything else.
 _TARGETS_AT_ONCE = 64
 _HOUSEKEEPING_SECONDS = 60.0
 _FIRST_PAUSE_SECONDS = 0.5
-_LONGEST_PAUSE_SECONDS = 5.0
+_MAX_PAUSE_SECONDS = 5.0
 _LAST_WORDS_SECONDS = 0.5
 
 
@@ -127,11 +127,11 @@ class Sharing:
             try:
                 await self._share()
             except (redis.RedisError, OSError) as error:
-                pause = _FIRST_PAUSE_SECONDS if not self._away else min(2 * pause, _LONGEST_PAUSE_SECONDS)
+                pause = _FIRST_PAUSE_SECONDS if not self._away else min(2 * pause, _MAX_PAUSE_SECONDS)
                 self._lost(error)
             except Exception:
                 # A defect of ours, or foreign data in Redis: the others are better heard late than never again.
-                pause = _LONGEST_PAUSE_SECONDS
+                pause = _MAX_PAUSE_SECONDS
                 logger.exception("sharing.failed")
             finally:
                 self._connected = False
@@ -225,7 +225,7 @@ class Sharing:
             if parcel:
                 listeners, slices = await self._ship(parcel)
                 due = max(due + listeners * slices * _SECONDS_PER_SLICE_HEARD, listeners * _SECONDS_PER_LISTENER)
-        self._interval = min(due, _LONGEST_INTERVAL_SECONDS)
+        self._interval = min(due, _MAX_INTERVAL_SECONDS)
 
     async def _ship(self, parcel: Parcel) -> tuple[int, int]:
         """How many workers heard how many counted slices."""

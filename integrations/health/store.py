@@ -14,7 +14,7 @@ from redis.asyncio.client import Pipeline, PubSub
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from integrations.health.circuit import LONGEST_RETRY_AFTER, CircuitRecord
+from integrations.health.circuit import MAX_RETRY_AFTER, CircuitRecord
 from integrations.health.keys import CHANNEL, circuit_key, models_key, probe_key, slice_key
 from integrations.health.messages import (
     CircuitChange,
@@ -37,8 +37,8 @@ QUIET_SECONDS = 30.0
 
 _EXPIRY_SECONDS = WINDOW_SECONDS + 2 * SLICE_SECONDS
 # How often a circuit has opened counts for its next rest, for as long after the last one.
-_REMEMBERED_SECONDS = LONGEST_RETRY_AFTER
-_LISTED_SECONDS = ceil(_EXPIRY_SECONDS + LONGEST_RETRY_AFTER)
+_REMEMBERED_SECONDS = MAX_RETRY_AFTER
+_LISTED_SECONDS = ceil(_EXPIRY_SECONDS + MAX_RETRY_AFTER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from yarl import URL
 from integrations.errors import MediaError
 from integrations.transport.request_head import Origin
 
-_LONGEST = 8192
+_MAX_CHARACTERS = 8192
 # Sent as it is: a changed escape would break a signed address.
 _CLEAN = re.compile(r"[!-~]+\Z")
 _HOST = re.compile(r"[A-Za-z0-9._:\-]+\Z")
@@ -51,7 +51,7 @@ def target_of(address: str) -> Target:
 
 def _parsed(address: str) -> URL:
     """Raises ValueError."""
-    if len(address) > _LONGEST:
+    if len(address) > _MAX_CHARACTERS:
         raise ValueError("too long")
     url = URL(address.strip(), encoded=_CLEAN.match(address.strip()) is not None)
     _ = url.port  # raises ValueError when it is no port

@@ -13,7 +13,7 @@ from integrations.sandbox import tokens
 from integrations.sandbox.behaviours import Behaviour
 from integrations.sandbox.schemas import sample
 
-_MOST_PARALLEL_CALLS = 4
+_MAX_PARALLEL_CALLS = 4
 _WORDS = ["the", "gateway", "forwards", "what", "it", "was", "given", "and", "keeps", "an", "account", "of", "it"]
 
 
@@ -148,7 +148,7 @@ def _tools_to_call(
     if messages[-1].get("role") == "tool" and choice != "required" and not _is_single(choice):
         return []
     touched = [] if _is_single(choice) else [pair for pair in tools if _touches(pair[1], messages)]
-    most = 1 if request.get("parallel_tool_calls") is False else _MOST_PARALLEL_CALLS
+    most = 1 if request.get("parallel_tool_calls") is False else _MAX_PARALLEL_CALLS
     return (touched or tools[:1])[:most]
 
 

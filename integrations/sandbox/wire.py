@@ -12,7 +12,7 @@ from integrations.sandbox.answers import Choice
 from integrations.sandbox.behaviours import Behaviour
 
 # A long answer streams in pieces of several tokens, so that the number of events stays readable.
-_MOST_CONTENT_CHUNKS = 400
+_MAX_CONTENT_CHUNKS = 400
 _ARGUMENT_CHARACTERS = 24
 
 
@@ -93,7 +93,7 @@ def _deltas(choice: Choice) -> Iterator[dict[str, Any]]:
     for piece in tokens.pieces(choice.reasoning):
         yield {"reasoning_content": piece}
     parts = tokens.pieces(choice.text)
-    size = len(parts) // _MOST_CONTENT_CHUNKS + 1
+    size = len(parts) // _MAX_CONTENT_CHUNKS + 1
     for start in range(0, len(parts), size):
         yield {"content": "".join(parts[start : start + size])}
     for index, call in enumerate(choice.tool_calls):

@@ -43,7 +43,7 @@ def fresh_client(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def long_rests(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is open stays open until it is looked at."""
     monkeypatch.setattr(circuit, "FIRST_REST_SECONDS", 600.0)
-    monkeypatch.setattr(circuit, "LONGEST_REST_SECONDS", 600.0)
+    monkeypatch.setattr(circuit, "MAX_REST_SECONDS", 600.0)
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from integrations.providers.base import (
     Traits,
     UpstreamRequest,
 )
-from integrations.providers.common.adapter import DiscreetAdapter
+from integrations.providers.common.adapter import DialectAdapter
 from integrations.providers.common.endpoints import USER_AGENT, Endpoint, PerCredentials
 
 # 2026-10-21 forbids the sampling parameters, which older models still have.
@@ -40,7 +40,7 @@ TRAITS = Traits(
 )
 
 
-class AnthropicAdapter(DiscreetAdapter):
+class AnthropicAdapter(DialectAdapter):
     def __init__(self, traits: Traits = TRAITS, host: Host = OWN) -> None:
         self._host = host
         self._endpoints = PerCredentials(self._endpoint)

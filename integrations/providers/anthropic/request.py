@@ -29,7 +29,7 @@ _JSON_INSTRUCTION = "Answer with one valid JSON object and nothing else: no expl
 # https://platform.claude.com/docs/en/api/messages/create#create.metadata: "user_id appears to contain an email address"
 # (or a phone number) is refused. A number without a plus may be an id like any other.
 _PERSONAL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+|^\+[\d\s().-]{7,}$")
-_LONGEST_USER_ID = 256
+_MAX_USER_ID = 256
 
 # Requests with no other field take the short way.
 _PLAIN = frozenset(
@@ -145,8 +145,8 @@ def _metadata(mapped: Mapped) -> Json:
         mapped.drop("metadata", f"anthropic knows user_id alone, not {', '.join(others[:5])}")
     user, safety = mapped.take("user"), mapped.take("safety_identifier")
     user_id = str(given.get("user_id") or user or safety or "")
-    if _PERSONAL.search(user_id) or len(user_id) > _LONGEST_USER_ID:
-        mapped.drop("user", f"anthropic takes no addresses and numbers of people, nor more than {_LONGEST_USER_ID}")
+    if _PERSONAL.search(user_id) or len(user_id) > _MAX_USER_ID:
+        mapped.drop("user", f"anthropic takes no addresses and numbers of people, nor more than {_MAX_USER_ID}")
         return {}
     return {"user_id": user_id} if user_id else {}
 

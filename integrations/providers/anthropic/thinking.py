@@ -14,20 +14,20 @@ from integrations.providers.common.parameters import (
     EFFORT_BUDGETS,
     THINKING_TYPES,
     Mapped,
-    ReasoningWish,
+    ReasoningRequest,
     budget_of,
     effort_of,
-    reasoning_wish,
+    reasoning_request,
 )
 
-_LEAST_BUDGET = 1024
+_MIN_BUDGET = 1024
 _USUAL_BUDGET = EFFORT_BUDGETS["medium"]
 # For the answer itself, where the client sets no limit: every Claude writes this much.
 _ROOM_FOR_ANSWER = 4096
 # Of a limit that the client sets, the most that is thought with: a budget of all but one token leaves nothing to say.
-_MOST_OF_LIMIT = 3 / 4
+_MAX_SHARE_OF_LIMIT = 3 / 4
 # The least `top_p` beside thinking.
-_LEAST_TOP_P = 0.95
+_MIN_TOP_P = 0.95
 _FORCED = ("any", "tool")
 # https://platform.claude.com/docs/en/api/messages/create#create.thinking
 _SETTINGS = ("display", "block_binding")
@@ -56,7 +56,7 @@ def plan_thinking(
 ) -> Plan:
     """`max_tokens` None: the client set no limit. `choice` is the tool choice; `unthought`: the model has to go on with
     a tool loop that began without thinking."""
-    wish = reasoning_wish(mapped, own_thinking=True)
+    wish = reasoning_request(mapped, own_thinking=True)
     limit = output_limit(mapped, rules, max_tokens)
     if wish.enabled is None:
         return Plan(None, "", limit)
@@ -89,7 +89,7 @@ def sampling(mapped: Mapped, rules: Rules, *, thinks: bool) -> Json:
     if problem:
         _drop_unless(mapped, "temperature", temperature, 1, problem)
         _drop_unless(mapped, "top_k", top_k, None, problem)
-        if top_p is not None and (not rules.sampling or top_p < _LEAST_TOP_P):
+        if top_p is not None and (not rules.sampling or top_p < _MIN_TOP_P):
             _drop_unless(mapped, "top_p", top_p, 1, problem)
             top_p = None
         temperature = 1 if temperature == 1 and rules.sampling else None
@@ -111,7 +111,7 @@ def output_limit(mapped: Mapped, rules: Rules, max_tokens: int | None) -> int:
     return max_tokens
 
 
-def _wants_budget(wish: ReasoningWish) -> bool:
+def _wants_budget(wish: ReasoningRequest) -> bool:
     return wish.budget_tokens is not None and not wish.adaptive
 
 
@@ -140,7 +140,7 @@ def _adaptive(mapped: Mapped, rules: Rules, native: Any) -> Json:
     return {"type": "adaptive", **shown, **_settings(native)}
 
 
-def _effort(wish: ReasoningWish, rules: Rules) -> str:
+def _effort(wish: ReasoningRequest, rules: Rules) -> str:
     """Empty where nothing was said that would call for a level, or the model has none."""
     if not wish.effort and wish.budget_tokens is None:
         return ""
@@ -154,19 +154,19 @@ def _conflict(choice: Json | None, unthought: bool) -> str:
     return "the tool call that is being answered came without it" if unthought else ""
 
 
-def _manual(mapped: Mapped, rules: Rules, wish: ReasoningWish, native: Any, limit: int, *, is_given: bool) -> Plan:
-    wanted = max(_LEAST_BUDGET, budget_of(wish) or _USUAL_BUDGET)
+def _manual(mapped: Mapped, rules: Rules, wish: ReasoningRequest, native: Any, limit: int, *, is_given: bool) -> Plan:
+    wanted = max(_MIN_BUDGET, budget_of(wish) or _USUAL_BUDGET)
     if rules.max_output is None and not is_given:
         limit = wanted + _ROOM_FOR_ANSWER
-    budget = min(wanted, int(limit * _MOST_OF_LIMIT) if is_given else limit - _ROOM_FOR_ANSWER)
+    budget = min(wanted, int(limit * _MAX_SHARE_OF_LIMIT) if is_given else limit - _ROOM_FOR_ANSWER)
     if is_given and wish.budget_tokens is not None and wanted < limit:
         budget = wanted  # both are the client's own choice
-    if budget < _LEAST_BUDGET:
-        mapped.drop(_named(native), f"max_tokens leaves no room for the least budget, {_LEAST_BUDGET}")
+    if budget < _MIN_BUDGET:
+        mapped.drop(_named(native), f"max_tokens leaves no room for the least budget, {_MIN_BUDGET}")
         return Plan(None, "", limit)
     if budget != (wish.budget_tokens or budget):
         mapped.notes.append(
-            f"thinking.budget_tokens: set to {budget}, it has to be {_LEAST_BUDGET} and leave room below max_tokens"
+            f"thinking.budget_tokens: set to {budget}, it has to be {_MIN_BUDGET} and leave room below max_tokens"
         )
     elif budget < wanted:
         mapped.notes.append(f"reasoning_effort: {budget} tokens to think with, the limit on tokens leaves no more")

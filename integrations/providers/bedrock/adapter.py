@@ -23,7 +23,7 @@ from integrations.providers.bedrock.request import build_body, encode
 from integrations.providers.bedrock.response import parse
 from integrations.providers.bedrock.signing import BASE_URL, SECRET_EXTRA, SESSION_TOKEN, Access
 from integrations.providers.bedrock.stream import BedrockStream
-from integrations.providers.common.adapter import DiscreetAdapter
+from integrations.providers.common.adapter import DialectAdapter
 from integrations.providers.common.conversation import read_conversation
 from integrations.providers.common.endpoints import PerCredentials
 from integrations.providers.errors import ProviderError
@@ -41,7 +41,7 @@ BEDROCK = Traits(
 )
 
 
-class BedrockAdapter(DiscreetAdapter):
+class BedrockAdapter(DialectAdapter):
     def __init__(self) -> None:
         self._access = PerCredentials(Access, secret_extra=(*SECRET_EXTRA, SESSION_TOKEN))
         super().__init__(BEDROCK, self._access)

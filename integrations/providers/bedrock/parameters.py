@@ -9,13 +9,13 @@ from integrations.providers.bedrock.models import Model
 from integrations.providers.bedrock.thinking import Thinking
 from integrations.providers.common.parameters import Mapped, max_tokens, stop_sequences
 
-_SMALLEST_BUDGET = 1024
+_MIN_BUDGET = 1024
 # What a limit has to be of a budget so that a fifth of it is left for the answer (OpenRouter's share for `high`).
 _ROOM = 1.25
 # One of temperature and top_p, later neither: https://docs.claude.com/en/docs/about-claude/models/migrating-to-claude-4
 _ONE_OF_TWO = (4, 1)
 _NO_SAMPLING = (4, 7)
-_LEAST_TOP_P = 0.95
+_MIN_TOP_P = 0.95
 _BOUNDS = ("max_tokens", "max_completion_tokens", "temperature", "top_p")
 
 
@@ -60,9 +60,9 @@ def _leave_out(mapped: Mapped, model: Model, thinking: Thinking, config: dict[st
     if thinking.is_on:
         if config.pop("temperature", 1) != 1:
             mapped.drop("temperature", "it cannot be set while the model thinks")
-        if config.get("topP", 1) < _LEAST_TOP_P:
+        if config.get("topP", 1) < _MIN_TOP_P:
             del config["topP"]
-            mapped.drop("top_p", f"beside thinking it is {_LEAST_TOP_P} at least")
+            mapped.drop("top_p", f"beside thinking it is {_MIN_TOP_P} at least")
     if model.version >= _ONE_OF_TWO and "temperature" in config and config.pop("topP", 1) != 1:
         mapped.drop("top_p", f"{model.name} takes temperature or top_p, not both")
 
@@ -81,8 +81,8 @@ def settle_thinking(mapped: Mapped, thinking: Thinking, *, forced: bool, unsigne
     if limit is None or limit >= room:
         return thinking
     budget = int(limit / _ROOM)
-    if budget < _SMALLEST_BUDGET:
-        return _without(mapped, f"max_tokens leaves no room for a budget of {_SMALLEST_BUDGET} and an answer")
+    if budget < _MIN_BUDGET:
+        return _without(mapped, f"max_tokens leaves no room for a budget of {_MIN_BUDGET} and an answer")
     mapped.drop("thinking budget", f"lowered to {budget}, so that max_tokens leaves room for an answer")
     lowered = {**thinking.fields["thinking"], "budget_tokens": budget}
     return Thinking({**thinking.fields, "thinking": lowered}, thinking.effort)

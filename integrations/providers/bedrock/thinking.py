@@ -18,17 +18,17 @@ from integrations.providers.common.parameters import (
     EFFORT_BUDGETS,
     THINKING_OFF,
     Mapped,
-    ReasoningWish,
+    ReasoningRequest,
     budget_of,
     effort_of,
-    reasoning_wish,
+    reasoning_request,
 )
 
 _FIRST_THINKING = (3, 7)
 _FIRST_ADAPTIVE = (4, 6)
 # From here on a budget is refused: https://docs.claude.com/en/docs/build-with-claude/adaptive-thinking
 _ONLY_ADAPTIVE = (4, 7)
-_SMALLEST_BUDGET = 1024
+_MIN_BUDGET = 1024
 _DEFAULT_BUDGET = EFFORT_BUDGETS["medium"]
 # Of three levels, and of two, the nearest to each of ours.
 _THREE = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
@@ -66,7 +66,7 @@ class _Levels:
 def thinking_of(mapped: Mapped, model: Model) -> Thinking:
     """Raises UnsupportedParameterError for a word of tomorrow that would have to be translated; of `thinking` only for
     models that are no Claude, whose own field it is."""
-    wish = reasoning_wish(mapped, own_thinking=model.may_be_claude)
+    wish = reasoning_request(mapped, own_thinking=model.may_be_claude)
     sent = mapped.fields.get("thinking")
     if wish.enabled is None:
         return Thinking()
@@ -93,7 +93,7 @@ def _levels(model: Model) -> _Levels | None:
     return None
 
 
-def _level(mapped: Mapped, model: Model, wish: ReasoningWish, known: _Levels) -> Thinking:
+def _level(mapped: Mapped, model: Model, wish: ReasoningRequest, known: _Levels) -> Thinking:
     if wish.enabled:
         effort = _effort(mapped, model, wish)
         return Thinking({known.name: known.levels.get(effort, effort)})
@@ -105,7 +105,7 @@ def _level(mapped: Mapped, model: Model, wish: ReasoningWish, known: _Levels) ->
     return Thinking({known.name: "low"})
 
 
-def _claude(mapped: Mapped, model: Model, wish: ReasoningWish, sent: Mapping[str, Any]) -> Thinking:
+def _claude(mapped: Mapped, model: Model, wish: ReasoningRequest, sent: Mapping[str, Any]) -> Thinking:
     if model.version < _FIRST_THINKING:
         return _dropped(mapped, f"{model.name} does not think") if wish.enabled else Thinking()
     if not wish.enabled:
@@ -121,11 +121,11 @@ def _claude(mapped: Mapped, model: Model, wish: ReasoningWish, sent: Mapping[str
             # These leave the text out unless asked for, and a client that asks for reasoning expects to see it.
             more.setdefault("display", "summarized")
         return Thinking({"thinking": {"type": "adaptive", **more}}, _claude_effort(model, wish))
-    budget = max(budget_of(wish) or _DEFAULT_BUDGET, _SMALLEST_BUDGET)
+    budget = max(budget_of(wish) or _DEFAULT_BUDGET, _MIN_BUDGET)
     return Thinking({"thinking": {"type": "enabled", "budget_tokens": budget, **more}})
 
 
-def _claude_effort(model: Model, wish: ReasoningWish) -> str:
+def _claude_effort(model: Model, wish: ReasoningRequest) -> str:
     if not wish.effort and wish.budget_tokens is None:
         return ""
     effort = effort_of(wish)
@@ -134,14 +134,14 @@ def _claude_effort(model: Model, wish: ReasoningWish) -> str:
     return "low" if effort == "minimal" else effort
 
 
-def _nova(mapped: Mapped, model: Model, wish: ReasoningWish) -> dict[str, Any]:
+def _nova(mapped: Mapped, model: Model, wish: ReasoningRequest) -> dict[str, Any]:
     if not wish.enabled:
         return {"type": "disabled"}
     effort = _effort(mapped, model, wish)
     return {"type": "enabled", "maxReasoningEffort": _THREE.get(effort, "high")}
 
 
-def _effort(mapped: Mapped, model: Model, wish: ReasoningWish) -> str:
+def _effort(mapped: Mapped, model: Model, wish: ReasoningRequest) -> str:
     """What else `thinking` says has no place in a level."""
     sent = mapped.fields.get("thinking")
     for name, value in sent.items() if isinstance(sent, Mapping) else ():

@@ -19,7 +19,7 @@ from integrations.providers.cohere.messages import needed_media
 from integrations.providers.cohere.request import build_body
 from integrations.providers.cohere.response import parse_response
 from integrations.providers.cohere.stream import CohereStream
-from integrations.providers.common.adapter import DiscreetAdapter
+from integrations.providers.common.adapter import DialectAdapter
 from integrations.providers.common.endpoints import USER_AGENT, Endpoint, PerCredentials
 from integrations.providers.errors import FailureKind, ProviderError
 
@@ -34,7 +34,7 @@ COHERE = Traits(
 _DENY_LISTED, _GAVE_UP = 498, 499
 
 
-class CohereAdapter(DiscreetAdapter):
+class CohereAdapter(DialectAdapter):
     def __init__(self) -> None:
         self._endpoints = PerCredentials(_endpoint)
         super().__init__(COHERE, self._endpoints)

@@ -10,7 +10,7 @@ import msgspec
 from integrations.providers.base import ChatRequest
 from integrations.providers.cohere.messages import Messages
 from integrations.providers.common import parameters
-from integrations.providers.common.parameters import FunctionTool, Mapped, ReasoningWish
+from integrations.providers.common.parameters import FunctionTool, Mapped, ReasoningRequest
 
 # The same on both sides, and Cohere's own under their own names.
 _SAME = ("temperature", "seed", "logprobs")
@@ -29,7 +29,7 @@ _NOT_REASONING = (
 )
 _THINKING = ("type", "budget_tokens", "token_budget")
 # Of a limit that the client sets, what is thought with at the most: the rest is for the answer.
-_MOST_OF_LIMIT = 0.8
+_MAX_SHARE_OF_LIMIT = 0.8
 _encode = msgspec.json.Encoder().encode
 
 
@@ -147,7 +147,7 @@ def _penalty(name: str, mapped: Mapped) -> float | None:
 
 
 def _thinking(body: dict[str, Any], mapped: Mapped, model: str, reasons: bool) -> None:
-    wish = parameters.reasoning_wish(mapped)
+    wish = parameters.reasoning_request(mapped)
     if wish.enabled is None:
         return
     if not reasons:
@@ -163,7 +163,7 @@ def _thinking(body: dict[str, Any], mapped: Mapped, model: str, reasons: bool) -
         body["thinking"]["token_budget"] = budget
 
 
-def _budget(mapped: Mapped, wish: ReasoningWish, limit: int | None) -> int | None:
+def _budget(mapped: Mapped, wish: ReasoningRequest, limit: int | None) -> int | None:
     """None: as long as the model likes, which is what `max` asks for. The limit counts thoughts too, so four fifths of
     it at most, but for a count that the client itself names below it."""
     named = wish.budget_tokens
@@ -172,7 +172,7 @@ def _budget(mapped: Mapped, wish: ReasoningWish, limit: int | None) -> int | Non
     wanted = None if named is None and wish.effort == "max" else parameters.budget_of(wish)
     if limit is None or not wish.enabled or (wanted is None and wish.effort != "max"):
         return wanted
-    most = int(limit * _MOST_OF_LIMIT)
+    most = int(limit * _MAX_SHARE_OF_LIMIT)
     if wanted is not None and wanted <= most:
         return wanted
     mapped.notes.append(f"thinking: {most} tokens to think with, the limit on tokens leaves no more")

@@ -12,7 +12,7 @@ from integrations.providers.common.failures import failure, redact
 from integrations.providers.errors import ProviderError
 
 
-class DiscreetAdapter(ABC):
+class DialectAdapter(ABC):
     """Stateless but for what is remembered per credentials, which is also how the secrets in use are known."""
 
     def __init__(self, traits: Traits, known: PerCredentials[Any]) -> None:

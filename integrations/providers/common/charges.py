@@ -11,7 +11,7 @@ import msgspec
 # 10,000,000,000 of them are one dollar (https://docs.x.ai/docs/key-information/usage).
 _TICK_PLACES = 10
 # No answer costs that.
-_MOST_DOLLARS = Decimal(1_000_000)
+_MAX_DOLLARS = Decimal(1_000_000)
 # What answers call the tier that the base prices are for.
 _STANDARD = frozenset({"", "auto", "default", "standard", "on_demand", "unspecified", "traffic_type_unspecified"})
 # https://platform.openai.com/docs/guides/priority-processing: fast mode is priced as `priority`. Vertex AI's names:
@@ -51,7 +51,7 @@ def stated_cost(usage: Mapping[str, Any]) -> Decimal | None:
         return _dollars(cost.get("total_cost")) or None
     if cost is not None:
         return _with_own_key(_dollars(cost), usage)
-    ticks = _dollars(usage.get("cost_in_usd_ticks"), most=_MOST_DOLLARS.scaleb(_TICK_PLACES))
+    ticks = _dollars(usage.get("cost_in_usd_ticks"), most=_MAX_DOLLARS.scaleb(_TICK_PLACES))
     if ticks:
         return ticks.scaleb(-_TICK_PLACES)
     return _dollars(usage.get("estimated_cost"))
@@ -93,7 +93,7 @@ def count_of(value: object) -> int:
     return int(value) if 0 < value < 1e15 else 0
 
 
-def _dollars(value: object, *, most: Decimal = _MOST_DOLLARS) -> Decimal | None:
+def _dollars(value: object, *, most: Decimal = _MAX_DOLLARS) -> Decimal | None:
     """An amount that makes sense, else None. Of a float its shortest exact reading."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None

@@ -75,7 +75,7 @@ class ResponseFormat:
 
 
 @dataclass(frozen=True, slots=True)
-class ReasoningWish:
+class ReasoningRequest:
     """What `thinking` and `reasoning_effort` ask for. `enabled` None: the request says nothing about it."""
 
     enabled: bool | None = None
@@ -211,7 +211,7 @@ def response_format(mapped: Mapped) -> ResponseFormat | None:
     )
 
 
-def reasoning_wish(mapped: Mapped, *, own_thinking: bool = False) -> ReasoningWish:
+def reasoning_request(mapped: Mapped, *, own_thinking: bool = False) -> ReasoningRequest:
     """`own_thinking`: `thinking` is the provider's own field, so that a `type` of tomorrow is its to judge.
 
     Raises UnsupportedParameterError for a level, or a type, that is not known and would have to be translated.
@@ -220,15 +220,15 @@ def reasoning_wish(mapped: Mapped, *, own_thinking: bool = False) -> ReasoningWi
     check_reasoning_words(None if own_thinking else thinking, effort, provider=mapped.provider)
     if isinstance(thinking, Mapping):
         kind, budget = thinking.get("type"), thinking.get("budget_tokens")
-        return ReasoningWish(
+        return ReasoningRequest(
             enabled=kind not in THINKING_OFF,
             budget_tokens=budget if isinstance(budget, int) else None,
             effort=str(effort or ""),
             adaptive=kind == "adaptive",
         )
     if effort is None:
-        return ReasoningWish()
-    return ReasoningWish(enabled=effort != "none", effort=str(effort))
+        return ReasoningRequest()
+    return ReasoningRequest(enabled=effort != "none", effort=str(effort))
 
 
 def check_reasoning_words(thinking: Any, effort: Any, *, provider: str) -> None:
@@ -247,14 +247,14 @@ def check_reasoning_words(thinking: Any, effort: Any, *, provider: str) -> None:
 EFFORT_BUDGETS = {"minimal": 1024, "low": 4096, "medium": 8192, "high": 16384, "xhigh": 32768, "max": 65536}
 
 
-def budget_of(wish: ReasoningWish) -> int | None:
+def budget_of(wish: ReasoningRequest) -> int | None:
     """Tokens to think with, None when the request names neither a count nor a level."""
     if wish.budget_tokens is not None:
         return wish.budget_tokens
     return EFFORT_BUDGETS.get(wish.effort)
 
 
-def effort_of(wish: ReasoningWish) -> str:
+def effort_of(wish: ReasoningRequest) -> str:
     """A level for providers that take no count; empty when reasoning was not asked for. Borders lie between the usual
     budgets of 1k, 8k and 24k tokens."""
     if wish.effort or not wish.enabled:

@@ -16,7 +16,7 @@ from integrations.providers.base import (
     Traits,
     UpstreamRequest,
 )
-from integrations.providers.common.adapter import DiscreetAdapter
+from integrations.providers.common.adapter import DialectAdapter
 from integrations.providers.common.endpoints import PerCredentials
 from integrations.providers.errors import ProviderError
 from integrations.providers.google.endpoints import (
@@ -39,7 +39,7 @@ _WHOLE = ":generateContent"
 _STREAMED = ":streamGenerateContent?alt=sse"
 
 
-class GoogleAdapter(DiscreetAdapter):
+class GoogleAdapter(DialectAdapter):
     def __init__(
         self, traits: Traits, *, place: Callable[[Credentials], Place], path: Callable[[str], str], vertex: bool
     ) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from integrations.providers.common.parameters import Mapped, ReasoningWish, reasoning_wish
+from integrations.providers.common.parameters import Mapped, ReasoningRequest, reasoning_request
 from integrations.providers.google.models import Level, Thinking
 
 # Google's figures for its OpenAI-compatible endpoint: https://ai.google.dev/gemini-api/docs/openai#thinking
@@ -29,7 +29,7 @@ _TRANSLATED = frozenset({"type", "budget_tokens", "token_budget", "display"})
 def thinking_config(mapped: Mapped, thinking: Thinking, limit: int | None) -> dict[str, Any]:
     """`limit`: the most that the client wants written, None where it sets none. Raises UnsupportedParameterError for a
     level or a type that is not known."""
-    wish = reasoning_wish(mapped)
+    wish = reasoning_request(mapped)
     if wish.enabled is None:
         return {}
     native = mapped.fields.get("thinking")
@@ -64,7 +64,7 @@ def _least(mapped: Mapped, thinking: Thinking) -> dict[str, Any]:
     return {"thinkingLevel": thinking.levels[0]} if thinking.by == "level" else {"thinkingBudget": thinking.budgets[0]}
 
 
-def _extent(mapped: Mapped, wish: ReasoningWish, thinking: Thinking, limit: int | None) -> dict[str, Any]:
+def _extent(mapped: Mapped, wish: ReasoningRequest, thinking: Thinking, limit: int | None) -> dict[str, Any]:
     """A budget that the client set is kept, as long as the limit is above it; models that go by levels take one too,
     though not both."""
     if wish.budget_tokens is not None:

@@ -40,7 +40,7 @@ DROPPED = frozenset(
 )  # fmt: skip
 
 _SERVICE_TIERS = ("auto", "standard_only")
-_HOTTEST = 1.5
+_MAX_TEMPERATURE = 1.5
 _NO_PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
 _FUNCTION_FIELDS = ("name", "description", "parameters", "strict")
 # Models whose reasoning `reasoning_effort` switches; those released before March 2026 (by the date in the name) are
@@ -122,9 +122,9 @@ def _service_tier(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
 
 def _temperature(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:
     """OpenAI's goes to 2. Whoever chose Mistral gets its answer; on a fallback the client could not know."""
-    if request.crosses_vendor and "temperature" in raw and msgspec.json.decode(raw["temperature"]) > _HOTTEST:
-        raw["temperature"] = msgspec.Raw(_encode(_HOTTEST))
-        mapped.notes.append(f"temperature: lowered to {_HOTTEST}, mistral takes no more")
+    if request.crosses_vendor and "temperature" in raw and msgspec.json.decode(raw["temperature"]) > _MAX_TEMPERATURE:
+        raw["temperature"] = msgspec.Raw(_encode(_MAX_TEMPERATURE))
+        mapped.notes.append(f"temperature: lowered to {_MAX_TEMPERATURE}, mistral takes no more")
 
 
 def _thinking(raw: Raw, request: ChatRequest, mapped: Mapped) -> None:

@@ -16,7 +16,7 @@ from integrations.providers.base import (
     StreamTranslator,
     UpstreamRequest,
 )
-from integrations.providers.common.adapter import DiscreetAdapter
+from integrations.providers.common.adapter import DialectAdapter
 from integrations.providers.common.endpoints import USER_AGENT, Endpoint, PerCredentials
 from integrations.providers.openai.dialect import OPENAI_PARAMETERS, Dialect, Documents, History, Thinking
 from integrations.providers.openai.request import BodyBuilder
@@ -77,7 +77,7 @@ OPENAI = Dialect(
 )
 
 
-class OpenAIAdapter(DiscreetAdapter):
+class OpenAIAdapter(DialectAdapter):
     def __init__(self, dialect: Dialect = OPENAI) -> None:
         self._endpoints = PerCredentials(self._endpoint)
         super().__init__(dialect, self._endpoints)

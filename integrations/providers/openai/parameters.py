@@ -14,7 +14,7 @@ from integrations.providers.base import ChatRequest
 from integrations.providers.common.parameters import (
     EFFORTS,
     THINKING_OFF,
-    ReasoningWish,
+    ReasoningRequest,
     check_reasoning_words,
     effort_of,
 )
@@ -253,7 +253,7 @@ def _openrouter_reasoning(wish: Mapping[str, Any]) -> dict[str, Any]:
 
 def _effort(wish: Mapping[str, Any]) -> str:
     budget = wish.get("budget_tokens")
-    return effort_of(ReasoningWish(_is_enabled(wish), budget if isinstance(budget, int) else None))
+    return effort_of(ReasoningRequest(_is_enabled(wish), budget if isinstance(budget, int) else None))
 
 
 def _fit_reasoning_model(account: _Account, model: str) -> None:

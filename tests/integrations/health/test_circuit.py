@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from integrations.health.circuit import (
     FIRST_REST_SECONDS,
     JITTER,
-    LONGEST_REST_SECONDS,
-    LONGEST_RETRY_AFTER,
+    MAX_REST_SECONDS,
+    MAX_RETRY_AFTER,
     OUTCOMES_TO_OPEN,
     Circuit,
     CircuitRecord,
@@ -104,7 +104,7 @@ def test_circuit__failing_probes__rest_doubles_up_to_a_minute() -> None:
         now += 0.5
 
     assert rests[:5] == pytest.approx([5, 10, 20, 40, 60])
-    assert rests[4:] == pytest.approx([LONGEST_REST_SECONDS] * len(rests[4:]))
+    assert rests[4:] == pytest.approx([MAX_REST_SECONDS] * len(rests[4:]))
 
 
 @settings(deadline=None)
@@ -120,7 +120,7 @@ def test_circuit__any_draw__shortens_the_rest_by_up_to_a_fifth(draw: float) -> N
 
 @pytest.mark.parametrize(
     ("retry_after", "rest"),
-    [(5.1, 5.1), (90.0, 90.0), (LONGEST_RETRY_AFTER, LONGEST_RETRY_AFTER), (86400.0, LONGEST_RETRY_AFTER)],
+    [(5.1, 5.1), (90.0, 90.0), (MAX_RETRY_AFTER, MAX_RETRY_AFTER), (86400.0, MAX_RETRY_AFTER)],
 )
 def test_circuit__long_retry_after__rests_at_once_for_that_long(retry_after: float, rest: float) -> None:
     circuit = Circuit()
@@ -205,7 +205,7 @@ def test_circuit__any_history__keeps_its_promises(
         if changed and circuit.closed:
             assert kind is None
         if changed and not circuit.closed:
-            assert 4 <= circuit.record.open_until - now <= LONGEST_RETRY_AFTER + 1e-3
+            assert 4 <= circuit.record.open_until - now <= MAX_RETRY_AFTER + 1e-3
 
 
 RECORDS = st.builds(

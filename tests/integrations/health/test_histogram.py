@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from integrations.health.histogram import LARGEST_MS, LAST_BUCKET, RELATIVE_ERROR, SMALLEST_MS, bucket_of, quantiles
+from integrations.health.histogram import LAST_BUCKET, MAX_MS, MIN_MS, RELATIVE_ERROR, bucket_of, quantiles
 
-LATENCIES = st.floats(SMALLEST_MS, LARGEST_MS)
+LATENCIES = st.floats(MIN_MS, MAX_MS)
 
 
 @settings(deadline=None)
@@ -30,7 +30,7 @@ def test_quantiles__any_samples__are_those_of_the_sorted_list(latencies: list[fl
 
 
 @pytest.mark.parametrize(
-    ("latency", "bucket"), [(0.0, 0), (-5.0, 0), (nan, 0), (SMALLEST_MS, 0), (1e12, LAST_BUCKET), (inf, LAST_BUCKET)]
+    ("latency", "bucket"), [(0.0, 0), (-5.0, 0), (nan, 0), (MIN_MS, 0), (1e12, LAST_BUCKET), (inf, LAST_BUCKET)]
 )
 def test_bucket__outside_the_range__is_the_nearest(latency: float, bucket: int) -> None:
     assert bucket_of(latency) == bucket

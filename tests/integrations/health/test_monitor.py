@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from integrations.health.monitor import LONGEST_MODEL, PROBE_SECONDS, HealthMonitor
+from integrations.health.monitor import MAX_MODEL_CHARACTERS, PROBE_SECONDS, HealthMonitor
 from integrations.health.targets import UNKNOWN, CircuitState, Target
 from integrations.health.window import WINDOW_SECONDS
 from integrations.providers.errors import FailureKind
@@ -153,7 +153,7 @@ def test_health__names_that_clients_make_up__crowd_out_only_what_is_quiet(clock:
 
 
 def test_health__name_too_long_to_be_a_model__is_not_watched(monitor: HealthMonitor) -> None:
-    target = new_target("x" * (LONGEST_MODEL + 1))
+    target = new_target("x" * (MAX_MODEL_CHARACTERS + 1))
     monitor.note_success(target, 100.0)
     break_circuit(monitor, target)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from integrations.transport.idle import IdleAges, before, promised
 
-MOST = 30.0
+MAX_AGE = 30.0
 HOUR = 3600.0
 
 
@@ -46,7 +46,7 @@ class Peer:
 def test_races__with_a_peer_of_any_patience__one_at_most_before_it_is_known(
     patience: float, way: float, seed: int, busy: float
 ) -> None:
-    ages = IdleAges(MOST)
+    ages = IdleAges(MAX_AGE)
     peer, now, draw = Peer(patience, way, ages), 0.0, random.Random(seed)
     ages.look(now)
 
@@ -60,20 +60,20 @@ def test_races__with_a_peer_of_any_patience__one_at_most_before_it_is_known(
 
 
 def test_limit__after_a_peer_started_anew__lets_live_what_serves() -> None:
-    ages = IdleAges(MOST)
+    ages = IdleAges(MAX_AGE)
     ages.look(0.0)
     ages.served = 2.0
 
     for age in (0.01, 0.5, 1.9):
         ages.ended(age, 1.0)
 
-    assert ages.limit == MOST
+    assert ages.limit == MAX_AGE
     ages.ended(5.0, 1.0)
     assert ages.limit == 4.0
 
 
 def test_limit__of_a_peer_that_ends_every_connection_at_once__is_next_to_nothing() -> None:
-    ages = IdleAges(MOST)
+    ages = IdleAges(MAX_AGE)
 
     ages.ended(0.0002, 1.0)
 
@@ -81,15 +81,15 @@ def test_limit__of_a_peer_that_ends_every_connection_at_once__is_next_to_nothing
 
 
 def test_limit__peer_fails_at_work_on_young_connections__is_as_it_was() -> None:
-    ages = IdleAges(MOST)
+    ages = IdleAges(MAX_AGE)
 
     ages.failed(0.02, 1.0)
 
-    assert ages.limit == MOST
+    assert ages.limit == MAX_AGE
 
 
 def test_limit__two_hosts_behind_a_name__is_the_hasty_ones() -> None:
-    ages = IdleAges(MOST)
+    ages = IdleAges(MAX_AGE)
     ages.look(0.0)
     ages.served = 20.0
 
@@ -99,13 +99,13 @@ def test_limit__two_hosts_behind_a_name__is_the_hasty_ones() -> None:
 
 
 def test_limit__learned_long_ago__is_forgotten() -> None:
-    ages = IdleAges(MOST)
+    ages = IdleAges(MAX_AGE)
     ages.ended(5.0, 1.0)
     assert ages.limit == 4.0
 
     ages.look(HOUR)
 
-    assert ages.limit == MOST
+    assert ages.limit == MAX_AGE
 
 
 @pytest.mark.parametrize(
