@@ -27,7 +27,6 @@ from integrations.credentials import (
 from integrations.destination import destination_of, refuse_to_send_elsewhere, stored_secrets
 from integrations.errors import IntegrationExistsError, IntegrationNotFoundError, UnknownProviderError
 from integrations.models import ProviderIntegration
-from integrations.pricing.services import load_shipped_prices as load_shipped_prices
 from integrations.registry import is_known, traits_of
 
 
@@ -73,16 +72,6 @@ def update_integration(
     """Raises IntegrationNotFoundError, ValidationError."""
     with transaction.atomic():
         return _save(_locked(project_id, provider), change, trusted=trusted)
-
-
-def save_integration(
-    *, project_id: UUID, provider: str, change: IntegrationChange, trusted: bool = False
-) -> ProviderIntegration:
-    """Adds or updates, whichever it takes. `trusted` is an operator's call: any address is allowed."""
-    with transaction.atomic():
-        exists = ProviderIntegration.objects.for_project(project_id).filter(provider=provider).exists()
-        apply = update_integration if exists else add_integration
-        return apply(project_id=project_id, provider=provider, change=change, trusted=trusted)
 
 
 def apply_change(row: ProviderIntegration, change: IntegrationChange, *, trusted: bool) -> None:

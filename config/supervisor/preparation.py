@@ -14,7 +14,7 @@ from core.canary import WrongKeysError, ensure_canary
 from core.first_key import show_first_key
 from core.locks import installation_lock
 from core.services import BootstrappedProject
-from integrations.services import load_shipped_prices
+from integrations.pricing.services import load_shipped_prices
 
 Show = Callable[[Welcome], bool]
 

@@ -14,8 +14,8 @@ from typing_extensions import override
 from core.errors import ApplicationError
 from core.rights.admin import RightsAdmin
 from core.rights.asking import may, right_of_page
-from integrations.models import ModelPrice, PricePeriod, PriceSource, PriceSyncLog
-from integrations.pricing.entries import DIGITS, MOST_PER_MILLION, PLACES, is_model_name
+from integrations.pricing.entries import DIGITS, MAX_PER_MILLION, PLACES, is_model_name
+from integrations.pricing.models import ModelPrice, PricePeriod, PriceSource, PriceSyncLog
 from integrations.pricing.periods import COSTS
 from integrations.pricing.services import remove_price, set_price
 from integrations.pricing.sync import sync_prices
@@ -33,7 +33,7 @@ _NAMES = ["project", "provider", "model"]
 def _cost() -> forms.DecimalField:
     return forms.DecimalField(
         min_value=0,
-        max_value=MOST_PER_MILLION,
+        max_value=MAX_PER_MILLION,
         max_digits=DIGITS,
         decimal_places=PLACES,
         required=False,

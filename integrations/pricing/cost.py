@@ -13,7 +13,7 @@ from integrations.providers.usage import Usage
 
 PLACES = Decimal("0.0000000001")  # what the record keeps of a US dollar
 _ZERO = Decimal("0.0000000000")
-_MOST = Decimal(1_000_000)  # no call costs that
+_MAX_COST = Decimal(1_000_000)  # no call costs that
 
 BY_PROVIDER = "provider"
 """The source of a cost that the provider has stated. Other sources are those of prices."""
@@ -139,7 +139,7 @@ def known_cost(usage: Usage, price: Price | None) -> Cost | None:
         cost = cost_of(usage, price)
     except InvalidOperation:
         return None
-    return cost if cost.total < _MOST else None
+    return cost if cost.total < _MAX_COST else None
 
 
 def _plain_cost(usage: Usage, rates: Price | Rates, fee: Decimal, source: str) -> Cost:

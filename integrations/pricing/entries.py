@@ -15,7 +15,7 @@ from integrations.pricing.terms import BASE_RATES, FEES, Terms, terms_of
 DIGITS, PLACES = 20, 10
 _UNIT = Decimal("0.0000000001")
 # A cent for each token. The dearest model there is costs less; what is above is a slip of the unit.
-MOST_PER_MILLION = Decimal(10_000)
+MAX_PER_MILLION = Decimal(10_000)
 MODEL_LENGTH = 200
 
 
@@ -78,8 +78,8 @@ def amount(value: Any, *, scale: int = 0) -> Decimal | None:
     number = number.scaleb(scale)
     if number < 0:
         raise ValueError("is negative")
-    if number > MOST_PER_MILLION:
-        raise ValueError(f"is above {MOST_PER_MILLION} dollars per 1,000,000 tokens")
+    if number > MAX_PER_MILLION:
+        raise ValueError(f"is above {MAX_PER_MILLION} dollars per 1,000,000 tokens")
     return number.quantize(_UNIT).normalize() + 0
 
 

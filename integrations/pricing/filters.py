@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db.models import Q, QuerySet
 from django_filters import rest_framework as filters
 
-from integrations.models import ModelPrice, PricePeriod, PriceSource
+from integrations.pricing.models import ModelPrice, PricePeriod, PriceSource
 
 _SEARCH_CHARACTERS = 200
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from integrations.models import ModelPrice, PricePeriod
+from integrations.pricing.models import ModelPrice, PricePeriod
 
 # The base rates by their columns, and all that a price says.
 COSTS = ("input_cost_per_1m", "output_cost_per_1m", "cache_read_cost_per_1m", "cache_write_cost_per_1m")

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from integrations.models import ModelPrice, PricePeriod, PriceSyncLog
 from integrations.pricing.lookup import find_entry
+from integrations.pricing.models import ModelPrice, PricePeriod, PriceSyncLog
 
 SYNC_HISTORY = 50
 

@@ -13,8 +13,8 @@ from typing_extensions import override
 from core.fields import TimeField
 from core.parameters import Parameters
 from core.serializers import BodySerializer
-from integrations.models import ModelPrice, PricePeriod, PriceSource, PriceSyncLog
-from integrations.pricing.entries import DIGITS, MOST_PER_MILLION, PLACES
+from integrations.pricing.entries import DIGITS, MAX_PER_MILLION, PLACES
+from integrations.pricing.models import ModelPrice, PricePeriod, PriceSource, PriceSyncLog
 
 
 class PriceField(serializers.DecimalField):
@@ -22,7 +22,7 @@ class PriceField(serializers.DecimalField):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(
-            max_digits=DIGITS, decimal_places=PLACES, min_value=Decimal(0), max_value=MOST_PER_MILLION, **options
+            max_digits=DIGITS, decimal_places=PLACES, min_value=Decimal(0), max_value=MAX_PER_MILLION, **options
         )
 
     @override

@@ -12,15 +12,15 @@ from django.utils import timezone
 
 from core.models import Project
 from integrations.errors import PriceNotFoundError, TooManyPricesError
-from integrations.models import ModelPrice, PriceSource
 from integrations.pricing import shipped
 from integrations.pricing.entries import PriceEntry
+from integrations.pricing.models import ModelPrice, PriceSource
 from integrations.pricing.periods import COSTS, FIGURES, close_periods, open_periods
 from integrations.pricing.reading import Key, Reading
 from integrations.pricing.table import TableChange, catalog_price, costs_of, lock_table, rebuild, replace_catalog
 
 # Every worker holds them all, for every project it serves.
-MOST_OVERRIDES = 1000
+MAX_OVERRIDES = 1000
 Costs = Mapping[str, Decimal | None]
 
 
@@ -89,8 +89,8 @@ def _lock(project_id: UUID | None) -> None:
 
 
 def _check_room(project_id: UUID) -> None:
-    if ModelPrice.objects.filter(project_id=project_id).count() >= MOST_OVERRIDES:
-        raise TooManyPricesError(f"A project can set at most {MOST_OVERRIDES} prices; take back one it does not need.")
+    if ModelPrice.objects.filter(project_id=project_id).count() >= MAX_OVERRIDES:
+        raise TooManyPricesError(f"A project can set at most {MAX_OVERRIDES} prices; take back one it does not need.")
 
 
 def _row(project_id: UUID | None, provider: str, model: str) -> ModelPrice | None:

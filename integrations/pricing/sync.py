@@ -13,9 +13,9 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from integrations.errors import SyncBrokenOffError, SyncRunningError
-from integrations.models import CatalogPrice, CatalogState, PriceSyncLog
 from integrations.pricing.entries import CatalogError
 from integrations.pricing.fetch import fetch, is_address
+from integrations.pricing.models import CatalogPrice, CatalogState, PriceSyncLog
 from integrations.pricing.reading import READER, READERS, Reading, read_catalog
 from integrations.pricing.table import TableChange, lock_table, rebuild, replace_catalog
 

@@ -13,9 +13,8 @@ from typing import TypeVar
 from django.db import transaction
 from django.utils import timezone
 
-from integrations.models import CatalogPrice, CatalogState, ModelPrice, PriceSource
 from integrations.pricing.entries import PriceEntry
-from integrations.pricing.models import PriceFields
+from integrations.pricing.models import CatalogPrice, CatalogState, ModelPrice, PriceFields, PriceSource
 from integrations.pricing.periods import FIGURES, close_periods, open_periods
 from integrations.pricing.reading import READERS, Key, Reading
 from integrations.pricing.shipped import CATALOG_A, SANDBOX_PRICE

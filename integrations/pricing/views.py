@@ -18,9 +18,9 @@ from core.pagination import LimitOffset
 from core.serializers import EmptyBodySerializer
 from core.views import ProjectAPIView
 from integrations.errors import PriceNotFoundError, UnknownProviderError
-from integrations.models import ModelPrice, PricePeriod, PriceSyncLog
 from integrations.pricing.entries import MODEL_LENGTH, is_model_name
 from integrations.pricing.filters import PeriodFilter, PriceFilter
+from integrations.pricing.models import ModelPrice, PricePeriod, PriceSyncLog
 from integrations.pricing.selectors import SYNC_HISTORY, applied_price, price_periods, project_prices, sync_history
 from integrations.pricing.serializers import (
     CostsSerializer,

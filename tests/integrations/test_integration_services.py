@@ -18,10 +18,10 @@ from integrations.services import (
     IntegrationChange,
     add_integration,
     remove_integration,
-    save_integration,
     update_integration,
 )
 from tests.factories.core import make_project
+from tests.integrations.saved import save_integration
 
 pytestmark = pytest.mark.django_db
 

@@ -22,12 +22,13 @@ from integrations.connectivity.outcomes import Outcome, Reason
 from integrations.connectivity.trial import try_credentials
 from integrations.models import ProviderIntegration
 from integrations.selectors import enabled_credentials
-from integrations.services import IntegrationChange, save_integration
+from integrations.services import IntegrationChange
 from tests.factories.core import client_of, make_project, make_staff
 from tests.fakes.cheap_calls import cheap_call
 from tests.fakes.dialects.registry import FAKES
 from tests.fakes.dialects.server import DialectServer
 from tests.fakes.scripted import raw
+from tests.integrations.saved import save_integration
 
 pytestmark = pytest.mark.django_db
 

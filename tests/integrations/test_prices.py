@@ -12,9 +12,8 @@ from django.utils import timezone
 from integrations.errors import PriceNotFoundError, TooManyPricesError
 from integrations.models import ModelPrice, PricePeriod
 from integrations.pricing.cost import Price
-from integrations.pricing.services import remove_price, set_price
+from integrations.pricing.services import load_shipped_prices, remove_price, set_price
 from integrations.selectors import price_mark, price_overrides, price_table
-from integrations.services import load_shipped_prices
 from tests.factories.core import make_project
 
 pytestmark = pytest.mark.django_db

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from typing_extensions import override
 
-from integrations.services import load_shipped_prices
+from integrations.pricing.services import load_shipped_prices
 
 
 class Command(BaseCommand):

@@ -1,0 +1,17 @@
+"""The shortest way for a test to an integration in the database."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from integrations.models import ProviderIntegration
+from integrations.services import IntegrationChange, add_integration, update_integration
+
+
+def save_integration(
+    *, project_id: UUID, provider: str, change: IntegrationChange, trusted: bool = False
+) -> ProviderIntegration:
+    """Adds the integration, or updates the one that the project has. `trusted` allows any address."""
+    exists = ProviderIntegration.objects.for_project(project_id).filter(provider=provider).exists()
+    apply = update_integration if exists else add_integration
+    return apply(project_id=project_id, provider=provider, change=change, trusted=trusted)
