@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.mistral import ADAPTER
-from integrations.providers.mistral.stream import FORMAT
+from integrations.providers.mistral.thinking import FORMAT
 from integrations.providers.usage import Usage
 from tests.integrations.adapters.assembled import assembled
 from tests.integrations.exchanges import chat_request, chunk, completion, credentials, decoded, run, sse, translator

@@ -15,7 +15,7 @@ from integrations.providers.base import ChatRequest
 from integrations.providers.errors import UnsupportedParameterError
 from integrations.providers.mistral import ADAPTER
 from integrations.providers.mistral.messages import CallIds, is_call_id
-from integrations.providers.mistral.stream import FORMAT
+from integrations.providers.mistral.thinking import FORMAT
 from tests.integrations.exchanges import chat_request, credentials
 from tests.integrations.mistral_sdk import assert_accepted
 

@@ -10,22 +10,19 @@ import msgspec
 
 from integrations.providers.base import ChatRequest, ParsedResponse
 from integrations.providers.bedrock.blocks import own_content
+from integrations.providers.bedrock.finish import PROVIDER, check_usable, finish_reason, unusable
 from integrations.providers.bedrock.models import Model, model_of
 from integrations.providers.bedrock.schema import schema_tool
 from integrations.providers.bedrock.shapes import (
-    PROVIDER,
     SERVER_TOOL,
     Citation,
     Counts,
     Image,
     Struct,
     annotation,
-    check_usable,
-    finish_reason,
     image_part,
     reasoning_detail,
     specific_fields,
-    unusable,
 )
 from integrations.providers.bedrock.tools import forbids_calls
 from integrations.providers.common.completion import Answer, tool_call, whole

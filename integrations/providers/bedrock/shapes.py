@@ -11,28 +11,14 @@ from typing import Any
 
 import msgspec
 
+from integrations.providers.bedrock.finish import FINISH_REASONS, unusable
 from integrations.providers.bedrock.messages import redacted_data
 from integrations.providers.bedrock.models import Model
 from integrations.providers.common.charges import served_tier
 from integrations.providers.common.completion import reasoning_encrypted, reasoning_text
-from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.usage import Usage
 
-PROVIDER = "bedrock"
 SERVER_TOOL = "server_tool_use"
-
-_FINISH = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "tool_use": "tool_calls",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "guardrail_intervened": "content_filter",
-    "content_filtered": "content_filter",
-}
-# "The model produced invalid output", or a call that cannot be read: https://docs.aws.amazon.com/bedrock/latest/
-# APIReference/API_runtime_Converse.html#bedrock-runtime_Converse-response-stopReason
-_MALFORMED = ("malformed_model_output", "malformed_tool_use")
 
 
 class Struct(msgspec.Struct, rename="camel"):
@@ -119,7 +105,7 @@ def specific_fields(answer: Any) -> dict[str, Any]:
     """What an answer, or an event of a stream, says of itself and not of its content, by the vendor's names; the
     reason why it ended where it is one that nobody knows."""
     told = {
-        "stopReason": "" if answer.stop_reason in _FINISH else answer.stop_reason,
+        "stopReason": "" if answer.stop_reason in FINISH_REASONS else answer.stop_reason,
         "additionalModelResponseFields": answer.additional_model_response_fields,
         "trace": answer.trace,
         "performanceConfig": answer.performance_config,
@@ -143,32 +129,6 @@ def reasoning_detail(model: Model, index: int, text: str, signature: str, redact
     if redacted:
         return reasoning_encrypted(redacted_data(redacted, name), format=name, index=index)
     return reasoning_text(text, format=name, signature=signature, index=index) if signature else None
-
-
-def finish_reason(stop_reason: str, *, called: bool) -> str:
-    """`called`: the answer holds calls of the client's tools; the vendor's own tools end in `tool_use` too. An unknown
-    reason behind an answer is its ordinary end (see `check_usable`)."""
-    reason = _FINISH.get(stop_reason, "stop")
-    if reason in ("stop", "tool_calls"):
-        return "tool_calls" if called else "stop"
-    return reason
-
-
-def check_usable(stop_reason: str, *, said_anything: bool, usage: Usage | None) -> None:
-    """Raises ProviderError(UNUSABLE), which is billed, when the model's output was broken, whatever text stands before
-    it: an agent would take that for the end of its work. A reason that nobody knows is none as long as there is an
-    answer (`said_anything`)."""
-    if stop_reason in _MALFORMED:
-        problem = f"the model's answer was broken ({stop_reason})"
-    elif stop_reason not in _FINISH and not said_anything:
-        problem = f"the answer is empty and ended for an unknown reason ({stop_reason or 'none told'})"
-    else:
-        return
-    raise ProviderError(problem, kind=FailureKind.UNUSABLE, provider=PROVIDER, status=200, usage=usage, is_botched=True)
-
-
-def unusable(message: str) -> ProviderError:
-    return ProviderError(message, kind=FailureKind.UNUSABLE, provider=PROVIDER, status=200)
 
 
 def _count(value: float | None) -> int:

@@ -18,6 +18,7 @@ from typing_extensions import override
 from integrations.providers.base import ChatRequest, StreamEvent
 from integrations.providers.bedrock.blocks import Gathered, Pieces, is_own
 from integrations.providers.bedrock.failures import exception_in_stream
+from integrations.providers.bedrock.finish import PROVIDER, check_usable, finish_reason
 from integrations.providers.bedrock.frames import (
     Delta,
     Frames,
@@ -28,12 +29,9 @@ from integrations.providers.bedrock.frames import (
 from integrations.providers.bedrock.models import model_of
 from integrations.providers.bedrock.schema import schema_tool
 from integrations.providers.bedrock.shapes import (
-    PROVIDER,
     SERVER_TOOL,
     annotation,
-    check_usable,
     citation_of,
-    finish_reason,
     image_part,
     reasoning_detail,
     specific_fields,

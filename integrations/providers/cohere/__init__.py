@@ -1,7 +1,7 @@
 """Cohere's chat, version 2 (https://docs.cohere.com/reference/chat).
 
-`request` and `messages` write what goes out, `response` and `stream` read what comes back; `finish` is what those two
-share.
+`request` and `messages` write what goes out, `response` and `stream` read answers (with `finish`,
+`usage`, `citations`).
 """
 
 from __future__ import annotations

@@ -9,14 +9,9 @@ from typing import Any
 import msgspec
 
 from integrations.providers.base import ChatRequest, ParsedResponse
-from integrations.providers.cohere.finish import (
-    failed,
-    finish_reason,
-    logprobs_of,
-    unknown_reason,
-    url_citations,
-    usage_of,
-)
+from integrations.providers.cohere.citations import url_citations
+from integrations.providers.cohere.finish import failed, finish_reason, unknown_reason
+from integrations.providers.cohere.usage import logprobs_of, usage_of
 from integrations.providers.common import completion
 from integrations.providers.common.completion import Answer
 from integrations.providers.common.failures import failure_in_body

@@ -10,14 +10,9 @@ import msgspec
 from typing_extensions import override
 
 from integrations.providers.base import StreamEvent
-from integrations.providers.cohere.finish import (
-    failed,
-    finish_reason,
-    logprobs_of,
-    unknown_reason,
-    url_citations,
-    usage_of,
-)
+from integrations.providers.cohere.citations import url_citations
+from integrations.providers.cohere.finish import failed, finish_reason, unknown_reason
+from integrations.providers.cohere.usage import logprobs_of, usage_of
 from integrations.providers.common.completion import Chunks
 from integrations.providers.common.sse import EventParser, ServerSentEvent
 from integrations.providers.common.stream import DONE, DialectStream

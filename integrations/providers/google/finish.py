@@ -9,8 +9,7 @@ from __future__ import annotations
 from integrations.providers.common.failures import scrub
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.google.parts import Choice
-from integrations.providers.google.reasons import reason_named
-from integrations.providers.google.shapes import PromptFeedback
+from integrations.providers.google.shapes import PromptFeedback, reason_named
 from integrations.providers.usage import Usage
 
 FILTERED = "content_filter"

@@ -11,8 +11,7 @@ import msgspec
 
 from integrations.providers.common.completion import reasoning_encrypted, reasoning_text
 from integrations.providers.google.messages import FORMAT, image_id, stretch_id
-from integrations.providers.google.reasons import reason_named
-from integrations.providers.google.shapes import Blob, Candidate, FunctionCall, Part, has, plain
+from integrations.providers.google.shapes import Blob, Candidate, FunctionCall, Part, has, plain, reason_named
 from integrations.providers.google.specifics import Place, own_part
 
 _UNFINISHED = "FINISH_REASON_UNSPECIFIED"

@@ -16,7 +16,8 @@ from integrations.providers.base import (
     UpstreamRequest,
 )
 from integrations.providers.mistral.request import build_body
-from integrations.providers.mistral.stream import MistralStream, with_details
+from integrations.providers.mistral.response import with_details
+from integrations.providers.mistral.stream import MistralStream
 from integrations.providers.openai.adapter import OPENAI, OpenAIAdapter
 from integrations.providers.openai.dialect import Dialect
 

@@ -12,7 +12,7 @@ import msgspec
 from integrations.providers.common.instructions import marked
 from integrations.providers.common.parameters import Mapped
 from integrations.providers.mistral.references import given_back
-from integrations.providers.mistral.stream import FORMAT
+from integrations.providers.mistral.thinking import FORMAT
 
 # "Tool call id was … but must be a-z, A-Z, 0-9, with a length of 9."
 ID_LENGTH = 9

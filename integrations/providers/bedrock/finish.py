@@ -1,0 +1,46 @@
+"""Converse's stop reasons in the words of the wire format, and answers that cannot be used."""
+
+from __future__ import annotations
+
+from integrations.providers.errors import FailureKind, ProviderError
+from integrations.providers.usage import Usage
+
+PROVIDER = "bedrock"
+FINISH_REASONS = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "guardrail_intervened": "content_filter",
+    "content_filtered": "content_filter",
+}
+# "The model produced invalid output", or a call that cannot be read: https://docs.aws.amazon.com/bedrock/latest/
+# APIReference/API_runtime_Converse.html#bedrock-runtime_Converse-response-stopReason
+_MALFORMED = ("malformed_model_output", "malformed_tool_use")
+
+
+def finish_reason(stop_reason: str, *, called: bool) -> str:
+    """`called`: the answer holds calls of the client's tools; the vendor's own tools end in `tool_use` too. An unknown
+    reason behind an answer is its ordinary end (see `check_usable`)."""
+    reason = FINISH_REASONS.get(stop_reason, "stop")
+    if reason in ("stop", "tool_calls"):
+        return "tool_calls" if called else "stop"
+    return reason
+
+
+def check_usable(stop_reason: str, *, said_anything: bool, usage: Usage | None) -> None:
+    """Raises ProviderError(UNUSABLE), which is billed, when the model's output was broken, whatever text stands before
+    it: an agent would take that for the end of its work. A reason that nobody knows is none as long as there is an
+    answer (`said_anything`)."""
+    if stop_reason in _MALFORMED:
+        problem = f"the model's answer was broken ({stop_reason})"
+    elif stop_reason not in FINISH_REASONS and not said_anything:
+        problem = f"the answer is empty and ended for an unknown reason ({stop_reason or 'none told'})"
+    else:
+        return
+    raise ProviderError(problem, kind=FailureKind.UNUSABLE, provider=PROVIDER, status=200, usage=usage, is_botched=True)
+
+
+def unusable(message: str) -> ProviderError:
+    return ProviderError(message, kind=FailureKind.UNUSABLE, provider=PROVIDER, status=200)
