@@ -1,4 +1,4 @@
-"""Which base addresses an integration may name: a base_url is a way into whatever network the gateway stands in."""
+"""The base addresses that an integration may name: a base_url is a way into whatever network the gateway stands in."""
 
 from __future__ import annotations
 

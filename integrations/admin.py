@@ -160,7 +160,7 @@ class ProviderIntegrationAdmin(RightsAdmin):
 
     @admin.display(description="readable", boolean=True)
     def usable(self, row: ProviderIntegration) -> bool:
-        """Whether the encryption keys of today read it."""
+        """Returns True when today's encryption keys can read the stored credential."""
         return is_usable(row)
 
     @admin.display(description="last test", ordering="last_tested_at")

@@ -1,4 +1,5 @@
-"""What an integration may add to every request. Errors name the field and the entry in it."""
+"""Checks of the parameters and headers that an integration may add to every request. Errors name the field and the
+entry in it."""
 
 from __future__ import annotations
 
@@ -80,7 +81,7 @@ def checked_parameters(field: str, given: Any, *, may_remove: bool) -> dict[str,
 
 
 def checked_headers(given: Any) -> dict[str, str]:
-    """With names in lower case. Raises ValidationError, which never tells a value."""
+    """Returns the headers with names in lower case. Raises ValidationError, whose text never holds a value."""
     if not isinstance(given, Mapping):
         raise _invalid("extra_headers", "", "must be an object of names and values")
     if len(given) > MAX_HEADERS:

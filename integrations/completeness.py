@@ -1,4 +1,4 @@
-"""What an integration has to hold before it is stored, told by the provider's traits. Errors name the field."""
+"""Checks that an integration holds what its provider's traits require before it is stored. Errors name the field."""
 
 from __future__ import annotations
 

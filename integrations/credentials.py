@@ -51,7 +51,7 @@ def store_extra(row: ProviderIntegration, extra: Mapping[str, str]) -> None:
 
 
 def store_headers(row: ProviderIntegration, headers: Mapping[str, str]) -> None:
-    """In place of those stored; the row is not saved."""
+    """Replaces the stored headers of the row without saving it."""
     row.encrypted_headers = encrypt(json.dumps(headers)) if headers else ""
 
 
@@ -70,14 +70,15 @@ def masked_headers(row: ProviderIntegration) -> dict[str, str]:
 
 
 def forwarded_names(row: ProviderIntegration) -> tuple[str, ...]:
-    """Of the client's headers: the integration's, or where it says nothing the provider's."""
+    """Returns the names of the client's headers that are passed on: the integration's list, or the provider's default.
+    """
     if row.forward_headers is not None:
         return tuple(row.forward_headers)
     return traits_of(row.provider).forward_headers if is_known(row.provider) else ()
 
 
 def extra_names(row: ProviderIntegration) -> tuple[str, ...]:
-    """Which secret fields are stored; none when they cannot be read."""
+    """Returns the names of the stored secret fields, none when they cannot be decrypted."""
     try:
         return tuple(_stored_extra(row))
     except UndecryptableError:
@@ -85,7 +86,7 @@ def extra_names(row: ProviderIntegration) -> tuple[str, ...]:
 
 
 def is_usable(row: ProviderIntegration) -> bool:
-    """Whether what is stored can be read with the encryption keys of today."""
+    """Returns True when the stored credential can be read with today's encryption keys."""
     try:
         credentials_of(row)
     except UndecryptableError:
@@ -94,7 +95,7 @@ def is_usable(row: ProviderIntegration) -> bool:
 
 
 def is_service_account(secret: str) -> bool:
-    """Whether a Google key is a service account's JSON."""
+    """Returns True when a Google key is the JSON of a service account."""
     return secret.lstrip()[:1] == "{"
 
 
@@ -104,10 +105,10 @@ def _stored_extra(row: ProviderIntegration) -> dict[str, str]:
 
 
 def masked(row: ProviderIntegration) -> str:
-    """What lists and forms show for the key: `****abcd`, empty when none is stored."""
+    """Returns the text that lists and forms show for the key: `****abcd`, empty when none is stored."""
     return f"{MASK}{row.secret_tail}" if row.encrypted_secret or row.encrypted_extra else ""
 
 
 def is_masked(value: str) -> bool:
-    """Whether a client wrote back what a list had shown: then the stored secret stays."""
+    """Returns True when a client wrote back the masked key that a list had shown; the stored secret then stays."""
     return value.startswith(MASK) and len(value) <= len(MASK) + 4

@@ -1,4 +1,4 @@
-"""Where stored credentials go: to the host that they were saved for, until they are entered again for another one."""
+"""Keeps stored credentials on the host that they were saved for until they are entered again for another host."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _PROBLEM = "the stored credential was entered for another host: enter it again"
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Of an integration's requests. `origin` is None when it cannot be told, because the credentials are incomplete or
-    can no longer be read: then any other setting counts as another destination."""
+    """The destination of an integration's requests. `origin` is None when it is unknown, because the credentials are
+    incomplete or can no longer be read: then any other setting counts as another destination."""
 
     origin: Origin | None
     base_url: str

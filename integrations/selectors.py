@@ -1,4 +1,4 @@
-"""What the gateway and the management API read of integrations and prices."""
+"""The reads of integrations and prices for the gateway and the management API."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def price_mark() -> tuple[object, ...]:
 
 
 def price_overrides(project_id: UUID) -> Mapping[tuple[str, str], Price]:
-    """What the project has set by hand: it counts instead of the same row of `price_table`."""
+    """Returns the prices that the project has set by hand; each counts instead of the same row of `price_table`."""
     return _prices(ModelPrice.objects.filter(project_id=project_id))
 
 

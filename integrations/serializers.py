@@ -20,7 +20,8 @@ SECRET_EXTRA = ("access_key_id", "secret_access_key", "session_token")
 
 
 class IntegrationSerializer(serializers.Serializer[Any]):
-    """What is read; `api_key` is masked, and written back masked it leaves the stored key alone."""
+    """The fields of an integration as they are read; `api_key` is masked, and written back masked it leaves the stored
+    key alone."""
 
     @override
     def to_representation(self, instance: ProviderIntegration) -> dict[str, Any]:
@@ -45,7 +46,7 @@ class IntegrationSerializer(serializers.Serializer[Any]):
 
 
 class IntegrationChangeSerializer(BodySerializer):
-    """What PUT takes: a field left out stays as it is, an empty one is cleared."""
+    """The fields that PUT takes: a field left out stays as it is, an empty one is cleared."""
 
     written_back = frozenset({"usable", "last_test", "created_at", "updated_at"})
 
@@ -102,7 +103,7 @@ class NewIntegrationSerializer(IntegrationChangeSerializer):
 
 
 class OutcomeSerializer(serializers.Serializer[Outcome]):
-    """What a test found. `status` is the provider's; `latency_ms` is null when nothing was sent."""
+    """The outcome of an integration's test. `status` is the provider's; `latency_ms` is null when nothing was sent."""
 
     ok = serializers.BooleanField()
     status = serializers.IntegerField(allow_null=True)

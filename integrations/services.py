@@ -1,4 +1,4 @@
-"""What changes integrations."""
+"""The services that change integrations."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Default(Enum):
 
 @dataclass(frozen=True, slots=True)
 class IntegrationChange:
-    """What to set; None leaves a field as it is. A masked `secret`, secret extra or header keeps what is stored.
+    """The fields to set; None leaves a field as it is. A masked `secret`, secret extra or header keeps what is stored.
     `options` join those that are stored, or take their place when `all_options`; parameters and headers take the place
     of those stored."""
 
@@ -159,7 +159,8 @@ def _stored_values(row: ProviderIntegration, names: set[str]) -> dict[str, str]:
 
 
 def _access(row: ProviderIntegration) -> tuple[str, str, str, str, dict[str, str]]:
-    """What a test is about. An encrypted text is another one each time it is stored, also for the same key."""
+    """Returns the decrypted access that a test's outcome is about; the encrypted text differs each time the same key is
+    stored."""
     return row.base_url, row.encrypted_secret, row.encrypted_extra, row.encrypted_headers, dict(row.options)
 
 

@@ -1,4 +1,4 @@
-"""What the integrations API answers, for the OpenAPI document."""
+"""The answers of the integrations API, for the OpenAPI document."""
 
 from __future__ import annotations
 

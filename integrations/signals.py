@@ -1,4 +1,4 @@
-"""What this app tells the apps above it, which it must not import."""
+"""The signals that this app sends to the apps above it, which it must not import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Celery runs."""
+"""The tasks of this app that Celery runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ logger = logging.getLogger("integrations.pricing")
 
 @shared_task(name="integrations.sync_pricing")
 def sync_pricing() -> None:
-    """By beat. Repeatable; what a run could not have is had by the next."""
+    """Syncs the prices on Celery beat's schedule. Safe to repeat: the next run fetches what one run could not."""
     try:
         sync_prices(trigger=PriceSyncLog.Trigger.SCHEDULE)
     except SyncRunningError:

@@ -1,4 +1,4 @@
-"""What a model can do, as the two catalogs list it. Pure."""
+"""The abilities of models as the two catalogs list them. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class RequestNeeds:
-    """What a request asks of a model. `tokens` is what has to fit into its context at least."""
+    """The abilities that a request asks of a model. `tokens` is the least that has to fit into the model's context."""
 
     images: bool = False
     documents: bool = False
@@ -68,7 +68,7 @@ _BEDROCK_VERSION = re.compile(r"(?:-v\d+)?(?::\d+k?)*$")
 
 @lru_cache(maxsize=8192)
 def capabilities_of(provider: str, model: str) -> Capabilities | None:
-    """None: neither catalog knows a model of this name, its dated or regional forms included."""
+    """Returns None when neither catalog lists a model of this name, its dated and regional forms included."""
     table = _table()
     for place, name in _candidates(provider, model):
         models = table.get(place)
@@ -91,7 +91,7 @@ def max_output_of(provider: str, model: str) -> int | None:
 
 
 def can(provider: str, model: str, needs: RequestNeeds) -> bool:
-    """False only where it is known that the model cannot; what nobody knows counts as able."""
+    """Returns False only where the catalogs say that the model cannot; an unknown ability counts as present."""
     known = capabilities_of(provider, model)
     if known is None:
         return True
@@ -115,7 +115,7 @@ def _table() -> dict[str, dict[str, Listed]]:
 
 
 def _candidates(provider: str, model: str) -> list[tuple[str, str]]:
-    """Where the model may be listed and under which name, the most exact first."""
+    """Returns the (provider, model) keys that the model may be listed under, the most exact first."""
     # Full resource names: `publishers/google/models/gemini-…`, `arn:aws:bedrock:…:inference-profile/us.anthropic.…`.
     name = model.rpartition("models/")[2] if "models/" in model else model
     name = name.rpartition("/")[2] if name.startswith("arn:") else name

@@ -80,7 +80,7 @@ def build(first: Any, second: Any) -> str:
 
 
 def entries() -> dict[str, dict[str, Listed]]:
-    """Provider → model → what is listed."""
+    """Returns the listed facts by provider and model."""
     listed: Mapping[str, Mapping[str, tuple[int | None, int | None, str]]] = json.loads(CAPABILITIES.read_bytes())
     return {
         provider: {

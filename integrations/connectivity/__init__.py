@@ -1,4 +1,4 @@
-"""Whether an integration works: the cheapest call that its provider answers only to whoever may use it.
+"""Tests of integrations: the cheapest call that the provider answers only with a valid credential.
 
 `calls` says which call that is, `exchange` sends it, `outcomes` says what the answer means, `redaction` keeps the
 credential out of it, `trial` puts them together, `services` stores the result.

@@ -1,4 +1,5 @@
-"""Which models a Bedrock integration may use, and whether its credentials work: questions to Bedrock's control plane.
+"""The models that a Bedrock integration may use, and the test of its credentials, both asked of Bedrock's control
+plane.
 
 Through boto3, AWS's own client: paging, endpoints and errors are its business. It blocks: for management code, in a
 thread, and never on the event loop. https://docs.aws.amazon.com/bedrock/latest/APIReference/API_ListFoundationModels.html
@@ -184,7 +185,7 @@ def _endpoint(credentials: Credentials) -> str | None:
 
 @contextmanager
 def _translated(credentials: Credentials) -> Iterator[None]:
-    """What boto3 raises as ProviderError, without the integration's secrets."""
+    """Raises boto3's errors as ProviderError, without the integration's secrets."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:

@@ -21,7 +21,7 @@ _GREETING = "Hi"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """How the call is made out of a chat's request.
+    """The description of a provider's cheapest call, which is made out of the request for a chat.
 
     `ending` is the end of the chat's address that `instead` takes the place of; nothing is put in its place when
     `instead` is None, and then the call is the chat itself, cut to one token. `body` makes it a POST.
@@ -95,13 +95,13 @@ def build(call: Call, credentials: Credentials, access_token: str = "") -> Upstr
 
 
 def chat_address(credentials: Credentials) -> str:
-    """Where a chat would be sent. Raises ProviderError when the credentials lack something."""
+    """Returns the address that a chat would be sent to. Raises ProviderError when the credentials lack something."""
     chat = _chat(MODELS, credentials, "any")
     return adapter_for(credentials.provider).build_request(chat, credentials).url
 
 
 def needs_token(credentials: Credentials) -> bool:
-    """Whether an access token has to be fetched first."""
+    """Returns True when an access token has to be fetched before the call."""
     return adapter_for(credentials.provider).needs(_chat(MODELS, credentials, ""), credentials).access_token
 
 

@@ -251,7 +251,7 @@ def _read(response: requests.Response, limit: int) -> bytes:
 
 @contextmanager
 def _told(host: str, watch: _Watch) -> Iterator[None]:
-    """What requests and urllib3 raise, as NoAnswerError. Their own words may quote the request."""
+    """Raises the errors of requests and urllib3 as NoAnswerError, whose text never quotes the request as theirs may."""
     started = time.monotonic()
     try:
         yield
@@ -284,7 +284,8 @@ def _unanswered(error: BaseException, host: str) -> NoAnswerError:
 
 
 def _is(error: BaseException, *kinds: type[BaseException]) -> bool:
-    """Whether the failure or anything behind it is of a kind: requests wraps urllib3, which wraps the socket's."""
+    """Returns True when the failure or one of its causes is of the kind: requests wraps urllib3, which wraps the
+    socket's."""
     seen: list[BaseException] = []
     waiting: list[Any] = [error]
     while waiting:

@@ -1,4 +1,4 @@
-"""What a test found, as a reason that a person can act on."""
+"""The outcome of an integration's test, as a reason that a person can act on."""
 
 from __future__ import annotations
 
@@ -98,7 +98,8 @@ _BY_KIND = {
 
 
 def reason_of(error: ProviderError, body: bytes = b"") -> Reason:
-    """Of a provider's refusal: its words where they say more than its status, else the status, else the kind."""
+    """Returns the reason behind a provider's refusal, read from its words where they say more than its status, else
+    from the status, else from the kind of failure."""
     words = f"{error.message}\n{body[:4096].decode('utf-8', 'replace')}".lower()
     status = error.status
     if error.kind is FailureKind.QUOTA or any(phrase in words for phrase in _EXHAUSTED):

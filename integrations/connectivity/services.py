@@ -29,7 +29,8 @@ _UNREADABLE = "What is stored can no longer be decrypted: enter the credential a
 def try_integration(
     *, project_id: UUID, provider: str, change: IntegrationChange | None = None, trusted: bool = False
 ) -> Outcome:
-    """With `change`, what it would make of the stored integration, or of none, is tried and nothing is stored.
+    """Tests the stored integration. With `change`, tests the integration that the change would produce and stores
+    nothing.
 
     `trusted`, as in `services`: an operator's call. Raises IntegrationNotFoundError, ValidationError.
     """
@@ -94,7 +95,8 @@ def _try_sandbox(project_id: UUID, provider: str) -> Outcome:
 
 
 def _remember(row: ProviderIntegration, outcome: Outcome) -> None:
-    """Without saving the row: nothing that the gateway reads has changed. Not when somebody changed it meanwhile."""
+    """Stores the outcome by an update that sends no signal, since nothing that the gateway reads has changed. An
+    integration that was changed meanwhile keeps no outcome."""
     ProviderIntegration.objects.filter(pk=row.pk, updated_at=row.updated_at).update(
         last_tested_at=timezone.now(), last_test_ok=outcome.ok, last_test_reason=outcome.reason.value
     )
@@ -108,7 +110,7 @@ def _access(row: ProviderIntegration) -> Credentials | None:
 
 
 def _says_something(change: IntegrationChange | None) -> bool:
-    """Whether there is more in it than `enabled`, which is nothing to test."""
+    """Returns True when the change sets more than `enabled`, which needs no test."""
     if change is None:
         return False
     parts = (change.secret, change.base_url, change.options, change.secret_extra, change.extra_headers)

@@ -1,4 +1,4 @@
-"""When to stop asking a target, and when to try it again. No clock, no chance and no I/O of its own.
+"""The circuit breaker of one target. It has no clock, no random numbers and no I/O of its own.
 
 A circuit opens when half of at least five outcomes within 30 seconds failed, rests for 5 seconds, twice as long each
 time it opens again without a success in between, up to a minute, and then lets one request try. A provider that says
@@ -32,7 +32,8 @@ _CELL_SECONDS = 5.0
 
 
 class CircuitRecord(NamedTuple):
-    """What the workers tell each other. The greater `version` counts; it grows with every change, like a clock in ms.
+    """The state of a circuit that workers exchange. The record with the greater `version` wins; it grows with every
+    change, like a clock in ms.
 
     `trips` is how often the circuit opened since it was last closed, 0 when it is closed. Times are Unix seconds.
     """
@@ -44,7 +45,7 @@ class CircuitRecord(NamedTuple):
 
 
 class Outcomes(NamedTuple):
-    """What one worker counted towards the opening of a circuit from `since` (Unix seconds) on."""
+    """The outcomes that one worker counted towards the opening of a circuit from `since` (Unix seconds) on."""
 
     since: float
     outcomes: int
@@ -55,7 +56,8 @@ CLOSED = CircuitRecord(version=0, trips=0, opened_at=0.0, open_until=0.0)
 
 
 class Circuit:
-    """What takes an outcome returns whether the circuit changed, which the other workers then have to hear."""
+    """The state machine of one circuit. Methods that take an outcome return True when the circuit changed, which has to
+    be announced to the other workers."""
 
     __slots__ = ("_cells", "_own", "record")
 
@@ -105,14 +107,15 @@ class Circuit:
         return True
 
     def note_others(self, now: float, seen: Outcomes, *, draw: float) -> bool:
-        """What another worker saw counts like one's own, unless it was before the circuit changed last."""
+        """Adds another worker's outcomes as if they were this worker's, unless they are older than the circuit's last
+        change."""
         if not self.closed or seen.since * 1000 < self.record.version:
             return False
         self._count(now, seen.outcomes, seen.failures)
         return seen.failures > 0 and self._open_if_due(now, draw)
 
     def take_own(self) -> Outcomes | None:
-        """What was counted here since the last call and the last change."""
+        """Returns the outcomes that this worker counted since the last call and the circuit's last change."""
         taken, self._own = self._own, None
         return taken
 

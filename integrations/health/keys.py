@@ -1,4 +1,4 @@
-"""Where health is kept in Redis. The braces keep one integration's keys on one node of a cluster.
+"""The Redis keys of health. The braces keep one integration's keys on one node of a cluster.
 
 A slice is a hash of the fields of `window`, `models` a sorted set of what was noted, by slice; a circuit is a packed
 CircuitRecord. Everything expires by itself.

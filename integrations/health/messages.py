@@ -1,4 +1,4 @@
-"""What workers say to each other, and what they leave in Redis, as bytes."""
+"""The messages between workers and the values that they leave in Redis, as bytes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def encode_record(record: CircuitRecord) -> bytes:
 
 
 def decode_record(data: bytes) -> CircuitRecord | None:
-    """None for what another release left there: the circuit is then taken for one that never opened."""
+    """Returns None for a record of another release: the circuit then counts as one that never opened."""
     try:
         return _records.decode(data)
     except msgspec.DecodeError as error:

@@ -1,4 +1,5 @@
-"""What one web worker knows of the targets' health. Reading and noting need no I/O; `follow` shares with the others."""
+"""The health of all targets as one web worker knows it. Reading and noting need no I/O; `follow` shares with the
+others."""
 
 from __future__ import annotations
 
@@ -46,11 +47,11 @@ class HealthMonitor:
 
     @property
     def watched(self) -> int:
-        """How many targets are in memory."""
+        """Returns the number of targets in memory."""
         return len(self._entries)
 
     def circuits(self, most: int) -> list[tuple[Target, CircuitState]]:
-        """Of the targets whose circuit is not closed, no more than `most`."""
+        """Returns at most `most` of the circuits that are not closed, by target."""
         now = self.clock()
         open_ones = ((target, self._entries.get(target)) for target in self._entries)
         return [
@@ -61,12 +62,12 @@ class HealthMonitor:
 
     @property
     def shared(self) -> bool:
-        """Whether the other workers hear this one, and it them."""
+        """Returns True while this worker and the others exchange updates over Redis."""
         return self._sharing.connected
 
     @property
     def unshared(self) -> bool:
-        """Whether there is something that the others have not been told yet."""
+        """Returns True while this worker holds updates that it has not sent to the others."""
         return self._sharing.busy
 
     def health_of(self, target: Target) -> TargetHealth:
@@ -121,7 +122,8 @@ class HealthMonitor:
             self._announce(target, entry)
 
     async def claim_probe(self, target: Target) -> bool:
-        """Whether the caller may try a target that has rested: true for one caller over all workers, at a time.
+        """Returns True when the caller may probe a target whose circuit has rested: one caller over all workers at a
+        time.
 
         Waits for Redis, but no longer than a tenth of a second; without it every worker has a probe of its own.
         """

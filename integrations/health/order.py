@@ -18,7 +18,8 @@ HealthOf = Callable[[Target], TargetHealth]
 
 
 def order_by_latency(targets: Sequence[Target], health: HealthOf, draw: float) -> list[Target]:
-    """For `sort: latency`: warm targets by median, then cold ones, then the degraded, then those with an open circuit.
+    """Orders targets for `sort: latency`: warm targets by median, then cold ones, then the degraded, then those with an
+    open circuit.
 
     On PROBE_SHARE of the requests one of the cold targets goes first, each as often as the others. `draw` is from 0
     up to, but not including, 1. A half-open circuit counts as cold: it is tried as one is. Ties keep the given order.
@@ -34,7 +35,8 @@ def order_by_latency(targets: Sequence[Target], health: HealthOf, draw: float) -
 
 
 def order_by_health(targets: Sequence[Target], health: HealthOf) -> list[Target]:
-    """For no wish of the client's: open circuits last, the degraded before them, else by coarse bands of latency.
+    """Orders targets where the client asks for no order: open circuits last, the degraded before them, else by coarse
+    bands of latency.
 
     A band is a doubling of the best median among `targets`, and a target without enough samples is in the best band, so
     that small differences never move traffic. A half-open circuit stays in its place: that is where its probe comes

@@ -77,7 +77,7 @@ _Models = dict[str, tuple[Counts, CircuitState]]
 
 
 def _read(integration_ids: Sequence[int], now: float) -> dict[int, _Models]:
-    """By integration, what its models counted in the window, and their circuits."""
+    """Returns, by integration, the windows and the circuits of its models."""
     numbers = current_slices(now)
     client = _connect()
     with client.pipeline(transaction=False) as batch:

@@ -1,4 +1,4 @@
-"""What is watched, and what is known of it."""
+"""The targets whose health is watched, and the facts that are known of each."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Window:
         return total((*self._known.values(), *self._unshipped.values()))
 
     def take_unshipped(self, now: float) -> dict[int, Counts]:
-        """By slice, what this worker has counted since the last call; it stays part of the totals."""
+        """Returns, by slice, the counts that this worker added since the last call; they stay part of the totals."""
         self._forget(now)
         taken, self._unshipped = self._unshipped, {}
         for number, counts in taken.items():

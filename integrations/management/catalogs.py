@@ -1,4 +1,4 @@
-"""What the commands share that make a shipped data file from the two catalogs."""
+"""The shared part of the commands that build a shipped data file from the two catalogs."""
 
 from __future__ import annotations
 

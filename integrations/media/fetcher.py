@@ -177,5 +177,5 @@ def _problem(error: Exception) -> str:
 
 
 def _first(failed: BaseExceptionGroup[BaseException]) -> BaseException:
-    """What is said of several failures: what the client can change counts before our own troubles."""
+    """Returns the failure to report among several: one that the client can correct comes before the gateway's own."""
     return next((error for error in failed.exceptions if isinstance(error, MediaError)), failed.exceptions[0])

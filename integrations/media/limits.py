@@ -1,4 +1,4 @@
-"""What a fetch may cost and where it may go."""
+"""The limits of a fetch: its size, its time, and the addresses that it may go to."""
 
 from __future__ import annotations
 

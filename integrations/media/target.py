@@ -1,4 +1,4 @@
-"""Where a file is fetched from: a client's address, or the one that it redirects to."""
+"""The address that a file is fetched from: the client's, or the one that it redirects to."""
 
 from __future__ import annotations
 

@@ -151,5 +151,5 @@ def _actor(request: HttpRequest) -> str:
 
 
 def _may_sync(request: HttpRequest) -> bool:
-    """As over the API: whoever may set prices in any project may have all of them read again."""
+    """Returns True for a user who may set prices in any project, as over the API."""
     return may(request.user, right_of_page("integrations_sync_prices"))

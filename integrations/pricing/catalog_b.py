@@ -119,7 +119,7 @@ def _rates(where: str, costs: Mapping[str, Any], *, service_tier: str = "", abov
 
 
 def _service_tier(mode: Any) -> str:
-    """What has to be sent for this mode, which is what answers then say that it was served at."""
+    """Returns the service tier that a request of this mode names, which its answers then report."""
     provider = mode.get("provider") if isinstance(mode, dict) else None
     body = provider.get("body") if isinstance(provider, dict) else None
     wanted = (body.get("service_tier") or body.get("speed")) if isinstance(body, dict) else None

@@ -115,7 +115,7 @@ def cost_of(usage: Usage, price: Price) -> Cost:
 
 
 def _has_parts(usage: Usage) -> bool:
-    """Whether there are tokens whose price may differ from that of the class that they are a part of."""
+    """Returns True when some tokens may be priced differently from the class that they are a part of."""
     return bool(
         usage.reasoning_tokens
         or usage.cache_write_1h_tokens
@@ -128,8 +128,8 @@ def _has_parts(usage: Usage) -> bool:
 
 
 def known_cost(usage: Usage, price: Price | None) -> Cost | None:
-    """What the provider states wins over every price. None when the cost is unknown: for want of a price, or because
-    the provider's counts are beyond all reason."""
+    """Returns the cost that the provider states, else the computed one; None when the cost is unknown: for want of a
+    price, or because the provider's counts are beyond all reason."""
     if usage.stated_cost is not None:
         stated = usage.stated_cost.quantize(PLACES)
         return Cost(total=stated, other=stated, source=BY_PROVIDER)
@@ -156,7 +156,8 @@ def _plain_cost(usage: Usage, rates: Price | Rates, fee: Decimal, source: str) -
 
 
 def _cost_by_class(usage: Usage, rates: Rates, fee: Decimal, source: str) -> Cost:
-    """Where parts of a class have prices of their own. A part never exceeds what is left of its whole."""
+    """Returns the cost of tokens whose parts have prices of their own. A part never exceeds what is left of its whole.
+    """
     read_audio, read_text = _split(usage.cache_read_audio_tokens, usage.cache_read_tokens)
     written_1h, written = _split(usage.cache_write_1h_tokens, usage.cache_write_tokens)
     fresh = usage.prompt_tokens - usage.cache_read_tokens - usage.cache_write_tokens

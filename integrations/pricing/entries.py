@@ -25,7 +25,8 @@ class CatalogError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PriceEntry:
-    """None is unknown. Input and output are always known: an entry without them is not one."""
+    """The price of one model in one catalog. A rate of None is unknown. Input and output are always known: an entry
+    without them is not one."""
 
     provider: str
     model: str
@@ -37,7 +38,8 @@ class PriceEntry:
 
 
 class Place(NamedTuple):
-    """What a figure of a catalog is the price of: a rate, or a fee, by our name, and the tier that it counts in."""
+    """The meaning of one figure of a catalog: the rate or the fee that it is, by our name, and the tier that it counts
+    in."""
 
     name: str
     service_tier: str = ""

@@ -31,7 +31,7 @@ def is_address(location: str) -> bool:
 
 
 def fetch(location: str, *, etag: str = "") -> Fetched | None:
-    """What is at an http(s) address or in a file; None when the server says that it is still what `etag` stands for.
+    """Returns the bytes at an http(s) address or in a file; None when the server says that `etag` is still current.
 
     Raises CatalogError, whose text names neither path nor query of the address: they may hold a secret.
     """

@@ -1,4 +1,4 @@
-"""Which entry of the price table a model's tokens are priced by. Pure."""
+"""The lookup of the price entry that applies to a model. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tokens cost: now, by catalog, and at any time before."""
+"""The prices of tokens: current, by catalog, and at any time before."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PriceFields(models.Model):
 
 
 class ModelPrice(PriceFields):
-    """What a model's tokens are priced by. Without a project it counts for all of them; a project's own row, which is
+    """The current price of a model's tokens. Without a project it counts for all of them; a project's own row, which is
     always `manual`, counts for that project instead. A `manual` price is never overwritten."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
@@ -57,7 +57,8 @@ class ModelPrice(PriceFields):
 
 
 class CatalogPrice(PriceFields):
-    """What each catalog said last, also where another source counts: what is left when that one falls away."""
+    """The last price in each catalog, kept also where another source counts, as the fallback when that source is
+    removed."""
 
     source = models.CharField(max_length=10, choices=PriceSource)
 
@@ -68,7 +69,7 @@ class CatalogPrice(PriceFields):
 
 
 class PricePeriod(PriceFields):
-    """From when until when a price counted, and by whom. Until is empty as long as it does.
+    """The period in which a price counted, and the actor who set it. The end is empty while the price counts.
 
     `changed_by` is an actor, `sync:<id of the log>` or `shipped`.
     """
@@ -97,7 +98,7 @@ class PricePeriod(PriceFields):
 
 
 class CatalogState(models.Model):
-    """What the last good reading of a catalog was. Its rows are also the lock of whoever changes prices for all."""
+    """The last good reading of a catalog. Changes to the prices of all projects lock these rows."""
 
     source = models.CharField(max_length=10, primary_key=True, choices=PriceSource)
     url = models.CharField(max_length=2000, blank=True, default="")

@@ -31,7 +31,8 @@ class Reading:
 
 
 def read_catalog(source: str, body: bytes) -> Reading:
-    """Of a model that is listed twice, the first good price counts. Raises CatalogError."""
+    """Returns the prices of a catalog's bytes. The first good price counts for a model that is listed twice. Raises
+    CatalogError."""
     entries: dict[Key, PriceEntry] = {}
     refused: dict[Key, Refusal] = {}
     for found in READERS[source](_decoded(body)):

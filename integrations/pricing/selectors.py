@@ -1,4 +1,4 @@
-"""What the management API reads of prices, as one project sees them."""
+"""The reads of prices for the management API, as one project sees them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ def project_prices(project_id: UUID) -> QuerySet[ModelPrice]:
 
 
 def applied_price(project_id: UUID, provider: str, model: str) -> ModelPrice | None:
-    """What the gateway prices the project's requests for the model by; None when no price is known."""
+    """Returns the price that the gateway applies to the project's requests for the model; None when no price is known.
+    """
     known = project_prices(project_id).exclude(Q(input_cost_per_1m=None) | Q(output_cost_per_1m=None))
     entry = find_entry(set(known.order_by().values_list("provider", "model")), provider, model)
     return None if entry is None else known.get(provider=entry[0], model=entry[1])
 
 
 def price_periods(project_id: UUID, provider: str, model: str, at: datetime | None = None) -> QuerySet[PricePeriod]:
-    """When which price of the model counted, newest first.
+    """Returns the periods of the model's prices, newest first.
 
     With `at` only what was valid then; the first of them is what the project's requests were priced by.
     """

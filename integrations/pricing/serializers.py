@@ -18,7 +18,7 @@ from integrations.pricing.models import ModelPrice, PricePeriod, PriceSource, Pr
 
 
 class PriceField(serializers.DecimalField):
-    """Without the zeros that storing it has put behind it."""
+    """A decimal price, written without the trailing zeros that storing it has added."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(
@@ -93,7 +93,8 @@ class PeriodSerializer(ShownCostsSerializer):
     changed_by = serializers.SerializerMethodField()
 
     def get_changed_by(self, row: PricePeriod) -> str:
-        """What concerns all projects names nobody: an operator is not every project's business."""
+        """Returns the actor of a project's own price; prices for all projects name no actor, since operators stay
+        private."""
         if row.project_id is None and ":" in row.changed_by and not row.changed_by.startswith("sync:"):
             return "operator"
         return row.changed_by

@@ -1,4 +1,4 @@
-"""What changes prices, besides the sync (`pricing/sync.py`)."""
+"""The services that change prices, besides the sync (`pricing/sync.py`)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def set_price(*, project_id: UUID | None, provider: str, model: str, costs: Cost
 
 
 def remove_price(*, project_id: UUID | None, provider: str, model: str, actor: str) -> None:
-    """What was set by hand counts no more; what is below it does again. Raises PriceNotFoundError."""
+    """Removes a price that was set by hand, so that the price below it counts again. Raises PriceNotFoundError."""
     with transaction.atomic():
         _lock(project_id)
         row = _row(project_id, provider, model)

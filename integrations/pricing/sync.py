@@ -31,7 +31,7 @@ logger = logging.getLogger("integrations.pricing")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a catalog: a reading, a problem, or neither when it has not changed."""
+    """The outcome of one catalog in a run: a reading, a problem, or neither when it has not changed."""
 
     source: str
     location: str

@@ -35,7 +35,8 @@ class TableChange:
 
 
 def lock_table() -> dict[str, CatalogState]:
-    """By source. Until the transaction ends, nobody else changes what counts for all projects."""
+    """Locks and returns the catalogs' states by source. Until the transaction ends, no other transaction changes the
+    prices for all projects."""
     for source in READERS:
         CatalogState.objects.get_or_create(source=source)
     return {row.source: row for row in CatalogState.objects.select_for_update().order_by("source")}
@@ -79,7 +80,7 @@ def rebuild(changed_by: str, refused: Collection[Key] = ()) -> TableChange:
 
 
 def catalog_price(provider: str, model: str) -> CatalogPrice | None:
-    """What counts for the model when nobody sets anything by hand."""
+    """Returns the price of the model from the catalogs alone, without prices that were set by hand."""
     found = {row.source: row for row in CatalogPrice.objects.filter(provider=provider, model=model)}
     if (provider, model) == (SANDBOX_PRICE.provider, SANDBOX_PRICE.model):
         return filled(CatalogPrice(source=CATALOG_A), SANDBOX_PRICE)

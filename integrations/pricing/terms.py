@@ -1,4 +1,4 @@
-"""What a price says beside its four base rates: rates of further token classes, fees, tiers.
+"""The terms of a price beside its four base rates: rates of further token classes, fees, tiers.
 
 Stored as JSON, whose shape `Terms` is:
 
@@ -80,7 +80,8 @@ class Schedule(msgspec.Struct, frozen=True):
         return steps[-1][1]
 
     def fee(self, usage: Usage) -> Decimal:
-        """For the request itself and for its searches, those of an unknown size at the usual one's price."""
+        """Returns the fee of the request and of its searches; a search of unknown size costs as much as a medium one.
+        """
         if not self.fees:
             return _ZERO
         total = self.fees.get("request", _ZERO)
@@ -152,7 +153,7 @@ def _filled(named: dict[str, Decimal]) -> Rates:
 
 
 def _fallback(name: str, named: Mapping[str, Decimal]) -> Decimal | None:
-    """What counts for `name` when it is not named itself."""
+    """Returns the rate that applies to `name` when the terms do not name it."""
     whole = RATES[name]
     if whole is None:
         return None

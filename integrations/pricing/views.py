@@ -1,4 +1,4 @@
-"""What models cost: read, set by hand for the project, synced for all."""
+"""The endpoints of prices: read, set by hand for the project, synced for all projects."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class PriceView(ProjectAPIView):
 
     @operation("removePrice", "Take a price set by hand away", status=204, errors=[404])
     def delete(self, request: Request, provider: str, model: str) -> Response:
-        """What counts for all projects counts for this one again."""
+        """Removes the project's own price, so that the price for all projects applies again."""
         _check_name(provider, model)
         remove_price(project_id=self.project_id, provider=provider, model=model, actor=self.actor)
         return Response(status=status.HTTP_204_NO_CONTENT)

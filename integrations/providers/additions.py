@@ -1,4 +1,4 @@
-"""What an integration adds to every request: parameters, headers of its own, and headers of the client's. Pure.
+"""The additions of an integration to every request: parameters, headers of its own, and headers of the client's. Pure.
 
 Parameters are set before the adapter sees the request, in OpenAI's words, so that each dialect translates them as it
 does a client's; headers are set on what the adapter has made of it.
@@ -73,8 +73,8 @@ def forwarded(credentials: Credentials, client: RawHeaders) -> Mapping[str, str]
 
 
 def answers_apart(credentials: Credentials, client: RawHeaders) -> tuple[object, ...]:
-    """What these additions make of a request, for the cache: two that differ in it are not the same request. Empty
-    when there is none. Secrets are in it as a digest."""
+    """Returns the part of a cache key that stands for these additions, empty when there are none. Secrets enter it as a
+    digest."""
     if not credentials.sets_parameters and not credentials.adds_headers:
         return ()
     passed = sorted(forwarded(credentials, client).items())

@@ -82,7 +82,7 @@ class ChatRequest(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What has to be fetched before a request can be built: files by address, an OAuth access token."""
+    """The things that have to be fetched before a request can be built: files by address, an OAuth access token."""
 
     media: tuple[str, ...] = ()
     access_token: bool = False
@@ -105,7 +105,7 @@ class UpstreamRequest(msgspec.Struct, frozen=True):
 
     @override
     def __repr__(self) -> str:
-        """Without what may be secret."""
+        """Leaves out the headers and the body, which may hold secrets."""
         return f"{type(self).__name__}(method={self.method!r}, url={self.url!r}, warnings={self.warnings!r})"
 
 
@@ -145,7 +145,8 @@ class StreamTranslator(Protocol):
     finish_reason: str
 
     def feed(self, data: bytes) -> list[StreamEvent]:
-        """Events completed by `data`. Raises ProviderError when the provider reports an error inside the stream."""
+        """Returns the events that `data` completes. Raises ProviderError when the provider reports an error inside the
+        stream."""
         ...
 
     def closing(self) -> list[StreamEvent]:
@@ -156,7 +157,7 @@ class StreamTranslator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What is declared about a provider.
+    """The declared facts about a provider.
 
     An empty `base_url` means that the integration has to name one. `optional_secret`: may be used without a key.
     `secret_extra`: secret fields that take the key's place together; `optional_extra`: secret fields that may go with
@@ -193,19 +194,22 @@ class Adapter(Protocol):
     def traits(self) -> Traits: ...
 
     def needs(self, request: ChatRequest, credentials: Credentials) -> Needs:
-        """What `build_request` will look for in `request.media` and `request.access_token`; mostly `NOTHING`."""
+        """Returns the files and tokens that `build_request` will look for in `request.media` and
+        `request.access_token`; for most requests `NOTHING`."""
         ...
 
     def build_request(self, request: ChatRequest, credentials: Credentials) -> UpstreamRequest:
-        """Raises UnsupportedParameterError when the answer would differ in kind from what the request asks for."""
+        """Returns the provider's HTTP request. Raises UnsupportedParameterError when the answer would differ in kind
+        from what the request asks for."""
         ...
 
     def parse_response(self, request: ChatRequest, body: bytes) -> ParsedResponse:
-        """Raises ProviderError(UNUSABLE) when a 2xx body is not an answer, or carries an error."""
+        """Returns the answer in a 2xx body. Raises ProviderError(UNUSABLE) when a 2xx body is not an answer, or carries
+        an error."""
         ...
 
     def stream(self, request: ChatRequest) -> StreamTranslator: ...
 
     def classify_failure(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
-        """The failure behind a non-2xx answer, its message kept, keys and account ids taken out."""
+        """Returns the failure behind a non-2xx answer, its message kept, keys and account ids taken out."""
         ...

@@ -1,4 +1,4 @@
-"""What can go wrong between the gateway and a provider, said without HTTP vocabulary of ours.
+"""The failures between the gateway and a provider, without the gateway's own HTTP statuses.
 
 The pipeline turns these into statuses (design, section 5); nothing here knows the client.
 """
@@ -13,7 +13,7 @@ from integrations.providers.usage import Usage
 
 
 class FailureKind(StrEnum):
-    """How a failed attempt is treated: what may follow it and which status the client finally sees."""
+    """The kind of a failed attempt, which decides what may follow it and which status the client finally sees."""
 
     REJECTED = "rejected"  # 400, 422: the request is at fault; the same everywhere, never retried or failed over
     # The model takes no prompt so long, or its vendor's filter no such text: only another model may serve.

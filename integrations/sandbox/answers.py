@@ -1,4 +1,4 @@
-"""What the sandbox says to a request: text, tool calls or JSON, the same every time."""
+"""The sandbox's answer to a request: text, tool calls or JSON, the same every time."""
 
 from __future__ import annotations
 

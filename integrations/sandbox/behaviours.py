@@ -1,4 +1,4 @@
-"""What each sandbox model does, as data. A name that is not here answers like `echo`."""
+"""The behaviour of each sandbox model, as data. A name that is not here answers like `echo`."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _FORMATS = {
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a value goes: `name` seeds its text, `variant` tells equal neighbours apart."""
+    """The place of a value: `name` seeds its text, `variant` tells equal neighbours apart."""
 
     root: Mapping[str, Any]
     name: str

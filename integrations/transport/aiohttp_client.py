@@ -179,7 +179,8 @@ class AiohttpTransport:
         return AiohttpResponse(response, origin.host, timeouts.idle)
 
     def _mind_promise(self, origin: Origin, told: str | None) -> None:
-        """Of a peer that keeps connections for less long than we do, none is used again."""
+        """Closes connections of a peer that keeps them for a shorter time than this client does, so that none is used
+        again."""
         if told is None:
             return
         seconds = promised(told.encode("latin-1", "replace"))

@@ -73,8 +73,8 @@ class Connection(asyncio.Protocol):
         return self._transport is not None and not self._transport.is_closing()
 
     def take(self, now: float) -> bool:
-        """Whether an idle connection may serve once more; otherwise it is given up. `now` is of the monotonic clock.
-        Nothing has been written yet, so that another one may serve instead."""
+        """Returns True when an idle connection may serve once more; otherwise it is closed. `now` is of the monotonic
+        clock. Nothing has been written yet, so that another one may serve instead."""
         if not self.alive or self._look is None:
             return False
         ages, age = self._ages, now - self._idle_since
@@ -259,7 +259,7 @@ class Connection(asyncio.Protocol):
         response.wake()
 
     def _idle_seconds(self, response: PooledResponse) -> float:
-        """How long the connection may lie idle after this answer."""
+        """Returns the seconds for which the connection may lie idle after this answer."""
         if not (response.complete and self.reusable):
             return 0.0
         for name, value in response.raw_headers:

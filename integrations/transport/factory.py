@@ -1,4 +1,5 @@
-"""Which transport a worker uses: the lean pool for what is reached directly, aiohttp for what stands behind a proxy."""
+"""The choice of a worker's transport: the lean pool for hosts that are reached directly, aiohttp for hosts behind a
+proxy."""
 
 from __future__ import annotations
 

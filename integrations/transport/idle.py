@@ -1,4 +1,4 @@
-"""How long a connection may lie idle: less than its peer keeps it, which the peer says or shows.
+"""The time that a connection may lie idle: less than its peer keeps it, which the peer says or shows.
 
 A peer that ends a connection while a request is on its way leaves us in doubt whether it has read the request, and what
 is in doubt is never sent again in silence. So that this stays rare, connections are given up before.
@@ -28,15 +28,17 @@ def promised(keep_alive: bytes) -> float | None:
 
 
 def look_for_end(descriptor: int) -> Callable[[int], list[tuple[int, int]]]:
-    """What, called with 0, tells whether the peer has ended its side of an idle connection or sent something, also what
-    the event loop has not told yet. Not to be called once the connection is closed: its descriptor may be another's."""
+    """Returns a function that, called with 0, returns True when the peer has ended its side of an idle connection or
+    sent something, also what the event loop has not told yet. Not to be called once the connection is closed: its
+    descriptor may be another's."""
     poll = select.poll()
     poll.register(descriptor, _ENDED)
     return poll.poll
 
 
 class IdleAges:
-    """What was seen of the connections to one origin. All in seconds; `most` is what we keep a connection at most.
+    """The observed idle times of the connections to one origin. All in seconds; `most` is what we keep a connection at
+    most.
 
     `limit` is below the youngest age at which the peer ended one that was idle, unless others of that age have served:
     a peer that starts anew ends connections of any age. What was seen is forgotten after ten to twenty minutes.

@@ -113,7 +113,7 @@ class PooledTransport:
         return connection
 
     async def _connect_to(self, origin: Origin, addresses: list[str]) -> Connection:
-        """To the first that answers."""
+        """Connects to the first address that answers."""
         loop = asyncio.get_running_loop()
         ages = self._ages_of(origin)
         failed: OSError = OSError("no address")

@@ -1,4 +1,4 @@
-"""Which proxy stands before an origin, from HTTP_PROXY, HTTPS_PROXY and NO_PROXY."""
+"""The proxy that requests to an origin go through, from HTTP_PROXY, HTTPS_PROXY and NO_PROXY."""
 
 from __future__ import annotations
 

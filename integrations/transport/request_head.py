@@ -27,7 +27,7 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What connections are pooled by."""
+    """The key that connections are pooled by."""
 
     scheme: str
     host: str

@@ -1,4 +1,4 @@
-"""What names lead to, looked up by ourselves: only an address that was checked is connected to.
+"""Name resolution by the gateway itself: only an address that was checked is connected to.
 
 A check of the name beforehand is not enough: it may resolve to something else by the time of the connection.
 """
@@ -52,7 +52,8 @@ class Resolver:
         self.lookup = lookup
 
     async def addresses(self, host: str, port: int) -> list[str]:
-        """Where to connect to. Raises PrivateAddressError when all addresses are refused, OSError without any."""
+        """Returns the addresses to connect to. Raises PrivateAddressError when all addresses are refused, OSError
+        without any."""
         found = [host] if literal_address(host) is not None else await self.lookup(host, port)
         allowed = [text for text in found if self._may_lead(host, text)]
         if found and not allowed:

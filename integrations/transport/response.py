@@ -15,7 +15,7 @@ from integrations.transport import failures
 
 
 class AnsweredBy(Protocol):
-    """What an answer needs of its connection."""
+    """The part of a connection that an answer needs."""
 
     host: str
 

@@ -1,4 +1,4 @@
-"""How answers end: stop reasons, and errors that arrive under status 200."""
+"""Stop reasons of Claude's answers in the words of the wire format, and errors that arrive under status 200."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ _UNKNOWN_STATUS = 500
 
 
 def finish_reason(stop_reason: str | None, *, called_tools: bool, has_content: bool, provider: str) -> str:
-    """In the wire format's words. Calls count as such whatever the vendor says, unless the answer was cut off.
+    """Returns the finish reason in the wire format's words. Calls count as such whatever the vendor says, unless the
+    answer was cut off.
 
     `pause_turn` (a long turn of the vendor's own tools), `compaction` and reasons of tomorrow end an answer as any
     other does; see `own_fields`. Raises ProviderError(UNUSABLE) where nothing came with a reason that promises more.
@@ -48,13 +49,13 @@ def finish_reason(stop_reason: str | None, *, called_tools: bool, has_content: b
 
 
 def own_fields(stop_reason: str | None, **given: Any) -> dict[str, Any]:
-    """What of an answer's end goes into `provider_specific_fields`."""
+    """Returns the fields of `provider_specific_fields` that describe the answer's end."""
     told = {name: value for name, value in given.items() if value}
     return told if stop_reason is None or stop_reason in _SAID else {"stop_reason": stop_reason, **told}
 
 
 def refusal_text(stop_details: Any) -> str:
-    """Why the model refused; empty when the vendor does not say."""
+    """Returns the model's reason for refusing; empty when the vendor gives none."""
     explanation = stop_details.get("explanation") if isinstance(stop_details, dict) else None
     return explanation if isinstance(explanation, str) else ""
 

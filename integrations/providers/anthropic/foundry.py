@@ -48,7 +48,7 @@ class FoundryAdapter(AnthropicAdapter):
 
 
 def _authorization(secret: str) -> dict[str, str]:
-    """Of the two headers with the key the vendor's own client sends both."""
+    """Returns the headers that carry the secret. The vendor's own client sends a key in both of them."""
     if _ENTRA_TOKEN.fullmatch(secret):
         return {"authorization": f"Bearer {secret}"}
     return {"x-api-key": secret, "api-key": secret}

@@ -37,7 +37,8 @@ def rebuild(message: Json, blocks: list[Block]) -> list[Block]:
 
 
 def _content(fields: Any) -> Sequence[Json] | None:
-    """None when it is no list of this vendor's blocks: another vendor's is no business of this adapter's."""
+    """Returns the stored blocks; None when the field holds no list of this vendor's blocks, for example another
+    vendor's."""
     content = fields.get("content") if isinstance(fields, Mapping) else None
     return content if isinstance(content, list) and all(map(_is_block, content)) else None
 
@@ -74,5 +75,5 @@ def _called(call: ToolCall, part: Json) -> ToolCall:
 
 
 def _native(part: Json) -> Native:
-    """Without its number in the stream (see `Chunks.specific`)."""
+    """Returns the block as it is sent again, without its number in the stream (see `Chunks.specific`)."""
     return Native("document", "", part={name: value for name, value in part.items() if name != "index"})

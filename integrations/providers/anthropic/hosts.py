@@ -1,4 +1,4 @@
-"""Who serves Claude besides the vendor, as far as the requests differ from the vendor's own."""
+"""The hosts that serve Claude besides the vendor, and how requests to them differ from the vendor's own."""
 
 from __future__ import annotations
 

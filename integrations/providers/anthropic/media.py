@@ -27,7 +27,8 @@ _HEAD_CHARACTERS = 64
 
 
 def addresses_to_fetch(request: ChatRequest, *, fetched_there: bool = True) -> tuple[str, ...]:
-    """What the vendor would not fetch itself: addresses without TLS, texts; everything where it fetches nothing."""
+    """Returns the addresses that the vendor would not fetch itself: addresses without TLS, texts; everything where it
+    fetches nothing."""
     if not any(map(_names_an_address, request.fields["messages"])):
         return ()
     try:

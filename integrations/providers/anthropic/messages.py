@@ -182,7 +182,8 @@ def _in_place(thoughts: list[tuple[int, Json]], others: list[Json]) -> list[Json
 
 
 def _block(part: Block, media: Mapping[str, Media]) -> Json | None:
-    """None for what says nothing here: blank text, which the vendor refuses, and reasoning that is not its own."""
+    """Returns the part as a content block; None for a part without meaning here: blank text, which the vendor refuses,
+    and reasoning that is not its own."""
     match part:
         case Text():
             return _text(part) if part.text.strip() else None

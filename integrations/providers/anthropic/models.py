@@ -1,4 +1,4 @@
-"""What a Claude model of a given generation takes, read off its name.
+"""The parameters that a generation of Claude accepts, read off the model's name.
 
 Sources: https://platform.claude.com/docs/en/build-with-claude/thinking, …/effort, …/structured-outputs,
 …/mid-conversation-system-messages and the migration guides of the models. The rules of a name without a version are the

@@ -1,4 +1,4 @@
-"""What clients that come from the Messages API send under its own names: content blocks, fields, beta features."""
+"""Requests in the Messages API's own terms, from clients written for it: content blocks, fields, beta features."""
 
 from __future__ import annotations
 

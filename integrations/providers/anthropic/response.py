@@ -104,7 +104,8 @@ def _answer(message: Message, blocks: list[Block], *, provider: str) -> Answer:
 
 
 def reasoning_detail(block: Block, index: int) -> dict[str, object]:
-    """What has to come back unchanged. A thinking block may be signed and empty: its text was left out.
+    """Returns the entry of `reasoning_details` that a client has to send back unchanged. A thinking block may be signed
+    and empty: its text was left out.
 
     `index` is the block's place in the message as it will come back: behind as many thinking blocks, calls and, if
     there was any, the text, which is one block then. A model may think between its calls, and its blocks must not be

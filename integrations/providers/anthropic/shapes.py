@@ -18,7 +18,7 @@ class OutputDetails(msgspec.Struct, gc=False):
 
 
 class CacheCreation(msgspec.Struct, gc=False):
-    """What `cache_creation_input_tokens` consist of, by how long they are kept."""
+    """The parts of `cache_creation_input_tokens`, by the time for which they are kept."""
 
     ephemeral_1h_input_tokens: int | None = None
 

@@ -146,7 +146,7 @@ class AnthropicStream(DialectStream[ServerSentEvent]):
         return self._chunks.role()
 
     def _block_delta(self, index: int, delta: Delta, out: list[StreamEvent]) -> bool:
-        """False for a delta of a type that is not known."""
+        """Appends the events of a delta. Returns False for a delta of an unknown type."""
         block = self._open.get(index)
         match delta.type:
             case "text_delta":

@@ -40,7 +40,7 @@ Json = dict[str, Any]
 
 @dataclass(slots=True)
 class Plan:
-    """What the request says about thinking; None leaves it to the model. `max_tokens` includes the thinking."""
+    """The settings of thinking that are sent; None leaves it to the model. `max_tokens` includes the thinking."""
 
     thinking: Json | None
     effort: str
@@ -102,7 +102,7 @@ def sampling(mapped: Mapped, rules: Rules, *, thinks: bool) -> Json:
 
 
 def output_limit(mapped: Mapped, rules: Rules, max_tokens: int | None) -> int:
-    """What the request says, else the most that the model writes."""
+    """Returns the request's limit of output tokens, else the largest output of the model."""
     if max_tokens is None:
         return rules.max_output or _ROOM_FOR_ANSWER
     if rules.max_output is not None and max_tokens > rules.max_output:
@@ -194,7 +194,7 @@ def _known(mapped: Mapped, native: Mapping[str, Any]) -> Json:
 
 
 def _settings(native: Any) -> Json:
-    """What `thinking` says besides how much."""
+    """Returns the settings of `thinking` other than its budget."""
     given = native if isinstance(native, Mapping) else {}
     return {name: given[name] for name in _SETTINGS if given.get(name) is not None}
 

@@ -47,7 +47,7 @@ def _known(block: Any) -> Json:
 
 @dataclass(slots=True)
 class Pieces:
-    """What a block of a stream has said so far. `use` and `result` are how it began."""
+    """The content of a block that is being streamed. `use` and `result` come from the event that began it."""
 
     texts: list[str] = field(default_factory=list)
     citations: list[Json] = field(default_factory=list)
@@ -95,7 +95,7 @@ class Gathered:
 
 
 def texts_of(block: Mapping[str, Any]) -> Iterator[str]:
-    """What a block adds to the message's text."""
+    """Yields the texts that a block adds to the message's text."""
     if isinstance(block.get("text"), str):
         yield block["text"]
     cited = block.get("citationsContent")

@@ -1,4 +1,4 @@
-"""What Bedrock's exceptions mean.
+"""Bedrock's exceptions as failures of the gateway.
 
 https://docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html and the "Errors" of Converse.
 """

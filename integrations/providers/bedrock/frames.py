@@ -28,7 +28,7 @@ class ToolUseStart(Struct):
     type: str | None = None
 
     def told(self) -> dict[str, Any]:
-        """As Converse writes it."""
+        """Returns the block's start in Converse's own form."""
         use = {"toolUseId": self.tool_use_id, "name": self.name}
         return {**use, "type": self.type} if self.type else use
 

@@ -142,7 +142,8 @@ def is_http(url: str) -> bool:
 
 
 def sniffed(data: bytes) -> str:
-    """What the bytes say for themselves, empty where they do not: the vendors refuse an image under a wrong name."""
+    """Returns the format that the bytes show, empty where they show none: the vendors refuse an image under a wrong
+    name."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((media_type for start, media_type in _SIGNATURES if data.startswith(start)), "")

@@ -199,7 +199,8 @@ def tool_use_id(call_id: str) -> str:
 
 
 def redacted_bytes(data: str, reasoning_format: str) -> bytes:
-    """What a history's `data` stands for. Inverse of `redacted_data`; what is not of its making gives no sense."""
+    """Returns the bytes that `data` in a history stands for. It is the inverse of `redacted_data` and makes no sense of
+    any other text."""
     if reasoning_format == CLAUDE_FORMAT:
         return data.encode("latin-1", "replace")
     try:
@@ -209,7 +210,8 @@ def redacted_bytes(data: str, reasoning_format: str) -> bytes:
 
 
 def redacted_data(content: bytes, reasoning_format: str) -> str:
-    """Of Claude the text that Anthropic's own API shows: a history is then good at both. Of others base64."""
+    """Returns encrypted reasoning as text: for Claude the text that Anthropic's own API shows, so that a history serves
+    both, for other vendors base64."""
     if reasoning_format == CLAUDE_FORMAT:
         return content.decode("latin-1")
     return base64.b64encode(content).decode()

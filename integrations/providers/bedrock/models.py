@@ -1,4 +1,4 @@
-"""What a Bedrock model id tells about the model behind it.
+"""Facts about a model that its Bedrock id shows.
 
 Ids: `vendor.model-version`, behind a cross-region profile `us.vendor.model…` (also `eu.`, `apac.`, `global.`…), or an
 ARN that holds either. The ARN of an application's own profile tells nothing
@@ -100,7 +100,8 @@ def model_of(model_id: str) -> Model:
 
 
 def _claude(model_id: str) -> tuple[str, tuple[int, int]]:
-    """Of `claude-sonnet-4-5-20250929-v1:0`, `claude-3-haiku-20240307-v1:0`, `claude-sonnet-5`, `claude-v2:1`."""
+    """Returns family and version of a Claude model, read from names like `claude-sonnet-4-5-20250929-v1:0`,
+    `claude-3-haiku-20240307-v1:0`, `claude-sonnet-5`, `claude-v2:1`."""
     words = model_id.rpartition("claude-")[2].split("-")
     family = next((word for word in words if word in _FAMILIES), "")
     # Numbers of one or two digits: longer ones are dates.

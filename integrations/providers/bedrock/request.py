@@ -85,8 +85,9 @@ def build_body(request: ChatRequest) -> tuple[Body, tuple[str, ...]]:
 
 
 def _conversation(mapped: Mapped, model: Model) -> Conversation:
-    """What stands in mid-conversation stays there, in the user's turn: Converse's schema has a role `system` among the
-    messages, but its models refuse it (https://github.com/BerriAI/litellm/issues/41043)."""
+    """Returns the conversation with instructions in mid-conversation left at their place, in the user's turn:
+    Converse's schema has a role `system` among the messages, but its models refuse it
+    (https://github.com/BerriAI/litellm/issues/41043)."""
     messages = mapped.fields["messages"]
     if any(message.get("name") and message["role"] not in _RESULT_ROLES for message in messages):
         mapped.drop("messages.name")
@@ -140,7 +141,7 @@ def _unsigned_step(conversation: Conversation, body: Body) -> bool:
 
 
 def _instructions(mapped: Mapped, wish: ResponseFormat | None, config: ToolConfig) -> list[dict[str, Any]]:
-    """What Converse has no parameter for, said to the model."""
+    """Returns instructions to the model that stand for parameters which Converse lacks."""
     instructions = []
     if wish is not None and wish.kind == "json_object":
         mapped.drop("response_format", "Bedrock knows no JSON without a schema: an instruction asks for it")

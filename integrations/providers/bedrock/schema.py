@@ -65,7 +65,7 @@ def _has_to_call(choice: Any) -> bool:
 
 
 def _names(fields: Mapping[str, Any]) -> Iterator[str]:
-    """Of the tools that the request offers and that its history calls."""
+    """Returns the names of the tools that the request offers and that its history calls."""
     calls = (call for message in fields["messages"] for call in message.get("tool_calls") or ())
     for tool in (*(fields.get("tools") or ()), *calls):
         function = tool.get("function") if isinstance(tool, Mapping) else None

@@ -1,4 +1,4 @@
-"""What of Converse's answers is read, whole and streamed; unknown fields are skipped.
+"""The parts of Converse's answers that are read, whole and streamed; unknown fields are skipped.
 
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html and
 …/API_runtime_ContentBlockDelta.html
@@ -26,7 +26,7 @@ class Struct(msgspec.Struct, rename="camel"):
 
 
 class CacheDetail(Struct):
-    """So many of the tokens that were written to the prompt cache are kept for `ttl`."""
+    """The number of the tokens written to the prompt cache that are kept for `ttl`."""
 
     ttl: Any = None
     input_tokens: int | float | None = 0
@@ -102,8 +102,8 @@ def citation_of(citation: Any) -> Citation:
 
 
 def specific_fields(answer: Any) -> dict[str, Any]:
-    """What an answer, or an event of a stream, says of itself and not of its content, by the vendor's names; the
-    reason why it ended where it is one that nobody knows."""
+    """Returns the vendor's fields of an answer, or of an event of a stream, that describe the answer and not its
+    content, with the stop reason where it is an unknown one."""
     told = {
         "stopReason": "" if answer.stop_reason in FINISH_REASONS else answer.stop_reason,
         "additionalModelResponseFields": answer.additional_model_response_fields,
@@ -115,12 +115,12 @@ def specific_fields(answer: Any) -> dict[str, Any]:
 
 
 def image_part(format_name: str, content: str) -> dict[str, Any]:
-    """As OpenRouter gives images in an answer (`message.images`)."""
+    """Returns an image in the form that OpenRouter gives images in an answer (`message.images`)."""
     return {"type": "image_url", "image_url": {"url": f"data:image/{format_name};base64,{content}"}}
 
 
 def reasoning_detail(model: Model, index: int, text: str, signature: str, redacted: bytes) -> dict[str, Any] | None:
-    """What has to come back unchanged; None for reasoning that nobody signed.
+    """Returns the entry of `reasoning_details` that has to come back unchanged; None for unsigned reasoning.
 
     `index` is the block's place in the message as it will come back: behind as many thoughts, calls and, if there was
     any, the text, which is one block then. A model may think between its calls.

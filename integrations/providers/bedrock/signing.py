@@ -1,4 +1,4 @@
-"""Where an integration's requests go and how they are authorised.
+"""The address of an integration's requests and how they are authorised.
 
 With a Bedrock API key a bearer header is enough. With access keys every request is signed (SigV4) by botocore, AWS's
 own library: its rules for canonical paths are AWS's, and no socket is needed for them. The URL that is signed is the

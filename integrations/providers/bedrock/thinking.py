@@ -142,7 +142,7 @@ def _nova(mapped: Mapped, model: Model, wish: ReasoningRequest) -> dict[str, Any
 
 
 def _effort(mapped: Mapped, model: Model, wish: ReasoningRequest) -> str:
-    """What else `thinking` says has no place in a level."""
+    """Returns the level of effort; the other settings of `thinking` have no place in a level and are named."""
     sent = mapped.fields.get("thinking")
     for name, value in sent.items() if isinstance(sent, Mapping) else ():
         if name != "type" and value is not None:

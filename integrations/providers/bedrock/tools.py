@@ -27,7 +27,8 @@ Choice = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ToolConfig:
-    """Without `tools` there is no `toolConfig`. `only_told`: they stand there for the history's sake alone."""
+    """The `toolConfig` of a request, absent without `tools`. `only_told`: the tools are listed only because the history
+    names them."""
 
     tools: list[dict[str, Any]]
     choice: Choice | None = None
@@ -57,7 +58,8 @@ def tool_config(mapped: Mapped, model: Model, conversation: Conversation) -> Too
 
 
 def with_forced(config: ToolConfig, function: FunctionTool) -> ToolConfig:
-    """With a tool that the answer has to be given by, unless the model calls another one that it may call."""
+    """Returns the configuration with a tool that the model has to answer by, unless it calls another one that it may
+    call."""
     spec = {"name": function.name, "description": function.description, "inputSchema": {"json": _schema(function)}}
     choice: Choice = {"any": {}} if config.tools and not config.only_told else {"tool": {"name": function.name}}
     return ToolConfig([*config.tools, {"toolSpec": spec}], choice)

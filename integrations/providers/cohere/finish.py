@@ -32,7 +32,7 @@ def finish_reason(reason: str, *, called_tools: bool) -> str:
 
 
 def unknown_reason(reason: str) -> dict[str, str]:
-    """For `provider_specific_fields`, where a reason of tomorrow became an ordinary end."""
+    """Returns the field of `provider_specific_fields` that names an unknown reason, which became an ordinary end."""
     return {"finish_reason": reason} if reason and reason not in _FINISH_REASONS else {}
 
 

@@ -164,8 +164,8 @@ def _thinking(body: dict[str, Any], mapped: Mapped, model: str, reasons: bool) -
 
 
 def _budget(mapped: Mapped, wish: ReasoningRequest, limit: int | None) -> int | None:
-    """None: as long as the model likes, which is what `max` asks for. The limit counts thoughts too, so four fifths of
-    it at most, but for a count that the client itself names below it."""
+    """Returns the token budget of thinking; None lets the model decide, as `max` asks for. The limit counts thoughts
+    too, so four fifths of it at most, but for a count that the client itself names below it."""
     named = wish.budget_tokens
     if named is not None and (limit is None or named < limit):
         return named

@@ -136,7 +136,8 @@ class CohereStream(DialectStream[ServerSentEvent]):
         out += self._chunks.last({0: self.finish_reason}, self.usage)
 
     def _decoded(self, event: ServerSentEvent) -> _Event | None:
-        """None for an event that is of no use here. Raises the error that it carries, UNUSABLE for what is no event."""
+        """Returns the decoded event, None for one without use here. Raises the error that it carries, UNUSABLE for
+        bytes that are no event."""
         try:
             decoded = _decode(event.data)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:

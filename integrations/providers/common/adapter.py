@@ -1,4 +1,4 @@
-"""What the adapters have in common: nothing that they say of a failure holds a secret in use."""
+"""The base of the adapters, which removes the secrets in use from every failure that they report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from integrations.providers.errors import ProviderError
 
 
 class DialectAdapter(ABC):
-    """Stateless but for what is remembered per credentials, which is also how the secrets in use are known."""
+    """An adapter without state except for what is cached per credentials, which is also the list of the secrets in use.
+    """
 
     def __init__(self, traits: Traits, known: PerCredentials[Any]) -> None:
         self.provider = traits.provider

@@ -1,4 +1,4 @@
-"""What answers say about charges beside counts of tokens: a stated cost, searches, the service tier. Pure."""
+"""Charges in answers beside counts of tokens: a stated cost, searches, the service tier. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CHARGES = frozenset(
 
 
 def stated_cost(usage: Mapping[str, Any]) -> Decimal | None:
-    """What the provider says that the answer costs, in US dollars; None where it does not say.
+    """Returns the cost of the answer in US dollars as the provider states it; None where it states none.
 
     OpenRouter (https://openrouter.ai/docs/use-cases/usage-accounting) and who follows it state `cost`, which with a key
     of the customer's own leaves out what the vendor behind charges; Perplexity an object with `total_cost`
@@ -58,7 +58,7 @@ def stated_cost(usage: Mapping[str, Any]) -> Decimal | None:
 
 
 def _with_own_key(cost: Decimal | None, usage: Mapping[str, Any]) -> Decimal | None:
-    """With a key of the customer's own, what is stated is the broker's fee alone."""
+    """Returns the full cost where the customer's own key was used: the stated cost is then the broker's fee alone."""
     if cost is None or usage.get("is_byok") is not True:
         return cost
     details = usage.get("cost_details")
@@ -67,7 +67,7 @@ def _with_own_key(cost: Decimal | None, usage: Mapping[str, Any]) -> Decimal | N
 
 
 def searches(usage: Mapping[str, Any]) -> tuple[int, str]:
-    """How many searches are charged for, and their size: Perplexity searches for every answer."""
+    """Returns the number of searches that are charged for, and their size: Perplexity searches for every answer."""
     size = usage.get("search_context_size")
     if isinstance(size, str) and size:
         return count_of(usage.get("num_search_queries")) or 1, size

@@ -146,8 +146,8 @@ class Chunks:
         return self._event(0, delta, has_output=bool(delta))
 
     def specific(self, fields: Mapping[str, Any], index: int = 0) -> StreamEvent:
-        """What has become whole of `provider_specific_fields`: a field comes once, a list of objects may go on in
-        a later chunk and has its entries numbered (see `listed`)."""
+        """Returns the event for fields of `provider_specific_fields` that are complete: a field comes once, a list of
+        objects may go on in a later chunk and has its entries numbered (see `listed`)."""
         told = {
             name: self._numbered(f"{index}.{name}", value) if _is_objects(value) else value
             for name, value in fields.items()

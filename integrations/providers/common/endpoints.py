@@ -1,4 +1,4 @@
-"""Where requests with the same credentials go: made once, not per request."""
+"""The address and headers of requests with the same credentials, made once and not per request."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Endpoint:
 
 
 class PerCredentials(Generic[Made]):
-    """What is the same for every request with the same credentials, made once.
+    """A cache of the values that are the same for every request with the same credentials.
 
     Keyed by identity: a changed integration is a new object. Holding the object keeps its id from being reused.
     """

@@ -1,4 +1,5 @@
-"""Why a provider refused a request, where its status does not tell: too long, filtered, or an account without means.
+"""The reason for a provider's refusal where its status does not show it: too long, filtered, or an account without
+means.
 
 The vendors' own codes come first; where there is none, the sentences that they document or were recorded to say.
 OpenAI https://platform.openai.com/docs/guides/error-codes
@@ -166,7 +167,8 @@ _OF_A_TIME = re.compile(r"(?i)\b(?:tokens|requests) per (?:minute|hour|day)\b|\b
 
 
 def reason_in(decoded: Any, message: str, status: int | None, *, provider: str = "") -> FailureKind | None:
-    """What the body of a failure says beyond its status, which is None where it came too late to be one.
+    """Returns the kind of failure that the body shows beyond its status, which is None where the failure came too late
+    to have one.
 
     `decoded` is the body's JSON, or None; `message` what it says in words. None when the status is all there is.
     """

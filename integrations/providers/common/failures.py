@@ -1,4 +1,5 @@
-"""What a provider's failure means: status to kind, message out of any body, secrets out of the message, wait time."""
+"""Translation of a provider's failure: status to kind, message out of any body, secrets out of the message, wait time.
+"""
 
 from __future__ import annotations
 
@@ -135,7 +136,7 @@ _MESSAGE_FIELDS = ("error", "message", "detail", "errors", "base_resp", "status_
 
 
 def is_status_alone(fields: Mapping[str, Any]) -> bool:
-    """Whether a body under 200 is MiniMax's way to fail: no choice, and a status of its own that is not 0
+    """Returns True when a body under 200 is MiniMax's way to fail: no choice, and a status of its own that is not 0
     (https://platform.minimax.io/docs/api-reference/errorcode)."""
     status = fields.get("base_resp")
     return isinstance(status, Mapping) and bool(status.get("status_code")) and not fields.get("choices")
@@ -178,7 +179,7 @@ _WAITING = (FailureKind.RATE_LIMITED, FailureKind.UNAVAILABLE, FailureKind.QUOTA
 
 
 def _error(decoded: Any, message: str, status: int | None, kind: FailureKind, *, provider: str) -> ProviderError:
-    """What the body says of the reason wins over what its status says."""
+    """Returns the error of a body; the reason that the body names takes precedence over its status."""
     kind = reason_in(decoded, message, status, provider=provider) or kind
     return ProviderError(
         scrub(message),

@@ -76,7 +76,8 @@ class ResponseFormat:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningRequest:
-    """What `thinking` and `reasoning_effort` ask for. `enabled` None: the request says nothing about it."""
+    """The request's `thinking` and `reasoning_effort` in one form. `enabled` is None where the request names neither.
+    """
 
     enabled: bool | None = None
     budget_tokens: int | None = None
@@ -122,7 +123,7 @@ def max_tokens(mapped: Mapped) -> int | None:
 
 
 def stop_sequences(mapped: Mapped) -> list[str]:
-    """Without empty ones, which stop nothing and are refused by most."""
+    """Returns the stop sequences without empty ones, which stop nothing and which most providers refuse."""
     stop = mapped.take("stop")
     return [sequence for sequence in ([stop] if isinstance(stop, str) else stop or ()) if sequence != ""]
 
@@ -163,7 +164,7 @@ def _schema_of(mapped: Mapped, function: Mapping[str, Any]) -> Mapping[str, Any]
 
 
 def tool_choice(mapped: Mapped) -> ToolChoice | None:
-    """None when the request leaves it to the provider's default."""
+    """Returns the choice among the tools; None when the request leaves it to the provider's default."""
     choice = mapped.take("tool_choice")
     if choice is None:
         return None
@@ -193,7 +194,7 @@ def _tool_names(tools: Iterable[Any]) -> Iterable[str]:
 
 
 def response_format(mapped: Mapped) -> ResponseFormat | None:
-    """None for plain text."""
+    """Returns the format that the answer has to have; None for plain text."""
     wish = mapped.take("response_format")
     if not isinstance(wish, Mapping) or wish.get("type") in (None, "text"):
         return None
@@ -232,7 +233,8 @@ def reasoning_request(mapped: Mapped, *, own_thinking: bool = False) -> Reasonin
 
 
 def check_reasoning_words(thinking: Any, effort: Any, *, provider: str) -> None:
-    """For who has to put the two fields into other words. Raises UnsupportedParameterError, which names the field."""
+    """Checks the two fields for dialects that translate them into other words. Raises UnsupportedParameterError, which
+    names the field."""
     if effort is not None and effort not in EFFORTS:
         problem = f"{effort!r} is not a level that can be translated for {provider}: expected {', '.join(EFFORTS)}"
         raise UnsupportedParameterError("reasoning_effort", problem, provider=provider)

@@ -1,4 +1,4 @@
-"""How long a provider asks to be left alone, in whichever header or sentence it says so."""
+"""The time that a provider asks callers to wait, read from any of its headers or sentences."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def wait_said(decoded: Any, message: str, *, now: datetime | None = None) -> flo
 
 
 def _resets(headers: Mapping[str, str], now: datetime) -> Iterator[float]:
-    """Of limits with nothing left: `x-ratelimit-reset-tokens` beside `x-ratelimit-remaining-tokens: 0`, and its kin of
-    Anthropic (`anthropic-ratelimit-…`), OpenRouter and Together (no suffix), Cerebras (`…-day`) and Mistral
-    (`ratelimitbysize-…`)."""
+    """Yields the reset times of exhausted limits: `x-ratelimit-reset-tokens` beside `x-ratelimit-remaining-tokens: 0`,
+    and its kin of Anthropic (`anthropic-ratelimit-…`), OpenRouter and Together (no suffix), Cerebras (`…-day`) and
+    Mistral (`ratelimitbysize-…`)."""
     for name, value in headers.items():
         if "ratelimit" not in name:
             continue
@@ -98,7 +98,7 @@ def _duration(value: str) -> float | None:
 
 
 def _date(value: str) -> datetime | None:
-    """As HTTP has them, or as ISO 8601 does."""
+    """Returns the seconds until a date in HTTP's form or in ISO 8601."""
     for read in (parsedate_to_datetime, datetime.fromisoformat):
         try:
             date = read(value)

@@ -52,7 +52,7 @@ def _names_modality(details: Mapping[str, Any]) -> object:
 def _with_charges(
     found: Usage, usage: Mapping[str, Any], prompt_details: Mapping[str, Any], completion_details: Mapping[str, Any]
 ) -> Usage:
-    """What few answers say: it is looked for only in those."""
+    """Adds the counts and charges that few answers name."""
     prompt, completion = found.prompt_tokens, found.completion_tokens
     cached_for_1h = _count(_details(usage, "cache_creation"), "ephemeral_1h_input_tokens")
     searched, search_context_size = searches(usage)

@@ -1,4 +1,4 @@
-"""Where requests go and how they are signed: the Gemini API with its key, Vertex AI in its three ways.
+"""The addresses of requests and how they are authorised: the Gemini API with its key, Vertex AI in its three ways.
 
 https://ai.google.dev/api, https://cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/overview
 """

@@ -1,4 +1,4 @@
-"""How Gemini's answers end: the reasons, what they are to the client, and those that leave no answer.
+"""Gemini's finish reasons in the words of the wire format, and those that leave no answer.
 
 https://ai.google.dev/api/generate-content#FinishReason, #BlockReason, and Vertex AI's own
 (https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest/v1/GenerateContentResponse#finishreason).
@@ -73,5 +73,5 @@ def unusable_end(choice: Choice, *, provider: str, usage: Usage | None) -> Provi
 
 
 def is_blocked(feedback: PromptFeedback | None) -> bool:
-    """Whether the prompt was refused before a model saw it."""
+    """Returns True when the prompt was refused before a model saw it."""
     return feedback is not None and bool(feedback.block_reason)

@@ -59,7 +59,7 @@ class ObjectParser:
         return passed
 
     def _ends_or_begins(self, byte: int) -> bool:
-        """Whether an outermost object begins or ends with this byte."""
+        """Returns True when an outermost object begins or ends with this byte."""
         if byte == _OPEN:
             self._depth += 1
             return self._depth == 1
@@ -72,7 +72,7 @@ class ObjectParser:
         return False
 
     def _border(self, data: bytes, begin: int, position: int, found: list[bytes]) -> int:
-        """Where the next object, or what stands between, begins."""
+        """Returns the position at which the next object, or the text between two objects, begins."""
         if self._depth:
             _check_between(data[begin:position])
             return position

@@ -104,7 +104,7 @@ def media_part(attachment: Attachment, fetched: Mapping[str, Media], *, vertex: 
 
 
 def fits_result(part: Mapping[str, Any]) -> bool:
-    """Whether a function may return this part; other media go beside the result."""
+    """Returns True when a function may return this part; other media go beside the result."""
     blob = part.get("inlineData") or part.get("fileData") or {}
     return blob.get("mimeType") in _RESULT_TYPES
 

@@ -42,7 +42,7 @@ def image_id(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """What the parts of one request are written with."""
+    """The state with which the parts of one request are written."""
 
     model: Model
     fetched: Mapping[str, Media]
@@ -212,7 +212,7 @@ class _ModelParts:
         self.images += 1
 
     def _follows_call(self) -> bool:
-        """Of parallel calls only the first is signed."""
+        """Returns True for a call behind another one: only the first of parallel calls is signed."""
         return bool(self.parts) and "functionCall" in self.parts[-1]
 
     def _signed_nothing(self) -> None:
@@ -230,7 +230,7 @@ def _stretch(name: str) -> tuple[int, int] | None:
 
 
 def _own_signature(call: ToolCall) -> str:
-    """Where Google's OpenAI-compatible endpoint puts it
+    """Returns the signature from the place where Google's OpenAI-compatible endpoint puts it
     (https://ai.google.dev/gemini-api/docs/thought-signatures#openai)."""
     found: Any = call.extra.get("extra_content")
     for name in ("google", "thought_signature"):

@@ -1,4 +1,4 @@
-"""What a model of Google's can do, read off its name: the generations differ in how they are asked to think."""
+"""The abilities of Google's models, read off their names: the generations differ in how they are asked to think."""
 
 from __future__ import annotations
 

@@ -53,7 +53,8 @@ _NATIVE = {
 
 
 def generation_config(mapped: Mapped, model: Model) -> dict[str, Any]:
-    """What the client wrote in Google's own words wins over what is translated. Raises UnsupportedParameterError."""
+    """Returns `generationConfig`. Settings in Google's own words take precedence over translated ones. Raises
+    UnsupportedParameterError."""
     config: dict[str, Any] = {}
     for name, native in _PLAIN.items():
         if (value := mapped.take(name)) is not None:

@@ -1,4 +1,4 @@
-"""What the parts of an answer are to the client, the same for whole and streamed ones."""
+"""The parts of Gemini's answers in the client's terms, the same for whole and streamed answers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class Image(msgspec.Struct, frozen=True):
-    """As OpenRouter hands images out: https://openrouter.ai/docs/features/multimodal/image-generation."""
+    """An image of the answer in OpenRouter's form: https://openrouter.ai/docs/features/multimodal/image-generation."""
 
     entry: Mapping[str, Any]
 
@@ -78,7 +78,7 @@ class Choice:
 
     @property
     def says_something(self) -> bool:
-        """Whether there is text, a call or an image; thoughts are none of the answer."""
+        """Returns True when the answer holds text, a call or an image; thoughts do not count."""
         return bool(self.length or self.calls or self.images)
 
     def read(self, candidate: Candidate) -> Iterator[Piece]:
@@ -97,7 +97,7 @@ class Choice:
             self.finished, self.is_cut = "PROHIBITED_CONTENT", True
 
     def specific(self) -> dict[str, Any]:
-        """What the answer carries besides, under Google's names; the parts of its tools are pieces of their own."""
+        """Returns the answer's further fields under Google's names; the parts of its tools are pieces of their own."""
         reason = "" if self.is_cut else reason_named(self.finished)
         citations = [citation for told in self.citations for citation in _entries(told, "citations", "citationSources")]
         found = {

@@ -1,4 +1,4 @@
-"""A whole answer."""
+"""A whole answer of Gemini as a chat completion."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def parse_response(request: ChatRequest, body: bytes, *, provider: str) -> Parse
 
 
 def seed_of(response: Response, body: bytes) -> str:
-    """What made-up ids are made of: the provider's id of this answer, else the answer itself."""
+    """Returns the seed of made-up ids: the provider's id of this answer, else the answer itself."""
     return response.response_id or blake2b(body, digest_size=12).hexdigest()
 
 

@@ -19,8 +19,8 @@ _UNKNOWN = frozenset({"$schema", "$comment"})
 
 
 def is_own(schema: Mapping[str, Any]) -> bool:
-    """Whether it is written in Google's older subset of OpenAPI, which has its types in capitals: that has fields of
-    its own (`parameters`, `responseSchema`)."""
+    """Returns True when the schema is written in Google's older subset of OpenAPI, which has its types in capitals:
+    that has fields of its own (`parameters`, `responseSchema`)."""
     kind = schema.get("type")
     return isinstance(kind, str) and kind.isupper()
 

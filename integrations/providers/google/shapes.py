@@ -61,7 +61,7 @@ class Candidate(msgspec.Struct, rename="camel"):
     logprobs_result: msgspec.Raw = _NOTHING
 
     def has_remarks(self) -> bool:
-        """Whether there is anything about the answer: most events of a stream have nothing, and there are many."""
+        """Returns True when the event says something about the answer as a whole; most events of a stream do not."""
         nothing = self.grounding_metadata is self.citation_metadata is self.safety_ratings is self.url_context_metadata
         return not nothing or self.continuation_token is not None
 

@@ -1,4 +1,4 @@
-"""What only Gemini's answers have for `provider_specific_fields`: the parts of Google's own tools, out and back in.
+"""Gemini's share of `provider_specific_fields`: the parts of Google's own tools, out and back in.
 
 The code that ran and what came of it, searches and their results stand between the parts of the answer, and the model
 wants them there on the next turn (https://ai.google.dev/gemini-api/docs/code-execution#multi-turn). They go out as
@@ -23,7 +23,7 @@ _OWN = (*_CODE, *_TOOLS)
 
 
 class Place(NamedTuple):
-    """How much of the message stands before a part: characters of the content, calls, images."""
+    """The amount of the message that stands before a part: characters of the content, calls, images."""
 
     content: int = 0
     tool_calls: int = 0
@@ -47,7 +47,7 @@ class OwnParts(Native):
 
 
 def own_part(part: Part, place: Place) -> dict[str, Any]:
-    """As the client gets it. `part` is one of Google's own tools (`Part.is_of_a_tool`)."""
+    """Returns the part in the form that the client gets. `part` is one of Google's own tools (`Part.is_of_a_tool`)."""
     held = (part.executable_code, part.code_execution_result, part.tool_call, part.tool_response)
     told: dict[str, Any] = {name: plain(raw) for name, raw in zip(_OWN, held, strict=True) if has(raw)}
     if part.thought:

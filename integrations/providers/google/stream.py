@@ -123,7 +123,7 @@ class GoogleStream(DialectStream[bytes]):
                 out.append(_written(chunks, piece, index))
 
     def _block(self, chunks: Chunks, feedback: PromptFeedback | None, out: list[StreamEvent]) -> None:
-        """Mostly before any output, but Vertex checks long prompts while the answer is on its way."""
+        """Ends the answer of a blocked prompt. Vertex AI also checks long prompts while the answer is on its way."""
         for choice in self._choices.values():
             choice.cut_by_filter()
         if self._choices or self._blocked:
@@ -149,7 +149,7 @@ class GoogleStream(DialectStream[bytes]):
         return [*self._remarks(chunks, reasons), *chunks.last(reasons, self.usage)]
 
     def _remarks(self, chunks: Chunks, reasons: dict[int, str]) -> Iterator[StreamEvent]:
-        """What is known only once the text is whole: its sources, and why there is none."""
+        """Yields the events that need the whole text: its sources, and the reason for an empty one."""
         for index, choice in self._choices.items():
             annotations = annotations_of(choice)
             if annotations:

@@ -1,4 +1,4 @@
-"""What a request wishes about thinking as `thinkingConfig` (https://ai.google.dev/gemini-api/docs/thinking)."""
+"""The request's settings of thinking as `thinkingConfig` (https://ai.google.dev/gemini-api/docs/thinking)."""
 
 from __future__ import annotations
 

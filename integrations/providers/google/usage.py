@@ -24,8 +24,8 @@ def is_counted(counts: UsageMetadata | None) -> TypeGuard[UsageMetadata]:
 
 
 def read_usage(counts: UsageMetadata | None) -> Usage | None:
-    """None when nothing was counted. Thoughts are counted beside the candidates, and what Google's own tools put into
-    the prompt beside the prompt."""
+    """Returns the token counts; None when nothing was counted. Thoughts are counted beside the candidates, and what
+    Google's own tools put into the prompt beside the prompt."""
     if not is_counted(counts):
         return None
     prompt = _count(counts.prompt_token_count) + _count(counts.tool_use_prompt_token_count)

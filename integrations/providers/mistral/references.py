@@ -58,7 +58,7 @@ class Parts:
         self._said.append(text)
 
     def add(self, content: Any) -> None:
-        """Of one delta: a text, or parts."""
+        """Adds the content of one delta: a text, or parts."""
         if isinstance(content, str):
             self.say(content)
         for part in content if isinstance(content, list) else ():

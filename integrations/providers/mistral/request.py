@@ -78,7 +78,7 @@ def is_adjustable(model: str) -> bool:
 
 
 def _reasons(raw: Raw, model: str) -> bool:
-    """Whether the model will think about this request."""
+    """Returns True when the model will think about this request."""
     if model.startswith(_ALWAYS_REASONING):
         return True
     return is_adjustable(model) and bytes(raw.get("reasoning_effort", b'"none"')) != b'"none"'

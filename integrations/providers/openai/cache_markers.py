@@ -17,7 +17,7 @@ _BOTH = frozenset({_CONTROL, _BREAKPOINT})
 
 
 def mark_of_markers(dialect: Dialect) -> bytes:
-    """What is in every body that `fit_markers` has something to do with. Empty for a server that may be anything."""
+    """Returns bytes that stand in every body that `fit_markers` would change; empty for a server of any kind."""
     if dialect.is_open:
         return b""
     return b'"cache_control"' if dialect.cache_breakpoint else b"cache_"

@@ -1,4 +1,4 @@
-"""How providers of the OpenAI dialect differ from it, as data: one `Dialect` per provider."""
+"""The differences of providers from OpenAI's dialect, as data: one `Dialect` per provider."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from integrations.providers.base import Traits
 
 
 class Documents(StrEnum):
-    """What a provider takes for a document (`document_url`, the specification's own part, or `file` with data)."""
+    """The forms of a document that a provider accepts (`document_url`, the specification's own part, or `file` with
+    data)."""
 
     PASS = "pass"  # noqa: S105 - not a password: the part goes out as it is, the server's model decides
     FILE_DATA = "file_data"  # a `file` part with the data URL inside; what has an address is fetched
@@ -20,7 +21,7 @@ class Documents(StrEnum):
 
 
 class Images(StrEnum):
-    """What a provider takes for an image."""
+    """The forms of an image that a provider accepts."""
 
     URL = "url"  # address or data URL
     DATA_ONLY = "data_only"  # data URL; what has an address is fetched
@@ -28,7 +29,7 @@ class Images(StrEnum):
 
 
 class Thinking(StrEnum):
-    """What a provider takes for the `thinking` field."""
+    """The form of the `thinking` field that a provider accepts."""
 
     PASS = "pass"  # noqa: S105 - not a password: the field is known there, or ignored
     EFFORT = "effort"  # `reasoning_effort`, for models of `effort_models`
@@ -40,7 +41,7 @@ class Thinking(StrEnum):
 
 
 class Search(StrEnum):
-    """What a provider takes for `web_search_options`."""
+    """The form of `web_search_options` that a provider accepts."""
 
     PASS = "pass"  # noqa: S105 - not a password: the field is known there, or the server's to judge
     SWITCH = "switch"  # Alibaba's `enable_search`
@@ -48,7 +49,7 @@ class Search(StrEnum):
 
 
 class History(StrEnum):
-    """What a provider takes as the reasoning text of earlier answers (`reasoning_content`)."""
+    """The form of the reasoning text of earlier answers that a provider accepts (`reasoning_content`)."""
 
     PASS = "pass"  # noqa: S105 - not a password: not documented; stays, but is left out of a fallback
     KEEP = "keep"
@@ -117,12 +118,12 @@ class Dialect(Traits):
 
     @property
     def is_open(self) -> bool:
-        """Whether the server may be anything, and gets what the client sent."""
+        """Returns True for a server of any kind, which gets the request as the client sent it."""
         return self.reasoning_formats is None
 
 
 def is_one_of(model: str, prefixes: tuple[str, ...]) -> bool:
-    """Whether the name, with or without the vendor before the last slash, starts with one of the prefixes, which tell
-    families that reason. OpenAI's `-chat` models are in such families and do not."""
+    """Returns True when the name, with or without the vendor before the last slash, starts with one of the prefixes,
+    which tell families that reason. OpenAI's `-chat` models are in such families and do not."""
     matches = model.startswith(prefixes) or model.rpartition("/")[2].startswith(prefixes)
     return matches and "-chat" not in model

@@ -1,4 +1,4 @@
-"""Why answers of the OpenAI dialect ended: OpenAI's five reasons, and what look-alikes say instead.
+"""The finish reasons of OpenAI's dialect: OpenAI's five, and the words of look-alikes for them.
 
 What a vendor says of an answer that is none makes the answer a failure: it may be asked for again, or from another.
 """

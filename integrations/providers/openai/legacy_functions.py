@@ -218,7 +218,7 @@ class FunctionStream:
 
 
 def _event(event: StreamEvent) -> StreamEvent | None:
-    """None for a piece of a second call, for which there is no room."""
+    """Returns the event with `function_call`; None for a piece of a second call, for which there is no room."""
     if _CALLS not in event.data:
         return event
     chunk = _decode(event.data)
@@ -230,7 +230,7 @@ def _event(event: StreamEvent) -> StreamEvent | None:
 
 
 def _converted(choice: Fields) -> bool:
-    """Whether something is left to send."""
+    """Converts the choice in place. Returns True when something is left to send."""
     delta = choice["delta"]
     deltas = delta.pop("tool_calls", None)
     choice["finish_reason"] = reason = _reason(choice.get("finish_reason"))

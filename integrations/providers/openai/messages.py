@@ -56,8 +56,8 @@ class MessageRules:
         self.marks_of_fetched = _marks_of_fetched(dialect)
 
     def may_concern(self, body: bytes) -> bool:
-        """Of a direct request; wrong only by saying yes. No generators, and no `in`, which first makes and drops an
-        error that the mark is no number: this is asked of every request."""
+        """Returns True when a direct request may need changes; it may be wrong only by returning True. No generators,
+        and no `in`, which first makes and drops an error that the mark is no number: this is asked of every request."""
         for mark in self._marks:
             if body.find(mark) >= 0:
                 return True
@@ -72,7 +72,7 @@ class MessageRules:
         return body.find(b'_url"') >= 0 or body.find(b'"file"') >= 0
 
     def addresses(self, messages: list[Any]) -> tuple[str, ...]:
-        """Of the files that have to be fetched, each once."""
+        """Returns the addresses of the files that have to be fetched, each once."""
         dialect = self._dialect
         found = []
         for part in _all_parts(messages):
@@ -133,8 +133,8 @@ class MessageRules:
         return made
 
     def dropped(self, messages: list[Any]) -> tuple[str, ...]:
-        """What is left out of these messages that changes the answer in degree, in words. A tool's name is known from
-        its call."""
+        """Returns sentences that name the parts which are left out of these messages and change the answer in degree. A
+        tool's name is known from its call."""
         if self._dialect.message_names or not any(_has_name(message) for message in messages):
             return ()
         return (f"messages.name: dropped, {self._dialect.provider} has no counterpart",)

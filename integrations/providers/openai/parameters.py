@@ -121,8 +121,8 @@ class _Account:
 
 
 def _keep_known(account: _Account, own: frozenset[str]) -> None:
-    """On a fallback the client's extras are another vendor's: only what this one knows goes out, and what the
-    integration has set."""
+    """Keeps the fields that this vendor knows or that the integration has set: on a fallback the client's extras are
+    another vendor's."""
     known = account.dialect.parameters | own
     for name in [name for name in account.raw if name not in COMMON_PARAMETERS and name not in known]:
         if name in _OF_ANOTHER_KIND and _asks_for_more(name, account.value(name)):
@@ -204,7 +204,8 @@ def _reasoning_object(dialect: Dialect, wish: Mapping[str, Any], model: str) -> 
 
 
 def _thinking_in_common_words(account: _Account, wish: Mapping[str, Any]) -> None:
-    """Of Claude's types look-alikes know `enabled` and `disabled`, and nothing of how the thoughts are shown."""
+    """Returns `thinking` as look-alikes know it: the types `enabled` and `disabled`, and nothing about how thoughts are
+    shown."""
     check_reasoning_words(wish, None, provider=account.dialect.provider)
     budget = wish.get("budget_tokens") if _is_enabled(wish) else None
     said = {"type": "enabled" if _is_enabled(wish) else "disabled"}

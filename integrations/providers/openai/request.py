@@ -22,7 +22,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class BodyBuilder:
-    """What one dialect needs to build its bodies, worked out once."""
+    """Builds the bodies of one dialect. All that does not depend on the request is worked out once."""
 
     __slots__ = ("_mark_of_markers", "_messages", "_of_interest", "dialect")
 
@@ -34,7 +34,7 @@ class BodyBuilder:
 
     @property
     def marks_of_fetched(self) -> tuple[bytes, ...]:
-        """What is in every body for which `needs` has something to say."""
+        """Returns bytes of which one stands in every body with files to fetch."""
         return self._messages.marks_of_fetched
 
     def needs(self, request: ChatRequest) -> Needs:
@@ -68,7 +68,7 @@ class BodyBuilder:
         return (_encode(raw) if changed else body), warnings
 
     def _fit_messages(self, raw: RawFields, request: ChatRequest) -> bool:
-        """Whether something changed, in messages or tools."""
+        """Fits messages and tools to the dialect. Returns True when something changed."""
         body = request.body
         if request.crosses_vendor:
             return self._rewrite_messages(raw, request)
@@ -77,7 +77,7 @@ class BodyBuilder:
         return self._messages.may_concern(body) and self._rewrite_messages(raw, request)
 
     def _fit_tools(self, raw: RawFields) -> bool:
-        """Whether something changed."""
+        """Fits the tools to the dialect. Returns True when something changed."""
         tools = msgspec.json.decode(raw["tools"]) if "tools" in raw else None
         fitted = fit_tools(tools, self.dialect)
         if fitted == tools:
@@ -86,7 +86,7 @@ class BodyBuilder:
         return True
 
     def _rewrite_messages(self, raw: RawFields, request: ChatRequest) -> bool:
-        """Whether something changed."""
+        """Rewrites the messages for the dialect. Returns True when something changed."""
         messages = msgspec.json.decode(raw["messages"])
         rewritten = self._messages.rewrite(messages, request)
         if rewritten == messages:

@@ -1,4 +1,4 @@
-"""What a well-formed answer and chunk look like, and how the pieces that vendors get wrong are put right."""
+"""The shapes of a well-formed answer and chunk, and the repair of the parts that vendors get wrong."""
 
 from __future__ import annotations
 
@@ -217,7 +217,8 @@ def time_of(created: object) -> int:
 
 
 def made_up_id(seed: str, choice: int, number: int) -> str:
-    """For a call without an id of its own: the same for the same answer, which `seed` names, and no other's."""
+    """Returns an id for a call that has none: the same for the same answer, which `seed` names, and different from any
+    other's."""
     return "call_" + blake2b(f"{seed}/{choice}/{number}".encode("utf-8", "replace"), digest_size=12).hexdigest()
 
 

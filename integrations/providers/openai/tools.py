@@ -20,8 +20,8 @@ class ToolIndexes:
         return choice in self._calls
 
     def accept(self, choice: int, deltas: list[ToolCallDelta]) -> bool:
-        """False when they cannot stay as they are: a new call under an index that another has, or without an id of its
-        own."""
+        """Returns False when the deltas cannot stay as they are: a new call under an index that another has, or without
+        an id of its own."""
         if self._repairing:
             return False
         calls = self._calls.setdefault(choice, [])

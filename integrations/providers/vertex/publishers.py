@@ -1,4 +1,5 @@
-"""Whose model a name means (https://cloud.google.com/vertex-ai/generative-ai/docs/model-garden/available-models)."""
+"""The publisher that a model's name stands for
+(https://cloud.google.com/vertex-ai/generative-ai/docs/model-garden/available-models)."""
 
 from __future__ import annotations
 
