@@ -70,8 +70,7 @@ def masked_headers(row: ProviderIntegration) -> dict[str, str]:
 
 
 def forwarded_names(row: ProviderIntegration) -> tuple[str, ...]:
-    """Returns the names of the client's headers that are passed on: the integration's list, or the provider's default.
-    """
+    """Returns the names of the client headers to pass on: the integration's list, or the provider's default."""
     if row.forward_headers is not None:
         return tuple(row.forward_headers)
     return traits_of(row.provider).forward_headers if is_known(row.provider) else ()

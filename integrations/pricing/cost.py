@@ -156,8 +156,7 @@ def _plain_cost(usage: Usage, rates: Price | Rates, fee: Decimal, source: str) -
 
 
 def _cost_by_class(usage: Usage, rates: Rates, fee: Decimal, source: str) -> Cost:
-    """Returns the cost of tokens whose parts have prices of their own. A part never exceeds what is left of its whole.
-    """
+    """Returns the cost of tokens whose parts have prices of their own. A part never exceeds the rest of its whole."""
     read_audio, read_text = _split(usage.cache_read_audio_tokens, usage.cache_read_tokens)
     written_1h, written = _split(usage.cache_write_1h_tokens, usage.cache_write_tokens)
     fresh = usage.prompt_tokens - usage.cache_read_tokens - usage.cache_write_tokens

@@ -22,8 +22,7 @@ def project_prices(project_id: UUID) -> QuerySet[ModelPrice]:
 
 
 def applied_price(project_id: UUID, provider: str, model: str) -> ModelPrice | None:
-    """Returns the price that the gateway applies to the project's requests for the model; None when no price is known.
-    """
+    """Returns the price that applies to the project's requests for the model; None without a known price."""
     known = project_prices(project_id).exclude(Q(input_cost_per_1m=None) | Q(output_cost_per_1m=None))
     entry = find_entry(set(known.order_by().values_list("provider", "model")), provider, model)
     return None if entry is None else known.get(provider=entry[0], model=entry[1])

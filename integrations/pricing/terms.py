@@ -80,8 +80,7 @@ class Schedule(msgspec.Struct, frozen=True):
         return steps[-1][1]
 
     def fee(self, usage: Usage) -> Decimal:
-        """Returns the fee of the request and of its searches; a search of unknown size costs as much as a medium one.
-        """
+        """Returns the fee of the request and of its searches; a search of unknown size costs what a medium one does."""
         if not self.fees:
             return _ZERO
         total = self.fees.get("request", _ZERO)

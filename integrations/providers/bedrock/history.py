@@ -76,8 +76,7 @@ class Rebuilder:
 
 
 def _content(fields: Any) -> list[Json] | None:
-    """Returns the stored blocks; None when the field holds no list of Converse's blocks, for example another vendor's.
-    """
+    """Returns the stored blocks; None when the field holds no list of Converse's blocks (another vendor's)."""
     content = fields.get("content") if isinstance(fields, Mapping) else None
     return content if isinstance(content, list) and content and all(map(_is_block, content)) else None
 

@@ -13,8 +13,7 @@ from integrations.providers.errors import ProviderError
 
 
 class DialectAdapter(ABC):
-    """An adapter without state except for what is cached per credentials, which is also the list of the secrets in use.
-    """
+    """An adapter without state except for what is cached per credentials, which also lists the secrets in use."""
 
     def __init__(self, traits: Traits, known: PerCredentials[Any]) -> None:
         self.provider = traits.provider

@@ -1,5 +1,4 @@
-"""Translation of a provider's failure: status to kind, message out of any body, secrets out of the message, wait time.
-"""
+"""Translation of a provider's failure: status to kind, the message without secrets, the wait time."""
 
 from __future__ import annotations
 

@@ -76,8 +76,7 @@ class ResponseFormat:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningRequest:
-    """The request's `thinking` and `reasoning_effort` in one form. `enabled` is None where the request names neither.
-    """
+    """The request's `thinking` and `reasoning_effort` in one form. `enabled` is None where the request has neither."""
 
     enabled: bool | None = None
     budget_tokens: int | None = None
