@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from integrations.providers.base import Credentials
-from integrations.providers.common.failures import scrub
+from integrations.providers.common.redaction import scrub
 from integrations.providers.errors import FailureKind, ProviderError
 
 logger = logging.getLogger("integrations")

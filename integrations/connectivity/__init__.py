@@ -1,5 +1,5 @@
 """Tests of integrations: the cheapest call that the provider answers only with a valid credential.
 
-`calls` says which call that is, `exchange` sends it, `outcomes` says what the answer means, `redaction` keeps the
-credential out of it, `trial` puts them together, `services` stores the result.
+`calls` says which call that is, `exchange` sends it, `outcomes` says what the answer means, `trial` puts them
+together, `services` stores the result.
 """

@@ -13,10 +13,10 @@ from integrations.connectivity.bedrock_models import check as check_bedrock
 from integrations.connectivity.calls import Call, build, call_of, needs_token
 from integrations.connectivity.exchange import Answer, NoAnswerError, Sender
 from integrations.connectivity.outcomes import Outcome, Reason, explained, reason_of
-from integrations.connectivity.redaction import secrets_of, without_secrets
 from integrations.providers.additions import with_headers
 from integrations.providers.base import Credentials, UpstreamRequest
 from integrations.providers.common.failures import failure_in_body
+from integrations.providers.common.redaction import secrets_of, without_secrets
 from integrations.providers.errors import ProviderError
 from integrations.registry import adapter_for
 

@@ -6,7 +6,8 @@ from email.utils import format_datetime
 
 import pytest
 
-from integrations.providers.common.failures import error_message, retry_after_seconds, scrub
+from integrations.providers.common.failures import error_message, retry_after_seconds
+from integrations.providers.common.redaction import scrub
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.registry import adapter_for
 from tests.integrations.exchanges import chat_request, credentials

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from integrations.providers.common.failures import failure_in_body, scrub
+from integrations.providers.common.failures import failure_in_body
+from integrations.providers.common.redaction import scrub
 from integrations.providers.errors import FailureKind, ProviderError
 
 # https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons. Of these an answer may be empty.

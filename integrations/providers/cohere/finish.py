@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from integrations.providers.common.failure_reasons import reason_in
-from integrations.providers.common.failures import scrub
+from integrations.providers.common.redaction import scrub
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.usage import Usage
 

@@ -7,18 +7,12 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from integrations.providers.base import Credentials
+from integrations.providers.common.redaction import secret_values
 
 USER_AGENT = "prompt-gateway"
 _REMEMBERED = 1024
-# A header's value that is shorter is a word that anybody may say.
-_MIN_SECRET = 8
 
 Made = TypeVar("Made")
-
-
-def secret_values(credentials: Credentials) -> set[str]:
-    """The values of the integration's headers: whether they are secret nobody has said."""
-    return {value for value in credentials.extra_headers.values() if len(value) >= _MIN_SECRET}
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ __all__ = [
     "redact",
     "rephrase",
     "retry_after_seconds",
-    "scrub",
 ]
 
 _MESSAGE_LENGTH = 2000

@@ -1,10 +1,19 @@
-"""Keys and account ids out of what a provider says, be it a text or an object."""
+"""Removes secrets from texts and objects of providers: keys and account ids by their form, secrets in use by value.
+
+`scrub` and `details_of` serve every failure. `without_secrets` serves tests of integrations, where the host
+that answers may echo the credential in any form.
+"""
 
 from __future__ import annotations
 
+import base64
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
+from urllib.parse import quote
+
+from integrations.providers.base import Credentials
 
 # Keys as providers write them, and anything in a place where keys travel.
 _SECRETS = re.compile(
@@ -18,6 +27,13 @@ _SECRETS = re.compile(
 _SHOWN_KEY = re.compile(r"(?i)(api[ _-]?key(?: provided)?\s*:\s*)([^\s\"',]+)")
 _SECRET_FIELD = re.compile(r"(?i)api[-_]?key|secret|password|authorization|credential|(?:^|_)token$|user_id|account_id")
 _REDACTED = "[redacted]"
+# A header's value that is shorter may be an ordinary word.
+_MIN_HEADER_SECRET = 8
+# This many characters in a row of a secret give it away, also when the provider shows only its beginning or end.
+_TELLTALE = 6
+# A word as long as a key can be; a word that holds a telltale is redacted as a whole.
+_WORD = re.compile(r"[^\s\"'<>(){}\[\],;]+")
+_SECRET_NAMES = ("access_key_id", "secret_access_key", "session_token")
 # Of a vendor's error object: what is beyond these is left out.
 _MAX_DEPTH = 6
 _MAX_MEMBERS = 30
@@ -87,3 +103,55 @@ class _Cut:
         if value is not None and not isinstance(value, (bool, dict, list)) and _SECRET_FIELD.search(name):
             return _REDACTED
         return self.of(value, depth)
+
+
+def secret_values(credentials: Credentials) -> set[str]:
+    """Returns the values of the integration's headers, any of which may be a secret."""
+    return {value for value in credentials.extra_headers.values() if len(value) >= _MIN_HEADER_SECRET}
+
+
+def secrets_of(credentials: Credentials, *more: str) -> tuple[str, ...]:
+    """Returns every text that must not leave: the key, its secret fields, the private parts of a service account."""
+    found = [*more, *secret_values(credentials), *(credentials.extra.get(name, "") for name in _SECRET_NAMES)]
+    # The file of a service account consists mostly of ordinary words; only its private parts are secrets.
+    found += _private_parts(credentials.secret) if credentials.secret[:1] == "{" else [credentials.secret]
+    return tuple(secret for secret in found if secret)
+
+
+def without_secrets(text: str, secrets: Iterable[str]) -> str:
+    """`text` without a word that holds a piece of a secret: as it is, in capitals, percent-encoded or in base64."""
+    text = scrub(text, *secrets)
+    for secret in secrets:
+        text = _without(text, secret)
+    return text
+
+
+def _without(text: str, secret: str) -> str:
+    if len(secret) < _TELLTALE:
+        # Too short to be told from ordinary words: when it occurs at all, nothing is shown.
+        return "" if secret.lower() in text.lower() else text
+    shown = _shapes(secret)
+    return _WORD.sub(lambda word: _REDACTED if _tells(word[0].lower(), shown) else word[0], text)
+
+
+def _tells(word: str, shown: tuple[str, ...]) -> bool:
+    pieces = {word[start : start + _TELLTALE] for start in range(len(word) - _TELLTALE + 1)}
+    return any(piece in shape for piece in pieces for shape in shown)
+
+
+def _shapes(secret: str) -> tuple[str, ...]:
+    raw = secret.encode()
+    # Base64 of a text that has the secret somewhere inside: three alignments, without the ends that depend on it.
+    aligned = [base64.b64encode(b"\0" * shift + raw).decode()[4:-4] for shift in range(3)]
+    shapes = [secret, secret[::-1], quote(secret, safe=""), base64.b64encode(raw).decode(), raw.hex(), *aligned]
+    return tuple(shape.lower() for shape in dict.fromkeys(shapes))
+
+
+def _private_parts(secret: str) -> list[str]:
+    try:
+        account = json.loads(secret)
+    except ValueError:
+        return [secret]
+    key = str(account.get("private_key") or "")
+    lines = [line for line in key.split("\n") if not line.startswith("-----")]
+    return [*lines, str(account.get("private_key_id") or "")]

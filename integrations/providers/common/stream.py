@@ -13,7 +13,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from integrations.providers.base import StreamEvent
-from integrations.providers.common.failures import failure_in_body, scrub
+from integrations.providers.common.failures import failure_in_body
+from integrations.providers.common.redaction import scrub
 from integrations.providers.common.sse import UnreadableStreamError
 from integrations.providers.common.surrogates import lenient
 from integrations.providers.errors import FailureKind, ProviderError

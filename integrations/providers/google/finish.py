@@ -6,7 +6,7 @@ https://ai.google.dev/api/generate-content#FinishReason, #BlockReason, and Verte
 
 from __future__ import annotations
 
-from integrations.providers.common.failures import scrub
+from integrations.providers.common.redaction import scrub
 from integrations.providers.errors import FailureKind, ProviderError
 from integrations.providers.google.parts import Choice
 from integrations.providers.google.shapes import PromptFeedback, reason_named
