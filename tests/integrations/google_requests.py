@@ -1,0 +1,50 @@
+"""Requests for Gemini as the tests of its adapter build them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from msgspec.structs import replace
+
+from integrations.providers.base import Media, UpstreamRequest
+from integrations.providers.google import GEMINI, VERTEX
+from tests.integrations.exchanges import chat_request, credentials
+
+USER = {"role": "user", "content": "Hi"}
+FLASH = "gemini-2.5-flash"
+THIRD = "gemini-3-flash-preview"
+PNG = "iVBORw0KGgo="
+PNG_URL = f"data:image/png;base64,{PNG}"
+FUNCTION: dict[str, Any] = {"name": "f", "parameters": {"type": "object", "properties": {}}}
+TOOL = {"type": "function", "function": FUNCTION}
+
+
+def built(
+    model: str = FLASH, *, media: dict[str, Media] | None = None, vertex: bool = False, **fields: Any
+) -> UpstreamRequest:
+    request = replace(chat_request(model, **{"messages": [USER], **fields}), media=media or {})
+    adapter = VERTEX if vertex else GEMINI
+    access = credentials("google_vertex", project="p", location="europe-west4") if vertex else credentials("google")
+    return adapter.build_request(request, access)
+
+
+def body_of(model: str = FLASH, **fields: Any) -> dict[str, Any]:
+    decoded: dict[str, Any] = json.loads(built(model, **fields).body)
+    return decoded
+
+
+def config_of(model: str = FLASH, **fields: Any) -> dict[str, Any]:
+    config: dict[str, Any] = body_of(model, **fields).get("generationConfig", {})
+    return config
+
+
+def parts_of(*messages: dict[str, Any], model: str = FLASH, **fields: Any) -> list[tuple[str, list[dict[str, Any]]]]:
+    contents = body_of(model, messages=list(messages), **fields)["contents"]
+    return [(content["role"], content["parts"]) for content in contents]
+
+
+def calling(*calls: tuple[str, str], content: str | None = None, **more: Any) -> dict[str, Any]:
+    """An assistant's message that calls the functions by (id, name)."""
+    made = [{"id": i, "type": "function", "function": {"name": name, "arguments": '{"a": 1}'}} for i, name in calls]
+    return {"role": "assistant", "content": content, "tool_calls": made, **more}
