@@ -9,7 +9,7 @@ ApplicationError
 ├── ConflictError              409 conflict_error
 └── ServiceUnavailableError    503 service_unavailable_error
 
-Apps add their own below these. Statuses, types and codes are the table of the design's section 5.
+Apps add their own below these. Statuses, types and codes are in docs/routing.md#what-the-client-is-told.
 """
 
 from __future__ import annotations

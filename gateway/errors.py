@@ -1,4 +1,4 @@
-"""The gateway's failures, and the one translation of a provider's failure into a status (design, section 5).
+"""The gateway's failures, and the one translation of a provider's failure into a status (docs/routing.md).
 
 ApplicationError
 ├── ValidationError                 core: 400 invalid_request_error

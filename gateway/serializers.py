@@ -1,4 +1,4 @@
-"""Wire shapes of the gateway's part of the management API (specification, Gateway settings)."""
+"""Wire shapes of the gateway's part of the management API (docs/settings.md)."""
 
 from __future__ import annotations
 

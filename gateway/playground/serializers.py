@@ -1,4 +1,4 @@
-"""Wire shapes of the playground (specification, Playground)."""
+"""Wire shapes of the playground (docs/playground.md)."""
 
 from __future__ import annotations
 

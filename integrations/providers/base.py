@@ -1,6 +1,6 @@
 """The protocol between the pipeline and a provider: pure functions over bytes, no socket, no framework.
 
-The neutral shapes are OpenAI's chat-completion shapes (specification, "Resources and their fields").
+The neutral shapes are OpenAI's chat-completion shapes (docs/chat-completions.md).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The failures between the gateway and a provider, without the gateway's own HTTP statuses.
 
-The pipeline turns these into statuses (design, section 5); nothing here knows the client.
+The pipeline turns these into statuses (docs/routing.md#what-the-client-is-told); nothing here knows the client.
 """
 
 from __future__ import annotations

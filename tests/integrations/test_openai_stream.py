@@ -20,7 +20,7 @@ USAGE_CHUNK = chunk(None, usage=USAGE)
 
 
 def assert_well_formed(chunks: list[dict[str, Any]]) -> None:
-    """What the specification says of a stream."""
+    """The rules of a stream (docs/chat-completions.md#streams)."""
     *before, last = chunks
     assert all("usage" not in item or item["usage"] is None for item in before)
     assert last["usage"] == USAGE

@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 from core.openapi.views import document
 from tests.openapi.conftest import Populated
 
-# What the specification's clients send everywhere.
+# Clients send these parameters to every call (docs/api.md#parameters).
 ANYWHERE = ("limit", "offset", "start_date", "end_date")
 ELSEWHERE = ("/api/otlp/", "/api/gateway/", "/api/agent/chat")
 
@@ -78,7 +78,7 @@ def test_parameters__of_the_document__all_taken(caller: APIClient, populated: Po
 
 @pytest.mark.parametrize("path", READING)
 def test_parameters__with_wrong_values__refused_by_name(caller: APIClient, populated: Populated, path: str) -> None:
-    """The specification's clients send theirs everywhere: they are refused exactly where they are read."""
+    """Parameters that clients send to every call are refused exactly where they are read."""
     url = path.format(**populated.known)
     for name in set(ANYWHERE) - set(described("get", path)):
         assert "details" not in caller.get(f"{url}?{name}=none-at-all").content.decode(), name

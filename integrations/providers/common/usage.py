@@ -89,7 +89,7 @@ def usage_object(usage: Usage) -> dict[str, Any]:
 
 
 def completed_usage(usage: Mapping[str, Any]) -> dict[str, Any]:
-    """The provider's own object with the three counts of the specification present and integers."""
+    """The provider's own object with the three counts of the gateway's API present and integers."""
     counts = read_usage(usage)
     fields = dict(usage)
     if not _is_count(fields.get("prompt_tokens")):

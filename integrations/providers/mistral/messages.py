@@ -309,7 +309,7 @@ def _instruction(content: Any) -> Any:
 
 
 def _document(part: Mapping[str, Any]) -> dict[str, Any]:
-    """The specification's object with a url; Mistral's own form is the address as a string."""
+    """The gateway's object with a url; Mistral's own form is the address as a string."""
     document = part.get("document_url")
     url = document.get("url") if isinstance(document, Mapping) else document
     name = part.get("document_name") or part.get("name") or part.get("title")

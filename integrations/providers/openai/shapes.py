@@ -80,7 +80,7 @@ class GroqExtension(msgspec.Struct):
 
 
 class Chunk(msgspec.Struct):
-    """Decodes only when every field of the specification is present with its type."""
+    """Decodes only when every field of the gateway's API is present with its type."""
 
     id: str
     object: Literal["chat.completion.chunk"]
@@ -145,7 +145,7 @@ class UsageCounts(msgspec.Struct, omit_defaults=True):
 
 
 class Completion(msgspec.Struct):
-    """Decodes only when every field of the specification is present with its type."""
+    """Decodes only when every field of the gateway's API is present with its type."""
 
     id: str
     object: Literal["chat.completion"]

@@ -242,7 +242,7 @@ class OpenAIStream(DialectStream[ServerSentEvent]):
             self._id = f"chatcmpl-{digest.hexdigest()}"
 
     def _complete_identity(self, fields: dict[str, Any]) -> None:
-        """All chunks have one id and one time; `object` is always the specification's."""
+        """All chunks have one id and one time; `object` is always that of the gateway's API."""
         fields["id"], fields["created"] = self._id, self._created
         if not isinstance(fields.get("model"), str):
             fields["model"] = self.model

@@ -115,7 +115,7 @@ ALLOWED = (
     ),
 )
 
-# Forms of other vendors' that the specification has under the same name in its own form: the gateway's check says so.
+# Vendors' forms of a field that the gateway has under the same name in another form: its check refuses them.
 BARRED = (
     "messages[*].content[list][image_url].image_url[string]",
     "messages[*].content[list][document_url]*",

@@ -64,7 +64,7 @@ class _Thinking(TypedDict):
 
 
 class Own(TypedDict, total=False):
-    """What the gateway's own specification adds to OpenAI's fields."""
+    """The fields that the gateway adds to OpenAI's (docs/chat-completions.md#the-request)."""
 
     thinking: _Thinking
 
