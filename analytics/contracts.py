@@ -1,4 +1,4 @@
-"""Frozen records that cross the edge into analytics."""
+"""The frozen records that other apps hand to analytics."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ DEFAULT_RETENTION_DAYS = 400
 class Outcome(StrEnum):
     SUCCESS = "success"
     ERROR = "error"
-    CANCELLED = "cancelled"  # the client left before the end
-    INTERRUPTED = "interrupted"  # the worker died while the request was in flight
+    CANCELLED = "cancelled"  # The client disconnected before the end of the answer.
+    INTERRUPTED = "interrupted"  # The worker died while the request was in flight.
 
 
 class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):

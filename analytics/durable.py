@@ -1,4 +1,4 @@
-"""Small files that are replaced as a whole, also on a disk that is full."""
+"""Replaces small files atomically and durably, also on a full disk."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def replace(path: Path, content: bytes) -> None:
 
 
 def _exchange(draft: Path, path: Path) -> None:
-    """The draft becomes the file, and the file that was becomes the next draft."""
+    """Swaps the two files: the draft becomes the file, and the old file becomes the next draft."""
     last = _sibling(path, "last")
     with suppress(OSError):
         last.unlink(missing_ok=True)

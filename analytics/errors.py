@@ -21,7 +21,7 @@ from core.errors import ApplicationError, ConflictError, ServiceUnavailableError
 
 
 class RepeatedScoreError(ValidationError):
-    """`field` is the path of the second one: `scores.3.score_id`."""
+    """A batch names one score twice; `field` is the path of the second one, as `scores.3.score_id`."""
 
     def __init__(self, field: str) -> None:
         problem = "Is in this batch twice."
@@ -29,7 +29,7 @@ class RepeatedScoreError(ValidationError):
 
 
 class ScoreExistsError(ConflictError):
-    """`field` is the path of the id in the body."""
+    """A score's id belongs to another request's score; `field` is the path of the id in the body."""
 
     code = "score_exists"
 
@@ -72,6 +72,6 @@ class AnalyticsQueryError(ApplicationError):
 
 
 class RepairBusyError(ServiceUnavailableError):
-    """What was asked for is written down, and done later."""
+    """Another repair of the project is running; the requested deletion or repair is stored and done later."""
 
     code = "repair_busy"

@@ -1,4 +1,4 @@
-"""Requests as lines of JSON, for the export over HTTP and on the command line."""
+"""Writes requests as lines of JSON, for the export over HTTP and on the command line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def request_lines(project_id: UUID, wanted: RequestFilter, *, content: bool) -> Iterator[bytes]:
-    """Pieces of the export, whole lines each. Raises what `client.query` does."""
+    """Yields pieces of the export, each of whole lines. Raises the errors of `client.query`."""
     count = 0
     for chunk in export_chunks(project_id, wanted, content=content):
         yield b"".join(_line(item, content=content) for item in chunk)
@@ -31,9 +31,9 @@ def request_lines(project_id: UUID, wanted: RequestFilter, *, content: bool) -> 
 
 
 def export_lines(project_id: UUID, wanted: RequestFilter, *, content: bool) -> Iterator[bytes]:
-    """The same for a client that has its status already: a failure after the first piece becomes the last line.
+    """Yields the pieces of `request_lines`. A failure after the first piece becomes the last line of the export.
 
-    That line is `{"error": …}`. A failure before the first piece is raised.
+    That line is `{"error": …}`: the status was sent with the first piece. A failure before it is raised.
     """
     begun = False
     try:

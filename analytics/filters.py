@@ -17,7 +17,7 @@ from core.fields import TimeField
 
 
 class _TimeFormField(forms.Field):
-    """Times written as in every other list: see `parameters.TimeField`."""
+    """The form field of a time, in the notations that `parameters.TimeField` takes."""
 
     def __init__(self, *, end_of_day: bool = False, **options: Any) -> None:
         self._time = TimeField(end_of_day=end_of_day)
@@ -48,7 +48,7 @@ class _RangeForm(forms.Form):
 
 
 class ScoreFilter(filters.FilterSet):  # type: ignore[misc]  # the package has no types
-    """Dates are those of the scores' making, both ends included."""
+    """Filters the list of scores; its dates are the times at which scores were created, both ends included."""
 
     request_id = filters.CharFilter(method="of_request", max_length=REQUEST_ID_CHARACTERS, strip=False)
     score_name = filters.CharFilter(max_length=SCORE_NAME_CHARACTERS)

@@ -1,4 +1,4 @@
-"""Ids of requests and sessions as clients name them. Those are text; the gateway's own request ids are UUIDs."""
+"""Normalizes the ids of requests and sessions. Clients may send any text; the gateway's own request ids are UUIDs."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ _GATEWAY_VERSION = 7
 
 
 def canonical_request_id(request_id: str) -> str:
-    """A UUID in the letter case in which the gateway writes it; any other text as it is."""
+    """Returns a UUID in the lower case in which the gateway writes it, and any other id unchanged."""
     return request_id if _uuid(request_id) is None else request_id.lower()
 
 
 def gateway_id(request_id: str) -> UUID | None:
-    """None for what cannot be one of the gateway's ids: those are UUIDv7."""
+    """Returns the id as a UUID, or None when it is no UUIDv7, as the gateway's own ids are."""
     found = _uuid(request_id)
     return found if found is not None and found.version == _GATEWAY_VERSION else None
 
 
 def session_hash(session_id: str) -> str:
-    """SHA-256, hexadecimal."""
+    """Returns the SHA-256 of a session id in hexadecimal."""
     return hashlib.sha256(session_id.encode()).hexdigest()
 
 
 def _uuid(text: str) -> UUID | None:
-    # UUID() also takes braces, "urn:uuid:" and any placing of hyphens.
+    # The constructor of UUID also takes braces, "urn:uuid:" and hyphens in any place.
     if len(text) != _UUID_CHARACTERS:
         return None
     try:

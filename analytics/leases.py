@@ -1,7 +1,7 @@
 """One repair of a project's figures at a time: two that delete and insert the same rows would count them twice.
 
-A row in the SQL database, taken by a conditional update, so that it holds between hosts. It runs out by itself: who
-died with it does not stop repairs for ever.
+The lease is a row in the SQL database, taken by a conditional update, so that it excludes workers on other hosts too.
+It expires, so that a holder that was killed blocks repairs for some minutes only.
 """
 
 from __future__ import annotations
@@ -18,15 +18,18 @@ from django.utils import timezone
 from analytics.errors import RepairBusyError
 from analytics.models import RepairLease
 
-# Longer than one step of a repair takes; between steps it is renewed. Who dies with it holds the next up for as long.
+# A lease lasts longer than one step of a repair and is renewed between steps. A killed holder blocks others so long.
 _HELD_FOR = timedelta(minutes=5)
 _LOOK_EVERY_SECONDS = 0.1
 
 
 @contextmanager
 def repair_lease(project_id: UUID, *, wait_seconds: float = 30.0) -> Iterator[Callable[[], None]]:
-    """Gives a function that renews it. Raises RepairBusyError when another has it for longer than `wait_seconds`, and
-    from the function when it ran out and another took it."""
+    """Takes the repair lease of a project and yields a function that renews it.
+
+    Raises RepairBusyError when another holder has it for longer than `wait_seconds`; the function raises it when the
+    lease expired and another holder took it.
+    """
     holder = uuid.uuid4()
     deadline = time.monotonic() + wait_seconds
     RepairLease.objects.get_or_create(project_id=project_id)

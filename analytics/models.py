@@ -1,6 +1,6 @@
-"""Tables of the SQL database. What happened is in ClickHouse; the admin needs a model to hang its pages on.
+"""The app's tables in the SQL database, and a model without a table for the admin's pages of the request log.
 
-Scores and feedback are kept here, for the sake of transactions, and copied to ClickHouse (`analytics.score_sync`).
+Scores and feedback are kept here, because they need transactions, and copied to ClickHouse (`analytics.score_sync`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ACTOR_CHARACTERS = 200
 
 MIN_FEEDBACK, MAX_FEEDBACK = 1, 5
 
-# Who calls an API and says nothing about it is a program.
+# A caller of the API that names no type of evaluator is taken for a program.
 DEFAULT_EVALUATOR = "code"
 
 
@@ -38,7 +38,7 @@ class ScoreType(models.TextChoices):
 
 
 class CopiedTable(models.TextChoices):
-    """Tables of ClickHouse that copy what is here."""
+    """The tables of ClickHouse that hold copies of scores and feedback."""
 
     SCORES = "scores"
     FEEDBACK = "feedback"
@@ -59,7 +59,7 @@ class Requests(models.Model):
 
 
 class Score(models.Model):
-    """One judgement of one request: by a model, a program, a person.
+    """One evaluation of one request by a model, a program or a person.
 
     `request_id` is the client's word: the request may still be on its way to the store, or not be one of ours.
     """
@@ -78,7 +78,7 @@ class Score(models.Model):
     created_by = models.CharField(max_length=ACTOR_CHARACTERS, blank=True, default="")
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
-    # 1 when it is made, one more with each change.
+    # The revision is 1 at the score's creation and grows by one with each change.
     revision = models.PositiveIntegerField(default=1)
     # When analytics.score_sync has to look at the row again; null when ClickHouse has it.
     copy_due_at = models.DateTimeField(null=True, default=timezone.now, editable=False)
@@ -110,7 +110,7 @@ class Feedback(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="feedback")
     session_id = models.CharField(max_length=SESSION_ID_CHARACTERS)
-    # SHA-256, hexadecimal: an id may be longer than an index of PostgreSQL takes.
+    # The SHA-256 of the session id, in hexadecimal: an id may be longer than an index of PostgreSQL takes.
     session_hash = models.CharField(max_length=64, editable=False)
     score = models.PositiveSmallIntegerField(null=True)
     text = models.TextField(blank=True, default="")
@@ -161,7 +161,7 @@ class CopyWithdrawal(models.Model):
 
 
 class RepairLease(models.Model):
-    """Who repairs a project's figures in ClickHouse, and until when nobody else may (`analytics.leases`)."""
+    """The lease of one project's repair in ClickHouse: its holder, and the time until which it excludes others."""
 
     project_id = models.UUIDField(primary_key=True)
     holder = models.UUIDField(null=True)
@@ -181,7 +181,7 @@ class DeletionKind(models.TextChoices):
 
 
 class DeletionState(models.TextChoices):
-    """`pending`: not all of it is gone yet. `erased`: gone, and watched for what arrives late. `closed`: over."""
+    """`pending`: data remains. `erased`: all is gone, and late records are still looked for. `closed`: finished."""
 
     PENDING = "pending"
     ERASED = "erased"
@@ -189,7 +189,7 @@ class DeletionState(models.TextChoices):
 
 
 class Deletion(models.Model):
-    """The wish that a session or a request be forgotten, written down before anything is done about it.
+    """A request to delete a session or a request, stored before anything is deleted.
 
     `subject` is the id, kept only while records of it may still arrive; `subject_hash` (SHA-256, hexadecimal) stays, so
     that it can be shown that an id was deleted.
@@ -203,7 +203,7 @@ class Deletion(models.Model):
     requested_by = models.CharField(max_length=ACTOR_CHARACTERS)
     requested_at = models.DateTimeField(default=timezone.now)
     state = models.CharField(max_length=8, choices=DeletionState, default=DeletionState.PENDING)
-    # Requests that lost their content, over all looks.
+    # The number of requests made anonymous so far, over all attempts.
     requests = models.PositiveIntegerField(default=0)
     looks = models.PositiveIntegerField(default=0)
     look_at = models.DateTimeField(null=True, default=timezone.now)

@@ -1,4 +1,4 @@
-"""The spool, and the store of the request log, for monitoring."""
+"""The figures and alarms of the spool and of the store of the request log, for monitoring."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from analytics.clickhouse import client
 from analytics.shipper.spool_status import read_status
 from core.monitoring import Alarm, Found, Subject, counter, gauge
 
-# For so long after the last loss it is news.
+# A loss of records raises the alarm for this long.
 _LOSS_SECONDS = 600.0
 
 
 def ping_store() -> None:
-    """Raises AnalyticsUnavailableError."""
+    """Asks the store for an answer. Raises AnalyticsUnavailableError when there is none."""
     client.execute("SELECT 1")
 
 

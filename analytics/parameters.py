@@ -1,4 +1,4 @@
-"""Query parameters of the analytics endpoints."""
+"""The query parameters that several analytics endpoints take."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RangeParameters(Parameters):
         return attrs
 
 
-# What an answer about a range says of it.
+# The fields in which an answer about a range of time names the range.
 RANGE: dict[str, Any] = {"start_date": datetime, "end_date": datetime}
 
 

@@ -1,4 +1,4 @@
-"""Ids that clients chose, as they come in paths."""
+"""Checks ids of sessions and requests, which clients choose, in the paths of URLs."""
 
 from __future__ import annotations
 

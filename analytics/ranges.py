@@ -1,4 +1,4 @@
-"""Which time does a question about figures speak of?"""
+"""Parses the range of time of a question about figures."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class TimeRange:
-    """Both ends included."""
+    """A range of time that includes both its ends."""
 
     start: datetime
     end: datetime
 
 
 def parse_range(request: Request, *, longest: timedelta | None = None) -> TimeRange:
-    """`start_date` and `end_date` of the query: see `time_range`."""
+    """Returns the range that `start_date` and `end_date` of a URL's query name, as `time_range` does."""
     return time_range(request.query_params.dict(), datetime.now(UTC), longest=longest)
 
 
 def time_range(values: Mapping[str, Any], now: datetime, *, longest: timedelta | None = None) -> TimeRange:
-    """`start_date` and `end_date` of `values`; today and the 29 days before where they say nothing.
+    """Returns the range from `start_date` to `end_date` of `values`, by default today and the 29 days before.
 
-    Of more than `longest` the last part, or the first when only `start_date` is given. Raises DRF's ValidationError.
+    A range longer than `longest` is cut to its last part, or to its first when only `start_date` is given. Raises
+    DRF's ValidationError.
     """
     given = RangeParameters(data=dict(values))
     given.is_valid(raise_exception=True)

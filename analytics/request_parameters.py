@@ -1,4 +1,4 @@
-"""Parameters of the request log, its export and its search."""
+"""The parameters of the request log, its export and its search."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MAX_32 = 2**32 - 1
 
 
 class _Text(serializers.CharField):
-    """The client's own text, as it stands. Empty is no filter."""
+    """A text that clients chose, compared unchanged; an empty one is no filter."""
 
     def __init__(self) -> None:
         super().__init__(required=False, allow_blank=True, trim_whitespace=False, max_length=1024)
@@ -83,7 +83,7 @@ class SearchBody(BodySerializer):
     end_time = TimeField(required=False, end_of_day=True)
 
     def validate_query(self, value: str) -> list[str]:
-        """The words and quoted parts of it."""
+        """Returns the words and quoted parts of the query."""
         terms = parse(value)
         if not terms:
             raise serializers.ValidationError("Must hold a word to look for.")
@@ -99,7 +99,7 @@ class SearchBody(BodySerializer):
         return attrs
 
     def wanted(self) -> tuple[SearchFilter, int]:
-        """What to look for, and how many."""
+        """Returns the filter of the search and the maximum number of results."""
         self.is_valid(raise_exception=True)
         values = self.validated_data
         wanted = SearchFilter(

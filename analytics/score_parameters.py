@@ -14,7 +14,7 @@ _DEFAULT_RANGE = timedelta(days=30)
 
 
 class ScoreRangeParameters(RangeParameters):
-    """Without a start the range is the 30 days before its end, without an end it ends now."""
+    """A range of time that ends now by default, and begins 30 days before its end by default."""
 
     def between(self) -> tuple[datetime, datetime]:
         end = self.validated_data.get("end_date") or datetime.now(UTC)
@@ -28,7 +28,7 @@ class ScoreMetricsParameters(ScoreRangeParameters):
     evaluator_type = serializers.CharField(required=False, allow_blank=True, max_length=EVALUATOR_CHARACTERS)
 
     def wanted(self) -> tuple[ScoreFilter, str]:
-        """What to look at, and by what to group it."""
+        """Returns the filter of the scores and the name of their grouping."""
         self.is_valid(raise_exception=True)
         values, (start, end) = self.validated_data, self.between()
         wanted = ScoreFilter(

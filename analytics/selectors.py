@@ -1,4 +1,4 @@
-"""What is read of scores, feedback and deletions, each within one project."""
+"""Reads scores, feedback and deletions, each within one project."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ _IDS_AT_ONCE = 500
 
 
 def list_scores(project_id: UUID) -> QuerySet[Score]:
-    """Latest first."""
+    """Returns the scores of a project, the latest first."""
     return Score.objects.for_project(project_id).order_by("-created_at", "-id")
 
 
 def list_scores_of(project_id: UUID, request_id: str) -> QuerySet[Score]:
-    """Latest first."""
+    """Returns the scores of one request, the latest first."""
     return list_scores(project_id).filter(request_id=canonical_request_id(request_id))
 
 
 def list_feedback(project_id: UUID, session_id: str) -> QuerySet[Feedback]:
-    """Latest first."""
+    """Returns the feedback on one session, the latest first."""
     found = Feedback.objects.for_project(project_id).filter(session_hash=session_hash(session_id))
     return found.order_by("-created_at", "-id")
 
 
 def feedback_scores(project_id: UUID, session_ids: Iterable[str]) -> Mapping[str, float]:
-    """The mean of each session's feedback scores, 1 to 5. Sessions without any are not there."""
+    """Returns the mean feedback score (1 to 5) by session id, without the sessions that have none."""
     by_hash = {session_hash(session_id): session_id for session_id in session_ids}
     hashes = list(by_hash)
     scored = Feedback.objects.for_project(project_id).filter(score__isnull=False).order_by()
@@ -44,6 +44,6 @@ def feedback_scores(project_id: UUID, session_ids: Iterable[str]) -> Mapping[str
 
 
 def list_sessions_being_deleted(project_id: UUID) -> Mapping[str, datetime]:
-    """Ids of sessions whose deletion is not finished, with the time until which each is deleted."""
+    """Returns the sessions whose deletion is not finished: by id, the time up to which their records are deleted."""
     under_way = Deletion.objects.for_project(project_id).filter(kind=DeletionKind.SESSION, state=DeletionState.PENDING)
     return dict(under_way.order_by("requested_at").values_list("subject", "requested_at"))

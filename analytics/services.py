@@ -1,4 +1,4 @@
-"""What changes scores and feedback. Every change is announced to their copy in ClickHouse (`analytics.score_sync`)."""
+"""Changes scores and feedback, and announces each change to their copy in ClickHouse (`analytics.score_sync`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from analytics.score_sync.announcement import announce
 
 logger = logging.getLogger("analytics.scores")
 
-# What a score says; the rest says which score it is.
+# These fields of a score may change; the others identify it.
 _CHANGEABLE = ("score_value", "score_type", "score_label", "reason", "evaluator_type")
 _MOVING = ("updated_at", "copy_due_at", "revision")
 _ROWS_AT_ONCE = 500
@@ -28,7 +28,7 @@ _ROWS_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewScore:
-    """`score_id`, when there is one, is the client's name for the score: sent again, it changes the score."""
+    """A score to be recorded. A `score_id` is the client's name for it: sent again, it changes the stored score."""
 
     request_id: str
     score_name: str
@@ -42,7 +42,7 @@ class NewScore:
 
 @dataclass(frozen=True, slots=True)
 class StoredScore:
-    """Neither created nor changed: the same was said before."""
+    """A stored score. It is neither `created` nor `changed` when the same values were stored before."""
 
     row: Score
     created: bool
@@ -65,7 +65,7 @@ def record_scores(*, project_id: UUID, scores: Sequence[NewScore], actor: str) -
 
 
 def record_feedback(*, project_id: UUID, session_id: str, score: int | None, text: str, actor: str) -> Feedback:
-    """One more piece of feedback on a session, which need not be listed yet."""
+    """Stores one piece of feedback on a session, which need not have any stored request yet."""
     with transaction.atomic():
         row = Feedback.objects.create(
             project_id=project_id,
@@ -91,18 +91,18 @@ def delete_scores_of(project_id: UUID, request_ids: Iterable[UUID | str]) -> int
 
 
 def delete_feedback_of(project_id: UUID, session_id: str) -> int:
-    """As `delete_scores_of`, for the feedback on one session."""
+    """Deletes the feedback on one session as `delete_scores_of` deletes scores; returns the number deleted."""
     found = Feedback.objects.for_project(project_id).filter(session_hash=session_hash(session_id))
     return _delete(project_id, CopiedTable.FEEDBACK, found)
 
 
 def delete_scores_before(project_id: UUID, moment: datetime) -> int:
-    """As `delete_scores_of`, for scores made before `moment`."""
+    """Deletes the scores made before `moment`, as `delete_scores_of` does; returns the number deleted."""
     return _delete(project_id, CopiedTable.SCORES, Score.objects.for_project(project_id).filter(created_at__lt=moment))
 
 
 def delete_feedback_before(project_id: UUID, moment: datetime) -> int:
-    """As `delete_scores_of`, for feedback given before `moment`."""
+    """Deletes the feedback given before `moment`, as `delete_scores_of` does; returns the number deleted."""
     return _delete(
         project_id, CopiedTable.FEEDBACK, Feedback.objects.for_project(project_id).filter(created_at__lt=moment)
     )
@@ -149,7 +149,7 @@ def _insert_named(project_id: UUID, rows: list[Score]) -> dict[str, Score]:
         for start in range(0, len(waiting), _ROWS_AT_ONCE):
             ids = [row.score_id for row in waiting[start : start + _ROWS_AT_ONCE]]
             stored.update({row.score_id: row for row in locked.filter(score_id__in=ids)})
-        # One that was deleted between the two statements is inserted after all.
+        # A score that was deleted between the two statements is inserted after all.
         waiting = [row for row in waiting if row.score_id not in stored]
     return stored
 

@@ -1,4 +1,4 @@
-"""What Celery runs."""
+"""The Celery tasks of analytics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NIGHTLY_DAYS = 4
 
 @shared_task(name=TASK)
 def copy_scores() -> None:
-    """After each change of scores or feedback, and by beat for what could not be copied then. Repeatable."""
+    """Copies due scores and feedback to ClickHouse, after each change and periodically. It may run repeatedly."""
     try:
         copy_due()
     except (AnalyticsUnavailableError, AnalyticsLimitError) as error:
@@ -28,15 +28,15 @@ def copy_scores() -> None:
 
 @shared_task(name="analytics.reconcile_rollups")
 def reconcile_rollups() -> None:
-    """Once a night, the days that records may still have reached. What is older: `manage.py reconcile_rollups`."""
+    """Reconciles the latest days once a night; `manage.py reconcile_rollups` reconciles older ones."""
     try:
         reconcile(days=_NIGHTLY_DAYS)
     except (AnalyticsUnavailableError, AnalyticsLimitError, RepairBusyError) as error:
-        # It is not known whether anything differs; the next night looks at the same days.
+        # A failed run leaves unknown whether figures differ; the next night compares the same days again.
         logging.getLogger("analytics.reconciliation").error("rollups.not_reconciled error=%s", type(error).__name__)
 
 
 @shared_task(name="analytics.finish_deletions")
 def finish_deletions() -> None:
-    """Goes on with deletions that were broken off, and looks for what arrived after they were done. Repeatable."""
+    """Continues unfinished deletions, and deletes records that arrived late. It may run repeatedly."""
     finish_due()

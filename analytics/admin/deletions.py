@@ -1,4 +1,4 @@
-"""Who had what deleted, and how far that is: to look at. The ids themselves are not shown, only their hashes."""
+"""The read-only admin page of deletions: who asked for them and their state. Ids are shown as hashes only."""
 
 from __future__ import annotations
 

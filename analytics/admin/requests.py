@@ -1,4 +1,4 @@
-"""The request log in the admin, to look at: by project, session and outcome, with the content of each request."""
+"""The read-only admin pages of the request log, filtered by project, session and outcome."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from core.rights.asking import may, projects_with
 from core.rights.roles import Right
 
 _PAGE_SIZE = 50
-# Deep pages of a log are a wrong way to look for something, and dear.
+# A deep page of the log is expensive to read; filters find a request faster.
 _LAST_PAGE = 200
 
 
@@ -47,7 +47,7 @@ class LogForm(forms.Form):
 
 @admin.register(Requests)
 class RequestsAdmin(RightsAdmin):
-    # There are no rows of this model: the projects are asked for by themselves.
+    # The model has no rows that lead to a project, so the pages ask for projects themselves.
     project_lookup = ""
 
     @override
@@ -109,7 +109,7 @@ class RequestsAdmin(RightsAdmin):
     def _without_figures(
         self, request: HttpRequest, name: str, context: dict[str, Any], error: ApplicationError
     ) -> HttpResponse:
-        """The page with what is wrong in the place of its rows: none known is not none there."""
+        """Renders the page with the error in place of its rows, so that unknown rows do not look like none."""
         response = self._render(request, name, {**context, "problem": error.message}, status=error.status)
         for header, value in error.headers.items():
             response[header] = value

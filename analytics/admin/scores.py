@@ -1,4 +1,4 @@
-"""Scores and feedback in the admin, to look at: they are made over the API, and deleted with what they speak of."""
+"""The read-only admin pages of scores and feedback, which are made over the API and deleted with their requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _ReadOnlyAdmin(RightsAdmin):
     # Counting a million rows for a line at the bottom of the page would take longer than the page.
     show_full_result_count = False
     list_select_related = ["project"]
-    # The field in which people and models say something.
+    # The name of the field whose text people or models wrote.
     text: ClassVar[str]
 
     @override
@@ -61,7 +61,7 @@ class FeedbackAdmin(_ReadOnlyAdmin):
 
 
 def _text_start(request: HttpRequest) -> Callable[[Feedback], str]:
-    """A column that knows for whom it is shown: the role may differ from row to row."""
+    """Returns a column of texts, empty in rows of projects in which the user may not read content."""
 
     @admin.display(description="text")
     def text_start(row: Feedback) -> str:

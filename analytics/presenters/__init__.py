@@ -1,4 +1,4 @@
-"""What is answered about sessions, requests and figures, in the words of the wire, one module per subject.
+"""Answers questions about sessions, requests and figures with dictionaries of `analytics.wire`, one module a subject.
 
-The management API puts it into its envelope of lists, the agent's tools into theirs.
+The management API puts the answers into its envelope of lists, the agent's tools into theirs.
 """

@@ -1,4 +1,4 @@
-"""Figures about a project."""
+"""Presents the figures about a project's traffic, cost and errors."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from core.pagination import Listing, Page
 from integrations.health.reader import project_health
 from integrations.health.window import WINDOW_SECONDS
 
-# The longest range that an overview speaks of.
+# An overview covers at most this range of time.
 OVERVIEW = timedelta(days=DEFAULT_DAYS)
 
-# Up to which length a range is shown by minutes, and by hours.
+# The maximum lengths of a range that is shown by minutes, and by hours.
 _BY_MINUTES, _BY_HOURS = timedelta(hours=3), timedelta(days=7)
 
 
@@ -62,7 +62,7 @@ def model_costs(project_id: UUID, wanted: TimeRange, page: Page) -> Listing:
 
 
 def usage(project_id: UUID, wanted: TimeRange, page: Page, interval: Interval | None = None) -> Listing:
-    """By the interval that suits the range when none is named."""
+    """Lists usage per interval; without `interval` the length of the range decides which one."""
     chosen = interval or _interval(wanted)
     count, rows = list_usage(project_id, wanted.start, wanted.end, chosen, limit=page.limit, offset=page.offset)
     return _listing(wanted, count, [metrics.usage(row) for row in rows], interval=str(chosen))
@@ -87,5 +87,5 @@ def _interval(wanted: TimeRange) -> Interval:
 
 
 def _listing(wanted: TimeRange, count: int, results: Sequence[Mapping[str, Any]], **more: Any) -> Listing:
-    """Which also says which range it speaks of."""
+    """Returns a page whose further fields name the range of time that it covers."""
     return Listing(count, results, {"start_date": wanted.start, "end_date": wanted.end, **more})

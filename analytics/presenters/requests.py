@@ -1,4 +1,4 @@
-"""The request log, and one request with all that is kept of it."""
+"""Presents the request log, and one request with its bodies, attributes and scores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from analytics.wire.scores import score_entries
 from core.errors import NotFoundError
 from core.pagination import Listing, Page
 
-# The rest is under `scores/request/`.
+# A request shows this many of its scores; `scores/request/` lists all of them.
 _MAX_SCORES = 100
 
 
@@ -22,7 +22,7 @@ def requests(project_id: UUID, wanted: RequestFilter, page: Page) -> Listing:
 
 
 def request(project_id: UUID, request_id: UUID) -> RequestDetail:
-    """Raises NotFoundError."""
+    """Returns one request with its bodies and scores. Raises NotFoundError."""
     row = get_request(project_id, request_id)
     if row is None:
         raise NotFoundError("There is no such request in this project.", code="request_not_found")

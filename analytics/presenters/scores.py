@@ -1,4 +1,4 @@
-"""Figures about scores and feedback."""
+"""Presents the figures about scores and feedback."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def feedback_metrics(project_id: UUID, start: datetime, end: datetime, page: Pag
 
 
 def session_request_ids(project_id: UUID, session_id: str) -> list[str]:
-    """Of the session's first MAXIMUM_LIMIT requests, to look for their scores. Raises NotFoundError."""
+    """Returns the ids of the session's first MAXIMUM_LIMIT requests, to find their scores. Raises NotFoundError."""
     found = list_session_requests(project_id, session_id, limit=MAXIMUM_LIMIT, offset=0)
     if found is None:
         raise NotFoundError("There is no such session in this project.", code="session_not_found")

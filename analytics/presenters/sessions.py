@@ -1,4 +1,4 @@
-"""Sessions, the requests in them, and what else is known about them."""
+"""Presents sessions, the requests in them, and their feedback, spans and logs."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from core.serializers import BodySerializer
 
 @extend_schema_field({"type": "integer", "minimum": MIN_FEEDBACK, "maximum": MAX_FEEDBACK})
 class FeedbackScoreField(serializers.Field[int, Any, int, Any]):
-    """A JSON integer: neither true, nor text, nor 4.0."""
+    """A score that has to be a JSON integer: neither true, nor text, nor 4.0."""
 
     default_error_messages = {"invalid": f"Must be a whole number from {MIN_FEEDBACK} to {MAX_FEEDBACK}."}
 

@@ -27,7 +27,7 @@ from core.serializers import BodySerializer, StrictSerializer
 MAX_BATCH = 1000
 
 _MAX_NUMBER = 100
-# Of a category, whose value may count anything. Sums over many of them stay finite.
+# The value of a category may count anything; the bound keeps sums over many of them finite.
 _MAX_CATEGORY = 10**15
 
 
@@ -112,7 +112,7 @@ def _new_score(values: dict[str, Any]) -> NewScore:
 
 
 def _value_problem(score_type: str, value: float) -> str:
-    """Why a score of this type cannot have this value; empty when it can."""
+    """Returns the reason why a score of this type cannot have this value; empty when it can."""
     if score_type == ScoreType.BOOLEAN:
         return "" if value in (0, 1) else "Must be 0 or 1 for a boolean score."
     if isinstance(value, bool):

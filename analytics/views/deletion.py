@@ -1,4 +1,4 @@
-"""Forgetting a session or a request: the other half of the views that show them."""
+"""The handlers that delete a session or a request; the views that show them inherit these."""
 
 from __future__ import annotations
 

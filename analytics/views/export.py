@@ -33,14 +33,14 @@ class RequestsExportView(ProjectAPIView):
         ask = partial(looked_up(self.project_id).run, next, lines, b"")
         worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="export")
         try:
-            # The first question is asked before anything is sent, so that its failure is a status.
+            # The first query runs before anything is sent, so that its failure becomes the response's status.
             first = worker.submit(ask).result()
         except BaseException:
             _dismiss(worker)
             raise
         response = StreamingHttpResponse(streamed(first, ask, worker), content_type="application/x-ndjson")
         response.headers["Content-Disposition"] = 'attachment; filename="requests.ndjson"'
-        # A proxy that collects the stream would hold all of it.
+        # The header keeps a proxy from buffering the whole stream.
         response.headers["X-Accel-Buffering"] = "no"
         return response
 
@@ -60,5 +60,5 @@ async def streamed(first: bytes, ask: Callable[[], bytes], worker: ThreadPoolExe
 
 
 def _dismiss(worker: ThreadPoolExecutor) -> None:
-    """Not waited for: it may be in the middle of a question."""
+    """Shuts the worker down without waiting, since it may be in the middle of a query."""
     worker.shutdown(wait=False)

@@ -1,4 +1,4 @@
-"""What people say about a session."""
+"""The endpoint of the feedback that people give on a session."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from core.views import ProjectAPIView
 
 
 class SessionFeedbackView(ProjectAPIView):
-    """Of any session id: feedback may come before the session's first request is stored."""
+    """Takes any session id, since feedback may arrive before the session's first request is stored."""
 
     @operation("listSessionFeedback", "Feedback on a session", query=[PAGE], page=FeedbackEntry, errors=[404])
     def get(self, request: Request, session_id: str) -> Response:

@@ -1,4 +1,4 @@
-"""Figures about a project."""
+"""The endpoints of the figures about a project."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def _view(signal: Signal[Any]) -> View:
 
 
 def _encoding(request: HttpRequest) -> Encoding:
-    """Of the answer as well; JSON where the request's own is unknown, so that people can read it."""
+    """Returns the encoding of the answer: the request's own, and readable JSON where that is unknown."""
     try:
         return encoding_of(request.content_type or "")
     except UnsupportedExportError:

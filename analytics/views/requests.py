@@ -1,4 +1,4 @@
-"""The request log."""
+"""The endpoints of the request log."""
 
 from __future__ import annotations
 

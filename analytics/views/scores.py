@@ -42,7 +42,7 @@ class _ScoreListView(ProjectAPIView, ScoreViews):
         page = self.paginate_queryset(rows)
         shown = self.get_serializer(page, many=True).data
         if not self.sees_content:
-            # A reason quotes what it judges.
+            # The reason of a score may quote the texts that it evaluates.
             shown = [without(SCORE_TEXTS, score) for score in shown]
         return self.get_paginated_response(shown)
 

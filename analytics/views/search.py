@@ -1,4 +1,4 @@
-"""Text search of the request history."""
+"""The endpoint of the text search in the request history."""
 
 from __future__ import annotations
 

@@ -118,12 +118,12 @@ def request_detail(row: RequestDetailRow, payload: Payload | None, scores: list[
 
 
 def _attribute(text: str) -> Any:
-    """Lists and objects as such (verdicts of guardrails are one), anything else as the text it is."""
+    """Returns an attribute that holds a JSON list or object as such, and any other as its text."""
     return stored_body(text) if text[:1] in ("[", "{") else text
 
 
 def stored_body(text: str) -> Any:
-    """A body as JSON where it is such JSON as can be sent on, else as text; None when it is empty.
+    """Returns a stored body as JSON when it can be encoded again, else as text; None when it is empty.
 
     Clients and providers do send NaN, halves of surrogate pairs and numbers of thousands of digits.
     """

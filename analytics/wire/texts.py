@@ -1,4 +1,4 @@
-"""What people and models wrote, left out of answers for who may not read it: null stands in its place."""
+"""Removes texts that people and models wrote from answers to readers without content: they become null."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 REQUEST_TEXTS = ("prompt_preview", "completion_preview")
 DETAIL_TEXTS = (*REQUEST_TEXTS, "attributes", "request", "response")
-# Of a row of the request log, by the names of its columns.
+# The columns of the request log that hold such texts.
 ROW_TEXTS = frozenset({*REQUEST_TEXTS, "attributes", "error_message"})
 SCORE_TEXTS = ("reason",)
 FEEDBACK_TEXTS = ("text",)
@@ -16,24 +16,24 @@ _LOG_TEXTS = ("body", "attributes")
 
 
 def without(texts: Iterable[str], shown: Mapping[str, Any]) -> dict[str, Any]:
-    """`shown` with null for each of the named fields that it has."""
+    """Returns `shown` with null in each of the named fields that it has."""
     return {**shown, **{name: None for name in texts if name in shown}}
 
 
 def request_without_texts(shown: Mapping[str, Any]) -> dict[str, Any]:
-    """An entry of the request log, or one request as a whole. What was wrong is told by type and code."""
+    """Returns an entry of the request log, or a whole request, without texts. Type and code of its error stay."""
     error = shown["error"] and without(["message"], shown["error"])
     scores = {"scores": [without(SCORE_TEXTS, score) for score in shown["scores"]]} if "scores" in shown else {}
     return {**without(DETAIL_TEXTS, shown), "error": error, **scores}
 
 
 def session_without_texts(shown: Mapping[str, Any]) -> dict[str, Any]:
-    """A session as a whole."""
+    """Returns a whole session without the texts of its feedback."""
     return {**shown, "feedback": [without(FEEDBACK_TEXTS, item) for item in shown["feedback"]]}
 
 
 def telemetry_without_texts(shown: Mapping[str, Any]) -> dict[str, Any]:
-    """The spans and logs of a session."""
+    """Returns the spans and logs of a session without their attributes, bodies and messages."""
     return {
         "spans": [without(_SPAN_TEXTS, span) for span in shown["spans"]],
         "logs": [without(_LOG_TEXTS, log) for log in shown["logs"]],
