@@ -10,6 +10,7 @@ import msgspec
 
 from agent.deltas import Frames, PartialAnswer
 from agent.limits import OUTPUT_CHARACTERS
+from core.authentication import key_id_of
 from gateway.internal_client import Caller, InternalRequest
 from gateway.runtime import Runtime
 from gateway.snapshot.project import ProjectSnapshot
@@ -30,9 +31,9 @@ class ModelFailedError(Exception):
 def caller(*, actor: str, conversation_id: Any, typed: Iterable[str]) -> Caller:
     """Returns the caller of the request; `typed` holds the users' own words, which the project's input guardrails
     check."""
-    kind, _, number = actor.partition(":")
-    key_id = int(number) if kind == "key" and number.isdecimal() else 0
-    return Caller(SOURCE, key_id, session_id=str(conversation_id), attributes={ACTOR: actor}, typed=tuple(typed))
+    return Caller(
+        SOURCE, key_id_of(actor), session_id=str(conversation_id), attributes={ACTOR: actor}, typed=tuple(typed)
+    )
 
 
 class ModelCall:

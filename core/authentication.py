@@ -94,3 +94,9 @@ def usable_key(header: str) -> KeyRecord:
     if record is None or record.expired(timezone.now()):
         raise AuthenticationError("Invalid API key.", code="invalid_api_key")
     return record
+
+
+def key_id_of(actor: str) -> int:
+    """Returns the id of the API key in an actor `key:<id>`, 0 for any other actor."""
+    kind, _, number = actor.partition(":")
+    return int(number) if kind == "key" and number.isdecimal() else 0

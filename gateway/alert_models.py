@@ -11,7 +11,7 @@ from core.tenancy import ProjectManager
 
 
 class BudgetAlert(models.Model):
-    """The month's spend of a project has reached a share of its budget. `month` is YYYY-MM, UTC."""
+    """An alert: the month's spend of a project has reached a share of its budget. `month` is YYYY-MM, UTC."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="budget_alerts")
     month = models.CharField(max_length=7)
@@ -25,7 +25,7 @@ class BudgetAlert(models.Model):
     class Meta:
         ordering = ["-id"]
         constraints = [
-            # Whoever finds it a second time, tells nobody.
+            # Several workers may find the same alert; the constraint lets only one of them create and deliver it.
             models.UniqueConstraint(fields=["project", "month", "threshold_percent"], name="budget_alert_once")
         ]
 
@@ -35,7 +35,8 @@ class BudgetAlert(models.Model):
 
 
 class AlertDelivery(models.Model):
-    """Telling of an alert by one channel. `next_attempt_at` also keeps others away from one that is being tried."""
+    """The delivery of an alert by one channel. `next_attempt_at` also keeps other workers away from a delivery that is
+    being tried."""
 
     class Channel(models.TextChoices):
         WEBHOOK = "webhook"
@@ -70,7 +71,7 @@ class AlertDelivery(models.Model):
 
 
 class AlertSecret(models.Model):
-    """What a project's webhooks are signed with; `token` is encrypted."""
+    """The secret that signs a project's webhooks; `token` is encrypted."""
 
     project = models.OneToOneField(Project, on_delete=models.CASCADE, related_name="alert_secret")
     token = models.TextField(editable=False)

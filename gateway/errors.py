@@ -49,8 +49,8 @@ class ProviderRejectedError(ValidationError):
 
 
 class WithProviderError(ApplicationError):
-    """A failure that only the vendor's words explain. `provider_error` says who refused, and holds its own error object
-    as far as it is known, without secrets: `{"provider", "status", "error"}`."""
+    """A failure that only the vendor's message explains. `provider_error` names the provider and holds its own error
+    object as far as it is known, without secrets: `{"provider", "status", "error"}`."""
 
     def __init__(self, message: str, failure: ProviderError, **given: Any) -> None:
         super().__init__(message, **given)
@@ -128,7 +128,7 @@ class QuotaError(WithProviderError, ProviderUnavailableError):
 
 
 def from_provider(failure: ProviderError) -> ApplicationError:
-    """The error the client sees when `failure` was the last attempt's and nothing else may be tried."""
+    """Returns the client's error when `failure` was the last attempt's and no other provider may be tried."""
     message = f"{failure.provider}: {failure.message}" if failure.provider else failure.message
     if isinstance(failure, UnsupportedParameterError):
         return UnsupportedError(f"{failure.message} ({failure.provider})" if failure.provider else failure.message)
@@ -150,7 +150,8 @@ def from_provider(failure: ProviderError) -> ApplicationError:
 
 
 def _wait(failure: ProviderError) -> dict[str, str] | None:
-    """A provider whose quota is over may name the end of the day; whoever asks again within it loses nothing."""
+    """Returns the header `retry-after`. It is bounded, because a provider whose quota is over may name the end of the
+    day."""
     wait = failure.retry_after
     if wait is None or not math.isfinite(wait):
         return None

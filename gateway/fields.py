@@ -1,4 +1,4 @@
-"""Fields of the gateway's own bodies: money, and lists of names."""
+"""Serializer fields of the gateway's bodies: money, and lists of names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rest_framework import serializers
 from typing_extensions import override
 
 MONEY_PLACES = 10
-# What a double, and so a JSON number in most clients, carries without loss.
+# The decimal digits that a double, and so a JSON number in most clients, carries without loss.
 MONEY_DIGITS = 15
 
 
@@ -53,7 +53,7 @@ class MoneyField(serializers.Field[Decimal, Any, float, Any]):
 
 
 class NameListField(serializers.ListField):
-    """Different texts, none of them blank."""
+    """A list of different texts, none of them blank."""
 
     child = serializers.CharField(max_length=200)
 

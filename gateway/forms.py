@@ -1,4 +1,4 @@
-"""The settings as operators edit them: guardrails as fields instead of a JSON object."""
+"""The admin's form of the settings, with guardrails as fields instead of a JSON object."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gateway.project_settings.guardrails import TrustMode
 from gateway.services import whole_guardrails
 
 if TYPE_CHECKING:
-    # Generic in the stubs only.
+    # The class is generic in the type stubs only.
     SettingsModelForm = forms.ModelForm[GatewaySettings]
 else:
     SettingsModelForm = forms.ModelForm
@@ -21,7 +21,7 @@ PREFIX = "guardrails_"
 
 
 class LinesField(forms.CharField):
-    """A list of different texts, one a line."""
+    """A list of different texts, one per line."""
 
     widget = forms.Textarea(attrs={"rows": 3})
 

@@ -1,4 +1,4 @@
-"""What a project has used of its limits, as `GET /api/llm/usage` tells it."""
+"""A project's use of its limits, for `GET /api/llm/usage`."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class _Now:
 
 
 def usage_of(project_id: UUID, session_id: str, now: datetime | None = None) -> dict[str, Any]:
-    """`session_id` empty: of none. Raises AnalyticsUnavailableError or AnalyticsLimitError when a spend is known
-    nowhere."""
+    """Returns the use; an empty `session_id` leaves the session's budget out. Raises AnalyticsUnavailableError or
+    AnalyticsLimitError when neither Redis nor the request log knows a spend."""
     moment = _Now(now or datetime.now(UTC))
     limits = current_settings(project_id)
     with Figures() as figures:
@@ -50,15 +50,15 @@ def usage_of(project_id: UUID, session_id: str, now: datetime | None = None) -> 
 
 
 def forecast(spent: Decimal, now: datetime) -> Decimal:
-    """The month's spend at its end when it goes on as it did so far. The first day counts as a whole one: from an hour
-    nobody can tell a month."""
+    """Extrapolates the spend so far to the end of the month. The first day counts as a whole one, because an hour is
+    too short a base."""
     start, end = month_limits(now.strftime("%Y-%m"))
     elapsed = max(now - start, _DAY)
     return max(spent, spent * Decimal((end - start) / elapsed))
 
 
 def recent_forecast(project_id: UUID, spent: Decimal, now: datetime) -> Decimal:
-    """The month's spend at its end when from now on it goes on as in the last seven days. Raises as `usage_of` does."""
+    """Extrapolates the spend of the last seven days to the end of the month. Raises the same errors as `usage_of`."""
     since = (now - RECENT).replace(minute=0, second=0, microsecond=0)
     _, end = month_limits(now.strftime("%Y-%m"))
     return spent + project_spend(project_id, since, now) * Decimal((end - now) / (now - since))
@@ -82,7 +82,8 @@ def _minute(figures: Figures, settings: GatewaySettings, now: _Now) -> dict[str,
 def _completed(
     figures: Figures, rates: Rates, settings: GatewaySettings, now: _Now, limits: tuple[int | None, int | None]
 ) -> Rates:
-    """Redis counts what is limited; the rest is the request log's, of requests that ended."""
+    """Returns the rates of the minute: Redis counts limited ones; the request log counts the others, for requests that
+    ended."""
     try:
         _, (of_log,) = list_usage(settings.project_id, now.minute, now.at, Interval.MINUTE, limit=1, offset=0)
     except (AnalyticsUnavailableError, AnalyticsLimitError):

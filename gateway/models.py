@@ -1,4 +1,4 @@
-"""What a project has set about its gateway."""
+"""The settings of a project's gateway, the history of their changes, and the tables of alerts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from core.models import Project
 from core.tenancy import ProjectManager
-from gateway.alert_models import AlertDelivery as AlertDelivery  # Django looks for models here
+from gateway.alert_models import AlertDelivery as AlertDelivery  # Django looks for models in this module
 from gateway.alert_models import AlertSecret as AlertSecret
 from gateway.alert_models import BudgetAlert as BudgetAlert
 from gateway.alert_models import OperatorAlert as OperatorAlert
@@ -68,7 +68,7 @@ def validate_emails(value: Any) -> None:
 
 
 def validate_guardrails(value: Any) -> None:
-    """The whole object or a part of it; what is left out has its default."""
+    """Validates the whole object or a part of it; omitted fields have their defaults."""
     try:
         found = msgspec.convert(value, GuardrailSettings)
     except msgspec.ValidationError as error:
@@ -96,7 +96,7 @@ _BUDGET = [MinValueValidator(Decimal(0)), MaxValueValidator(Decimal(MAX_BUDGET_U
 
 
 class GatewaySettings(models.Model):
-    """One row a project; without one the defaults hold (specification, Gateway settings; design, section 5)."""
+    """The gateway settings of one project; a project without a row has the defaults (docs/settings.md)."""
 
     project = models.OneToOneField(Project, on_delete=models.CASCADE, related_name="gateway_settings")
     retry_enabled = models.BooleanField(default=True)
@@ -182,7 +182,7 @@ class GatewaySettings(models.Model):
 
     @override
     def clean(self) -> None:
-        # What a form makes of an emptied field.
+        # Forms turn an emptied field into None.
         self.fallback_order = self.fallback_order or []
         self.preferred_models = self.preferred_models or []
         self.agent_scopes = self.agent_scopes or []
@@ -212,7 +212,7 @@ class SettingsChange(models.Model):
 
 
 class Playground(models.Model):
-    """The playground's page as the admin lists it. There is no such table: `gateway.playground.admin` shows it."""
+    """The playground's page in the admin's list. There is no such table: `gateway.playground.admin` shows the page."""
 
     class Meta:
         managed = False

@@ -1,4 +1,4 @@
-"""Redis, budgets and the web workers, for monitoring."""
+"""The monitoring of Redis, budgets and web workers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _decoder = msgspec.json.Decoder(WorkerState)
 
 
 def ping_redis() -> None:
-    """Raises redis.RedisError."""
+    """Pings Redis. Raises redis.RedisError."""
     with redis.Redis.from_url(
         settings.REDIS_URL, socket_timeout=_REDIS_SECONDS, socket_connect_timeout=_REDIS_SECONDS, retry=None
     ) as client:
@@ -34,7 +34,7 @@ def ping_redis() -> None:
 
 
 def _budgets() -> dict[str, Any]:
-    """Of the projects that have one; one whose spend nobody knows at the moment is left out."""
+    """Returns the budgets of projects; a project whose spend is unknown at the moment is left out."""
     month, found = datetime.now(UTC).strftime("%Y-%m"), []
     try:
         with Figures() as figures:
@@ -70,18 +70,18 @@ BUDGETS = Subject("budgets", _budgets, 30.0, _budget_metrics)
 
 
 def worker_states() -> list[WorkerState]:
-    """Of the web workers that live on this host, as each said within the last second."""
+    """Returns the states of the web workers on this host, none older than a second."""
     found = []
     for notice in read_notices(NOTICES_DIR, WORKER_PREFIX):
         try:
             found.append(_decoder.decode(notice.message))
         except msgspec.DecodeError:
-            continue  # of another version of this code
+            continue  # written by another version of this code
     return found
 
 
 def worker_metrics(states: list[WorkerState]) -> Iterator[Metric]:
-    """Of all workers together, but for what only means something of one."""
+    """Yields the metrics of all workers together, and of each worker where a sum has no meaning."""
     yield gauge("web_workers", "Web workers that live.", (), [((), len(states))])
     yield gauge(
         "web_workers_ready",
@@ -114,7 +114,8 @@ def _checks(states: list[WorkerState]) -> list[str]:
 
 
 def _circuits(states: list[WorkerState]) -> Metric:
-    """Workers agree within milliseconds; by provider alone, since models have no bound."""
+    """Counts circuits by provider alone, because models have no bound. Workers agree on a circuit within
+    milliseconds."""
     targets: dict[str, dict[tuple[int, str], str]] = {}
     for state in states:
         for integration, provider, model, circuit in state.circuits:

@@ -68,14 +68,15 @@ A header `{PREFIX}var-<name>` is a variable of the prompt's template, at most {M
 
 
 def add_gateway(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """A hook of the generator."""
+    """Adds the gateway's paths; a hook of the generator."""
     result["paths"][_COMPLETIONS] = {"post": _completions()}
     result["paths"][_MODELS] = {"get": _models()}
     return result
 
 
 def add_bounds(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """A hook for when the components are there: what `gateway.protocol.wire` checks after decoding."""
+    """Adds the bounds that `gateway.protocol.wire` checks after decoding; a hook that runs after the components are
+    made."""
     fields = result["components"]["schemas"]["ChatCompletionRequest"]["properties"]
     fields["messages"] |= {"minItems": 1, "maxItems": MAX_MESSAGES}
     for choice in fields["models"]["anyOf"]:

@@ -1,7 +1,5 @@
-"""What the SQL database keeps of requests, for as long as each project keeps those: scores and feedback.
-
-In ClickHouse rows say themselves when they expire.
-"""
+"""Deletes scores and feedback in the SQL database after the time for which their project keeps requests. In ClickHouse
+rows have an expiry of their own."""
 
 from __future__ import annotations
 
@@ -18,12 +16,12 @@ logger = logging.getLogger("gateway.retention")
 
 
 def expire_judgements(now: datetime | None = None) -> int:
-    """Deletes scores and feedback that are older than their project keeps anything; returns how many."""
+    """Deletes scores and feedback that are older than their project's retention; returns how many."""
     moment = now or timezone.now()
     deleted = 0
     for project_id in Project.objects.values_list("pk", flat=True):
         days = project_settings(project_id).logging.retention_days
-        # Whole UTC days, as in ClickHouse: what was made on a day expires at one moment.
+        # Retention counts whole UTC days, as in ClickHouse: all rows of a day expire at one moment.
         first_kept = (moment - timedelta(days=days - 1)).replace(hour=0, minute=0, second=0, microsecond=0)
         deleted += delete_scores_before(project_id, first_kept) + delete_feedback_before(project_id, first_kept)
     if deleted:

@@ -1,4 +1,4 @@
-"""What the pipeline and the agent read of the gateway's own tables."""
+"""Reads the gateway's own tables for the pipeline and the agent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from gateway.project_settings.settings import (
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    """`model` is what the agent asks for: the project's model for it, else `auto`; empty when it names none."""
+    """The agent's settings. `model` is the project's model for the agent, else `auto`; empty when the project names no
+    model."""
 
     enabled: bool
     scopes: frozenset[str]
@@ -28,7 +29,7 @@ class AgentSettings:
 
 
 def agent_settings(project_id: UUID) -> AgentSettings:
-    """As they are now, not as some worker has them: what was withdrawn is not to be read a second longer."""
+    """Returns the settings from the database, not from a worker's snapshot, so that a withdrawn right ends at once."""
     row = GatewaySettings.objects.for_project(project_id).first()
     if row is None:
         return AgentSettings(True, frozenset(all_scopes()), "")
@@ -38,7 +39,7 @@ def agent_settings(project_id: UUID) -> AgentSettings:
 
 
 def project_settings(project_id: UUID) -> ProjectSettings:
-    """The project's own, or the defaults when it never set any."""
+    """Returns the project's settings, or the defaults when it has none."""
     row = GatewaySettings.objects.for_project(project_id).first()
     if row is None:
         return ProjectSettings()

@@ -95,7 +95,7 @@ class SettingsWarningSerializer(serializers.Serializer[Any]):
 
 
 class SettingsSerializer(BodySerializer):
-    """PUT takes the whole object: a field left out gets its default."""
+    """The body of the settings. A PUT replaces the whole object: an omitted field gets its default."""
 
     introspection_enabled = _switch("Asks models for their reasoning where a request says nothing about it.")
     thinking_budget_tokens = serializers.IntegerField(
@@ -192,7 +192,7 @@ class SettingsSerializer(BodySerializer):
         return [warning._asdict() for warning in settings_warnings(row)]
 
     def validate_guardrails(self, value: dict[str, Any]) -> dict[str, Any]:
-        # A nested default is not filled in by itself.
+        # DRF does not fill in nested defaults.
         nested = GuardrailsSerializer(data=value)
         nested.is_valid(raise_exception=True)
         return dict(nested.validated_data)
@@ -204,7 +204,7 @@ class SettingsSerializer(BodySerializer):
 
 
 def settings_body(row: GatewaySettings) -> dict[str, Any]:
-    """The whole object, also of a row that was never saved."""
+    """Returns the whole object, also for a row that was never saved."""
     return {**SettingsSerializer(row).data, "guardrails": whole_guardrails(row.guardrails)}
 
 

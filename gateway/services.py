@@ -1,4 +1,4 @@
-"""Changes of the gateway's settings, each with who made it and what it was."""
+"""Changes the gateway's settings, and records each change with its author."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ FIELDS = tuple(field.name for field in GatewaySettings._meta.concrete_fields if 
 
 
 def current_settings(project_id: UUID) -> GatewaySettings:
-    """The project's row, or an unsaved one of defaults."""
+    """Returns the project's row, or an unsaved one of defaults."""
     return GatewaySettings.objects.for_project(project_id).first() or GatewaySettings(project_id=project_id)
 
 
 def replace_settings(*, project_id: UUID, values: Mapping[str, Any], actor: str) -> GatewaySettings:
-    """Sets every field in `values`, which have been validated; the others keep what they have."""
+    """Sets every field in `values`, which have been validated; the other fields stay."""
     with transaction.atomic():
         row = _locked(project_id)
         before = settings_values(row)
@@ -49,8 +49,8 @@ def save_settings(row: GatewaySettings, *, actor: str) -> None:
 
 
 def restore_settings(*, project_id: UUID, change_id: int, actor: str) -> GatewaySettings:
-    """Gives the fields of a change the values that they had before it. Raises NotFoundError, ConflictError for values
-    that are not taken any more."""
+    """Gives the fields of a change the values that they had before it. Raises NotFoundError, and ConflictError for
+    values that are no longer valid."""
     change = SettingsChange.objects.for_project(project_id).filter(pk=change_id).first()
     if change is None:
         raise NotFoundError("The project's settings had no such change.", code="change_not_found")
@@ -72,7 +72,7 @@ def _check(values: Mapping[str, Any]) -> None:
 
 
 def settings_values(row: GatewaySettings) -> dict[str, Any]:
-    """By field, as JSON: money as text with all its places, guardrails as the whole object."""
+    """Returns the values by field, as JSON: money as text with all its places, guardrails as the whole object."""
     return {name: _to_json(name, getattr(row, name)) for name in FIELDS}
 
 
@@ -92,7 +92,7 @@ def _from_json(name: str, value: Any) -> Any:
 
 
 def _locked(project_id: UUID) -> GatewaySettings:
-    # The one that comes second finds the first one's row.
+    # A concurrent second call finds the row of the first.
     GatewaySettings.objects.get_or_create(project_id=project_id)
     return GatewaySettings.objects.select_for_update().get(project_id=project_id)
 

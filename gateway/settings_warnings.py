@@ -1,4 +1,4 @@
-"""Settings that are taken and do nothing, because another one is missing: named, so that nobody relies on them."""
+"""Finds settings that have no effect because another one is missing, so that they can be reported."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NO_GUARDRAILS = whole_guardrails({})
 
 
 class SettingsWarning(NamedTuple):
-    """`field` is the path of a setting; `code` stays what it is whatever becomes of the words of `message`."""
+    """A warning about one setting. `field` is its path; `code` is stable, while the wording of `message` may change."""
 
     field: str
     code: str
@@ -37,7 +37,7 @@ class SettingsWarning(NamedTuple):
 
 
 def settings_warnings(row: GatewaySettings) -> list[SettingsWarning]:
-    """What of a project's settings has no effect as they are; empty when all of them have one."""
+    """Returns the warnings for a project's settings; empty when all of them have an effect."""
     providers = frozenset(credentials.provider for credentials in enabled_credentials(row.project_id))
     disabled = disabled_providers(row.project_id)
     return [

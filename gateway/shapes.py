@@ -1,4 +1,4 @@
-"""What the gateway's part of the management API answers where no serializer says it, for the OpenAPI document."""
+"""Response shapes of the gateway's part of the management API that no serializer defines, for the OpenAPI document."""
 
 from __future__ import annotations
 

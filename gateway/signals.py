@@ -37,7 +37,7 @@ def _price_changed(instance: ModelPrice, **_: Any) -> None:
 
 
 def _settings_saved(instance: GatewaySettings, raw: bool = False, **_: Any) -> None:
-    # The receiver's side needs the secret before the first alert.
+    # The receiver of webhooks needs the secret before the first alert.
     if instance.alert_webhook_url and not raw:
         ensure_secret(instance.project_id)
 
@@ -50,7 +50,7 @@ def connect() -> None:
         signal.connect(_owned_by_project_changed, sender=ApiKey, dispatch_uid="gateway.key")
         signal.connect(_owned_by_project_changed, sender=ProviderIntegration, dispatch_uid="gateway.integration")
         signal.connect(_owned_by_project_changed, sender=GatewaySettings, dispatch_uid="gateway.settings")
-        # Versions and stages are not listened to: whatever adds or serves one saves its config or its rollout.
+        # Versions and stages need no signal: every change of one saves its config or its rollout too.
         signal.connect(_owned_by_project_changed, sender=PromptConfig, dispatch_uid="gateway.prompt_config")
         signal.connect(_owned_by_project_changed, sender=Rollout, dispatch_uid="gateway.rollout")
         signal.connect(_price_changed, sender=ModelPrice, dispatch_uid="gateway.price")

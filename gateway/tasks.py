@@ -1,4 +1,4 @@
-"""What Celery runs."""
+"""The gateway's Celery tasks."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from gateway.retention import expire_judgements as expire
 
 @shared_task(name="gateway.expire_judgements")
 def expire_judgements() -> None:
-    """Once a day. Repeatable."""
+    """Deletes expired scores and feedback, once a day. Repeatable."""
     expire()
 
 
 @shared_task(name="gateway.watch_budgets")
 def watch_budgets() -> None:
-    """Every half a minute. More beats or workers change nothing: see gateway.alerts."""
+    """Raises budget alerts, every half a minute. Concurrent runs raise no alert twice (see gateway.alerts)."""
     raise_alerts()
     for delivery_id in due_deliveries():
         deliver_alert.delay(delivery_id)
@@ -30,13 +30,13 @@ def watch_budgets() -> None:
 
 @shared_task(name="gateway.deliver_alert")
 def deliver_alert(delivery_id: int) -> None:
-    """One try; what fails is due again later."""
+    """Tries one delivery; a failed one is due again later."""
     deliver(delivery_id)
 
 
 @shared_task(name="gateway.score_verdicts")
 def score_verdicts(minutes: int) -> None:
-    """Of requests that came in within so many minutes. Repeatable; longer looks find what came late."""
+    """Scores the verdicts on requests of the last `minutes`. Repeatable; longer periods find late records."""
     try:
         scores.score_verdicts(back=timedelta(minutes=minutes))
     except AnalyticsUnavailableError as error:

@@ -1,4 +1,4 @@
-"""The gateway's part of the management API: its settings and their history, what is used of its limits."""
+"""The endpoints of the gateway's settings, their history, the use of limits, and the response cache."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gateway.shapes import Usage
 class SettingsView(ProjectAPIView):
     @operation("getSettings", "The gateway's settings", answer=SettingsSerializer)
     def get(self, request: Request) -> Response:
-        """The defaults for a project that never set any."""
+        """The settings; the defaults for a project that has none."""
         return Response(settings_body(current_settings(self.project_id)))
 
     @operation("putSettings", "Replace the settings", body=SettingsSerializer, answer=SettingsSerializer)
@@ -38,7 +38,7 @@ class SettingsView(ProjectAPIView):
 class SettingsHistoryView(ProjectAPIView):
     @operation("listSettingsChanges", "Who changed which setting", query=[PAGE], page=SettingsChangeSerializer)
     def get(self, request: Request) -> Response:
-        """The latest change first."""
+        """The changes of the settings, the latest first."""
         paginator = LimitOffset()
         rows = paginator.paginate_queryset(SettingsChange.objects.for_project(self.project_id), request, self)
         return paginator.get_paginated_response(SettingsChangeSerializer(rows, many=True).data)
@@ -53,7 +53,7 @@ class RestoreSettingsView(ProjectAPIView):
         errors=[404, 409],
     )
     def post(self, request: Request, change_id: int) -> Response:
-        """Gives the fields of one change what they had before it."""
+        """Gives the fields of one change the values that they had before it."""
         EmptyBodySerializer(data=request.data).is_valid(raise_exception=True)
         row = restore_settings(project_id=self.project_id, change_id=change_id, actor=self.actor)
         return Response(settings_body(row))
@@ -62,7 +62,7 @@ class RestoreSettingsView(ProjectAPIView):
 class UsageView(ProjectAPIView):
     @operation("usage", "What is used of the limits", query=[UsageParameters], answer=Usage)
     def get(self, request: Request) -> Response:
-        """What is used of the limits now, and of one session's budget when `session_id` is given."""
+        """The current use of the limits, and of one session's budget when `session_id` is given."""
         asked = UsageParameters(data=request.query_params)
         asked.is_valid(raise_exception=True)
         return Response(usage_of(self.project_id, asked.validated_data["session_id"]))
@@ -71,7 +71,7 @@ class UsageView(ProjectAPIView):
 class CacheView(ProjectAPIView):
     @operation("emptyCache", "Forget all kept answers", status=204)
     def delete(self, request: Request) -> Response:
-        """Forgets every answer kept for the project."""
+        """Deletes every stored answer of the project."""
         try:
             with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=5, socket_connect_timeout=1) as client:
                 empty(client, str(self.project_id))

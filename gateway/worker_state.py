@@ -1,7 +1,5 @@
-"""What a worker finds out about itself, once a second and beside its requests, and tells the host's monitor.
-
-`/readyz` answers from it, and so do the metrics of workers: nothing is asked while somebody waits.
-"""
+"""Measures a worker's state once a second, beside its requests, and publishes it to the host's monitor. `/readyz` and
+the metrics of workers read this state, so that no request to them waits for a check."""
 
 from __future__ import annotations
 
@@ -32,17 +30,17 @@ HOST = "host"
 
 _TICK_SECONDS = 0.1
 _TICKS_A_LOOK = 10
-# A scrape every quarter of a minute sees the longest stall since the one before.
-_LOOKS_REMEMBERED = 15
+# Fifteen looks are kept, so that a scrape every quarter of a minute sees the longest stall since the one before.
+_MAX_LAGS = 15
 _MAX_CIRCUITS = 200
-# What concerns no project alone.
+# The parts of the host's state that concern no single project.
 _SHOWN_OF_HOST = ("disk", "spool", "children")
 _MAX_BYTES = 64 * 1024
 
 
 class WorkerState(msgspec.Struct):
-    """One worker's own figures. `loop_lag_seconds` is the longest of the last 15 seconds; `circuits` are those that do
-    not simply let requests pass: integration, provider, model, state."""
+    """One worker's own figures. `loop_lag_seconds` is the longest of the last 15 seconds; `circuits` lists those that
+    are not closed: integration, provider, model, state."""
 
     pid: int
     at: float
@@ -57,11 +55,11 @@ class WorkerState(msgspec.Struct):
 
 
 class WorkerMonitor:
-    """Runs as long as the worker does."""
+    """Monitors a worker for as long as it runs."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._lags: deque[float] = deque([0.0], maxlen=_LOOKS_REMEMBERED)
+        self._lags: deque[float] = deque([0.0], maxlen=_MAX_LAGS)
         self._notice = NoticeWriter(NOTICES_DIR, f"{WORKER_PREFIX}{worker_token()}", max_bytes=_MAX_BYTES)
 
     async def run(self) -> None:
@@ -76,7 +74,8 @@ class WorkerMonitor:
             self._notice.close()
 
     async def _prepare(self) -> None:
-        """What has been true once stays so for this process: its code and what it read do not go away."""
+        """Sets the flags for migrations and configuration once they hold; both stay true for the life of this
+        process."""
         readiness = self._runtime.readiness
         while not (readiness.migrations_current and readiness.configuration_loaded):
             try:
@@ -90,7 +89,7 @@ class WorkerMonitor:
             await asyncio.sleep(_TICK_SECONDS * _TICKS_A_LOOK)
 
     async def _measure(self) -> None:
-        """How much later than asked for the loop comes back, for a second."""
+        """Measures for a second how late the event loop wakes up."""
         loop, longest = self._runtime.loop, 0.0
         for _ in range(_TICKS_A_LOOK):
             asleep = loop.time()
@@ -124,7 +123,7 @@ class WorkerMonitor:
 
 
 def migrations_are_current() -> bool:
-    """Whether every migration of this code has been applied. Those of later code may have been, too."""
+    """Returns whether every migration of this code has been applied; migrations of later code may be applied too."""
     try:
         executor = MigrationExecutor(connection)
         return not executor.migration_plan(executor.loader.graph.leaf_nodes())
@@ -133,7 +132,7 @@ def migrations_are_current() -> bool:
 
 
 class _HostState(msgspec.Struct):
-    """Of what the host's monitor says (`config.monitor.state`), the parts that are shown here."""
+    """The parts of the host monitor's state (`config.monitor.state`) that are shown here."""
 
     stores: dict[str, dict[str, Any]] = {}
     found: dict[str, dict[str, Any]] = {}

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 
 from analytics.services import NewScore, record_scores
+from core.authentication import key_id_of
 from core.errors import ApplicationError
 from gateway.internal_client import Answer, Caller, InternalRequest, Reported, ask
 from gateway.judging.judge import JudgeResult, judge_answer
@@ -52,8 +53,7 @@ class Run:
 
     @property
     def key_id(self) -> int:
-        kind, _, number = self.actor.partition(":")
-        return int(number) if kind == "key" and number.isdecimal() else 0
+        return key_id_of(self.actor)
 
     @property
     def caller(self) -> Caller:

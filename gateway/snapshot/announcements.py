@@ -1,4 +1,4 @@
-"""How a change of configuration reaches every worker: one Redis channel, one short message a change."""
+"""Announces changes of configuration to every worker: one Redis channel, one short message per change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger("gateway.snapshot")
 CHANNEL = "svc:configuration"
 PRICES = "prices"
 
-# Made on first use, so that a fork does not share its connections.
+# The client is made on first use, so that a fork does not share its connections.
 _publisher: redis.Redis | None = None
 
 
@@ -36,7 +36,7 @@ def announce(change: str) -> None:
 
 
 async def follow(store: SnapshotStore) -> None:
-    """Runs as long as the worker: applies announcements, re-reads all after a gap in the subscription."""
+    """Applies announcements for as long as the worker runs, and re-reads everything after a gap in the subscription."""
     prices_changed = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         group.create_task(_follow_prices(store, prices_changed), name="gateway.follow.prices")
@@ -50,12 +50,12 @@ async def _follow_projects(store: SnapshotStore, prices_changed: asyncio.Event) 
         try:
             async with client.pubsub(ignore_subscribe_messages=True) as channel:
                 await channel.subscribe(CHANNEL)
-                # Until Redis has confirmed it, nothing is heard.
+                # Messages arrive only after Redis has confirmed the subscription.
                 await channel.get_message(timeout=None)
                 if lost:
                     lost = False
                     logger.warning("subscription.restored")
-                # Whatever was announced before the subscription stood was not heard.
+                # Changes that were announced before the subscription have to be read.
                 await store.refresh_all()
                 async for message in channel.listen():
                     change = message["data"].decode()
@@ -73,7 +73,7 @@ async def _follow_projects(store: SnapshotStore, prices_changed: asyncio.Event) 
 
 
 async def _follow_prices(store: SnapshotStore, changed: asyncio.Event) -> None:
-    """Beside the projects: prices concern all of them, and a key that is revoked meanwhile must not wait so long."""
+    """Re-reads prices in a task of its own: they concern all projects, and a revoked key must not wait for them."""
     while True:
         await changed.wait()
         changed.clear()

@@ -14,7 +14,8 @@ from integrations.selectors import disabled_providers, price_mark, price_overrid
 
 
 def load_project(project_id: UUID, prices: PriceTable, serial: int) -> ProjectSnapshot:
-    """The project as it is now. An unknown project has no keys. Raises django.db.Error when the database is away."""
+    """Returns the project's current configuration. An unknown project has no keys. Raises django.db.Error when the
+    database is away."""
     close_old_connections()
     overrides = price_overrides(project_id)
     credentials, unreadable = read_credentials(project_id)
@@ -38,13 +39,13 @@ def load_prices() -> PriceTable:
 
 
 def prices_mark() -> tuple[object, ...]:
-    """As long as it stays the same, so do the prices."""
+    """Returns a value that stays the same as long as the prices do."""
     close_old_connections()
     return price_mark()
 
 
 def project_of_key(key_hash: str) -> UUID | None:
-    """The project that a key opens, or None when no valid key has this hash."""
+    """Returns the project that a key opens, or None when no valid key has this hash."""
     close_old_connections()
     record = find_key(key_hash)
     return None if record is None else record.project_id

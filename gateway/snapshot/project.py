@@ -1,4 +1,4 @@
-"""Everything a request needs to know about its project, loaded once, immutable."""
+"""A project's configuration as requests need it: loaded once, immutable."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from integrations.providers.base import Credentials
 
 PriceTable = Mapping[tuple[str, str], Price]
 
-_REMEMBERED_PRICES = 5000
+_MAX_PRICES = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +35,17 @@ class ProjectSnapshot:
     prompts: Mapping[str, ManagedPrompt] = field(default_factory=dict)
     unreadable: frozenset[str] = frozenset()
     disabled: frozenset[str] = frozenset()
-    # What `select` has worked out for models that requests name without any wish.
+    # The attempts that `select` has computed for models that are requested without routing preferences.
     plain_attempts: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     _priced: dict[tuple[str, str], Price | None] = field(default_factory=dict, repr=False, compare=False)
 
     def price_of(self, provider: str, model: str) -> Price | None:
-        """`find_price`, asked once a model: names outside the list cost a search. None when the price is unknown."""
+        """Returns the price of a model, None when it is unknown. The search is done once per model, because names
+        outside the list are costly to find."""
         name = (provider, model)
         if name not in self._priced:
-            # Clients choose the names.
-            if len(self._priced) >= _REMEMBERED_PRICES:
+            # Clients choose the names, so their number is bounded.
+            if len(self._priced) >= _MAX_PRICES:
                 self._priced.clear()
             self._priced[name] = find_price(self.prices, provider, model)
         return self._priced[name]

@@ -1,4 +1,5 @@
-"""The managed prompts of a project as requests meet them: compiled, and with the rollout that decides between two."""
+"""The managed prompts of a project as requests use them: compiled, and with the rollout that decides between two
+versions."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ class PromptUse(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class RunningRollout:
-    """Decides between two versions: `weight` percent get the target. Nobody gets any while it is `paused`."""
+    """A rollout that decides between two versions: `weight` percent of the units get the target, none while it is
+    `paused`."""
 
     id: str
     stage: int
@@ -44,28 +46,26 @@ class RunningRollout:
     paused: bool
     baseline: PromptVersionRecord
     target: PromptVersionRecord
-    # What `variant` has drawn for users and sessions.
+    # The allocations that `variant` has computed for users and sessions.
     drawn: dict[str, Allocation] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ManagedPrompt:
-    """A prompt config. `active` is None until it has a version.
-
-    `names` are the variables that one of its versions takes: sending them is no mistake, whichever version is served.
-    """
+    """A prompt config. `active` is None until it has a version. `names` are the variables of all its versions: sending
+    one is no mistake, whichever version is served."""
 
     config_id: str
     name: str
     active: PromptVersionRecord | None
     names: frozenset[str] = frozenset()
     rollout: RunningRollout | None = None
-    # What `prompt` has rendered of its versions.
+    # The texts that `prompt` has rendered of its versions.
     rendered: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 def managed_prompts(project_id: UUID) -> Mapping[str, ManagedPrompt]:
-    """By the config's name. Reads the SQL database: one query for a project without configs."""
+    """Returns the prompts by their config's name. Reads the SQL database: one query for a project without configs."""
     configs = prompt_configs(project_id)
     if not configs:
         return {}
@@ -87,7 +87,7 @@ def _running(record: RolloutRecord) -> RunningRollout | None:
     versions = version_records({record.baseline_version_id, record.target_version_id})
     baseline, target = versions.get(record.baseline_version_id), versions.get(record.target_version_id)
     if baseline is None or target is None:
-        # Deleted with its config since the rollout was read.
+        # The version was deleted with its config since the rollout was read.
         return None
     return RunningRollout(
         id=record.salt,

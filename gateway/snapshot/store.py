@@ -1,7 +1,5 @@
-"""The snapshots of one worker: found by key hash without I/O, replaced when the configuration changes.
-
-Kept when the database is away; re-read at least every `SNAPSHOT_SECONDS` in case an announcement was missed.
-"""
+"""The snapshots of one worker: found by key hash without I/O, replaced when the configuration changes. They stay when
+the database is away, and are re-read at least every `SNAPSHOT_SECONDS` in case an announcement was missed."""
 
 from __future__ import annotations
 
@@ -29,8 +27,8 @@ T = TypeVar("T")
 _NEGATIVE_SECONDS = 30.0
 _NEGATIVE_ENTRIES = 50_000
 _IDLE_SECONDS = 600.0
-# How many threads look keys up, and how many keys may wait for them: whoever tries keys out holds up neither the other
-# threads that read the configuration nor the database.
+# The number of threads that look keys up, and of keys that may wait for them: an attacker who tries keys out blocks
+# neither the threads that read the configuration nor the database.
 _KEY_LOOKUPS = 2
 _MAX_WAITING = 200
 
@@ -38,7 +36,7 @@ Found = tuple[ProjectSnapshot, KeyRecord]
 
 
 class SnapshotStore:
-    """Not thread-safe: belongs to one event loop."""
+    """The snapshots of one worker. The object is not thread-safe: it belongs to one event loop."""
 
     def __init__(self) -> None:
         self._by_project: dict[UUID, ProjectSnapshot] = {}
@@ -56,15 +54,13 @@ class SnapshotStore:
         self._key_lookups = asyncio.Semaphore(_KEY_LOOKUPS)
 
     def find(self, key_hash: str) -> Found | None:
-        """The project and key behind a hash, when this worker has them. No I/O."""
+        """Returns the project and key behind a hash, if this worker has them. No I/O."""
         return self._by_hash.get(key_hash)
 
     async def resolve(self, key_hash: str) -> Found | None:
-        """As `find`, asking the database the first time. None when there is no such key.
-
-        Raises ServiceUnavailableError when the key is unknown here and the database cannot be asked, or is asked for so
-        many keys that this one would wait for long.
-        """
+        """Returns the project and key behind a hash, from the database the first time; None when there is no such key.
+        Raises ServiceUnavailableError when the key is unknown here and the database cannot be asked, or too many other
+        keys wait for it."""
         found = self._by_hash.get(key_hash)
         if found is not None:
             return found
@@ -78,7 +74,7 @@ class SnapshotStore:
         return self._by_hash.get(key_hash)
 
     async def project(self, project_id: UUID) -> ProjectSnapshot:
-        """The snapshot of a project, loaded when this worker has none."""
+        """Returns the snapshot of a project, loaded when this worker has none."""
         if project_id not in self._by_project:
             await self._once(f"project {project_id}", lambda: self._load_project(project_id))
         return self._by_project[project_id]
@@ -90,12 +86,12 @@ class SnapshotStore:
         """Re-reads a project after a change; keys made meanwhile become known. The old snapshot serves until then."""
         self._changes_heard += 1
         self._unknown.clear()
-        # One that is being read for the first time may have been read before the change.
+        # A project that is being read for the first time may have been read before the change.
         if project_id in self._by_project or project_id in self._reading:
             await self._keep_on_failure(lambda: self._reload_project(project_id))
 
     async def load_prices(self) -> None:
-        """What every project needs, unless it is there. Raises what the database raises."""
+        """Loads the prices, which every project needs, if they are missing. Raises the database's errors."""
         if self._prices is None:
             await self._read_prices()
 
@@ -103,7 +99,7 @@ class SnapshotStore:
         await self._keep_on_failure(self._reload_prices)
 
     async def refresh_all(self) -> None:
-        """Re-reads everything in use and forgets what nobody has used for ten minutes."""
+        """Re-reads everything in use and drops projects that had no request for ten minutes."""
         limit = time.monotonic() - _IDLE_SECONDS
         for project_id in [p for p in self._by_project if self._used.get(p, limit) < limit]:
             self._forget(project_id)
@@ -115,7 +111,7 @@ class SnapshotStore:
         await self._reload_projects()
 
     async def _reload_all(self) -> None:
-        """Prices are thousands of rows, which change once a day: they are read again only when they have."""
+        """Re-reads everything; the prices, thousands of rows that change once a day, only when they have changed."""
         mark = await _in_thread(loader.prices_mark)
         if mark != self._prices_mark:
             await self._read_prices()
@@ -127,7 +123,8 @@ class SnapshotStore:
             await self._reload_project(project_id)
 
     async def _reload_project(self, project_id: UUID) -> None:
-        """A row that cannot be understood costs its project the change; neither its last snapshot nor the others."""
+        """Re-reads a project. An unreadable row costs its project the change, but neither its last snapshot nor the
+        other projects."""
         try:
             await self._load_project(project_id)
         except (DatabaseError, InterfaceError):
@@ -141,7 +138,7 @@ class SnapshotStore:
             project_id = await _in_thread(loader.project_of_key, key_hash)
         if project_id is None:
             if heard != self._changes_heard:
-                # The key may have been made while we looked: the next request looks again.
+                # The key may have been made during the lookup: the next request looks it up again.
                 return
             if len(self._unknown) >= _NEGATIVE_ENTRIES:
                 self._unknown.clear()
@@ -150,7 +147,8 @@ class SnapshotStore:
         await self._load_project(project_id)
 
     async def _load_project(self, project_id: UUID) -> None:
-        """Of several loads under way the one that began last is kept: it has seen what the others may have missed."""
+        """Loads a project. Of several concurrent loads the one that began last is kept, because the others may have
+        missed a change."""
         prices = self._prices if self._prices is not None else await self._read_prices()
         serial = next(self._serials)
         self._reading[project_id] += 1
@@ -182,7 +180,7 @@ class SnapshotStore:
             self._by_hash.pop(key_hash, None)
 
     async def _once(self, name: str, load: Callable[[], Awaitable[None]]) -> None:
-        """A burst of cold requests makes one load: the first starts it, all wait for it, none can cancel it."""
+        """Runs one load for a burst of cold requests: the first starts it, all wait for it, none can cancel it."""
         pending = self._loading.get(name)
         if pending is None:
             pending = asyncio.ensure_future(load())
