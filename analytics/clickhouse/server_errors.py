@@ -1,4 +1,4 @@
-"""ClickHouse's error codes as this app's failures. Codes: `src/Common/ErrorCodes.cpp` of ClickHouse."""
+"""Translates ClickHouse's error codes, of its `src/Common/ErrorCodes.cpp`, to this app's errors."""
 
 from __future__ import annotations
 
@@ -9,27 +9,26 @@ from core.errors import ApplicationError
 
 logger = logging.getLogger("analytics.clickhouse")
 
-_MEMORY = frozenset({241, 307})  # MEMORY_LIMIT_EXCEEDED, TOO_MANY_BYTES
-_TIME = frozenset({159, 160})  # TIMEOUT_EXCEEDED, TOO_SLOW
-_TRANSIENT = frozenset(
-    {
-        202,  # TOO_MANY_SIMULTANEOUS_QUERIES
-        209,  # SOCKET_TIMEOUT
-        210,  # NETWORK_ERROR
-        225,  # NO_ZOOKEEPER
-        236,  # ABORTED
-        242,  # TABLE_IS_READ_ONLY
-        243,  # NOT_ENOUGH_SPACE
-        252,  # TOO_MANY_PARTS
-        285,  # TOO_FEW_LIVE_REPLICAS
-        319,  # UNKNOWN_STATUS_OF_INSERT
-        394,  # QUERY_WAS_CANCELLED: the engine is stopping
-        425,  # SYSTEM_ERROR
-        439,  # CANNOT_SCHEDULE_TASK
-        516,  # AUTHENTICATION_FAILED: the address may be that of an engine before the last restart
-        999,  # KEEPER_EXCEPTION
-    }
-)
+_MEMORY = {241: "MEMORY_LIMIT_EXCEEDED", 307: "TOO_MANY_BYTES"}
+_TIME = {159: "TIMEOUT_EXCEEDED", 160: "TOO_SLOW"}
+# A stopping engine cancels queries, and an address from before an engine's restart fails authentication.
+_TRANSIENT = {
+    202: "TOO_MANY_SIMULTANEOUS_QUERIES",
+    209: "SOCKET_TIMEOUT",
+    210: "NETWORK_ERROR",
+    225: "NO_ZOOKEEPER",
+    236: "ABORTED",
+    242: "TABLE_IS_READ_ONLY",
+    243: "NOT_ENOUGH_SPACE",
+    252: "TOO_MANY_PARTS",
+    285: "TOO_FEW_LIVE_REPLICAS",
+    319: "UNKNOWN_STATUS_OF_INSERT",
+    394: "QUERY_WAS_CANCELLED",
+    425: "SYSTEM_ERROR",
+    439: "CANNOT_SCHEDULE_TASK",
+    516: "AUTHENTICATION_FAILED",
+    999: "KEEPER_EXCEPTION",
+}
 
 
 def translate(server_code: int, reason: str, *, name: str) -> ApplicationError:

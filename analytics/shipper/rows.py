@@ -70,7 +70,7 @@ def to_row(frame: Frame) -> tuple[Any, ...]:
         str(record.outcome),
         *(_optional_id(getattr(record, name)) for name in _OPTIONAL_IDS),
         *(getattr(record, name) for name in _TEXTS),
-        *(min(max(getattr(record, name), 0), most) for name, most in _NUMBERS.items()),
+        *(min(max(getattr(record, name), 0), maximum) for name, maximum in _NUMBERS.items()),
         *(getattr(record, name) for name in _FLAGS),
         *(_money(getattr(record, name)) for name in _MONEY),
         record.stream,

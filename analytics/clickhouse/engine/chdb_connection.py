@@ -74,7 +74,7 @@ class ChdbConnection:
         self._check_thread()
         try:
             result = self._connection.query(sql, "Native", params=dict(parameters or {}))
-        except Exception as error:  # chDB raises bare RuntimeErrors beside its own class
+        except Exception as error:  # chDB raises bare RuntimeErrors beside its own class.
             raise _failure(error) from error
         return _chunk(result)
 
@@ -89,7 +89,7 @@ class ChdbConnection:
             result = self._unfinished = self._connection.send_query(sql, "Native", params=dict(parameters or {}))
             while (piece := result.fetch()) is not None:
                 yield _chunk(piece)
-        except Exception as error:  # chDB raises bare RuntimeErrors beside its own class
+        except Exception as error:  # chDB raises bare RuntimeErrors beside its own class.
             raise _failure(error) from error
         self._unfinished = None
 
@@ -108,7 +108,7 @@ class ChdbConnection:
         self._check_thread()
         try:
             result = self._connection.query(f"DESCRIBE {subject}", "JSONCompact", params=dict(parameters or {}))
-        except Exception as error:  # chDB raises bare RuntimeErrors beside its own class
+        except Exception as error:  # chDB raises bare RuntimeErrors beside its own class.
             raise _failure(error) from error
         # The rows hold the name, the type and the kind of default of each column.
         rows = json.loads(result.bytes())["data"]
@@ -165,7 +165,7 @@ class ChdbEngine:
         """Opens a new connection for the calling thread."""
         try:
             opened = self._connect()
-        except Exception as error:  # chDB raises bare RuntimeErrors beside its own class
+        except Exception as error:  # chDB raises bare RuntimeErrors beside its own class.
             raise _failure(error) from error
         with closing(ChdbConnection(opened)) as connection:
             yield connection

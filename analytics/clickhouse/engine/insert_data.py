@@ -40,6 +40,6 @@ def insert_data() -> Iterator[InsertData]:
     if hasattr(os, "memfd_create"):
         with os.fdopen(os.memfd_create("insert", os.MFD_CLOEXEC), "wb") as file:
             yield InsertData(file, f"/proc/self/fd/{file.fileno()}")
-    else:  # macOS
+    else:  # macOS has no anonymous files in memory.
         with tempfile.NamedTemporaryFile(prefix="insert-") as named:
             yield InsertData(named.file, named.name)

@@ -23,7 +23,7 @@ def directory_lock(directory: Path) -> Iterator[None]:
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     if directory.stat().st_uid == os.geteuid():
-        directory.chmod(0o700)  # it may have been made by somebody else's `mkdir`
+        directory.chmod(0o700)  # The directory may exist already, with another mode.
     descriptor = os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:

@@ -170,7 +170,7 @@ def _compound(name: str, inner: str) -> Layout:
 
 def _tuple(inner: str) -> Layout:
     if not inner.strip():
-        return Fixed(1)  # an empty tuple is written as one byte a row
+        return Fixed(1)  # An empty tuple is written as one byte a row.
     return Tuple(tuple(layout_of(_ELEMENT_NAME.sub("", element, count=1)) for element in split_arguments(inner)))
 
 

@@ -16,6 +16,7 @@ from analytics.clickhouse.engine.native_blocks import EMPTY_BLOCK, Column, encod
 REVISION = 54468
 _MAX_QUERY_BYTES = 16 << 20
 _TCP_INTERFACE = 1
+_NO_QUERY_KIND = 0
 
 
 class ClientPacket(IntEnum):
@@ -60,8 +61,8 @@ class Query:
 
 def read_hello(reader: ByteReader) -> Hello:
     name = reader.string()
-    reader.varint()  # major version
-    reader.varint()  # minor version
+    for _ in ("major version", "minor version"):
+        reader.varint()
     return Hello(name, reader.varint(), reader.string(), reader.string(), reader.string())
 
 
@@ -69,29 +70,32 @@ def read_query(reader: ByteReader) -> Query:
     query_id = reader.string()
     _skip_client_info(reader)
     settings = _read_settings(reader)
-    reader.raw_string()  # secret of a cluster's other nodes
-    reader.varint()  # the stage up to which to process; always the whole query
+    # The secret of a cluster's other nodes is empty, and the stage of processing is always the whole query.
+    reader.raw_string()
+    reader.varint()
     compressed = bool(reader.varint())
     text = reader.string(_MAX_QUERY_BYTES)
     return Query(query_id, text, settings, _read_settings(reader), compressed)
 
 
 def _skip_client_info(reader: ByteReader) -> None:
-    if reader.byte() == 0:  # query kind: none
+    if reader.byte() == _NO_QUERY_KIND:
         return
     for _ in ("initial user", "initial query id", "initial address"):
         reader.raw_string()
-    reader.skip(8)  # start time of the initial query
+    # The initial query's start time has 8 bytes.
+    reader.skip(8)
     if reader.byte() != _TCP_INTERFACE:
         raise PacketError("a query of another interface than TCP")
     for _ in ("operating system user", "host name", "client name"):
         reader.raw_string()
     for _ in ("major version", "minor version", "revision"):
         reader.varint()
-    reader.raw_string()  # quota key
-    reader.varint()  # depth of distribution
-    reader.varint()  # patch version
-    if reader.byte():  # trace context
+    reader.raw_string()  # The client's quota key has no meaning here.
+    for _ in ("depth of distribution", "patch version"):
+        reader.varint()
+    # The byte tells if a trace context follows.
+    if reader.byte():
         reader.skip(24)
         reader.raw_string()
         reader.skip(1)
@@ -102,7 +106,7 @@ def _skip_client_info(reader: ByteReader) -> None:
 def _read_settings(reader: ByteReader) -> dict[str, str]:
     settings = {}
     while name := reader.string():
-        reader.varint()  # flags: important, custom
+        reader.varint()  # A setting's flags (important, custom) change nothing here.
         settings[name] = reader.string(_MAX_QUERY_BYTES)
     return settings
 
@@ -119,8 +123,9 @@ def hello(*, name: str, version: tuple[int, int, int], time_zone: str) -> bytes:
             encode_string(time_zone),
             encode_string(name),
             encode_varint(patch),
-            encode_varint(0),  # rules of password complexity
-            bytes(8),  # nonce for a cluster's secret
+            # There are no rules of password complexity, and a cluster's secret has no nonce.
+            encode_varint(0),
+            bytes(8),
         )
     )
 
@@ -132,8 +137,9 @@ def exception(code: int, name: str, message: str) -> bytes:
             struct.pack("<i", code),
             encode_string(name),
             encode_string(message),
-            encode_string(""),  # stack trace
-            b"\x00",  # nothing nested
+            # An exception has no stack trace and no nested exception.
+            encode_string(""),
+            b"\x00",
         )
     )
 
@@ -159,9 +165,10 @@ def profile_info(*, rows: int, blocks: int, size: int) -> bytes:
             encode_varint(rows),
             encode_varint(blocks),
             encode_varint(size),
-            b"\x00",  # no limit was applied
-            encode_varint(0),  # rows before the limit
-            b"\x00",  # and they were not counted
+            # No limit was applied, and the rows before a limit were not counted.
+            b"\x00",
+            encode_varint(0),
+            b"\x00",
         )
     )
 

@@ -102,7 +102,7 @@ class Session:
             self._send(protocol.exception(_ACCESS_DENIED, "DB::Exception", message))
             return False
         self._send(protocol.hello(name=SERVER_NAME, version=self._engine.version, time_zone="UTC"))
-        self._reader.raw_string()  # quota key
+        self._reader.raw_string()  # The client's quota key has no meaning here.
         return True
 
     def _admits(self, user: str, password: str) -> bool:
