@@ -80,13 +80,13 @@ class RolloutAdmin(RightsAdmin):
 
     @override
     def has_delete_permission(self, request: HttpRequest, obj: Rollout | None = None) -> bool:
-        """An active one decides what its config serves: it is ended first."""
+        """An active rollout decides what its config serves, so it has to be ended before it is deleted."""
         ended = obj is None or Status(obj.status).is_terminal
         return ended and super().has_delete_permission(request, obj)
 
     @override
     def get_actions(self, request: HttpRequest) -> Any:
-        # It deletes whatever is selected, the active ones too.
+        # The built-in action would delete active rollouts, too.
         return {name: action for name, action in super().get_actions(request).items() if name != "delete_selected"}
 
     @admin.display(description="versions")
@@ -106,14 +106,14 @@ class RolloutAdmin(RightsAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """To look at: nothing on this page is edited."""
+        """The page of one rollout, for reading only."""
         row = self.get_object(request, object_id)
         if not self.has_view_permission(request, row):
             raise PermissionDenied
         return self._render(request, "detail", self._page(request, row))
 
     def move(self, request: HttpRequest, rollouts: QuerySet[Rollout], transition: Transition) -> HttpResponse | None:
-        """Asks first; told yes, moves each of them and says what became of it."""
+        """Asks for confirmation and a reason, then moves each selected rollout and reports the result."""
         form = ReasonForm(request.POST if "confirmed" in request.POST else None)
         if not form.is_valid():
             context = {
@@ -132,7 +132,7 @@ class RolloutAdmin(RightsAdmin):
     def _move_one(self, request: HttpRequest, row: Rollout, transition: Transition, reason: str) -> None:
         more: dict[str, Any] = {}
         if transition is Transition.PROMOTE:
-            # What the person saw when asked: somebody else, or the evaluation, may have been faster.
+            # The transition applies to the stage that the person saw, because somebody else may have been faster.
             more["from_stage"] = int(request.POST.get(f"stage_{row.pk}", row.current_stage))
         try:
             moved = _SERVICES[transition](
@@ -166,7 +166,7 @@ class RolloutAdmin(RightsAdmin):
             "counts": _counts(row),
             "open_requests": open_by_arm(row),
             "outlook": present_outlook(row, figures),
-            # Made by rollouts.plots, of numbers and fixed labels.
+            # The SVG comes from rollouts.plots, which makes it of numbers and fixed labels.
             "plots": [(plot.title, mark_safe(plot.svg)) for plot in plots(counts.iterator())],  # noqa: S308
             "transitions": row.transitions.order_by("-id"),
             "moves": [(move.value, _verb(move)) for move in moves] if self.has_change_permission(request, row) else [],
@@ -178,7 +178,7 @@ class RolloutAdmin(RightsAdmin):
 
 
 def _counts(row: Rollout) -> list[tuple[str, list[Any]]] | None:
-    """None while the request log does not answer: the rest of the page stands without it."""
+    """Returns None while the request log does not answer; the rest of the page is shown without it."""
     try:
         return total_rows(totals_of(row))
     except (AnalyticsUnavailableError, AnalyticsLimitError):
@@ -186,7 +186,7 @@ def _counts(row: Rollout) -> list[tuple[str, list[Any]]] | None:
 
 
 def _done(row: Rollout, stages: list[RolloutStage]) -> int:
-    """Percent of the stages that are behind it."""
+    """Returns the percentage of the stages that are over."""
     if row.status == Status.COMPLETED:
         return 100
     left = sum(stage.left_at is not None for stage in stages)

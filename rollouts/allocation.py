@@ -1,4 +1,4 @@
-"""Which arm of a rollout does a request belong to? Pure, and the same in the gateway, a worker and ClickHouse.
+"""The allocation of requests to the arms of a rollout. Pure, and the same in the gateway, a worker and ClickHouse.
 
 The unit is a user, a session or a request. Its number is the first 8 bytes of SHA-256("<rollout id>:<kind>:<unit>"),
 big-endian, and its bucket that number modulo 10,000; it is in the target arm when the bucket is below 100 times the
@@ -34,7 +34,8 @@ class UnitKind(StrEnum):
 
 
 class Allocation(NamedTuple):
-    """`unit` is the unit's 64-bit number, which records keep; `fallback` says that the kind asked for was missing."""
+    """The arm of a request. `unit` is the unit's 64-bit number, which records keep; `fallback`: the kind asked for
+    was missing."""
 
     variant: Variant
     unit: int
@@ -51,7 +52,8 @@ def variant_of(
     session_id: str,
     request_id: str,
 ) -> Allocation:
-    """The arm of one request at `weight` percent, 0 to 100. `rollout_id` is the UUID in its canonical text form.
+    """Returns the arm of one request at `weight` percent, 0 to 100. `rollout_id` is the UUID in its canonical text
+    form.
 
     A request without the unit its rollout asks for is allocated by the next one: user, session, request.
     """
@@ -66,7 +68,7 @@ def variant_of(
 
 
 def unit_number(rollout_id: str, kind: UnitKind, value: str) -> int:
-    # An id that is no valid Unicode is stored with replacement characters as well.
+    # An id that is not valid Unicode is stored with replacement characters, so those are hashed.
     return int.from_bytes(sha256(f"{rollout_id}:{kind}:{value}".encode(errors="replace")).digest()[:8], "big")
 
 
@@ -78,8 +80,11 @@ _ID_COLUMNS = {UnitKind.USER: "user_id", UnitKind.SESSION: "session_id", UnitKin
 
 
 def unit_sql(allocation_type: AllocationType) -> str:
-    """A ClickHouse expression for the unit's number, over the request log's columns `rollout_id` (UUID), `user_id`,
-    `session_id` (String) and `request_id` (UUID): what `alloc_unit` of an honest row holds."""
+    """Returns a ClickHouse expression for the unit's number.
+
+    It works on the request log's columns `rollout_id` (UUID), `user_id`, `session_id` (String) and `request_id`
+    (UUID), and equals `alloc_unit` of an honest row.
+    """
     by_request = _number_sql(UnitKind.REQUEST)
     if allocation_type is AllocationType.RANDOM:
         return by_request

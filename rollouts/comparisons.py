@@ -16,8 +16,11 @@ from rollouts.serializers import earlier_rollbacks_shown
 
 
 def comparison(rollout: Rollout, found: Comparison) -> dict[str, Any]:
-    """Rates are shares, latencies ms, costs US dollars; `metrics` has both arms' figures weighted by minute, so that
-    load and stage do not enter, with 95 % intervals that hold however often one looks."""
+    """Returns the comparison: rates are shares, latencies ms, costs US dollars.
+
+    `metrics` has both arms' figures weighted by minute, so that load and stage cancel out, with 95 % intervals that
+    hold however often one looks.
+    """
     figures = found.figures
     return {
         "rollout_id": rollout.pk,
@@ -47,16 +50,16 @@ def comparison(rollout: Rollout, found: Comparison) -> dict[str, Any]:
 
 
 def judged_metrics(figures: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The metrics of a verdict of any formula, each with the logarithms of the evidence from which on it fails and
-    passes, what its users say, and whether the verdict rests on it."""
+    """Returns the metrics of a verdict of any formula. Each has the logarithms of the evidence at which it fails and
+    passes, the evidence of its users, and whether the verdict rests on it."""
     policy = formula_of(figures["formula"]).policy
     shown = {}
-    # In the order of the policy: databases sort what they store.
+    # The metrics are put in the order of the policy, because databases sort the members of objects.
     for metric, threshold in policy.FAIL_AT.items():
         if (one := figures["metrics"].get(metric.value)) is None:
             continue
         shown[metric.value] = {
-            # What the first formula does not know.
+            # The first formula does not know these fields.
             "user_evidence": None,
             "users_undecided": False,
             "evidence_threshold": threshold,
@@ -68,7 +71,8 @@ def judged_metrics(figures: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _decides(name: str, metric: Mapping[str, Any], figures: Mapping[str, Any]) -> bool:
-    """No metric does where a minimum or the sample ratio decides, or where nothing speaks against the target."""
+    """Returns whether the verdict rests on the metric. No metric decides where a minimum or the sample ratio does,
+    or where nothing speaks against the target."""
     match figures["reason"]:
         case Reason.METRIC_FAILING:
             action = Action.ROLL_BACK if figures["decision"] == Decision.ROLL_BACK else Action.HOLD
@@ -76,7 +80,7 @@ def _decides(name: str, metric: Mapping[str, Any], figures: Mapping[str, Any]) -
         case Reason.MINIMUM_UNANSWERED | Reason.NO_COMPARISON:
             return name == "unanswered"
         case Reason.USERS_UNDECIDED:
-            # Where none would fail by its requests, it is that too many of them went unanswered.
+            # Without a metric that fails by its requests, the reason is that too many of them went unanswered.
             named = any(one.get("users_undecided") for one in figures["metrics"].values())
             return bool(metric["users_undecided"]) if named else name == "unanswered"
         case Reason.INCONCLUSIVE:
@@ -119,8 +123,9 @@ def _detection(found: Detection) -> dict[str, Any]:
 
 
 def _arm(version: PromptVersion, totals: ArmTotals) -> dict[str, Any]:
-    """`error_rate` leaves out what the service does not answer for: cancelled requests, and clients' own faults. Of
-    `request_count`, all but cache hits and what no version has a part in count, and are answered or not."""
+    """Returns the totals of one arm. `error_rate` leaves out failures that the service does not answer for:
+    cancelled requests and clients' own faults. Of `request_count`, cache hits and requests that no version has a
+    part in are left out; the others are answered or not."""
     counted = totals.requests - totals.cache_hits - totals.left_out
     return {
         "version_id": version.pk,

@@ -40,7 +40,7 @@ class RefusedTransitionError(ConflictError):
 
 
 class RolloutMovedError(ConflictError):
-    """Two promotes at once advance one stage."""
+    """Somebody else moved the rollout first, so that two promotes at once advance one stage."""
 
     code = "rollout_moved"
 

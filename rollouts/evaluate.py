@@ -1,8 +1,8 @@
-"""The automatic verdict: what closed since the last look goes into the state, and the state decides.
+"""The automatic verdict: the minutes that closed since the last evaluation go into the state, and the state decides.
 
-One process at a time evaluates a rollout: it claims the evaluation's row for a while, reads the request log outside any
-transaction, and saves only if the claim is still its own. There is at most one decision a closed minute, however often
-it is asked for.
+One process at a time evaluates a rollout. It claims the evaluation's row for a while, reads the request log outside
+any transaction, and saves only if the claim is still its own. There is at most one decision for each closed minute,
+however often an evaluation is requested.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from rollouts.states import Status, Transition
 from rollouts.still_open import Counted
 
 _CLAIMED_FOR = timedelta(minutes=5)
-# After a long absence the evaluation catches up by so much at a time.
+# An evaluation that was away for long catches up by windows of this length.
 _MAX_WINDOW = timedelta(days=1)
 _MOVES = {Decision.PROMOTE: Transition.PROMOTE, Decision.ROLL_BACK: Transition.ROLL_BACK}
 _TOLD = frozenset(
@@ -44,7 +44,7 @@ _TOLD = frozenset(
         Reason.SAMPLE_RATIO,
     }
 )
-# The first formula looks at a minute once, and what is recorded later is not judged.
+# The first formula reads a minute once, and rows that are recorded later are not judged.
 _MIN_LAG_BY_ARRIVAL = timedelta(seconds=120)
 
 AnyMinute = formula_1.MinuteCounts | formula_2.MinuteCounts
@@ -54,7 +54,8 @@ logger = logging.getLogger("rollouts")
 
 @dataclass(frozen=True, slots=True)
 class EvaluationResult:
-    """One look at one rollout. `moved` is what it did, which in a dry run is what it would have done."""
+    """The result of one evaluation of one rollout. `moved` is the transition, which a dry run reports and does not
+    make."""
 
     rollout_id: UUID
     name: str
@@ -73,7 +74,7 @@ class _Read:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What one evaluation read and worked out, before it is saved."""
+    """The result of one evaluation before it is saved."""
 
     rollout: Rollout
     stage: RolloutStage
@@ -103,14 +104,14 @@ class _Look:
 
 
 def evaluate_running_rollouts(*, dry_run: bool = False) -> list[EvaluationResult]:
-    """Every running rollout of every project. One that cannot be evaluated is logged and does not stop the others,
-    unless nobody answers for the request log."""
+    """Evaluates every running rollout of every project. A rollout that cannot be evaluated is logged and does not
+    stop the others, unless the request log does not answer at all."""
     found = []
     for rollout_id in list(Rollout.objects.filter(status=Status.RUNNING.value).values_list("pk", flat=True)):
         try:
             judgement = evaluate_rollout(rollout_id, dry_run=dry_run)
         except AnalyticsUnavailableError:
-            # Asking for each of them would wait as often for the same answer.
+            # Each further rollout would wait for the same answer of the request log.
             logger.error("rollout.evaluation_failed rollout_id=%s error=AnalyticsUnavailableError", rollout_id)
             break
         except Exception:
@@ -122,7 +123,8 @@ def evaluate_running_rollouts(*, dry_run: bool = False) -> list[EvaluationResult
 
 
 def evaluate_rollout(rollout_id: UUID, *, dry_run: bool = False) -> EvaluationResult | None:
-    """None when nothing closed since the last look, the rollout is not running, or another process is at it.
+    """Evaluates one rollout. Returns None when no minute closed since the last evaluation, the rollout is not
+    running, or another process evaluates it.
 
     Raises AnalyticsUnavailableError and AnalyticsLimitError; the rollout then stays where it is.
     """
@@ -140,13 +142,13 @@ def evaluate_rollout(rollout_id: UUID, *, dry_run: bool = False) -> EvaluationRe
 
 
 def closed_until(now: datetime) -> datetime:
-    """The end of the latest minute that may be judged, by this host's clock."""
+    """Returns the end of the latest minute that may be judged, by this host's clock."""
     settled = now.astimezone(UTC) - timedelta(seconds=settings.ROLLOUT_EVALUATION_LAG_SECONDS)
     return settled.replace(second=0, microsecond=0)
 
 
 def elapsed_minutes(rollout: Rollout, now: datetime) -> float:
-    """How long the current stage has been running, pauses left out."""
+    """Returns how long the current stage has been running, without its pauses."""
     running = (now - rollout.running_since).total_seconds() if rollout.running_since else 0.0
     return (rollout.stage_seconds + running) / 60
 
@@ -195,8 +197,8 @@ def _look(rollout_id: UUID, now: datetime) -> _Look | None:
 
 
 def _readable_until(number: int, now: datetime) -> datetime:
-    """The end of the latest minute of which every row can be read that it will ever have; by the first formula, of
-    which later rows are not judged."""
+    """Returns the end of the latest minute whose rows can all be read. The first formula does not judge rows that
+    are recorded later."""
     if number == formula_1.FORMULA:
         lag = timedelta(seconds=settings.ROLLOUT_EVALUATION_LAG_SECONDS)
         return closed_until(now - max(timedelta(), _MIN_LAG_BY_ARRIVAL - lag))
@@ -204,7 +206,7 @@ def _readable_until(number: int, now: datetime) -> datetime:
 
 
 def _states(rollout: Rollout, number: int) -> tuple[AnyState, AnyState]:
-    """At the start, and now. A formula that was replaced meanwhile goes on with what began with it."""
+    """Returns the state at the start and the latest state. An evaluation continues with the formula it began with."""
     stored, kind = rollout.evaluation, formula_of(number).State
     if stored.initial is not None:
         return from_json(kind, stored.initial), from_json(kind, stored.state)
@@ -224,7 +226,7 @@ def _read(
 
 
 def _save(look: _Look, claim: UUID) -> EvaluationResult | None:
-    """Stores what was seen, and moves the rollout if nobody else did meanwhile."""
+    """Stores the state, and moves the rollout unless somebody else moved it meanwhile."""
     figures = look.figures()
     with transaction.atomic():
         row = locked_rollout(look.rollout.project_id, look.rollout.pk)
@@ -256,7 +258,8 @@ def _unmoved(row: Rollout, seen: Rollout) -> bool:
 
 
 def _tell(look: _Look, evaluation: RolloutEvaluation) -> None:
-    """Log lines for operators, once each: a rollout that holds for a reason of its own, and one that waits too long."""
+    """Logs for operators, once each: a rollout that holds for a reason of its own, and a rollout that waits too
+    long."""
     verdict, row = look.verdict, look.rollout
     held = verdict.decision is Decision.WAIT and verdict.reason in _TOLD
     if held and evaluation.verdict.get("reason") != verdict.reason.value:

@@ -1,4 +1,4 @@
-"""An evaluation as plain JSON: what transitions keep, and what people are shown."""
+"""The figures of an evaluation as plain JSON: transitions keep them, and people are shown them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ CONFIDENCE = 0.95
 
 
 def first_state(rollout: Rollout, number: int, *, latency: Histogram, cost: Histogram) -> AnyState:
-    """At the start, of the formula of this number. `latency` and `cost` are what the baseline usually takes and costs,
-    by bin."""
+    """Returns the state at the start by the formula of this number. `latency` and `cost` are the baseline's usual
+    ones by bin."""
     values: dict[str, Any] = {"latency": latency, "cost": cost}
     if number != formula_1.FORMULA:
         values["weights"] = list(rollout.stages.order_by("number").values_list("weight", flat=True))
@@ -33,7 +33,7 @@ def first_state(rollout: Rollout, number: int, *, latency: Histogram, cost: Hist
 
 
 def verdict_at(state: AnyState, stage: RolloutStage, *, elapsed_minutes: float) -> AnyVerdict:
-    """The verdict at `stage`, of which `state` may not have seen a minute yet."""
+    """Returns the verdict at `stage`, of which `state` may not have seen a minute yet."""
     formula = formula_of(state.formula)
     plan = Stage(stage.weight, stage.min_duration_minutes, stage.min_requests)
     verdict: AnyVerdict = formula.decide(formula.at_stage(state, stage.number), plan, elapsed_minutes=elapsed_minutes)
@@ -49,8 +49,8 @@ def verdict_figures(
     through: datetime,
     earlier_rollbacks: int,
 ) -> dict[str, Any]:
-    """Everything that the verdict rests on. `stage`, `elapsed_minutes`, `through` and, where there are any,
-    `earlier_rollbacks` are enough to reach it again from the stored minutes."""
+    """Returns everything that the verdict rests on. `stage`, `elapsed_minutes`, `through` and, where there are any,
+    `earlier_rollbacks` are enough to reach the verdict again from the stored minutes."""
     repeated = {"earlier_rollbacks": earlier_rollbacks} if earlier_rollbacks else {}
     return {
         **_assessed(state, verdict.assessment),
@@ -67,7 +67,7 @@ def verdict_figures(
 
 
 def figures_before_any(rollout: Rollout) -> dict[str, Any]:
-    """The same for a rollout that was never evaluated: nothing is known."""
+    """Returns the figures of a rollout that was never evaluated, in which nothing is known."""
     state = first_state(rollout, CURRENT, latency={}, cost={})
     return {
         **_assessed(state, formula_of(CURRENT).assess(state)),
@@ -80,7 +80,7 @@ def figures_before_any(rollout: Rollout) -> dict[str, Any]:
 
 
 def _repeated(earlier_rollbacks: int) -> str:
-    """What the verdict on a version that was rolled back before should not be read without."""
+    """Returns the sentence that warns of earlier rollbacks to the same version."""
     if not earlier_rollbacks:
         return ""
     times = "once" if earlier_rollbacks == 1 else f"{earlier_rollbacks} times"
@@ -109,7 +109,8 @@ def _assessed(state: AnyState, assessment: Any) -> dict[str, Any]:
 
 
 def _metric(state: AnyState, assessment: Any, metric: Any) -> Mapping[str, Any]:
-    """`evidence`, `safety` and their thresholds are natural logarithms of e-values."""
+    """Returns the figures of one metric. `evidence`, `safety` and their thresholds are natural logarithms of
+    e-values."""
     formula, status = formula_of(state.formula), assessment.metrics[metric]
     shown = formula.figures(state, metric)
     shown = {
@@ -126,7 +127,7 @@ def _metric(state: AnyState, assessment: Any, metric: Any) -> Mapping[str, Any]:
         "safety": status.safety,
     }
     if isinstance(state, formula_1.State):
-        # To the last key what was stored with the verdicts of its time.
+        # The figures of the first formula keep exactly the keys that were stored with its verdicts.
         return {
             **shown,
             "design_effect": state.metrics[metric].design,
@@ -136,7 +137,7 @@ def _metric(state: AnyState, assessment: Any, metric: Any) -> Mapping[str, Any]:
         **shown,
         "evidence_threshold": formula.policy.FAIL_AT[metric],
         "safety_threshold": formula.policy.PASS_AT,
-        # None: sticky allocation, and nothing is known yet of how much requests of a user resemble each other.
+        # None means sticky allocation whose design effect is not known yet.
         "design_effect": state.metrics[metric].next_design,
         "user_evidence": status.user_evidence,
         "users_undecided": status.users_undecided,

@@ -1,4 +1,4 @@
-"""How long will the present stage take, if requests go on coming as they did today?"""
+"""The forecast of the present stage: how long it takes if requests keep coming as they did in the last 24 hours."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ from rollouts.models import Rollout, RolloutMinute, RolloutStage, RolloutTransit
 from rollouts.states import Status
 
 TODAY = timedelta(days=1)
-"""How far back the traffic is looked at: a whole day, so that nights count."""
+"""The time that the forecast looks back: a whole day, so that nights count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What the arms together were asked in so many minutes, of the last day, in which the rollout ran."""
+    """The requests of both arms together in the minutes of the last day in which the rollout ran."""
 
     requests: int
     minutes: float
 
     @property
     def per_minute(self) -> float | None:
-        """None while less than a minute is known."""
+        """The requests a minute, or None while less than one minute is known."""
         return self.requests / self.minutes if self.minutes >= 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class StageForecast:
-    """`minutes` until both minima of the stage are met, 0 when they are; None where nobody can tell: the rollout does
-    not run, or no request came today. `evidence_decides`: from then on it waits for what the evidence says."""
+    """The forecast of a stage. `minutes` until both minima of the stage are met, 0 when they are; None where it is
+    unknown because the rollout does not run or no request came today. `evidence_decides`: from then on the stage
+    waits for the evidence."""
 
     per_minute: float | None
     minutes: float | None
@@ -49,7 +50,8 @@ class StageForecast:
 
 
 def traffic_today(rollout: Rollout) -> Traffic:
-    """Of the judged minutes. An evaluation that lags behind is not taken for a lack of requests."""
+    """Returns the traffic of the judged minutes, so that an evaluation that lags behind does not look like a lack of
+    requests."""
     through = rollout.evaluation.through
     if through is None:
         return Traffic(0, 0.0)
@@ -64,8 +66,8 @@ def traffic_today(rollout: Rollout) -> Traffic:
 def stage_forecast(
     rollout: Rollout, traffic: Traffic, *, served: int, elapsed_minutes: float, passes: bool
 ) -> StageForecast:
-    """Of the present stage of a running rollout, which has been running for so long and answered so many requests of
-    the target. `passes`: the verdict says already that every metric does."""
+    """Returns the forecast of the present stage of a running rollout, which has been running for so long and has
+    answered so many requests of the target. `passes`: every metric passes already."""
     stage = rollout.stages.all()[rollout.current_stage - 1]
     return StageForecast(
         traffic.per_minute,

@@ -1,4 +1,4 @@
-"""Target and baseline beside each other: what the request log says of them, and what the evaluation makes of it."""
+"""Target and baseline side by side: their totals in the request log, and the figures of the evaluation."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from rollouts.open_requests import open_requests
 from rollouts.outlook import Outlook, outlook
 from rollouts.states import Status
 
-# What was asked before a pause may still be open.
+# Requests from before a pause may still be open.
 _SERVING = frozenset({Status.RUNNING.value, Status.PAUSED.value})
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`figures` are those of the latest verdict (see rollouts.figures), reached at `decided_at`; the totals are of now
-    and of every stage. `open_requests`, by arm, have no first output yet; `outlook` is None while it is
-    not running."""
+    """The comparison of both arms. `figures` are those of the latest verdict (see rollouts.figures), reached at
+    `decided_at`; the totals are current and cover every stage. `open_requests`, by arm, have no first output yet;
+    `outlook` is None unless the rollout is running."""
 
     target: ArmTotals
     baseline: ArmTotals
@@ -36,7 +36,7 @@ class Comparison:
 
 
 def compare(rollout: Rollout) -> Comparison:
-    """Raises AnalyticsUnavailableError and AnalyticsLimitError."""
+    """Returns the comparison. Raises AnalyticsUnavailableError and AnalyticsLimitError."""
     totals = totals_of(rollout)
     evaluation = rollout.evaluation
     figures = latest_figures(rollout)
@@ -56,7 +56,8 @@ def latest_figures(rollout: Rollout) -> Mapping[str, Any]:
 
 
 def open_by_arm(rollout: Rollout) -> Mapping[str, int]:
-    """Requests that were allocated a while ago and have no first output, as far as Redis knows; at most 1,000."""
+    """Returns by arm the requests that were allocated a while ago and have no first output, as far as Redis knows;
+    at most 1,000."""
     found = open_requests(rollout.pk) if rollout.status in _SERVING else []
     return {arm: sum(one.variant == arm for one in found) for arm in (TARGET, BASELINE)}
 
@@ -66,8 +67,8 @@ def present_outlook(rollout: Rollout, figures: Mapping[str, Any]) -> Outlook | N
 
 
 def totals_of(rollout: Rollout) -> Mapping[str, ArmTotals]:
-    """By arm, up to now. Raises AnalyticsUnavailableError and AnalyticsLimitError."""
-    # Requests of the first minute may have arrived before the start was stored; of the last, after the end.
+    """Returns the totals by arm up to now. Raises AnalyticsUnavailableError and AnalyticsLimitError."""
+    # The range is wider by a minute, because requests may have arrived before the start was stored or after the end.
     start = (rollout.started_at or rollout.created_at) - timedelta(minutes=1)
     end = (rollout.ended_at or timezone.now()) + timedelta(minutes=1)
     return arm_totals(rollout.project_id, rollout.pk, start, end)

@@ -1,5 +1,5 @@
-"""Closed minutes of a rollout: from its own rows, and, for the first formula, from the request log by the time at which
-requests came. What the second formula reads is in `recorded`."""
+"""The closed minutes of a rollout: from its own rows and, for the first formula, from the request log by the time of
+arrival. The module `recorded` reads them for the second formula."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rollouts.evaluation.reference import Reference
 from rollouts.models import Rollout, RolloutMinute, RolloutStage
 
 USUAL = timedelta(days=1)
-"""How long before the start the baseline's usual latency and cost are taken from."""
+"""The time before the start from which the baseline's usual latency and cost are taken."""
 
 _MEASURED = {
     "errors": Metric.ERROR_RATE,
@@ -28,7 +28,7 @@ _MEASURED = {
     "latency": Metric.LATENCY_AVERAGE,
     "cost": Metric.COST,
 }
-# Where nothing is known yet nothing is cut and nothing is slow: beyond every latency and cost that there is.
+# Without a reference nothing is cut and nothing is slow: these bounds exceed every latency and cost.
 NO_CAP = 1e18
 NO_BIN = 2**31
 
@@ -47,10 +47,10 @@ class Window:
 def closed_minutes(
     rollout: Rollout, stages: Mapping[int, RolloutStage], window: Window, state: State
 ) -> tuple[MinuteCounts, ...]:
-    """The window's minutes in the order in which `advance` takes them. Raises AnalyticsUnavailableError.
+    """Returns the window's minutes in the order in which `advance` takes them. Raises AnalyticsUnavailableError.
 
-    A worker may still serve a stage for a second after it was left. What it served in the minutes after is dropped: a
-    state that went back to that stage would forget what it counted of the next.
+    A worker may still serve a stage for a second after it was left. Its minutes after that are dropped: a state that
+    went back to that stage would forget the counts of the next one.
     """
     rows = arm_minutes(rollout.project_id, rollout.pk, window.start, window.end, log_ratio=LOG_RATIO)
     if not rows:
@@ -66,7 +66,8 @@ def closed_minutes(
 
 
 def usual_histograms(rollout: Rollout) -> tuple[Histogram, Histogram]:
-    """The baseline's latencies and costs by bin in the day before the start. Raises AnalyticsUnavailableError."""
+    """Returns the baseline's latencies and costs by bin in the day before the start. Raises
+    AnalyticsUnavailableError."""
     if rollout.started_at is None:
         return {}, {}
     usual = usual_values(
@@ -81,7 +82,7 @@ def usual_histograms(rollout: Rollout) -> tuple[Histogram, Histogram]:
 
 
 def stored_minutes(rollout: Rollout, formula: int, until: datetime | None = None) -> Iterator[Any]:
-    """What the evaluation saw, in order, as `MinuteCounts` of its formula."""
+    """Returns the minutes that the evaluation stored, in order, as `MinuteCounts` of its formula."""
     rows = RolloutMinute.objects.filter(rollout=rollout).order_by("minute", "stage")
     if until is not None:
         rows = rows.filter(minute__lt=until)
@@ -92,7 +93,7 @@ def stored_minutes(rollout: Rollout, formula: int, until: datetime | None = None
 def _arms(
     rows: Iterable[ArmMinute], units: Mapping[tuple[int, int, str], int]
 ) -> dict[tuple[int, int], dict[str, ArmCounts]]:
-    """Both arms by minute and stage, in this order."""
+    """Returns the counts of both arms by minute and stage, in this order."""
     found: dict[tuple[int, int], dict[str, ArmCounts]] = {}
     for row in rows:
         arms = found.setdefault((row.minute, row.stage), {TARGET: ArmCounts(), BASELINE: ArmCounts()})
@@ -109,7 +110,8 @@ def _arms(
 
 
 def ordered(histogram: Histogram) -> Histogram:
-    """Databases sort the members of what they store, and a sum in another order differs in its last digit."""
+    """Returns the histogram in order of its bins. Databases sort the members of an object, and a sum in another
+    order differs in its last digit."""
     return dict(sorted(histogram.items()))
 
 
@@ -127,7 +129,7 @@ def _units(rollout: Rollout, window: Window) -> dict[tuple[int, int, str], int]:
 
 
 def _clusters(rollout: Rollout, window: Window, state: State) -> dict[Metric, ClusterSums]:
-    """As of the end of the window, for all its minutes: usually it is one."""
+    """Returns the cluster sums at the end of the window, for all its minutes; usually it is one minute."""
     limits = unit_limits(state.latency.reference, state.cost.reference)
     sums = unit_sums(rollout.project_id, rollout.pk, window.began, window.end, limits=limits, log_ratio=LOG_RATIO)
     return {_MEASURED[name]: cluster(found) for name, found in sums.items()}

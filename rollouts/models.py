@@ -1,4 +1,4 @@
-"""Rollouts: their stages, every move they made, and what their automatic verdicts rest on."""
+"""The tables of rollouts: their stages, every transition, and the evaluations behind automatic verdicts."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ class Mode(models.TextChoices):
 
 
 class StageStatus(models.TextChoices):
-    """What became of a stage; derived from the rollout, not stored."""
+    """The status of a stage. It is derived from the rollout and not stored."""
 
     PENDING = "pending"
     ACTIVE = "active"
     COMPLETED = "completed"
-    ROLLED_BACK = "rolled_back"  # the rollout ended here
-    SKIPPED = "skipped"  # the rollout ended before
+    ROLLED_BACK = "rolled_back"  # The rollout ended at this stage.
+    SKIPPED = "skipped"  # The rollout ended before this stage.
 
 
 class Rollout(models.Model):
-    """Moves a config's traffic from its active version, the baseline, to the target, stage by stage.
+    """A rollout moves a config's traffic from its active version, the baseline, to the target, stage by stage.
 
-    Saved by transitions only: the gateway listens, and re-reads the project each time. What the evaluation remembers
-    from minute to minute is in RolloutEvaluation.
+    Only transitions save it: the gateway listens, and re-reads the project each time. RolloutEvaluation holds the
+    state between two minutes.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -51,7 +51,7 @@ class Rollout(models.Model):
     name = models.CharField(max_length=NAME_CHARACTERS)
     mode = models.CharField(max_length=6, choices=Mode)
     allocation_type = models.CharField(max_length=14, choices=[(item.value, item.value) for item in AllocationType])
-    # `evaluation.Policy`: which failing metric rolls back, which one holds, and how much dearer the target may be.
+    # `evaluation.Policy`: which failing metric rolls back, which one holds, and how much more the target may cost.
     policy = models.JSONField(default=dict)
     status = models.CharField(
         max_length=11, choices=[(item.value, item.value) for item in Status], default=Status.PENDING.value
@@ -62,7 +62,7 @@ class Rollout(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     stage_started_at = models.DateTimeField(null=True)
-    # A stage's minimum duration leaves pauses out: seconds it ran before the last pause, and since when it runs again.
+    # A stage's minimum duration leaves pauses out, so the row keeps the seconds before the last pause and the restart.
     stage_seconds = models.FloatField(default=0.0)
     running_since = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
@@ -72,7 +72,7 @@ class Rollout(models.Model):
     class Meta:
         ordering = ["-created_at", "-id"]
         constraints = [
-            # Two at a time would both decide what the config serves.
+            # Two active rollouts of one config would both decide what it serves.
             models.UniqueConstraint(
                 fields=["config"],
                 condition=Q(status__in=sorted(status.value for status in ACTIVE)),
@@ -87,7 +87,8 @@ class Rollout(models.Model):
 
 
 class RolloutStage(models.Model):
-    """`weight` percent of traffic to the target; promoted on its own only after both minima."""
+    """A stage gives `weight` percent of the traffic to the target. It is promoted automatically only after both
+    minima."""
 
     rollout = models.ForeignKey(Rollout, on_delete=models.CASCADE, related_name="stages")
     number = models.PositiveSmallIntegerField()
@@ -107,7 +108,8 @@ class RolloutStage(models.Model):
 
 
 class RolloutTransition(models.Model):
-    """One move of a rollout: who, when, from, to, why, and the figures it was decided on. Rows are never changed."""
+    """One transition of a rollout: who made it, when, from and to which status and stage, why, and the figures
+    behind it. Rows never change."""
 
     CREATE = "create"
 
@@ -121,7 +123,7 @@ class RolloutTransition(models.Model):
     to_stage = models.PositiveSmallIntegerField(default=0)
     actor = models.CharField(max_length=ACTOR_CHARACTERS)
     reason = models.TextField(blank=True, default="")
-    # The latest assessment at that time; empty when there was none.
+    # The figures of the latest verdict at that time are empty when there was none.
     figures = models.JSONField(default=dict)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -140,22 +142,22 @@ class RolloutTransition(models.Model):
 
 
 class RolloutEvaluation(models.Model):
-    """What the evaluation remembers from one minute to the next, and which process is at it.
+    """The evaluation's state between two minutes, and the claim of the process that evaluates.
 
-    `initial` and the rollout's RolloutMinutes give `state` again, to the last digit. The formula that `initial` names
-    stays the rollout's to its end.
+    `initial` and the rollout's RolloutMinutes reproduce `state` to the last digit. The rollout keeps the formula
+    that `initial` names to its end.
     """
 
     rollout = models.OneToOneField(Rollout, on_delete=models.CASCADE, related_name="evaluation", primary_key=True)
-    initial = models.JSONField(null=True)  # `evaluation.State` at the start
-    state = models.JSONField(null=True)  # `evaluation.State` after the latest minute
-    # The end of the latest closed minute that was looked at; minutes without traffic leave no row.
+    initial = models.JSONField(null=True)  # The `evaluation.State` at the start.
+    state = models.JSONField(null=True)  # The `evaluation.State` after the latest minute.
+    # The end of the latest closed minute that was evaluated; minutes without traffic leave no row.
     through = models.DateTimeField(null=True)
-    verdict = models.JSONField(default=dict)  # the latest assessment: see rollouts.figures
+    verdict = models.JSONField(default=dict)  # The figures of the latest verdict, see rollouts.figures.
     decided_at = models.DateTimeField(null=True)
     # Requests that were counted while they were open: `still_open.Counted`. Their rows must not count them again.
     counted_open = models.JSONField(default=list, db_default=[])
-    # People were told that the rollout waits for too long, once a stage.
+    # Operators were notified that the rollout waits for too long, once a stage.
     overdue_stage = models.PositiveSmallIntegerField(default=0)
     claim = models.UUIDField(null=True)
     claimed_until = models.DateTimeField(null=True)
@@ -169,10 +171,9 @@ class RolloutEvaluation(models.Model):
 
 
 class RolloutMinute(models.Model):
-    """One closed minute of one stage as the evaluation saw it: `counts` is a `MinuteCounts` of its formula.
-
-    By the first formula the minute is that in which requests came, by the second that in which they were recorded.
-    """
+    """One closed minute of one stage as the evaluation saw it: `counts` is a `MinuteCounts` of its formula. The
+    first formula files requests under the minute of their arrival, the second under the minute in which they were
+    recorded."""
 
     rollout = models.ForeignKey(Rollout, on_delete=models.CASCADE, related_name="minutes")
     minute = models.DateTimeField()

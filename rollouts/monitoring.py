@@ -1,4 +1,4 @@
-"""Rollouts that are under way, for monitoring."""
+"""The number and the stages of running rollouts, for monitoring."""
 
 from __future__ import annotations
 

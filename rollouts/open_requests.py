@@ -3,8 +3,8 @@ request log for minutes, and must not look as if nobody had asked it.
 
 The web workers of all hosts write (`gateway.open_requests`), the evaluation reads.
 
-In Redis, for each rollout: a set of the workers that have something to tell, and one key a worker with its list. Both
-expire by themselves, so that what a dead worker told does not stay. The braces keep a rollout's keys on one node of a
+In Redis, for each rollout: a set of the workers that have a list, and one key a worker with its list. Both
+expire by themselves, so that a dead worker's list does not stay. The braces keep a rollout's keys on one node of a
 cluster; the number is the version of the format, as workers of different releases run side by side during an upgrade.
 """
 
@@ -23,19 +23,19 @@ from django.conf import settings
 logger = logging.getLogger("rollouts")
 
 INTERVAL_SECONDS = 5.0
-"""How often a worker tells what is open."""
+"""The seconds between two updates of a worker's list of open requests."""
 OPEN_SECONDS = 5.0
-"""A request that has been open for less is not told: most are answered by then."""
+"""The age in seconds from which an open request is listed. Most requests are answered before it."""
 EXPIRY_SECONDS = 3 * INTERVAL_SECONDS
-"""How long what a worker told is kept when it does not tell it again."""
+"""The seconds for which a worker's list is kept without an update."""
 MAX_OPEN_REQUESTS = 1000
-"""Of one rollout, the oldest first, whatever their arm."""
+"""The largest number of open requests of one rollout, the oldest first, whatever their arm."""
 
 _FORMAT = 1
-# The set has to outlive the lists in it.
+# The set of workers has to outlive their lists.
 WORKERS_EXPIRY_SECONDS = 4 * EXPIRY_SECONDS
 _ANSWER_SECONDS = 1.0
-# A Redis that hangs costs the evaluation its patience once in so many seconds, not once for each rollout.
+# A Redis that hangs delays the evaluation once in so many seconds, not once for each rollout.
 _REST_SECONDS = 30.0
 
 
@@ -59,27 +59,27 @@ _decoder = msgspec.msgpack.Decoder(list[OpenRequest])
 
 
 def key(rollout_id: str, worker: str) -> str:
-    """Of what one worker tells about one rollout."""
+    """Returns the Redis key of one worker's list for one rollout."""
     return f"{{rollout:{rollout_id}}}:open:{_FORMAT}:{worker}"
 
 
 def workers_key(rollout_id: str) -> str:
-    """Of the set of workers that tell something about a rollout."""
+    """Returns the Redis key of the set of workers that have a list for a rollout."""
     return f"{{rollout:{rollout_id}}}:open:{_FORMAT}"
 
 
 def encode(requests: Iterable[OpenRequest]) -> bytes:
-    """The oldest MAX_OPEN_REQUESTS of them."""
+    """Returns the oldest MAX_OPEN_REQUESTS of the requests in the stored form."""
     return _encoder.encode(_oldest(requests))
 
 
 def decode(encoded: bytes) -> list[OpenRequest]:
-    """Raises msgspec.DecodeError."""
+    """Returns the requests of a stored list. Raises msgspec.DecodeError."""
     return _decoder.decode(encoded)
 
 
 class OpenRequestReader:
-    """Asks Redis. While it is away nothing is open as far as anybody knows; the log says so once."""
+    """Reads the open requests from Redis. While Redis is away no request counts as open; the log says so once."""
 
     def __init__(self, redis_url: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._url = redis_url
@@ -111,7 +111,7 @@ class OpenRequestReader:
             lists = client.mget([key(rollout_id, worker.decode()) for worker in workers])
             gone = [worker for worker, list_ in zip(workers, lists, strict=True) if list_ is None]
             if gone:
-                # One that tells something again puts itself back. Redis may take no writes; what it says holds anyway.
+                # A removed worker that has a list again adds itself. A Redis that refuses writes still answers reads.
                 with suppress(redis.ResponseError):
                     client.srem(names, *gone)
             return [list_ for list_ in lists if list_ is not None]

@@ -1,4 +1,4 @@
-"""What a running rollout may expect of the traffic of today: how long its stage takes, and what would be found."""
+"""The outlook of a running rollout at today's traffic: how long its stage takes, and which faults would be found."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _STICKY = "Requests of one user resemble each other: with sticky allocation it t
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """`power` is None for the first formula, which nobody worked it out for, and while no traffic is known. `sentences`
-    say what can be found, and what cannot."""
+    """`power` is None for the first formula, which has no calculation of power, and while no traffic is known.
+    `sentences` say what can be found and what cannot."""
 
     forecast: StageForecast
     power: Power | None
@@ -29,15 +29,16 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
-    """What the state says: answered requests of the target in the present stage, and the usual latencies."""
+    """The part of the state that the outlook needs: answered requests of the target in the present stage, and the
+    usual latencies."""
 
     served: int
     latency: Learning
 
 
 def outlook(rollout: Rollout, figures: Mapping[str, Any], *, elapsed_minutes: float) -> Outlook | None:
-    """None for a rollout that is not running. `figures` are those of the latest verdict; the present stage has been
-    running for so long."""
+    """Returns the outlook, or None for a rollout that is not running. `figures` are those of the latest verdict;
+    `elapsed` is the time that the present stage has been running."""
     if rollout.status != Status.RUNNING:
         return None
     traffic, standing = traffic_today(rollout), _standing(rollout)
@@ -77,13 +78,13 @@ def _power(
 
 
 def _standing(rollout: Rollout) -> _Standing:
-    """Without reading the whole state, which is large."""
+    """Returns the part of the stored state that the outlook needs, without reading the whole state, which is large."""
     stage, counted, target, latency = (
         RolloutEvaluation.objects.filter(pk=rollout.pk)
         .values_list("state__stage", "state__stage_requests", "state__stage_target", "state__latency")
         .get()
     )
-    # The first formula counts no unanswered requests.
+    # The first formula does not count unanswered requests.
     served = target["requests"] - target["unanswered"] if target else counted or 0
     return _Standing(
         served if stage == rollout.current_stage else 0, from_json(Learning, latency) if latency else Learning()

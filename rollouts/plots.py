@@ -1,4 +1,5 @@
-"""The two arms over time, as SVG. Pure; made of numbers and fixed labels only, so that nothing needs escaping."""
+"""Plots of the two arms over time, as SVG. Pure; made of numbers and fixed labels only, so that nothing needs
+escaping."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 BUCKETS = 80
-"""At most so many points a line: what lies between two of them is taken together."""
+"""The largest number of points of a line; values between two points are joined."""
 
 _WIDTH, _HEIGHT = 640, 150
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 8, 8, 22
@@ -20,7 +21,7 @@ _COLOURS = {"baseline": "#6b7280", "target": "#d97706"}
 
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    """One arm in one bucket."""
+    """The sums of one arm in one bucket of time."""
 
     requests: int = 0
     unanswered: int | None = None
@@ -34,7 +35,7 @@ class _Sums:
     def plus(self, counts: Mapping[str, Any]) -> _Sums:
         return _Sums(
             self.requests + counts["requests"],
-            # The first formula did not count them, and what it called requests are those whose errors are judged.
+            # The first formula did not count allocated requests; its requests are those whose errors are judged.
             (self.unanswered or 0) + counts["unanswered"] if "unanswered" in counts else self.unanswered,
             self.judged + counts.get("judged", counts["requests"]),
             self.errors + counts["errors"],
@@ -53,7 +54,7 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """`near_all`: a share that is nearly all, of which the axis shows only the part that varies."""
+    """A figure that is plotted. `near_all`: a share close to 100 %, whose axis shows only the part that varies."""
 
     title: str
     value: Callable[[_Sums, int], float | None]
@@ -61,7 +62,7 @@ class _Figure:
     near_all: bool = False
 
     def axis(self, values: Sequence[float]) -> tuple[float, float]:
-        """Its ends, the lower one first."""
+        """Returns the ends of the axis, the lower one first."""
         if self.near_all:
             return max(0.0, min(math.floor(min(values, default=1.0) / _SHARE_STEP) * _SHARE_STEP, 1 - _SHARE_STEP)), 1.0
         return 0.0, max(values, default=0.0) or 1.0
@@ -91,8 +92,8 @@ _FIGURES = (
 
 
 def plots(minutes: Iterable[Mapping[str, Any]]) -> list[Plot]:
-    """One for each figure that the minutes know, from stored `MinuteCounts` in order; none without any. A dotted line
-    begins a stage."""
+    """Returns one plot for each figure that the minutes know, from stored `MinuteCounts` in order; none without
+    minutes. A dotted line begins a stage."""
     rows = list(minutes)
     if not rows:
         return []

@@ -1,4 +1,4 @@
-"""A rollout's policy, of which the row holds what differs from the defaults, and the formula it goes by."""
+"""The policy of a rollout, whose row holds the differences from the defaults, and the formula that judges it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ MAX_COST_ALLOWANCE = 100.0
 
 
 def formula_number(rollout: Rollout) -> int:
-    """The formula that the rollout's evaluation began with, and goes on with to its end; before, the current one."""
-    # Every verdict names it. The states do as well, but they are large, and not read for lists.
+    """Returns the number of the rollout's formula: the one that its evaluation began with, or the current one before
+    that."""
+    # The formula is read from the verdict, because the states are large and are not read for lists.
     return int(rollout.evaluation.verdict.get("formula", CURRENT))
 
 
 def policy_of(rollout: Rollout) -> Any:
-    """The `Policy` of its formula. Raises ValueError for a formula that this version does not know."""
+    """Returns the rollout's `Policy` of its formula. Raises ValueError for a formula that this version does not
+    know."""
     kind = formula_of(formula_number(rollout)).Policy
     return from_json(kind, {**to_json(kind()), **rollout.policy})

@@ -1,5 +1,5 @@
-"""Closed minutes of a rollout under the second formula: from the request log, by the time at which rows were recorded,
-and from what web workers tell of requests that are still open."""
+"""The closed minutes of a rollout under the second formula: from the request log, by the time at which rows were
+recorded, and from the web workers' lists of requests that are still open."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _MEASURED = {
 }
 
 Cell = tuple[int, int, str]
-"""A minute, a stage and an arm."""
+"""A minute, a stage and an arm: one cell of counts."""
 Clusters = Mapping[str, Mapping[Metric, ClusterSums]]
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Minutes in the order in which `advance` takes them, and the requests counted while they were open that are to be
+    """Minutes in the order in which `advance` takes them, and the requests counted while they were open, to be
     remembered from now on."""
 
     minutes: tuple[MinuteCounts, ...]
@@ -61,15 +61,15 @@ def recorded_window(
     remembered: Sequence[Counted],
     now: datetime | None,
 ) -> Reading:
-    """What was recorded in the window, late rows of earlier stages in cells of their own. `now` when the window is the
-    latest that there is, so that what is open belongs to its last minute; None while the past is caught up with.
+    """Reads the rows recorded in the window; late rows of earlier stages get cells of their own.
 
-    Raises AnalyticsUnavailableError.
+    `now` is passed when the window is the latest one, so that open requests belong to its last minute; None while
+    the evaluation catches up with the past. Raises AnalyticsUnavailableError.
     """
     rows = _rows(rollout, window, state)
     kept, new = _open(rollout, stages, window, state, remembered, now)
-    # After the look for rows of open requests: one that comes in between has a time within the window only if it was
-    # seen then.
+    # The rows are read after the open requests: a row that comes in between has a time within the window only if it
+    # was seen before.
     counted = [one.request_id for one in (*kept, *new)]
     found = recorded_minutes(rows, counted=counted, log_ratio=LOG_RATIO)
     arms = {(row.minute, row.stage, row.variant): _arm(row) for row in found if row.stage in stages}
@@ -101,7 +101,7 @@ def _open(
     remembered: Sequence[Counted],
     now: datetime | None,
 ) -> tuple[tuple[Counted, ...], tuple[Counted, ...]]:
-    """Those to be remembered further, and those that count now."""
+    """Returns the requests to be remembered further, and the requests that count now."""
     new: list[Counted] = []
     if now is not None:
         usual = state.latency.reference
@@ -124,7 +124,7 @@ def _arm(row: RecordedMinute) -> ArmCounts:
         unanswered=row.unanswered,
         judged=row.judged,
         errors=row.errors,
-        # Of random allocation every request is a unit; of the others the units are counted apart.
+        # Every request of random allocation is a unit; the units of sticky allocation are counted separately.
         units=row.allocated,
         latency=ordered(row.latency),
         latency_ms=row.latency_ms,
@@ -149,7 +149,7 @@ def _add_open(arms: dict[Cell, ArmCounts], new: Iterable[Counted], minute: int) 
 
 
 def _add_users(arms: dict[Cell, ArmCounts], rows: Recorded, stages: Mapping[int, RolloutStage], state: State) -> None:
-    """What only sticky allocation has: units that came for the first time, and users counted once."""
+    """Adds the counts that only sticky allocation has: units seen for the first time, and users counted once."""
     units = {(row.minute, row.stage, row.variant): row.units for row in recorded_units(rows)}
     before = [0, *(stages[number].weight for number in sorted(stages))][: len(stages)]
     usual = state.latency.reference
@@ -162,7 +162,7 @@ def _add_users(arms: dict[Cell, ArmCounts], rows: Recorded, stages: Mapping[int,
 
 
 def _clusters(rows: Recorded, state: State) -> Clusters:
-    """Over the users of each arm, by arm, as of the end of the window."""
+    """Returns the cluster sums over the users of each arm, at the end of the window."""
     limits = unit_limits(state.latency.reference, state.cost.reference)
     sums = recorded_sums(rows, limits=limits, log_ratio=LOG_RATIO)
     return {
@@ -174,7 +174,8 @@ def _clusters(rows: Recorded, state: State) -> Clusters:
 def _minutes(
     arms: Mapping[Cell, ArmCounts], stages: Mapping[int, RolloutStage], clusters: Clusters
 ) -> tuple[MinuteCounts, ...]:
-    """`clusters` are known at the end: they go with the last minute, and weigh those of the windows after this."""
+    """Returns the minutes in order. `clusters` are known at the end of the window: they go with its last minute and
+    weigh the minutes of later windows."""
     places = sorted({(minute, stage) for minute, stage, _ in arms})
     return tuple(
         MinuteCounts(

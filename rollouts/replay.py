@@ -1,4 +1,4 @@
-"""Reaches a stored verdict again, from the state at the start and the minutes that were seen."""
+"""Reaches a stored verdict again from the state at the start and the stored minutes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from rollouts.policies import formula_number
 
 
 def replayed_state(rollout: Rollout, until: datetime | None = None) -> AnyState:
-    """The state after the minutes before `until`, or after all, by the formula that the evaluation began with.
+    """Returns the state after the minutes before `until`, or after all, by the formula that the evaluation began
+    with.
 
-    Raises ValueError when none was ever evaluated, or by a formula that this version does not know.
+    Raises ValueError when the rollout was never evaluated, or by a formula that this version does not know.
     """
     if rollout.evaluation.initial is None:
         raise ValueError("this rollout was never evaluated")
@@ -29,7 +30,7 @@ def replayed_state(rollout: Rollout, until: datetime | None = None) -> AnyState:
 
 
 def replayed_figures(rollout: Rollout, figures: Mapping[str, Any]) -> dict[str, Any]:
-    """What a verdict's figures are when it is reached again: equal to `figures` unless rows changed."""
+    """Returns the figures of a verdict that is reached again: equal to `figures` unless rows changed."""
     through = datetime.fromisoformat(figures["through"])
     state = replayed_state(rollout, through)
     stage, elapsed = rollout.stages.get(number=figures["stage"]), figures["elapsed_minutes"]

@@ -1,4 +1,4 @@
-"""What the gateway, the management API and the evaluation read of rollouts."""
+"""Reads of rollouts for the gateway, the management API and the evaluation."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from rollouts.states import Status
 
 @dataclass(frozen=True, slots=True)
 class RolloutRecord:
-    """A rollout as the hot path needs it. `salt` is the rollout's id as text, which allocation hashes.
+    """A rollout as the hot path needs it.
 
-    `status` is running or paused; while it is paused its config serves no managed prompt at all. The request log keeps
-    the rollout, `stage`, the arm as `variant` and the allocation's `unit` and `fallback`; a request whose arm was
-    forced keeps 0 as its unit, which leaves it out of every comparison.
+    `salt` is the rollout's id as text, which allocation hashes. `status` is running or paused; while it is paused
+    its config serves no managed prompt at all. The request log keeps the rollout, `stage`, the arm as `variant` and
+    the allocation's `unit` and `fallback`; a request whose arm was forced keeps 0 as its unit, which leaves it out
+    of every comparison.
     """
 
     id: UUID
@@ -38,13 +39,13 @@ class RolloutRecord:
 
 @dataclass(frozen=True, slots=True)
 class EarlierRollback:
-    """A rollout to the same version that was rolled back, at `ended_at`, after it had served requests."""
+    """A rollout to the same version that was rolled back at `ended_at`, after it had served requests."""
 
     rollout_id: UUID
     ended_at: datetime
 
 
-# One that never ran was called off, which says nothing of its target.
+# A rollout that never ran was called off, which says nothing about its target.
 _ROLLED_BACK = Prefetch(
     "config__rollouts",
     queryset=Rollout.objects.filter(
@@ -55,7 +56,7 @@ _ROLLED_BACK = Prefetch(
 
 
 def running_rollouts(project_id: UUID) -> Mapping[UUID, RolloutRecord]:
-    """The project's running and paused rollouts by the config they are of: at most one each. One query."""
+    """Returns the project's running and paused rollouts by config, at most one for each config. One query."""
     rows = (
         RolloutStage.objects.filter(
             rollout__project_id=project_id,
@@ -91,17 +92,18 @@ def running_rollouts(project_id: UUID) -> Mapping[UUID, RolloutRecord]:
 
 
 def list_rollouts(project_id: UUID) -> QuerySet[Rollout]:
-    """Newest first, with everything a list shows."""
+    """Returns the project's rollouts, the newest first, with everything a list shows."""
     rollouts = Rollout.objects.for_project(project_id).select_related(
         "config", "baseline_version", "target_version", "evaluation"
     )
-    # What the evaluation remembers is large, and nobody is shown it.
+    # The evaluation's state is large and is not shown.
     rollouts = rollouts.defer("evaluation__initial", "evaluation__state", "evaluation__counted_open")
     return rollouts.prefetch_related("stages", _ROLLED_BACK).order_by("-created_at", "-id")
 
 
 def get_rollout(project_id: UUID, rollout_id: UUID) -> Rollout:
-    """With stages and transitions. Raises RolloutNotFoundError, also for another project's."""
+    """Returns the rollout with its stages and transitions. Raises RolloutNotFoundError, also for a rollout of
+    another project."""
     row = list_rollouts(project_id).prefetch_related("transitions").filter(pk=rollout_id).first()
     if row is None:
         raise RolloutNotFoundError
@@ -109,12 +111,13 @@ def get_rollout(project_id: UUID, rollout_id: UUID) -> Rollout:
 
 
 def current_stage(rollout: Rollout) -> RolloutStage | None:
-    """None before the start."""
+    """Returns the current stage, or None before the start."""
     return next((stage for stage in rollout.stages.all() if stage.number == rollout.current_stage), None)
 
 
 def earlier_rollbacks(rollout: Rollout) -> list[EarlierRollback]:
-    """Of the rollout's target before the rollout was made, the latest first. No query for rows of `list_rollouts`."""
+    """Returns the earlier rollbacks of the rollout's target, the latest first. Rows of `list_rollouts` need no
+    query."""
     prefetch_related_objects([rollout], _ROLLED_BACK)
     rows: list[Rollout] = rollout.config.rolled_back  # type: ignore[attr-defined]
     same = [row for row in rows if row.target_version_id == rollout.target_version_id]

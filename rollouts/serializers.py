@@ -31,7 +31,7 @@ _INDEX = re.compile(r"\[(\d+)\]")
 
 
 class StageSerializer(serializers.ModelSerializer[RolloutStage]):
-    """Of a stage whose rollout is given as the context's `rollout`."""
+    """The stage of a rollout that is passed as the context's `rollout`."""
 
     status = serializers.SerializerMethodField()
 
@@ -65,8 +65,8 @@ class TransitionSerializer(serializers.ModelSerializer[RolloutTransition]):
 class RolloutSerializer(serializers.ModelSerializer[Rollout]):
     """`current_stage` and `current_weight` are null before the start; `evaluation` is null before the first verdict.
 
-    `earlier_rollbacks` are the rollouts to the same target that were rolled back before this one was made: each of them
-    had its own chance of a false verdict, and this one has it again.
+    `earlier_rollbacks` are the rollouts to the same target that were rolled back before this one was made. Each of
+    them had its own chance of a false verdict, and this one has it again.
     """
 
     config_name = serializers.CharField(source="config.name", read_only=True)
@@ -123,7 +123,7 @@ class RolloutSerializer(serializers.ModelSerializer[Rollout]):
         return [StageSerializer(stage, context={"rollout": rollout}).data for stage in rollout.stages.all()]
 
     def get_evaluation(self, rollout: Rollout) -> dict[str, Any] | None:
-        """In short; the metrics endpoint has it all."""
+        """Returns the latest verdict in short; the metrics endpoint returns all of it."""
         found = rollout.evaluation
         if found.decided_at is None:
             return None
@@ -143,7 +143,8 @@ class RolloutDetailSerializer(RolloutSerializer):
 
 
 class PolicySerializer(StrictSerializer):
-    """What a failing metric does to an automatic rollout, and how much dearer the target may be (0.25 is a quarter)."""
+    """The action of an automatic rollout for each failing metric, and how much more expensive the target may be
+    (0.25 is a quarter)."""
 
     @override
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
@@ -202,7 +203,7 @@ class MoveSerializer(BodySerializer):
 
 
 class PromotionSerializer(MoveSerializer):
-    """`from_stage`: promote only if the rollout is at this stage."""
+    """`from_stage`: the rollout is promoted only if it is at this stage."""
 
     from_stage = serializers.IntegerField(min_value=1, required=False)
 

@@ -1,4 +1,5 @@
-"""What moves rollouts. Every transition locks the config first and the rollout next, and leaves a row that says so."""
+"""The transitions of rollouts. Each one locks the config first and the rollout next, and leaves a row that describes
+it."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from rollouts.models import Mode, Rollout, RolloutEvaluation, RolloutStage, Roll
 from rollouts.states import ACTIVE, DEFAULT_STAGES, Position, Stage, Status, Transition, TransitionError, after
 
 AUTOMATIC = "auto"
-"""The actor of moves that the evaluation makes."""
+"""The actor of transitions that the evaluation makes."""
 
 logger = logging.getLogger("rollouts")
 
@@ -47,10 +48,10 @@ class NewRollout:
 
 
 def create_rollout(*, project_id: UUID, new: NewRollout, actor: str) -> Rollout:
-    """A pending rollout from the config's active version to the target.
+    """Creates a pending rollout from the config's active version to the target.
 
-    Raises ConfigNotFoundError, RolloutExistsError while another one is active, and InvalidRolloutError for a target
-    that is the active version or none of the config's.
+    Raises ConfigNotFoundError, RolloutExistsError while another rollout is active, and InvalidRolloutError for a
+    target that is the active version or not a version of the config.
     """
     with transaction.atomic():
         config = _locked_config(new.config_id, project_id)
@@ -82,12 +83,14 @@ def create_rollout(*, project_id: UUID, new: NewRollout, actor: str) -> Rollout:
 
 
 def start_rollout(*, project_id: UUID, rollout_id: UUID, actor: str, reason: str = "") -> Rollout:
-    """Pending → the first stage; paused → goes on where it was. Raises RolloutNotFoundError, RefusedTransitionError."""
+    """Starts a pending rollout at its first stage, or resumes a paused one at its stage. Raises
+    RolloutNotFoundError, RefusedTransitionError."""
     return _move(project_id, rollout_id, Transition.START, actor, reason)
 
 
 def pause_rollout(*, project_id: UUID, rollout_id: UUID, actor: str, reason: str = "") -> Rollout:
-    """While it is paused the config serves no managed prompt. Raises RolloutNotFoundError, RefusedTransitionError."""
+    """Pauses a rollout; its config serves no managed prompt until it is resumed. Raises RolloutNotFoundError,
+    RefusedTransitionError."""
     return _move(project_id, rollout_id, Transition.PAUSE, actor, reason)
 
 
@@ -100,10 +103,11 @@ def promote_rollout(
     from_stage: int | None = None,
     asked_at: datetime | None = None,
 ) -> Rollout:
-    """To the next stage; completes at the last one. Raises RolloutNotFoundError and RefusedTransitionError.
+    """Promotes a rollout to its next stage, or completes it at the last one. Raises RolloutNotFoundError and
+    RefusedTransitionError.
 
-    Raises RolloutMovedError when the rollout is not at `from_stage`, or came to its stage after `asked_at`: who asked
-    at that time meant the stage before.
+    Raises RolloutMovedError when the rollout is not at `from_stage`, or came to its stage after `asked_at`: a caller
+    of that time meant the stage before.
     """
 
     def check(row: Rollout) -> None:
@@ -116,20 +120,22 @@ def promote_rollout(
 
 
 def roll_back_rollout(*, project_id: UUID, rollout_id: UUID, actor: str, reason: str = "") -> Rollout:
-    """All traffic returns to the baseline. Raises RolloutNotFoundError, RefusedTransitionError."""
+    """Rolls back: all traffic returns to the baseline. Raises RolloutNotFoundError, RefusedTransitionError."""
     return _move(project_id, rollout_id, Transition.ROLL_BACK, actor, reason)
 
 
 def complete_rollout(*, project_id: UUID, rollout_id: UUID, actor: str, reason: str = "") -> Rollout:
-    """Skips what stages remain: the target becomes the config's active version. Raises RolloutNotFoundError,
-    RefusedTransitionError."""
+    """Completes a rollout without its remaining stages: the target becomes the config's active version. Raises
+    RolloutNotFoundError, RefusedTransitionError."""
     return _move(project_id, rollout_id, Transition.COMPLETE, actor, reason)
 
 
 def locked_rollout(project_id: UUID, rollout_id: UUID) -> Rollout:
-    """The rollout, its config's row and its own locked until the transaction ends. Raises RolloutNotFoundError.
+    """Returns the rollout; its config's row and its own stay locked until the transaction ends. Raises
+    RolloutNotFoundError.
 
-    Always in this order: creating a rollout holds the config and waits for the rollout that is still active there.
+    The order is always the same: creating a rollout holds the config and waits for the rollout that is still active
+    there.
     """
     config_id = Rollout.objects.for_project(project_id).filter(pk=rollout_id).values_list("config_id", flat=True)
     if not PromptConfig.objects.select_for_update().filter(pk__in=list(config_id)).exists():
@@ -143,7 +149,7 @@ def locked_rollout(project_id: UUID, rollout_id: UUID) -> Rollout:
 def apply_transition(
     row: Rollout, transition: Transition, *, actor: str, reason: str = "", figures: Mapping[str, Any] | None = None
 ) -> None:
-    """One transition of a rollout that `locked_rollout` gave. Raises RefusedTransitionError."""
+    """Makes one transition of a rollout that `locked_rollout` returned. Raises RefusedTransitionError."""
     stages = {stage.number: stage for stage in RolloutStage.objects.filter(rollout=row)}
     before = Position(Status(row.status), row.current_stage)
     try:
@@ -208,7 +214,7 @@ def _target(config: PromptConfig, version_id: UUID) -> PromptVersion:
 
 
 def _set_clock(row: Rollout, before: Position, then: Position, now: datetime) -> None:
-    """Times of the rollout, before its status and stage change."""
+    """Updates the times of the rollout, before its status and stage change."""
     if row.running_since is not None:
         row.stage_seconds += (now - row.running_since).total_seconds()
     if then.stage != before.stage:

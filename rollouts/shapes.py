@@ -1,4 +1,4 @@
-"""What the rollouts API answers, for the OpenAPI document."""
+"""Response types of the rollouts API, for the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ class RolloutDetail(RolloutEntry):
 
 
 class RolloutArm(TypedDict):
-    """All requests of the arm up to now: cache hits, those left out because no version has a part in what became of
-    them, and the others, which were answered or not."""
+    """All requests of the arm up to now: cache hits, requests that no version has a part in, and the others, which
+    were answered or not."""
 
     version_id: UUID
     version_number: int
@@ -106,8 +106,8 @@ class RolloutOpenRequests(TypedDict):
 
 
 class RolloutForecast(TypedDict):
-    """`minutes_to_minima`: until both minima of the present stage are met, if requests go on coming as they did in the
-    last 24 hours. `evidence_decides`: from then on it waits for what the evidence says."""
+    """`minutes_to_minima`: until both minima of the present stage are met, if requests keep coming as they did in
+    the last 24 hours. `evidence_decides`: from then on the stage waits for the evidence."""
 
     requests_per_minute: float | None
     minutes_to_minima: float | None
@@ -116,8 +116,8 @@ class RolloutForecast(TypedDict):
 
 
 class RolloutDetection(TypedDict):
-    """A fall of the share of answered requests, from the usual one, and about how many minutes and requests of the
-    target it takes until it is found; null when it is not found within a week."""
+    """A fall of the share of answered requests from the usual one, and about how many minutes and requests of the
+    target it takes to find it; null when it is not found within a week."""
 
     answered_share: float
     fallen_to: float
@@ -126,8 +126,9 @@ class RolloutDetection(TypedDict):
 
 
 class RolloutPower(TypedDict):
-    """What would be found at the traffic of the last 24 hours: a typical `fall`, the `smallest` one that is found
-    before the stages end by their minima, and an average latency of 1.3 times the usual. Null: it is not found."""
+    """The faults that would be found at the traffic of the last 24 hours: a typical `fall`, the `smallest` one that
+    is found before the stages end by their minima, and an average latency of 1.3 times the usual. Null: it is not
+    found."""
 
     fall: RolloutDetection
     smallest: RolloutDetection | None
@@ -136,7 +137,7 @@ class RolloutPower(TypedDict):
 
 
 class RolloutInterval(TypedDict):
-    """An end that is not known is null."""
+    """The interval of a difference. An end that is not known is null."""
 
     low: float | None
     high: float | None
@@ -144,10 +145,10 @@ class RolloutInterval(TypedDict):
 
 
 class RolloutMetric(TypedDict):
-    """`evidence`, that the target is worse, `user_evidence`, that its users fare worse, and `safety`, that it is
-    harmless, are natural logarithms, as the thresholds are from which on each of them tells. `user_evidence` is null
-    for random allocation. `users_undecided`: it would fail if its users agreed. `decides`: the verdict rests on this
-    metric; one that is not `judged` decides nothing."""
+    """`evidence` (the target is worse), `user_evidence` (its users fare worse) and `safety` (it is harmless) are
+    natural logarithms, as are the thresholds at which each of them decides. `user_evidence` is null for random
+    allocation. `users_undecided`: the metric would fail if its users agreed. `decides`: the verdict rests on this
+    metric; a metric that is not `judged` decides nothing."""
 
     status: Literal["passing", "failing", "inconclusive"]
     judged: bool

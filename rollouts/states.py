@@ -30,7 +30,7 @@ class Status(StrEnum):
 
 
 TERMINAL = frozenset({Status.COMPLETED, Status.ROLLED_BACK})
-# Active means that the rollout still has a say in what its config serves: one such rollout per config.
+# An active rollout still decides what its config serves, so a config has at most one.
 ACTIVE = frozenset(Status) - TERMINAL
 
 
@@ -62,16 +62,17 @@ class TransitionError(Exception):
 
 
 class Position(NamedTuple):
-    """Where a rollout stands. Stages count from 1; 0 before the start."""
+    """The position of a rollout. Stages count from 1; 0 before the start."""
 
     status: Status
     stage: int
 
 
 def after(transition: Transition, position: Position, stages: int) -> Position:
-    """Where the transition leads from `position` in a rollout of so many stages. Raises TransitionError.
+    """Returns the position after the transition, in a rollout of so many stages. Raises TransitionError.
 
-    A paused rollout that is promoted stays paused, at the next stage: whoever paused it decides when it serves again.
+    A paused rollout that is promoted stays paused, at the next stage: the person who paused it decides when it
+    serves again.
     """
     status, stage = position
     if status not in ALLOWED[transition]:
@@ -86,7 +87,8 @@ def after(transition: Transition, position: Position, stages: int) -> Position:
 
 
 class Stage(NamedTuple):
-    """`weight` percent of traffic; promoted on its own only after so many minutes and requests of the target arm."""
+    """A stage: `weight` percent of the traffic; promoted automatically only after so many minutes and requests of
+    the target arm."""
 
     weight: int
     min_duration_minutes: int
@@ -114,9 +116,10 @@ class StageError(ValueError):
 
 
 def stages_from(items: Sequence[Mapping[str, object]] | None) -> tuple[Stage, ...]:
-    """The stages of a request body, complete; the default ones for none at all. Raises StageError.
+    """Returns the stages of a request body, complete; the default stages for an empty body. Raises StageError.
 
-    Weights rise strictly from 1 to at most 100. An omitted minimum is that of the last default stage up to the weight.
+    Weights rise strictly from 1 to at most 100. An omitted minimum is that of the last default stage up to the
+    weight.
     """
     if items is None:
         return DEFAULT_STAGES

@@ -1,7 +1,8 @@
-"""Which open requests are counted before they end: what never ends must not look as if nobody had asked.
+"""Open requests that are counted before they end, so that a target that never answers does not look unused.
 
-A request without a first output for much longer than usual is unanswered, whatever becomes of it. It is counted at once
-and remembered, and its row, when it comes at last, is not counted again (`analytics.queries.variants.by_record`).
+A request without a first output for much longer than usual is unanswered, whatever becomes of it. It is counted at
+once and remembered, and its row, when it finally comes, is not counted again
+(`analytics.queries.variants.by_record`).
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from analytics.queries.variants import BASELINE, TARGET
 from rollouts.open_requests import OpenRequest
 
 MAX_REMEMBERED = 1000
-"""Of one rollout, the oldest first, whatever their arm. Beyond, a request counts when it ends."""
+"""The largest number of remembered requests of one rollout, the oldest first, whatever their arm. Further requests
+count when they end."""
 REMEMBERED_FOR = timedelta(days=1)
-"""A row that has not come by then does not come any more."""
+"""The time after which a row that has not come is not expected any more."""
 _MIN_PATIENCE = timedelta(seconds=60)
 _TIMES_USUAL = 2
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -38,8 +40,8 @@ class Counted:
 
 
 def max_open_time(cap_ms: float | None) -> timedelta:
-    """How long a request may be open before it counts as unanswered. `cap_ms` is the latency that one request in a
-    hundred exceeds; None when it is not known."""
+    """Returns how long a request may be open before it counts as unanswered. `cap_ms` is the latency that one
+    request in a hundred exceeds; None when it is not known."""
     return max(_MIN_PATIENCE, timedelta(milliseconds=_TIMES_USUAL * (cap_ms or 0.0)))
 
 
@@ -51,7 +53,7 @@ def overdue(
     max_open: timedelta,
     stages: Collection[int],
 ) -> list[Counted]:
-    """The requests to be counted now, the oldest first, as many as can be remembered besides."""
+    """Returns the requests to be counted now, the oldest first, as many as can be remembered."""
     known = {one.request_id for one in remembered}
     latest = (now - max_open - _EPOCH) // timedelta(microseconds=1)
     found = [
@@ -59,7 +61,7 @@ def overdue(
         for one in requests
         if one.arrived_us <= latest and one.stage in stages and one.variant in (TARGET, BASELINE)
     ]
-    # Two lists may name one request, from before and after a worker lost Redis.
+    # One request may be in two lists, from before and after a worker lost Redis.
     new = {one.request_id: one for one in found if one.request_id not in known}
     oldest = sorted(new.values(), key=lambda one: (one.arrived_us, one.request_id))
     return oldest[: max(0, MAX_REMEMBERED - len(known))]
@@ -68,8 +70,8 @@ def overdue(
 def still_remembered(
     remembered: Sequence[Counted], recorded: Mapping[UUID, datetime], *, start: datetime, now: datetime
 ) -> tuple[Counted, ...]:
-    """Without those whose row was recorded before `start`, from where on rows are read now, and those that are too
-    old. `recorded` says when the rows came that there are."""
+    """Returns the remembered requests without those whose row was recorded before `start`, where reading resumes,
+    and without those that are too old. `recorded` has the time at which each row was recorded."""
     return tuple(
         one
         for one in remembered

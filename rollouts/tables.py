@@ -15,7 +15,8 @@ UNKNOWN = "?"
 
 @dataclass(frozen=True, slots=True)
 class MetricRow:
-    """`evidence` and `safety` beside what each of them has to reach; `decides`: the verdict rests on this metric."""
+    """A metric's row. `evidence` and `safety` are shown beside their thresholds; `decides`: the verdict rests on
+    this metric."""
 
     name: str
     status: str
@@ -30,7 +31,7 @@ class MetricRow:
 
 
 def metric_rows(shown: Mapping[str, Any]) -> list[MetricRow]:
-    """Of what `comparisons.judged_metrics` gives."""
+    """Returns the rows of the metrics that `comparisons.judged_metrics` returns."""
     return [_metric_row(name, one) for name, one in shown.items()]
 
 
@@ -57,7 +58,7 @@ def _evidence(one: Mapping[str, Any]) -> str:
 
 
 def total_rows(totals: Mapping[str, ArmTotals]) -> list[tuple[str, list[Any]]]:
-    """A name and the figure of target and baseline, for everything that came up to now."""
+    """Returns a name and the figures of target and baseline for all requests up to now."""
     arms = [totals[arm] for arm in ARMS]
     counted = [arm.requests - arm.cache_hits - arm.left_out for arm in arms]
     answered = [all_ - arm.unanswered for all_, arm in zip(counted, arms, strict=True)]
@@ -76,7 +77,7 @@ def total_rows(totals: Mapping[str, ArmTotals]) -> list[tuple[str, list[Any]]]:
 
 
 def figure(metric: str, value: float | None) -> str:
-    """Of a metric or a difference of it; nothing where it is not known."""
+    """Returns the text of a metric's value or of a difference of it; empty where it is not known."""
     if value is None:
         return ""
     if metric.startswith("latency"):

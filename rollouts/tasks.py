@@ -1,4 +1,4 @@
-"""What Celery runs."""
+"""The Celery tasks of rollouts."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from rollouts.evaluate import evaluate_running_rollouts
 
 @shared_task(name="rollouts.evaluate")
 def evaluate_rollouts() -> None:
-    """Once a minute. More beats or workers change nothing: see rollouts.evaluate."""
+    """Evaluates running rollouts once a minute. More beats or workers change nothing: see rollouts.evaluate."""
     evaluate_running_rollouts()

@@ -1,4 +1,4 @@
-"""The rollouts of a project."""
+"""The HTTP API of rollouts."""
 
 from __future__ import annotations
 
@@ -68,13 +68,14 @@ class RolloutView(ProjectAPIView):
 class RolloutMetricsView(ProjectAPIView):
     @operation("rolloutMetrics", "Target and baseline compared", answer=shapes.RolloutComparison, errors=[404])
     def get(self, request: Request, rollout_id: UUID) -> Response:
-        """503 while the request log does not answer; what rollouts do is decided without this."""
+        """Returns the comparison of both arms, or 503 while the request log does not answer; decisions do not depend
+        on this."""
         rollout = get_rollout(self.project_id, rollout_id)
         return Response(comparison(rollout, compare(rollout)))
 
 
 class MoveView(ProjectAPIView):
-    """POST one transition, which the list of paths names; answers with the rollout as it then is."""
+    """POST makes one transition, which the list of paths names, and returns the rollout after it."""
 
     service: Callable[..., Rollout] = staticmethod(start_rollout)
 
@@ -98,7 +99,7 @@ class PromoteView(ProjectAPIView):
 
     @override
     def setup(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
-        # Not when its turn came: of two calls at once, the one that had to wait must not advance another stage.
+        # The time of the call counts: of two simultaneous calls, the one that waited must not advance another stage.
         self.asked_at = arrived_at(request)
         super().setup(request, *args, **kwargs)
 

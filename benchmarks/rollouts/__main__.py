@@ -28,7 +28,7 @@ _QUICK_SCALE = 0.002
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`cells` are the names of those to run."""
+    """The options of a run; `cells` are the names of the cells to run."""
 
     scale: float
     processes: int
@@ -39,7 +39,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some runs of a cell: as much as one process does at a time."""
+    """A chunk of runs of one cell, which one process simulates at a time."""
 
     cell: str
     first: int
@@ -81,7 +81,8 @@ def _each(chunks: Sequence[Chunk], processes: int) -> Iterator[tuple[str, list[R
 
 
 def markdown(results: Results, options: Options) -> str:
-    """The promises whose cells were run, the remarks, and the comparison with the usual tests."""
+    """Returns a Markdown table of the promises whose cells were run, the remarks, and the comparison with the usual
+    tests."""
     promised = [promise.outcome(results) for promise in PROMISES if _was_run(promise.cells, results)]
     lines = ["| Promise | Bound | Measured | 95 % limits | Runs | | Besides |", "|---" * 7 + "|"]
     lines += map(_row, promised)
@@ -142,7 +143,7 @@ def parse(arguments: Sequence[str]) -> Options:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0, or 1 when a promise is broken beyond chance."""
+    """Runs the simulations. Returns 0, or 1 when a promise is broken beyond chance."""
     options = parse(arguments)
     results = run_all(options)
     text = markdown(results, options)

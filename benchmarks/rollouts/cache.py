@@ -1,4 +1,4 @@
-"""A response cache of each arm: an answer is kept for an hour, and each version has answers of its own."""
+"""A response cache for each arm: an answer is kept for an hour, and each version has answers of its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ZIPF = 1.05
 
 
 class Cache:
-    """Questions of a Zipf distribution, and which of them have an answer in the cache."""
+    """Questions of a Zipf distribution, and the cache that holds the answers of some of them."""
 
     def __init__(self, questions: int) -> None:
         shares = 1.0 / np.arange(1, questions + 1) ** _ZIPF
@@ -21,22 +21,23 @@ class Cache:
         self._open: tuple[list[int], list[bool], list[int], list[bool]] = ([], [], [], [])
 
     def hits(self, rng: np.random.Generator, first: int, minute: Integers, target: Flags, answered: Flags) -> Flags:
-        """Which of these requests, in order of time and of minutes counted from `first`, are answered from the cache;
-        the others' answers are kept where they are `answered`. Nothing is remembered before `settle`."""
+        """Returns which of these requests are answered from the cache. Requests are in order of time, their minutes
+        counted from `first`; the others' answers enter the cache where they are `answered`. Nothing is remembered
+        before `settle`."""
         asked = np.searchsorted(self._cumulative, rng.random(len(minute)))
         self._first = first
         self._open = ((minute + first).tolist(), target.tolist(), asked.tolist(), answered.tolist())
         return np.array(self._run(dict(self._kept), self._open), dtype=bool)
 
     def warm(self, rng: np.random.Generator, rate: float, errors: float) -> None:
-        """The baseline's hour before the rollout."""
+        """Fills the cache with the baseline's hour before the rollout."""
         number = rng.poisson(rate * _KEPT_MINUTES)
         minute = np.sort(rng.integers(0, _KEPT_MINUTES, number))
         self.hits(rng, 1 - _KEPT_MINUTES, minute, np.zeros(number, dtype=bool), rng.random(number) >= errors)
         self.settle(_KEPT_MINUTES)
 
     def settle(self, minutes: int) -> None:
-        """Keeps what the first so many minutes put into the cache, and forgets the rest, which has not happened."""
+        """Keeps what the first so many minutes put into the cache, and discards the minutes that did not happen."""
         minute, target, asked, answered = self._open
         number = sum(one < self._first + minutes for one in minute)
         self._run(self._kept, (minute[:number], target[:number], asked[:number], answered[:number]))

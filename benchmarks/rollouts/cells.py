@@ -1,4 +1,4 @@
-"""The simulated rollouts: which worlds, by which plan, and how many of each."""
+"""The simulated rollouts: their worlds, their plans, and the number of runs of each."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ BROKEN_RUNS = 1000
 _HARM_RUNS = 400
 _DAY = 1440
 _STICKY_MINUTES = 9 * 60
-"""The default plan and an hour more."""
+"""The length of a sticky rollout: the default plan and one hour more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """So many runs of one world under one plan."""
+    """A number of runs of one world under one plan."""
 
     world: World
     plan: Plan
@@ -45,8 +45,8 @@ TRAFFIC: Mapping[float, tuple[int, ...]] = {
     0.02: (3, 10, 60, 300, 5000),
     0.10: (10, 60, 300),
 }
-"""Requests a minute by the rate of errors. Days at few a minute and hundreds of errors a minute are simulated at 2 %
-only: at every rate they would cost as much as all the others together."""
+"""The requests a minute by error rate. Rollouts of days at few requests a minute, and those with hundreds of errors
+a minute, are simulated at 2 % only, because at every rate they would cost as much as all the others together."""
 STICKY = [(users, icc) for users in (300, 2000) for icc in (0.05, 0.2)]
 BROKEN_USERS = ((300, 0.03), (1000, 0.01), (2000, 0.005), (100, 0.05), (30, 0.10))
 
@@ -56,7 +56,7 @@ def _watch(metric: Metric) -> Plan:
 
 
 def _days(rate: float) -> int:
-    """Minutes in which the default plan is through at so many requests a minute, with room."""
+    """Returns the minutes in which the default plan ends at so many requests a minute, with some room."""
     return 7 * _DAY if rate < 3 else 3 * _DAY if rate < 10 else _DAY
 
 
@@ -185,7 +185,7 @@ BROKEN: Mapping[str, Cell] = {
 _OTHERS: Mapping[str, Cell] = {
     "margin of errors, 2 %": Cell(World(target_errors=0.04), Plan(policy=only(ERRORS)), 1000),
     "margin of errors, 0.5 %": Cell(World(errors=0.005, target_errors=0.015), Plan(policy=only(ERRORS)), 1000),
-    # A quarter above what the rollout allows.
+    # The cost is a quarter above what the rollout allows.
     "margin of latency and cost": Cell(
         World(values=True, latency_factor=LATENCY_MARGIN, cost_factor=Policy().cost_margin), Plan(), 500
     ),

@@ -1,4 +1,4 @@
-"""The usual tests beside the verdict, on the same traffic."""
+"""The usual tests and the verdict, compared on the same traffic."""
 
 from __future__ import annotations
 
@@ -26,19 +26,20 @@ HARMFUL = (
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """The share of runs that a method caught, and the target's requests that half of all runs needed."""
+    """The share of runs that a method found, and the number of the target's requests that half of all runs needed."""
 
     caught: float
     median: float
 
 
 def false_alarms(runs: Sequence[Run], method: str) -> float:
-    """The share of harmless targets that would have been rolled back."""
+    """Returns the share of harmless targets that would have been rolled back."""
     return sum(method in run.alarms for run in runs) / len(runs)
 
 
 def requests_needed(run: Run, method: str) -> float:
-    """The target's requests from the beginning of the harm to the alarm; one before it is false and counts as none."""
+    """Returns the target's requests from the beginning of the harm to the alarm. An alarm before it is false and
+    counts as none."""
     alarm, before = run.alarms.get(method), run.harmed_after
     return _NEVER if alarm is None or before is None or alarm[1] < before else alarm[1] - before
 
@@ -49,7 +50,7 @@ def power(runs: Sequence[Run], method: str) -> Power:
 
 
 def table(results: Results) -> list[str]:
-    """Markdown: false alarms of every world, then what was caught and with how many requests."""
+    """Returns Markdown tables: the false alarms in every world, then the faults found and the requests they took."""
     head = " | ".join(("this verdict", *PEERS))
     lines = [f"| Harmless target: would have been rolled back | {head} |", "|---" * (1 + len(METHODS)) + "|"]
     lines += [

@@ -1,4 +1,4 @@
-"""From arrays of requests to what an evaluation is told of each minute."""
+"""Conversion of arrays of requests into the counts of minutes that an evaluation reads."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ Flags = NDArray[np.bool_]
 
 
 def bins_of(values: Floats) -> Integers:
-    """`grid.bin_of` of each of these positive values."""
+    """Returns `grid.bin_of` of each of these positive values."""
     bins: Integers = 1 + np.floor(np.log(np.maximum(values, 1.0)) / LOG_RATIO + 0.5).astype(np.int64)
     return bins
 
 
 def counts(cells: Integers, number: int) -> list[int]:
-    """How many of these requests lie in each of so many cells."""
+    """Returns how many of these requests lie in each of so many cells."""
     found: list[int] = np.bincount(cells, minlength=number).tolist()
     return found
 
 
 def histograms(cells: Integers, bins: Integers, number: int) -> list[Histogram]:
-    """By cell, the bins and how many requests lie in each."""
+    """Returns for each cell the number of requests by bin."""
     if not len(bins):
         return [{} for _ in range(number)]
     least, most = int(bins.min()), int(bins.max())
@@ -41,11 +41,11 @@ def histograms(cells: Integers, bins: Integers, number: int) -> list[Histogram]:
 
 
 def sums(cells: Integers, values: Floats, number: int) -> list[int]:
-    """The sum of the values of each cell, in whole units."""
+    """Returns the sum of the values of each cell, in whole units."""
     total: list[int] = np.rint(np.bincount(cells, weights=values, minlength=number)).astype(np.int64).tolist()
     return total
 
 
 def dollars(units: int) -> Decimal:
-    """From 10^-10 US dollars."""
+    """Returns an amount in US dollars from units of 10^-10 US dollars."""
     return Decimal(units).scaleb(-10)

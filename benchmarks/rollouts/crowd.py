@@ -1,4 +1,4 @@
-"""Sticky allocation: users differ in how much they ask and how often it fails, and keep their arm."""
+"""The users of sticky allocation, who differ in how much they ask and how often it fails, and who keep their arm."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from benchmarks.rollouts.worlds import Users
 from rollouts.evaluation.formula_2 import ClusterSums
 
 _FIRST = 5
-"""So many requests of a user count in the comparison of users."""
+"""The number of a user's requests that count in the comparison of users."""
 
 
 class Crowd:
-    """The users: the bucket (0 to 100) that decides on their arm, how often their requests fail, and how much
-    slower and dearer than others' they are, as logarithms in standard deviations."""
+    """The users: the bucket (0 to 100) that decides their arm, the rate at which their requests fail, and their own
+    latency and cost as logarithms in standard deviations."""
 
     def __init__(self, users: Users, errors: float, rng: np.random.Generator) -> None:
         self.number = users.number
@@ -32,7 +32,7 @@ class Crowd:
         self.slower, self.dearer = rng.standard_normal((2, users.number))
 
     def drawn(self, rng: np.random.Generator, count: int) -> Integers:
-        """Draws the users of so many requests, each by how much it asks."""
+        """Draws the users of so many requests, each in proportion to the user's activity."""
         found = np.searchsorted(self._cumulative, rng.random(count), side="right")
         who: Integers = np.minimum(found, self.number - 1)
         return who
@@ -40,8 +40,8 @@ class Crowd:
 
 @dataclass(frozen=True, slots=True)
 class Valued:
-    """Requests that have a value of a metric, in order of time: the minute within those drawn, the user, the arm, the
-    value."""
+    """Requests that have a value of a metric, in order of time: the minute within those drawn, the user, the arm,
+    the value."""
 
     minute: Integers
     user: Integers
@@ -54,8 +54,8 @@ class Valued:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Of one metric: the users who count, with the sum of the values of their first five requests, and after each
-    minute the sums over the users of the baseline and of the target."""
+    """The users of one metric: those who count, with the sum of the values of their first five requests, and the
+    sums over the users of the baseline and of the target after each minute."""
 
     complete: Valued
     baseline: Sequence[ClusterSums]
@@ -63,8 +63,8 @@ class Look:
 
 
 class _Sums:
-    """Of one metric: of every user the requests and the sum of their values, of the stage's first five and of all in
-    each arm."""
+    """The requests of every user and the sum of their values for one metric: of the stage's first five, and of all
+    in each arm."""
 
     def __init__(self, users: int) -> None:
         self.stage_requests, self.stage_values = np.zeros((2, users))
@@ -74,8 +74,8 @@ class _Sums:
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """What was looked at and may not happen: requests by user and time, with the number of the user's requests before
-    in the stage, and by how much each raises the six sums of its arm."""
+    """Requests that were drawn and may not happen: by user and time, with the number of the user's earlier requests
+    in the stage, and the amount by which each raises the six sums of its arm."""
 
     requests: Valued
     rank: Floats
@@ -83,7 +83,7 @@ class _Open:
 
 
 class Ledger:
-    """What was seen of every user so far."""
+    """The requests of every user so far."""
 
     def __init__(self, buckets: Floats) -> None:
         self._buckets = buckets
@@ -94,7 +94,7 @@ class Ledger:
         self._users: tuple[Integers, Integers] | None = None
 
     def begin(self, stage: int, weight: int) -> None:
-        """A new stage begins, unless it is still the same: who was in the target before does not count in it."""
+        """Begins a stage, unless it is the current one. Users who were in the target before do not count in it."""
         if stage == self._stage:
             return
         self._stage, self._weight_before, self._weight = stage, self._weight, weight
@@ -102,14 +102,14 @@ class Ledger:
             sums.stage_requests[:] = sums.stage_values[:] = 0
 
     def new_users(self, minute: Integers, user: Integers) -> Integers:
-        """The positions of the requests that are their users' first of the rollout."""
+        """Returns the positions of the requests that are their users' first of the rollout."""
         self._users = (minute, user)
         _, first = np.unique(user, return_index=True)
         found: Integers = first[~self._seen[user[first]]]
         return found
 
     def look(self, name: str, valued: Valued, minutes: int) -> Look:
-        """At requests of so many minutes, none of which has happened yet."""
+        """Returns the users' figures over requests of so many minutes, none of which has happened yet."""
         sums = self._sums.setdefault(name, _Sums(len(self._buckets)))
         order, rank, before = _ranked(valued)
         requests = valued.at(order)
@@ -123,7 +123,7 @@ class Ledger:
         return Look(complete, baseline, target)
 
     def settle(self, minutes: int) -> None:
-        """What was looked at in the first so many minutes has happened; the rest has not."""
+        """Settles the drawn requests: those of the first so many minutes have happened, the rest have not."""
         if self._users is not None:
             minute, user = self._users
             self._seen[user[minute < minutes]] = True
@@ -153,7 +153,8 @@ class Ledger:
 
 
 def _ranked(valued: Valued) -> tuple[Integers, Integers, Floats]:
-    """The order by user and time; in this order how many requests of the user, and what sum of values, came before."""
+    """Returns the order by user and time and, in this order, the number of the user's earlier requests and the sum
+    of their values."""
     order = np.argsort(valued.user, kind="stable")
     if not len(order):
         return order, order, np.zeros(0)
@@ -166,8 +167,8 @@ def _ranked(valued: Valued) -> tuple[Integers, Integers, Floats]:
 
 
 def _steps(requests: Floats, total: Floats, value: Floats) -> Floats:
-    """By how much each request raises the six sums of `ClusterSums`, a row for each sum, when its user had so many
-    requests in the arm before, of so much in all."""
+    """Returns the amount by which each request raises the six sums of `ClusterSums`, one row for each sum, when its
+    user had so many earlier requests in the arm with so large a sum."""
     return np.array(
         (
             np.ones(len(value)),

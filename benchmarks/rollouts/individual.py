@@ -22,13 +22,13 @@ from rollouts.evaluation.formula_2 import ArmCounts, MinuteCounts
 from rollouts.evaluation.grid import Histogram
 
 _FAILS_AGAIN = 0.5
-"""The chance that what failed fails once more, at least."""
+"""The smallest chance that a failed request fails again."""
 _HANGS_MINUTES = 3
 _TOLD_MINUTES = 1
 
 
 class Individual(Traffic):
-    """Random or sticky allocation, as the world says."""
+    """Traffic of single requests under random or sticky allocation."""
 
     def __init__(self, world: World, rng: np.random.Generator) -> None:
         super().__init__(world, rng)
@@ -59,7 +59,7 @@ class Individual(Traffic):
         ]
 
     def requests(self, first: int, stage: int, weight: int, conditions: Conditions) -> Requests:
-        """What arrives under these conditions."""
+        """Returns the requests that arrive under these conditions."""
         world, rng = self.world, self.rng
         minute, user, target, failed = self._tried(stage, weight, conditions)
         if world.lost and stage >= world.harm_from:
@@ -75,7 +75,7 @@ class Individual(Traffic):
         return Requests(minute, user, target, hit, failed & ~broken & ~left, broken, left & ~broken, early & ~broken)
 
     def _tried(self, stage: int, weight: int, conditions: Conditions) -> tuple[Integers, Integers, Flags, Flags]:
-        """Minutes, users, arms and failures, with what is tried again."""
+        """Returns minutes, users, arms and failures, with the repeated requests."""
         world, rng = self.world, self.rng
         total = rng.poisson(world.rate * conditions.load)
         minute = np.repeat(np.arange(len(total)), total)
@@ -100,7 +100,7 @@ class Individual(Traffic):
         return arms
 
     def _chances(self, minute: Integers, user: Integers, target: Flags, stage: int, conditions: Conditions) -> Floats:
-        """Of failing."""
+        """Returns the chances of failing."""
         odds, failing = conditions.odds[minute], conditions.failing[minute]
         rate, base = self.target_rate(stage), self.world.errors
         if self._crowd:
@@ -110,10 +110,10 @@ class Individual(Traffic):
 
 
 class Hanging(Individual):
-    """Of the target's requests some hang for 200 seconds and fail then.
+    """Traffic in which some of the target's requests hang for 200 seconds and fail then.
 
-    With `told` they count as unanswered once they have been open for a minute, and their error when it comes; without,
-    both when the row comes. A row that comes when the stage has changed belongs to its own stage.
+    With `told` they count as unanswered once they have been open for a minute, and their error when it comes;
+    without, both when the row comes. A row that comes when the stage has changed belongs to its own stage.
     """
 
     def __init__(self, world: World, rng: np.random.Generator) -> None:

@@ -1,4 +1,4 @@
-"""What share of runs something happened in, and whether that is compatible with what was promised."""
+"""The share of runs in which something happened, and whether it is compatible with the promise."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from benchmarks.binomial import limits
 from benchmarks.rollouts.runs import Run
 
 Results = Mapping[str, Sequence[Run]]
-"""Runs by cell."""
+"""The runs by cell."""
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A share of runs that is at most, or at least, `bound`; with a bound of 0 it never happens.
-
-    `detail` adds what else is worth knowing of these runs.
-    """
+    """A promise: the share of runs is at most, or at least, `bound`; with a bound of 0 it never happens. `detail`
+    adds further figures of these runs."""
 
     text: str
     cells: tuple[str, ...]
@@ -48,7 +46,7 @@ class Outcome:
 
     @property
     def broken(self) -> bool:
-        """The promised bound is not compatible with what was counted."""
+        """Whether the promised bound is incompatible with the measured share."""
         low, high = self.limits
         return high < self.promise.bound if self.promise.at_least else low > self.promise.bound
 

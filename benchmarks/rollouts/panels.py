@@ -1,4 +1,4 @@
-"""What the picture of the simulation shows."""
+"""The panels of the simulation's picture."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The usual tests on the same traffic: own implementations of the published forms, on pooled counts.
 
-All of them ask, minute by minute, whether more of the target's requests are bad than of the baseline's. No product was
-run.
+Minute by minute, each of them asks whether more of the target's requests are bad than of the baseline's. No other
+product was run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from benchmarks.rollouts.counting import Flags, Floats
 from rollouts.states import DEFAULT_STAGES
 
 MIN_REQUESTS = 20
-"""So many requests of the target before anything is tested, as for the verdict."""
+"""The number of the target's requests before anything is tested, as for the verdict."""
 
 Z_TEST = "z-test each minute"
 
@@ -30,8 +30,8 @@ _GROUP_MISSES = 0.025
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """A rollout after each of its minutes: requests of both arms and the bad ones among them, summed up since the
-    start; and the stage."""
+    """The state of a rollout after each of its minutes: requests of both arms and the bad ones among them, summed up
+    since the start; and the stage."""
 
     stage: Floats
     target: Floats
@@ -41,7 +41,8 @@ class Pooled:
 
     @classmethod
     def of(cls, minutes: Sequence[tuple[int, int, int, int, int]]) -> Pooled:
-        """From stage, requests and bad ones of the target, and of the baseline, minute by minute."""
+        """Returns the sums from the stage, the requests and the bad ones of the target and of the baseline, minute
+        by minute."""
         columns = np.array(minutes, dtype=float).reshape(-1, 5).T
         return cls(columns[0], *np.cumsum(columns[1:], axis=1))
 
@@ -55,12 +56,12 @@ class Pooled:
         return shares
 
     def variance(self) -> Floats:
-        """Of the difference, if there is none."""
+        """Returns the variance of the difference if the arms do not differ."""
         rate = _ratio(self.target_bad + self.baseline_bad, self.target + self.baseline)
         return rate * (1 - rate) * (_ratio(1.0, self.target) + _ratio(1.0, self.baseline))
 
     def variance_of_arms(self) -> Floats:
-        """Of the difference, from the rate of each arm."""
+        """Returns the variance of the difference from the rate of each arm."""
         target, baseline = _ratio(self.target_bad, self.target), _ratio(self.baseline_bad, self.baseline)
         return _ratio(target * (1 - target), self.target) + _ratio(baseline * (1 - baseline), self.baseline)
 
@@ -70,12 +71,13 @@ class Pooled:
 
 
 def z_test(pooled: Pooled) -> Flags:
-    """One-sided at 5 %, looked at every minute."""
+    """Returns the alarms of a one-sided z-test at 5 % that is repeated every minute."""
     return pooled.tested & (pooled.z() > _Z_ONE_SIDED)
 
 
 def group_sequential(pooled: Pooled) -> Flags:
-    """O'Brien and Fleming's bounds, one-sided at 2.5 %, looked at where the stages with a control end."""
+    """Returns the alarms of O'Brien and Fleming's bounds, one-sided at 2.5 %, tested at the ends of the stages with
+    a control."""
     bound, looks = group_bound(planned_information()), np.zeros(len(pooled.stage), dtype=bool)
     information = planned_information()
     for index, share in enumerate(information):
@@ -87,8 +89,8 @@ def group_sequential(pooled: Pooled) -> Flags:
 
 
 def mixture_test(pooled: Pooled) -> Flags:
-    """The mixture sequential probability ratio test of Johari and others (2017): a normal prior of standard deviation
-    0.02 around no difference, always valid at 5 %."""
+    """Returns the alarms of the mixture sequential probability ratio test of Johari and others (2017): a normal
+    prior of standard deviation 0.02 around no difference, always valid at 5 %."""
     variance, difference = pooled.variance(), pooled.difference()
     safe = np.where(variance > 0, variance, 1.0)
     log_ratio = 0.5 * np.log(safe / (safe + _TAU**2)) + _TAU**2 * difference**2 / (2 * safe * (safe + _TAU**2))
@@ -96,14 +98,15 @@ def mixture_test(pooled: Pooled) -> Flags:
 
 
 def confidence_sequence(pooled: Pooled) -> Flags:
-    """The one-sided asymptotic sequence of Waudby-Smith and others (arXiv 2103.06476) at 5 %, tightest at 5,000."""
+    """Returns the alarms of the one-sided asymptotic sequence of Waudby-Smith and others (arXiv 2103.06476) at 5 %,
+    tightest at 5,000."""
     number, variance = pooled.target + pooled.baseline, pooled.variance_of_arms()
     half = sequence_half_width(variance * number, np.maximum(number, 1.0), 0.05)
     return pooled.tested & (variance > 0) & (pooled.difference() > half)
 
 
 def sequence_half_width(variance: Floats, number: Floats, misses: float) -> Floats:
-    """Of the mean of `number` observations of this variance."""
+    """Returns the half width of the sequence for the mean of `number` observations of this variance."""
     level = -2 * math.log(2 * misses)
     scale = number * (level + math.log(1 + level)) / _TIGHTEST_AT
     half: Floats = np.sqrt(variance / number * 2 * (scale + 1) / scale * np.log(1 + np.sqrt(scale + 1) / (2 * misses)))
@@ -111,8 +114,8 @@ def sequence_half_width(variance: Floats, number: Floats, misses: float) -> Floa
 
 
 def threshold(pooled: Pooled) -> Flags:
-    """More than 5 % of the target's requests of a minute are bad, in five minutes in all: as Argo Rollouts and Flagger
-    count, who test no hypothesis."""
+    """Returns the alarms of a threshold rule: more than 5 % of the target's requests of a minute are bad, in five
+    minutes in all. Argo Rollouts and Flagger count like this and test no hypothesis."""
     bad, requests = np.diff(pooled.target_bad, prepend=0.0), np.diff(pooled.target, prepend=0.0)
     above: Flags = np.cumsum((requests > 0) & (bad > _THRESHOLD * requests)) >= _MINUTES_ABOVE
     return above
@@ -128,7 +131,8 @@ PEERS: Mapping[str, Callable[[Pooled], Flags]] = {
 
 
 def first_alarms(pooled: Pooled) -> dict[str, tuple[int, int]]:
-    """By test that alarms, the minute, counted from 1, in which it first does and the target's requests until then."""
+    """Returns by test the minute, counted from 1, of its first alarm and the target's requests until then; without
+    an alarm the test is left out."""
     alarms = {}
     for name, test in PEERS.items():
         raised = test(pooled)
@@ -140,7 +144,8 @@ def first_alarms(pooled: Pooled) -> dict[str, tuple[int, int]]:
 
 @lru_cache(maxsize=1)
 def planned_information() -> tuple[float, ...]:
-    """The share of all information that the default plan has gathered at the end of each stage with a control."""
+    """Returns the share of all information that the default plan has gathered at the end of each stage with a
+    control."""
     target = baseline = 0.0
     gathered = []
     for stage in DEFAULT_STAGES:
@@ -153,8 +158,8 @@ def planned_information() -> tuple[float, ...]:
 
 @lru_cache(maxsize=8)
 def group_bound(information: tuple[float, ...]) -> float:
-    """What a Brownian motion exceeds at any of these times with a chance of 2.5 %: z at a look is compared with it
-    divided by the root of the information."""
+    """Returns the value that a Brownian motion exceeds at any of these times with a probability of 2.5 %: z at a
+    look is compared with it divided by the root of the information."""
     low, high = 1.0, 4.0
     for _ in range(24):
         middle = (low + high) / 2
@@ -163,7 +168,8 @@ def group_bound(information: tuple[float, ...]) -> float:
 
 
 def _crossing(information: tuple[float, ...], bound: float) -> float:
-    """By recursive integration over the values below the bound (Armitage, McPherson and Rowe 1969)."""
+    """Returns the probability by recursive integration over the values below the bound (Armitage, McPherson and Rowe
+    1969)."""
     grid = np.linspace(-6.0, bound, 1201)
     step = grid[1] - grid[0]
     weights = np.full(len(grid), step)

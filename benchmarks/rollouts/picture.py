@@ -15,7 +15,8 @@ _COLOURS = ("#1f6f8b", "#c1440e", "#5b8c3a", "#8a4f9e", "#b8860b", "#555555")
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The share of `runs` for which the thing had happened by x; `moments` are those at which it did, in any order."""
+    """The share of `runs` in which an event had happened by x; `moments` are those at which it happened, in any
+    order."""
 
     label: str
     moments: Sequence[float]
@@ -24,7 +25,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """`highest` is the end of the vertical axis, a share; `line` a promised bound drawn across."""
+    """A panel. `highest` is the end of the vertical axis, a share; `line` a promised bound drawn across."""
 
     title: str
     x_label: str
@@ -36,7 +37,7 @@ class Panel:
 
 
 def svg(panels: Sequence[Panel]) -> str:
-    """Two panels in a row."""
+    """Returns the SVG with two panels in a row."""
     height = _ROW * ((len(panels) + 1) // 2)
     body = "\n".join(
         f'<g transform="translate({index % 2 * _PANEL_STEP} {index // 2 * _ROW})">\n{_panel(panel, _LEFT)}\n</g>'
@@ -92,7 +93,7 @@ def _ticks(panel: Panel) -> list[float]:
 
 
 def _path(panel: Panel, curve: Curve, left: float) -> str:
-    """A staircase: it rises at every moment."""
+    """Returns the path of a staircase that rises at every moment."""
     least = 1.0 if panel.logarithmic else 0.0
     points = [f"M{_x(panel, least, left):.1f} {_y(panel, 0):.1f}"]
     for count, moment in enumerate(sorted(curve.moments), start=1):

@@ -1,4 +1,4 @@
-"""What the automatic verdict promises."""
+"""The promises of the automatic verdict, with their bounds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rollouts.evaluation.formula_2 import Metric
 
 _NEVER = math.inf
 _DAY = 1440
-_PLAN_ENDS = 420  # minutes, when the last stage with a control has had its time
+_PLAN_ENDS = 420  # The minutes after which the last stage with a control has met its minimum.
 
 
 def _any_failed(run: Run) -> bool:
@@ -43,8 +43,8 @@ def _failed(metric: Metric) -> Callable[[Run], bool]:
 
 
 def _needed(run: Run, metric: Metric) -> float:
-    """The target's requests from the beginning of the harm until the metric failed. What failed before does not
-    count as caught."""
+    """Returns the target's requests from the beginning of the harm until the metric failed. A failure before it does
+    not count."""
     failed, before = run.failed.get(metric, _NEVER), run.harmed_after
     return _NEVER if before is None or failed < before else failed - before
 
@@ -62,7 +62,7 @@ def _missed(metric: Metric) -> Callable[[Run], bool]:
 
 
 def _requests(metric: Metric) -> Callable[[Sequence[Run]], str]:
-    """Target requests until it failed: how many half, and nine of ten runs needed."""
+    """Returns the target's requests until the metric failed, for half and for nine of ten runs."""
 
     def told(runs: Sequence[Run]) -> str:
         needed = sorted(_needed(run, metric) for run in runs)
@@ -78,7 +78,7 @@ def _z_tests(runs: Sequence[Run]) -> str:
 
 
 def _failing(runs: Sequence[Run]) -> str:
-    """What failed, by metric."""
+    """Returns the metrics that failed and how often."""
     shares = {metric: sum(metric in run.failed for run in runs) / len(runs) for metric in Metric}
     return ", ".join(f"{metric.value} {share:.1%}" for metric, share in shares.items() if share)
 
@@ -97,7 +97,7 @@ def _passing(runs: Sequence[Run]) -> str:
 
 
 def _lost_for(run: Run) -> float:
-    """Minutes until the sample ratio alarmed, from the first on in which records were lost."""
+    """Returns the minutes until the sample ratio alarmed, from the first minute in which records were lost."""
     found, began = run.sample_ratio_minute, run.harmed_minute
     return _NEVER if found is None or began is None or found < began else found - began + 1
 
@@ -316,4 +316,4 @@ REMARKS: tuple[Promise, ...] = (
         for users, cell in ((2000, "errors 2 to 6 %, sticky"), (300, "errors 2 to 6 %, sticky, 300 users"))
     ),
 )
-"""Worth knowing, and no promise."""
+"""Results that are worth knowing and are not promised."""

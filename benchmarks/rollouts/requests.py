@@ -1,4 +1,4 @@
-"""What became of single requests, in columns."""
+"""The outcomes of single requests, in columns."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from benchmarks.rollouts.counting import Flags, Integers
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """In order of time: the minute within those drawn, the user, the arm, and what became of it.
+    """Requests in order of time: the minute within those drawn, the user, the arm, and the outcome.
 
-    `failed` means an error of the provider, `broken` the world's fault, `left` that the client was gone, `early` before
-    any output. What was a cache `hit` was nothing else.
+    `failed` means an error of the provider, `broken` the world's fault, `left` that the client was gone, `early`
+    before any output. A cache `hit` has no other outcome.
     """
 
     minute: Integers

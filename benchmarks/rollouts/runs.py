@@ -1,4 +1,4 @@
-"""One simulated rollout: minute by minute through the default stages, looked at every minute."""
+"""One simulated rollout: minute by minute through the default stages, evaluated every minute."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ Alarm = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a run goes. `auto`: verdicts promote and roll back; else the stages change by their minima alone.
+    """The plan of a run. `auto`: verdicts promote and roll back; else the stages change by their minima alone.
 
-    It ends after `minutes`, at the end of the stages, or as soon as `until` fails. With `peers` the usual tests see the
-    same traffic, and the run goes on to the end of the plan for them by the minima of the stages.
+    It ends after `minutes`, at the end of the stages, or as soon as `until` fails. With `peers` the usual tests see
+    the same traffic, and the run continues to the end of the plan for them by the minima of the stages.
     """
 
     auto: bool = False
@@ -53,11 +53,12 @@ class Plan:
 
 @dataclass(slots=True)
 class Run:
-    """What became of a run: requests of the target arm, or minutes, until each first happened; absent if never.
+    """The result of a run: requests of the target arm, or minutes, until each event first happened; absent if it
+    never did.
 
-    `weight` is the highest that the verdict let the target have; `harmed_after` the target's requests before the harm
-    began in `harmed_minute`; `alarms` are those of the usual tests and, as `verdict`, of errors or of requests without
-    an answer.
+    `weight` is the highest that the verdict let the target have; `harmed_after` the target's requests before the
+    harm began in `harmed_minute`; `alarms` are those of the usual tests and, as `verdict`, of errors or of requests
+    without an answer.
     """
 
     failed: dict[Metric, int] = field(default_factory=dict)
@@ -81,7 +82,7 @@ _WEIGHTS = tuple(stage.weight for stage in DEFAULT_STAGES)
 
 
 def simulate(world: World, plan: Plan, seed: str) -> Run:
-    """The same seed gives the same run, on any machine."""
+    """Simulates one rollout. The same seed gives the same run on any machine."""
     source = traffic(world, seed)
     walk = _Walk(world, plan, source)
     while walk.goes_on:
@@ -120,7 +121,7 @@ class _Walk:
             self._state = advance(self._state, one)
         elapsed = self._minute - self._started
         if self._state is before and elapsed != stage.min_duration_minutes:
-            # Nothing was recorded and no minimum was met by time alone: the last look still holds.
+            # The last assessment still holds, because nothing was recorded and no minimum was met by time alone.
             self.goes_on = self._minute < plan.minutes
             return
         assessment, decision = self._look(stage, elapsed)
@@ -133,7 +134,7 @@ class _Walk:
         self.goes_on = not ended and self._minute < plan.minutes
 
     def go_on_for_peers(self) -> None:
-        """To the end of the last stage that has a control, by the minima alone."""
+        """Continues to the end of the last stage that has a control, by the minima alone."""
         while self._minute < self._plan.minutes and self._index < len(DEFAULT_STAGES):
             stage = DEFAULT_STAGES[self._index]
             if stage.weight >= 100:
@@ -144,7 +145,8 @@ class _Walk:
         self.run.alarms.update(first_alarms(Pooled.of(self._pooled)))
 
     def _next(self) -> list[MinuteCounts]:
-        """What the next minute recorded; nothing where it recorded nothing, as the request log has no such minutes."""
+        """Returns the counts of the next minute; nothing where nothing was recorded, as the request log has no such
+        minutes."""
         self._minute += 1
         number, weight = self._index + 1, DEFAULT_STAGES[self._index].weight
         if number == self._world.harm_from and self.run.harmed_after is None:
@@ -199,7 +201,7 @@ def _pooled(counts: Iterable[MinuteCounts]) -> tuple[int, int, int, int]:
 
 
 def _note_intervals(run: Run, state: State) -> None:
-    """The truth here is no difference at all."""
+    """Notes the intervals that miss the truth, which is no difference at all."""
     for metric in Metric:
         shown = figures(state, metric)
         low, high = shown.low, shown.high
@@ -208,7 +210,7 @@ def _note_intervals(run: Run, state: State) -> None:
 
 
 def only(*metrics: Metric) -> Policy:
-    """A policy in which the other metrics decide nothing, so that these can be watched to their end."""
+    """Returns a policy in which the other metrics decide nothing, so that these can be watched to their end."""
     return Policy(
         **{one.value: Action.ROLL_BACK if one in metrics else Action.IGNORE for one in Metric}  # type: ignore[arg-type]
     )

@@ -20,16 +20,16 @@ from rollouts.evaluation.grid import Histogram
 from rollouts.evaluation.reference import reference_from
 
 Clusters = tuple[dict[Metric, ClusterSums], dict[Metric, ClusterSums]]
-"""Of the baseline's users, and of the target's."""
+"""The cluster sums of the baseline's users and of the target's."""
 Minute = tuple[ArmCounts, ArmCounts, Clusters]
-"""Target, baseline, and how requests cluster by user."""
+"""The counts of the target and of the baseline, and the cluster sums of both."""
 
 _NONE = UserCounts()
 _NO_CLUSTERS: Clusters = ({}, {})
 
 
 class Tally:
-    """Knows of every user what was seen before."""
+    """Counts requests and remembers of every user what was seen before."""
 
     def __init__(self, world: World, values: Values, usual: tuple[Histogram, Histogram], crowd: Crowd | None) -> None:
         self._world = world
@@ -39,7 +39,7 @@ class Tally:
         self._latency, self._cost = (reference_from(histogram) for histogram in usual)
 
     def settle(self, minutes: int) -> None:
-        """The first so many of the minutes last counted have happened, and the others will not."""
+        """Settles the minutes last counted: the first so many have happened, the others have not."""
         if self._ledger:
             self._ledger.settle(minutes)
 
@@ -62,7 +62,7 @@ class Tally:
     def _drawn(
         self, requests: Requests, seen: _Seen, stage: int, conditions: Conditions
     ) -> tuple[Floats, Floats] | tuple[None, None]:
-        """Latencies and costs of what was answered."""
+        """Returns the latencies and costs of the answered requests."""
         world = self._world
         if not world.values:
             return None, None
@@ -75,7 +75,7 @@ class Tally:
         )
 
     def _units(self, requests: Requests) -> Flags:
-        """Of random allocation every request is a unit of its own, else the first of its user."""
+        """Returns the requests that are new units: all of them under random allocation, else the first of each user."""
         if not self._ledger:
             return np.ones(len(requests.minute), dtype=bool)
         units = np.zeros(len(requests.minute), dtype=bool)
@@ -100,7 +100,7 @@ class Tally:
         for name, chosen, values in looks:
             valued = Valued(requests.minute[chosen], requests.user[chosen], requests.target[chosen], values)
             look = self._ledger.look(name, valued, minutes)
-            # Without a fault of its own and clients who leave, what is unanswered is what failed.
+            # Without a fault of its own and clients who leave, the unanswered requests are the failed ones.
             names = (name, "unanswered") if name == "error_rate" and self._alike else (name,)
             for one in names:
                 told[one] = _by_cell(look.complete, minutes, is_mean=name in ("latency_average", "cost_per_request"))
@@ -112,7 +112,7 @@ class Tally:
 
 
 class _Seen:
-    """What becomes of requests, in the words of the counts."""
+    """The outcomes of requests, in the terms of the counts."""
 
     def __init__(self, requests: Requests, world: World, minutes: int) -> None:
         self._cells = 2 * requests.minute + requests.target
@@ -132,7 +132,7 @@ class _Seen:
         self.answered = self.judged & ~self.errors
 
     def columns(self, units: Flags) -> list[tuple[int, int, int, int, int]]:
-        """Requests, unanswered, judged, errors and units of each arm of each minute."""
+        """Returns requests, unanswered, judged, errors and units of each arm of each minute."""
         masks = (self.counted, self.unanswered, self.judged, self.errors, units)
         return list(zip(*(counts(self._cells[mask], self._number) for mask in masks), strict=True))
 
@@ -159,7 +159,8 @@ class _Seen:
 
 
 def _by_cell(complete: Valued, minutes: int, *, is_mean: bool) -> list[dict[int, int]]:
-    """By cell, the users with so many bad ones of five, or with a mean of five in this bin."""
+    """Returns by cell the number of users with so many bad ones of five requests, or with a mean of five in this
+    bin."""
     found: list[dict[int, int]] = [{} for _ in range(2 * minutes)]
     if not len(complete.minute):
         return found

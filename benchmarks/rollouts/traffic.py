@@ -1,4 +1,4 @@
-"""Made-up traffic for rollouts: what an evaluation would be told minute by minute, with the truth known."""
+"""Simulated traffic of rollouts: the counts that an evaluation reads minute by minute, with the truth known."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _BLOCK = 60
 
 
 class Traffic(ABC):
-    """The minutes of one rollout, asked for one after the other.
+    """The minutes of one rollout, requested one after the other.
 
-    They are drawn an hour ahead, and anew from the minute on in which the stage changes: so the same seed gives the
+    They are drawn an hour ahead, and anew from the minute in which the stage changes. So the same seed gives the
     same minutes as long as the stages change at the same minutes.
     """
 
@@ -33,7 +33,7 @@ class Traffic(ABC):
         self._ahead: Sequence[MinuteCounts] = ()
 
     def minute(self, number: int, stage: int, weight: int) -> list[MinuteCounts]:
-        """What was recorded in this minute, by the stage of allocation."""
+        """Returns the counts recorded in this minute, by the stage of allocation."""
         if number >= self._end:
             self.settle(number - self.first)
             self._block, self._end = number, number + _BLOCK
@@ -50,13 +50,13 @@ class Traffic(ABC):
 
     @abstractmethod
     def draw(self, first: int, stage: int, weight: int, conditions: Conditions) -> Sequence[MinuteCounts]:
-        """The minutes from `first` on, one for each of the conditions; none of them has happened yet."""
+        """Returns the minutes from `first` on, one for each of the conditions; none of them has happened yet."""
 
     def settle(self, minutes: int) -> None:  # noqa: B027 - most traffic remembers nothing
-        """The first so many of the minutes drawn have happened, and the others will not."""
+        """Settles the minutes drawn: the first so many have happened, the others have not."""
 
     def reference(self) -> tuple[Histogram, Histogram]:
-        """Latencies and costs of the day before."""
+        """Returns the latencies and costs of the day before."""
         return {}, {}
 
     def target_rate(self, stage: int) -> float:
@@ -66,7 +66,7 @@ class Traffic(ABC):
 
 
 class Plain(Traffic):
-    """Independent requests that are fine or fail, any number of them: random allocation."""
+    """Independent requests that succeed or fail, in any number: random allocation."""
 
     @override
     def draw(self, first: int, stage: int, weight: int, conditions: Conditions) -> list[MinuteCounts]:

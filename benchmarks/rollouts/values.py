@@ -1,4 +1,4 @@
-"""How long answers take and what they cost."""
+"""The latencies and the costs of answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from benchmarks.rollouts.worlds import World
 from rollouts.evaluation.grid import Histogram
 
 _MEDIAN_MS, _LATENCY_SPREAD = 800.0, 1.0
-_MEDIAN_COST, _COST_SPREAD = 5_000_000.0, 0.8  # 10^-10 US dollars: half a thousandth of a dollar
+_MEDIAN_COST, _COST_SPREAD = (
+    5_000_000.0,
+    0.8,
+)  # The unit is 10^-10 US dollars, so this is half a thousandth of a dollar.
 _REFERENCE_VALUES = 5000
 
 
@@ -25,7 +28,7 @@ class Values:
         self._rng = rng
 
     def latency(self, user: Integers, factor: Floats) -> Floats:
-        """Of one request by each of these users; `factor` is how much slower than usual."""
+        """Returns the values of one request by each of these users; `factor` is how much slower than usual it is."""
         if math.isfinite(self._world.tail):
             least = _MEDIAN_MS * 0.5 ** (1 / self._world.tail)
             slow: Floats = least * (1 + self._rng.pareto(self._world.tail, len(user))) * factor
@@ -40,7 +43,7 @@ class Values:
         return cost
 
     def reference(self) -> tuple[Histogram, Histogram]:
-        """Latencies and costs of the day before; none in a world without values."""
+        """Returns the latencies and costs of the day before; none in a world without values."""
         if not self._world.values:
             return {}, {}
         ones = np.ones(_REFERENCE_VALUES)

@@ -1,4 +1,5 @@
-"""Day and night, drift, spells, outages and bursts: the state of the world minute by minute, for both arms alike."""
+"""Day and night, drift, spells, outages and bursts: the conditions of the world minute by minute, for both arms
+alike."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ _LATENCY_SWAY = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Of consecutive minutes: factor of the traffic, factor of the odds of an error, least error rate, and factor of
-    latencies."""
+    """The conditions of consecutive minutes: factor of the traffic, factor of the odds of an error, lowest error
+    rate, and factor of latencies."""
 
     load: Floats
     odds: Floats
@@ -35,7 +36,7 @@ class Conditions:
 
 
 class Sky:
-    """The weather of one rollout, asked for in order."""
+    """The weather of one rollout, requested in order."""
 
     def __init__(self, weather: Weather, rng: np.random.Generator) -> None:
         self._weather = weather
@@ -73,7 +74,7 @@ class Sky:
         return inside
 
     def _swayed(self, count: int) -> Floats:
-        """Two stationary autoregressive series of standard deviation 1."""
+        """Returns two stationary autoregressive series of standard deviation 1."""
         keep = self._weather.autocorrelation
         noise = self._rng.standard_normal((count, 2)) * math.sqrt(1 - keep**2)
         series = np.empty((2, count))
@@ -84,7 +85,7 @@ class Sky:
 
 
 def error_rates(base: float | Floats, odds: Floats | float, failing: Floats | float) -> Floats:
-    """The rates after their odds were multiplied, at least `failing`."""
+    """Returns the rates after their odds were multiplied, at least `failing`."""
     base, odds = np.asarray(base, dtype=float), np.asarray(odds, dtype=float)
     with np.errstate(invalid="ignore"):
         shifted = np.where(np.isinf(odds), 1.0, base * odds / (1 - base + base * odds))
@@ -93,7 +94,7 @@ def error_rates(base: float | Floats, odds: Floats | float, failing: Floats | fl
 
 
 def odds_ratio(rate: float, other: float) -> float:
-    """By what the odds of `rate` have to be multiplied for those of `other`; infinite where `other` is 1."""
+    """Returns the factor that turns the odds of `other` into those of `rate`; infinite where `other` is 1."""
     if other >= 1:
         return math.inf
     return 1.0 if rate == other else other * (1 - rate) / (rate * (1 - other))

@@ -1,4 +1,4 @@
-"""The worlds in which rollouts are simulated: what is true of the traffic, the provider and the target."""
+"""The worlds in which rollouts are simulated: the truth about the traffic, the provider and the target."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Fault(StrEnum):
-    """A way in which a target breaks requests, by the reason under which an evaluation counts them."""
+    """A fault by which a target breaks requests, named like the reason under which an evaluation counts them."""
 
     FAILED = "provider_failed"
     NOT_FOUND = "model_not_found"
@@ -20,19 +20,16 @@ class Fault(StrEnum):
 
     @property
     def is_error(self) -> bool:
-        """Does the service answer for it, so that it counts as an error besides having no answer?"""
+        """Whether the service answers for the fault, so that it counts as an error besides a missing answer."""
         return self in (Fault.FAILED, Fault.HANGING)
 
 
 @dataclass(frozen=True, slots=True)
 class Weather:
-    """What happens to both arms alike.
-
-    `spells`: for 15 minutes at a time the provider fails in 40 % of requests, or is three times slower. `outages`:
-    everything fails for 15 minutes. `bursts`: eight times the traffic for five minutes. `drift`: the factor by which
-    the odds of an error rise in eight hours. `autocorrelation`: that of the odds of errors and of latencies from one
-    minute to the next.
-    """
+    """The weather that both arms share. `spells`: for 15 minutes at a time the provider fails in 40 % of requests,
+    or is three times slower. `outages`: everything fails for 15 minutes. `bursts`: eight times the traffic for five
+    minutes. `drift`: the factor by which the odds of an error rise in eight hours. `autocorrelation`: that of the
+    odds of errors and of latencies from one minute to the next."""
 
     spells: bool = False
     outages: bool = False
@@ -91,6 +88,6 @@ class World:
 
     @property
     def is_plain(self) -> bool:
-        """Are requests independent and nothing but fine or failed, so that counting them is all there is?"""
+        """Whether requests are independent and only succeed or fail, so that counting them is enough."""
         special = (self.values, self.users, self.fault, self.retries, self.questions, self.cancelled)
         return not any(special)

@@ -1,6 +1,6 @@
-"""Is a rollout's target harmless? Conditional e-processes over what closed minutes counted; pure, no framework.
+"""The statistics of a rollout: conditional e-processes over the counts of closed minutes. Pure, without any framework.
 
-`formula_of(number)` gives a formula, a module: `initial_state` at the start, `advance` with every closed minute, then
+`formula_of(number)` returns a formula, a module: `initial_state` at the start, `advance` with every closed minute, then
 `decide` for the verdict, `assess` for the statuses and `figures` for what people are shown. `to_json` and `from_json`
 store states and minutes; `replay` repeats any decision from them.
 """

@@ -1,4 +1,4 @@
-"""How much the requests of one user resemble each other."""
+"""Sums that tell how much the requests of one user resemble each other."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ClusterSums:
-    """How one metric clusters by unit u, from the rollout's start to the end of a minute.
+    """The sums of one metric over the units u of an arm, from the rollout's start to the end of a minute.
 
     With n_u requests of a unit and x_u the sum of their values: Σn_u, Σn_u², Σx_u, Σx_u², Σx_u n_u, and the sum of the
     squared values of single requests. A value is 1 or 0 for an event, else latency or cost, cut at the reference's
@@ -23,17 +23,18 @@ class ClusterSums:
 
 
 def design_effect(sums: ClusterSums) -> float:
-    """By how much a unit's requests count for less than independent ones would, at least 1.
+    """Returns by how much a unit's requests count for less than independent ones, at least 1.
 
-    The variance of the units' sums around what their number of requests lets expect, by what it would be.
+    It is the variance of the units' sums around the expectation for their number of requests, divided by the variance
+    of independent requests.
     """
     spread, expected = spread_of(sums)
     return max(1.0, spread / expected) if expected else 1.0
 
 
 def spread_of(sums: ClusterSums) -> tuple[float, float]:
-    """The variance of the units' sums around what their number of requests lets expect, and what it would be if the
-    requests were independent: 0 where nothing varies."""
+    """Returns the variance of the units' sums around the expectation for their number of requests, and the variance of
+    independent requests: 0 where nothing varies."""
     if not sums.requests:
         return 0.0, 0.0
     mean = sums.total / sums.requests

@@ -1,9 +1,9 @@
-"""The factors of the e-processes: how much one minute speaks for or against the target.
+"""The factors of the e-processes: how much one minute or block speaks for or against the target.
 
 Within a minute, if the arms do not differ, every choice of n of the N requests is as likely to be the target's as any
 other, whatever the load, the provider's state or the weight. Each factor below has a mean of at most 1 over these
-choices, so that their product over the minutes stays below 1/a for ever with probability 1 - a, however often one
-looks (Ville's inequality).
+choices, so that their product over all minutes stays below 1/a with probability 1 - a, however often one looks (Ville's
+inequality).
 """
 
 from __future__ import annotations
@@ -16,23 +16,24 @@ from rollouts.evaluation.grid import Histogram, value_of
 from rollouts.evaluation.reference import Reference
 
 ODDS = tuple(math.log(odds) for odds in (1.5, 2.0, 3.0, 5.0, 10.0))
-"""Logarithms of the odds ratios a bad target is looked for at."""
+"""The logarithms of the odds ratios at which a worse target is tested."""
 LOWER_ODDS = tuple(-odds for odds in ODDS)
 TILTS = (0.1, 0.2, 0.4, 0.8)
 
 RARE_ERRORS = (0.001, 0.01)
 RARELY_SLOW = (0.01, 0.05)
-"""A rate that is safely rare, and the one that a target at its margin has at least."""
+"""A rate that is safely rare, and the lowest rate of a target at its margin."""
 
 
 def odds_factors(*, events: int, drawn: int, all_events: int, total: int, odds: tuple[float, ...]) -> tuple[float, ...]:
-    """ln( psi^x / h(psi) ) for each ln(psi) of `odds`: x of `drawn` target requests and M of all `total` are events.
+    """Returns ln( psi^x / h(psi) ) for each ln(psi) of `odds`: x of `drawn` target requests and M of all `total` are
+    events.
 
     h is the mean of psi^x over all choices of the target's requests (hypergeometric), so the mean is exactly 1.
     """
     if not all_events:
         return (0.0,) * len(odds)
-    # Single odds are those of a margin, which hardly ever comes again.
+    # Single odds are those of a margin, which hardly ever recurs, so that caching them is useless.
     log_means = _usual_log_means if len(odds) > 1 else _log_means
     means = log_means(all_events, drawn, total, odds)
     return tuple([events * log_odds - mean for log_odds, mean in zip(odds, means, strict=True)])
@@ -54,7 +55,8 @@ _usual_log_means = lru_cache(maxsize=8192)(_log_means)
 
 
 def rare_factor(*, events: int, requests: int, rates: tuple[float, float]) -> float:
-    """ln of the likelihood ratio of the first rate against the second: safety where there is next to nothing to count.
+    """Returns ln of the likelihood ratio of the first rate against the second: evidence of safety where there is next
+    to nothing to count.
 
     Its mean is at most 1 whenever the true rate is at least the second.
     """
@@ -65,10 +67,11 @@ def rare_factor(*, events: int, requests: int, rates: tuple[float, float]) -> fl
 def tilt_factors(
     target: Histogram, baseline: Histogram, reference: Reference, *, divisor: float, upwards: bool
 ) -> tuple[float, ...]:
-    """l Σ z - n ln( mean of exp(l z) ) for each l of `TILTS`, z the standardised value, the target's divided first.
+    """Returns l Σ z - n ln( mean of exp(l z) ) for each l of `TILTS`, z being the standardised values; the target's are
+    divided first.
 
     Upwards it grows when the target's values are higher than the baseline's, else when they are lower. The mean is at
-    most 1, since drawing without replacement spreads less than with it (Hoeffding 1963, theorem 4).
+    most 1, because drawing without replacement spreads less than drawing with it (Hoeffding 1963, theorem 4).
     """
     drawn, others = sum(target.values()), sum(baseline.values())
     if not drawn or not others:
@@ -77,7 +80,7 @@ def tilt_factors(
     scores = math.fsum([own[number][0] * count for number, count in target.items()])
     sum_1 = sum_2 = sum_3 = sum_4 = 0.0
     for histogram, table in ((target, own), (baseline, theirs)):
-        # In order, so that the sum does not depend on how a database keeps a minute's bins.
+        # The bins are summed in order, so that the sum does not depend on how a database stores them.
         for number in sorted(histogram):
             count = histogram[number]
             _, first, second, third, fourth = table[number]
@@ -93,7 +96,7 @@ def tilt_factors(
 
 
 class _Tilted(dict[int, tuple[float, float, float, float, float]]):
-    """z and exp(l z) by bin, worked out on first use."""
+    """The values z and exp(l z) by bin, calculated on first use."""
 
     def __init__(self, reference: Reference, divisor: float, upwards: bool) -> None:
         super().__init__()
@@ -119,14 +122,14 @@ def added(one: Sequence[float], other: Sequence[float]) -> tuple[float, ...]:
 
 
 def log_sum(logs: Iterable[float]) -> float:
-    """The logarithm of the sum of what these are the logarithms of."""
+    """Returns the logarithm of the sum of the numbers whose logarithms are given."""
     values = list(logs)
     highest = max(values)
     return highest + math.log(math.fsum([math.exp(value - highest) for value in values]))
 
 
 def log_mean(logs: Sequence[float], design: float = 1.0) -> float:
-    """The logarithm of the mean of several e-values, each to the power 1/design."""
+    """Returns the logarithm of the mean of several e-values, each raised to the power 1/design."""
     if not any(logs):
         return 0.0
     return log_sum([value / design for value in logs]) - math.log(len(logs))

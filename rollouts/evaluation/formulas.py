@@ -1,4 +1,4 @@
-"""The formulas by their number, each a module of the same names."""
+"""The formulas by number. Each formula is a module, and all of them have the same names."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from rollouts.evaluation import formula_1, formula_2
 _FORMULAS: Mapping[int, ModuleType] = MappingProxyType({1: formula_1, 2: formula_2})
 
 CURRENT = formula_2.FORMULA
-"""What rollouts are judged by that begin today. One that has begun stays with its formula."""
+"""The formula of rollouts that begin today. A rollout keeps the formula it began with."""
 
 
 def formula_of(number: int) -> ModuleType:
-    """Raises ValueError for a number that no formula has: a newer version of the service stored it."""
+    """Returns the formula of this number. Raises ValueError for an unknown number, which a newer version of the service
+    stored."""
     try:
         return _FORMULAS[number]
     except KeyError:

@@ -1,8 +1,8 @@
-"""The grid on which latencies and costs are counted, so that a minute fits into a few numbers.
+"""The grid of bins on which latencies and costs are counted, so that a minute fits into a few numbers.
 
-Bin 0 is the value 0; bin k ≥ 1 is 1.25^((k-1)/10) units, milliseconds or 10^-10 US dollars. Neighbours differ by 2.3 %
-and a factor of 1.25, the margin of the tests, is exactly ten bins. Any function of a value may be tested, so counting
-on a grid costs precision and no validity.
+Bin 0 is the value 0; bin k ≥ 1 is 1.25^((k-1)/10) units, milliseconds or 10^-10 US dollars. Neighbours differ by 2.3 %,
+and a factor of 1.25, the margin of the tests, is exactly ten bins. A test may use any function of a value, so the grid
+costs precision and no validity.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 Histogram = Mapping[int, int]
-"""Bin to number of requests."""
+"""The number of requests by bin."""
 WeightedHistogram = Mapping[int, float]
 
 BINS_PER_MARGIN = 10
@@ -20,7 +20,7 @@ LOG_RATIO = math.log(1.25) / BINS_PER_MARGIN
 
 
 def bin_of(value: float) -> int:
-    """The bin of a value in its unit; what is below one unit and not 0 counts as one unit."""
+    """Returns the bin of a value in its unit. A value above 0 and below one unit counts as one unit."""
     return 0 if value <= 0 else 1 + math.floor(math.log(max(value, 1.0)) / LOG_RATIO + 0.5)
 
 
@@ -30,12 +30,13 @@ def value_of(bin_number: int) -> float:
 
 
 def bin_sql(value: str) -> str:
-    """A ClickHouse expression for the bin of a value in its unit: `bin_of` for a column."""
+    """Returns a ClickHouse expression for the bin of a value in its unit: `bin_of` for a column."""
     return f"if(({value}) <= 0, 0, toUInt32(1 + floor(log(greatest(({value}), 1)) / {LOG_RATIO!r} + 0.5)))"
 
 
 def quantile(histogram: WeightedHistogram, share: float) -> float | None:
-    """The value below which `share` of the weight lies, interpolated within its bin; None without any weight."""
+    """Returns the value below which `share` of the weight lies, interpolated within its bin; None without any
+    weight."""
     total = math.fsum(histogram.values())
     if total <= 0:
         return None

@@ -1,4 +1,5 @@
-"""Evaluation's dataclasses as plain JSON and back, without loss: what is read back goes on exactly as before."""
+"""The evaluation's dataclasses as plain JSON and back, without loss: a state that is read back continues exactly as
+before."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ T = TypeVar("T")
 
 
 def to_json(value: Any) -> Any:
-    """Dicts, lists, strings and numbers only. Dataclass fields keep their names, mappings get text keys."""
+    """Returns dicts, lists, strings and numbers only. Dataclass fields keep their names, mappings get text keys."""
     if is_dataclass(value):
         return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):

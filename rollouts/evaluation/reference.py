@@ -1,4 +1,4 @@
-"""What is usual for a config: the constants of the latency and cost tests, fixed before they are used."""
+"""The usual latency or cost of a config: the constants of the tests, fixed before they are used."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from rollouts.evaluation.grid import Histogram, value_of
 
 MIN_VALUES = 100
-"""A reference needs so many values. What the day before the start lacks is learned from the first minutes."""
+"""The number of values that a reference needs. Where the day before the start lacks them, the first minutes supply
+them."""
 
-_MIN_DEVIATION = 0.05  # of the mean: constant values would make every difference infinite
+_MIN_DEVIATION = 0.05  # This share of the mean keeps constant values from making every difference infinite.
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Mean and standard deviation of the values cut at `cap`, their 99th percentile; `slow_bin` holds the 95th."""
+    """The mean and the standard deviation of the values cut at `cap`, their 99th percentile; `slow_bin` is the bin of
+    their 95th."""
 
     mean: float
     deviation: float
@@ -24,7 +26,8 @@ class Reference:
 
 
 def reference_from(histogram: Histogram) -> Reference | None:
-    """None while there are too few values. Valid for any histogram that the judged minutes had no part in."""
+    """Returns the reference, or None while there are too few values. It is valid for any histogram without values of
+    the judged minutes."""
     count = sum(histogram.values())
     if count < MIN_VALUES:
         return None

@@ -1,4 +1,5 @@
-"""Both arms under the same load: sums over minutes or blocks, each weighted by what it says of the difference."""
+"""Stratified sums: both arms compared under the same load, over minutes or blocks that are weighted by their
+information."""
 
 from __future__ import annotations
 
@@ -25,15 +26,16 @@ class Strata:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredRates:
-    """The rates of both arms over blocks, each block weighted as `Strata` weigh it and by the share of the requests of
-    both arms that went well: a spell in which both arms fail alike must not hide how they differ otherwise."""
+    """The rates of both arms over blocks. Each block is weighted as in `Strata` and by the share of the requests of
+    both arms that went well, so that a time in which both arms fail alike does not hide how they differ otherwise."""
 
     weight: float = 0.0
     target: float = 0.0
     baseline: float = 0.0
 
     def with_events(self, *, events: int, drawn: int, others_events: int, others: int) -> AnsweredRates:
-        """Besides, `events` of `drawn` requests of the target and `others_events` of `others` of the baseline."""
+        """Returns the rates after `events` of `drawn` requests of the target and `others_events` of `others` of the
+        baseline."""
         total = drawn + others
         well = 1 - (events + others_events) / total
         return AnsweredRates(
@@ -44,17 +46,18 @@ class AnsweredRates:
 
 
 def with_events(strata: Strata, *, events: int, drawn: int, others_events: int, others: int) -> Strata:
-    """Besides, `events` of `drawn` requests of the target and `others_events` of `others` of the baseline."""
+    """Returns the strata after `events` of `drawn` requests of the target and `others_events` of `others` of the
+    baseline."""
     return _with(strata, drawn, events, events, others, others_events, others_events)
 
 
 def with_values(strata: Strata, target: Histogram, baseline: Histogram) -> Strata:
-    """Besides, these values of both arms."""
+    """Returns the strata after these values of both arms."""
     return _with(strata, *_moments(target), *_moments(baseline))
 
 
 def with_weights(before: WeightedHistogram, own: Histogram, other: Histogram) -> WeightedHistogram:
-    """Besides, the values of one arm, weighted as strata are."""
+    """Returns the weighted histogram after these values of one arm, weighted as in `Strata`."""
     drawn, others = sum(own.values()), sum(other.values())
     if not drawn or not others:
         return before
@@ -65,7 +68,7 @@ def with_weights(before: WeightedHistogram, own: Histogram, other: Histogram) ->
 
 
 def _moments(histogram: Histogram) -> tuple[int, float, float]:
-    """Number, sum and sum of squares."""
+    """Returns the number, the sum and the sum of squares of the values."""
     number, total, squares = 0, 0.0, 0.0
     for bin_number in sorted(histogram):
         count, value = histogram[bin_number], value_of(bin_number)

@@ -1,4 +1,4 @@
-"""What both formulas decide, and for what reasons."""
+"""The decisions of both formulas, and their reasons."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Action(StrEnum):
-    """What an automatic rollout does when the metric fails. An ignored metric is shown and decides nothing."""
+    """The action of an automatic rollout when a metric fails. An ignored metric is shown and decides nothing."""
 
     ROLL_BACK = "roll_back"
     HOLD = "hold"
@@ -26,7 +26,8 @@ class Decision(StrEnum):
 
 
 class Reason(StrEnum):
-    """The first formula knows neither `minimum_unanswered`, `users_undecided` nor `no_comparison`."""
+    """The reasons of a decision. The first formula knows neither `minimum_unanswered`, `users_undecided` nor
+    `no_comparison`."""
 
     METRIC_FAILING = "metric_failing"
     MINIMUM_UNANSWERED = "minimum_unanswered"

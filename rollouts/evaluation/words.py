@@ -1,4 +1,4 @@
-"""Figures as people read them."""
+"""Figures and durations in words for people."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ _MAX_SHOWN = math.log(1e9)
 
 
 def odds(evidence: float) -> str:
-    """Of a logarithm of evidence."""
+    """Returns the logarithm of an e-value in words."""
     return "over 1e9" if evidence > _MAX_SHOWN else f"{math.exp(evidence):.3g}"
 
 
 def in_words(minutes: float) -> str:
-    """A duration as people say it: whole minutes, then hours, then days."""
+    """Returns a duration in words: whole minutes, then hours, then days."""
     for unit, size, until in (("minute", 1, 90), ("hour", 60, 48 * 60)):
         if minutes < until:
             number = max(1, math.ceil(minutes / size))

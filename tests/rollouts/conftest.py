@@ -57,7 +57,8 @@ class Api:
 
 
 def promoted(api: Api, rollout_id: str, *, arrived_at: datetime) -> tuple[int, dict[str, Any]]:
-    """Status and body of the answer to a promotion that reached the server then, and gets its turn now."""
+    """Returns the status and body of the answer to a promotion that reached the server at that time and is handled
+    now."""
     headers = {"Authorization": f"Bearer {make_key(api.project)[1]}", "X-Project-Id": str(api.project.pk)}
     request = AsyncRequestFactory().post(f"{PATH}/{rollout_id}/promote", {}, "application/json", headers=headers)
     request.scope = {**request.scope, ARRIVED_AT: arrived_at}
@@ -79,7 +80,7 @@ def new_api() -> Api:
 
 @pytest.fixture
 def still_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The minutes before this one are closed, and no further one closes."""
+    """Closes the minutes before this one, and no further one."""
     minute = this_minute()
     monkeypatch.setattr(StillClock, "minute", minute)
     monkeypatch.setattr(evaluate, "closed_until", lambda _: minute)

@@ -24,7 +24,7 @@ LATENCY_MS, COST_UNITS = 400, 12_000_000
 
 
 class StillClock:
-    """While `minute` is set, the minute does not change in the middle of a test, and it has just begun."""
+    """Freezes the clock: the minute does not change in the middle of a test, and it has just begun."""
 
     minute: datetime | None = None
 
@@ -34,7 +34,7 @@ def this_minute() -> datetime:
 
 
 def begun(rollout: Rollout, minutes: int) -> Rollout:
-    """The rollout as if it had started so many minutes ago."""
+    """Returns the rollout as if it had started so many minutes ago."""
     then = this_minute() - timedelta(minutes=minutes)
     Rollout.objects.filter(pk=rollout.pk).update(started_at=then, stage_started_at=then, running_since=then)
     rollout.refresh_from_db()
@@ -43,8 +43,8 @@ def begun(rollout: Rollout, minutes: int) -> Rollout:
 
 @dataclass
 class RequestLog:
-    """`away`: nobody answers. `recorded` are the rows of requests by id, with the arm and the time of each; a row that
-    `add` knows of is recorded in the minute in which its request came."""
+    """A request log in memory. `away`: the store does not answer. `recorded` are the rows of requests by id, with
+    the arm and the time of each; a row that `add` received is recorded in the minute in which its request came."""
 
     rows: list[tuple[UUID, ArmMinute]] = field(default_factory=list)
     usual: UsualValues = field(default_factory=lambda: UsualValues({}, {}))
@@ -55,7 +55,7 @@ class RequestLog:
     left_out: list[set[UUID]] = field(default_factory=list)
 
     def take_the_place(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Of the store and of what web workers tell, for the rest of the test."""
+        """Replaces the store and the web workers' lists for the rest of the test."""
         for module, name in (
             (minutes, "arm_minutes"),
             (minutes, "usual_values"),
@@ -76,7 +76,7 @@ class RequestLog:
         baseline: tuple[int, int] = (0, 0),
         slower: float = 1.0,
     ) -> None:
-        """The minute that began `ago` minutes before this one: (requests, errors) of both arms."""
+        """Adds the minute that began `ago` minutes before this one: (requests, errors) of both arms."""
         minute = int(this_minute().timestamp()) // 60 - ago
         for variant, (requests, errors), factor in (("target", target, slower), ("baseline", baseline, 1.0)):
             if requests:
@@ -152,7 +152,7 @@ def _recorded(row: ArmMinute) -> RecordedMinute:
 
 
 def _spread(middle: float, count: int) -> dict[int, int]:
-    """Around the middle, the same for every arm and minute of a size."""
+    """Returns values around the middle, the same for every arm and minute of a size."""
     found: dict[int, int] = {}
     for number in range(count):
         bin_number = bin_of(middle * (0.5 + (number * 7 % 11) / 10))

@@ -84,7 +84,7 @@ def test_variant_of__any_text__is_allocated_alike_each_time(user: str) -> None:
 
 @pytest.fixture(scope="module")
 def targets(units: list[int]) -> list[int]:
-    """For each weight from 0 to 100, the units in the target arm as the bits of one number."""
+    """Returns for each weight from 0 to 100 the units in the target arm as the bits of one number."""
     return [
         int("".join("1" if variant_at(unit, weight) is Variant.TARGET else "0" for unit in units), 2)
         for weight in range(101)

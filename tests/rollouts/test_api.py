@@ -326,7 +326,7 @@ def test_list__filters_and_pages__newest_first(api: Api, django_assert_num_queri
     assert listed(mode="auto") == [second["id"]]
     assert listed(limit=1, offset=1) == [second["id"]]
     api.client.get(PATH)
-    with django_assert_num_queries(5):  # key, count, rows, stages, earlier rollbacks
+    with django_assert_num_queries(5):  # The queries are: key, count, rows, stages, earlier rollbacks.
         body = api.client.get(PATH).json()
     assert body["count"] == 3
     assert "transitions" not in body["results"][0]

@@ -1,4 +1,4 @@
-"""Calls at the same time, on PostgreSQL, each with its own connection."""
+"""Simultaneous calls on PostgreSQL, each with its own connection."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_promote__several_at_once__one_stage_further(callers: int) -> None:
     rollout_id = api.created()["id"]
     api.move(rollout_id, "start")
     for stage in range(2, 5):
-        # On a busy machine a thread may begin after another one is done; the time of arrival is what is the same.
+        # On a busy machine a thread may begin after another one has ended; only the time of arrival is the same.
         promote = partial(promoted, api, rollout_id, arrived_at=datetime.now(UTC))
         assert Counter(status for status, _ in at_once(*[promote] * callers)) == {200: 1, 409: callers - 1}
         assert api.get(rollout_id)["current_stage"] == stage
@@ -122,7 +122,7 @@ def test_evaluate_and_promote__at_once__one_stage_or_told(monkeypatch: pytest.Mo
     moves = RolloutTransition.objects.filter(rollout=rollout, action="promote")
     rollout.refresh_from_db()
     assert rollout.current_stage == 1 + moves.count()
-    # Either the person was first and the evaluation found another stage than it had judged, or the other way round.
+    # Either the person was first and the evaluation found another stage than it had judged, or vice versa.
     assert moves.count() == 1 or (answer.status_code, moves.count()) == (200, 2)
 
 

@@ -50,7 +50,7 @@ def evaluation(rollout: Rollout) -> RolloutEvaluation:
 
 
 def of_the_first_formula(rollout: Rollout) -> Rollout:
-    """As if it had been looked at once before there was a second one."""
+    """Returns the rollout as if the first formula had evaluated it once."""
     state = to_json(formula_1.initial_state(formula_1.Policy(), latency={}, cost={}))
     RolloutEvaluation.objects.filter(rollout=rollout).update(initial=state, state=state, verdict={"formula": 1})
     rollout.refresh_from_db()
@@ -173,7 +173,7 @@ def test_not_running__pending_and_paused__not_evaluated(log: RequestLog) -> None
 
 def test_pause__in_between__goes_on_where_it_was(log: RequestLog) -> None:
     rollout = automatic(Stage(10, 30, 0), Stage(100, 0, 0), minutes_ago=15)
-    # It began with a minute and is paused somewhere in one, so it has run for up to a minute more.
+    # The rollout began with a minute and is paused within one, so it has run for up to a minute more.
     before = pause_rollout(project_id=rollout.project_id, rollout_id=rollout.pk, actor="key:1").stage_seconds / 60
     assert before >= 15
     start_rollout(project_id=rollout.project_id, rollout_id=rollout.pk, actor="key:1")

@@ -1,4 +1,4 @@
-"""No factor of an e-process may have a mean above 1 while the target is harmless: all cases are counted out."""
+"""The factors of the e-processes have a mean of at most 1 while the target is harmless: all cases are enumerated."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_odds_factors__every_choice_of_target_requests__has_mean_1(total: int) -
 
 @pytest.mark.parametrize("truth", [1.0, 1.3, 2.0])
 def test_odds_factors__turned_round_at_or_above_the_margin__has_mean_at_most_1(truth: float) -> None:
-    """The evidence of safety: psi^-x h(psi), when the target's odds are `truth` times those of the margin."""
+    """Returns the evidence of safety, psi^-x h(psi), when the target's odds are `truth` times those of the margin."""
     margin = math.log(2.5)
     for total in range(2, 10):
         for all_events in range(1, total):

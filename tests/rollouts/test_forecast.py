@@ -20,7 +20,8 @@ def running(weight: int = 10, *, minutes: int = 60, requests: int = 100) -> Roll
 
 
 def moved(rollout: Rollout, *, started_hours_ago: float, paused_hours_ago: float | None = None) -> Rollout:
-    """The rollout as if it had started then and, if so, been paused for an hour, looked at until now."""
+    """Returns the rollout as if it had started at that time, been paused for an hour if `paused`, and been evaluated
+    until now."""
     RolloutTransition.objects.filter(rollout=rollout, action="start").update(
         created_at=NOW - timedelta(hours=started_hours_ago)
     )

@@ -1,4 +1,4 @@
-"""The comparison over HTTP, from records in ClickHouse, and the evaluation's whole way from them to a verdict."""
+"""The comparison over HTTP from records in ClickHouse, and the whole evaluation from records to a verdict."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def running(api: Api, **fields: Any) -> Rollout:
 
 
 def entries(rollout: Rollout, count: int, failing: int = 0, users: int = 0, **values: Any) -> list[SpoolEntry]:
-    """So many requests in the fifth minute before this one, allocated as the gateway does; of the target's the first
-    `failing` ones fail."""
+    """Records so many requests in the fifth minute before this one, allocated as the gateway does; the first
+    `failing` of the target's fail."""
     made, failed = [], 0
     at = this_minute() - timedelta(minutes=5)
     for number in range(count):

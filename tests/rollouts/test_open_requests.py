@@ -1,4 +1,4 @@
-"""What web workers tell of open requests, as the evaluation reads it."""
+"""The web workers' lists of open requests, as the evaluation reads them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def store(stores: None) -> Iterator[redis.Redis]:
 
 
 def made(rollout_id: str, number: int, *, variant: str = "target") -> OpenRequest:
-    # The largest unit that there is.
+    # The largest unit number.
     return OpenRequest(f"request-{number}", rollout_id, 2, variant, 2**64 - 1, 1_700_000_000_000_000 + number)
 
 
@@ -119,7 +119,7 @@ def test_reader__redis_back__is_read_again(
         patch.setattr(reader, "_url", NOBODY)
         assert reader.read(rollout) == []
 
-    # It rests for a while first.
+    # The reader rests for a while after a failure.
     assert reader.read(rollout) == []
     now += 60
     assert reader.read(rollout) == [made(rollout, 1)]

@@ -21,7 +21,7 @@ COUNTS: dict[str, Any] = {"baseline": {"requests": 1000, "unanswered": 20}}
 
 
 def running(per_minute: int = 60, state: Any = None, **fields: Any) -> Rollout:
-    """For an hour now, at so many requests a minute."""
+    """Returns a rollout that has run for an hour at so many requests a minute."""
     stages = [Stage(10, 60, 100), Stage(50, 60, 400), Stage(100, 0, 0)]
     rollout = make_rollout(started=True, **{"stages": stages, **fields})
     began = NOW - timedelta(hours=1)
@@ -66,7 +66,7 @@ def test_outlook__state_is_there__served_and_latencies_are_known() -> None:
         minute = MinuteCounts(number, 1, 10, ArmCounts(requests=10, unanswered=4), ArmCounts(requests=50))
         state = formula_2.advance(state, minute)
     found = told(running(state=to_json(state)))
-    # 60 of 100 are answered, and 6 a minute come.
+    # The stage needs 100 answers, has 60, and gets 6 requests a minute.
     assert found.forecast.minutes == pytest.approx(60.0)
     assert told(running(state=to_json(state)), elapsed=59.0).forecast.minutes == pytest.approx(40 / 6)
     assert found.power is not None

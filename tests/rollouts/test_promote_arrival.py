@@ -1,4 +1,4 @@
-"""Of two promotions that arrive at once, the one whose turn comes late does not advance another stage."""
+"""Two promotions that arrive at once advance a rollout by one stage only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From records in ClickHouse to the counts that the second formula is given: every request once, whenever it ends."""
+"""The counts that the second formula reads from records in ClickHouse: every request counts once, whenever it ends."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def rollout() -> Rollout:
 
 
 def came(rollout: Rollout, ago: float, *, stage: int = 1, variant: str = "target", **values: Any) -> SpoolEntry:
-    """A request that came so many minutes ago and took 200 ms."""
+    """Returns a request that came so many minutes ago and took 200 ms."""
     fields: dict[str, Any] = {
         "ts": int((this_minute() - timedelta(minutes=ago)).timestamp() * 1_000_000),
         "project_id": str(rollout.project_id),
@@ -62,14 +62,14 @@ def came(rollout: Rollout, ago: float, *, stage: int = 1, variant: str = "target
 
 
 def looked(rollout: Rollout, monkeypatch: pytest.MonkeyPatch, *, ago: int) -> RolloutEvaluation:
-    """As if the latest closed minute had ended so many minutes ago."""
+    """Sets the clock so that the latest closed minute ended so many minutes ago."""
     monkeypatch.setattr(evaluate, "closed_until", lambda _: this_minute() - timedelta(minutes=ago))
     assert evaluate_rollout(rollout.pk) is not None
     return RolloutEvaluation.objects.get(rollout=rollout)
 
 
 def minutes(rollout: Rollout) -> dict[tuple[int, int], MinuteCounts]:
-    """By how many minutes ago each began, and its stage."""
+    """Returns the minutes by how long ago each began, and its stage."""
     return {
         ((this_minute() - row.minute) // timedelta(minutes=1), row.stage): from_json(MinuteCounts, row.counts)
         for row in RolloutMinute.objects.filter(rollout=rollout)
@@ -94,7 +94,9 @@ def test_random__late_rows_hits_limits_and_open_requests__counted_by_hand(
         came(rollout, 7.5, **HIT),
         came(rollout, 7.5, **LIMITED),
         came(rollout, 7.5, variant="baseline"),
-        came(rollout, 7.5, latency_ms=150_000, **FAILED),  # recorded 5 minutes ago, when the second stage had begun
+        came(
+            rollout, 7.5, latency_ms=150_000, **FAILED
+        ),  # The row was recorded 5 minutes ago, when the second stage had begun.
         came(rollout, 4.5, stage=2),
         came(rollout, 4.5, alloc_unit=0),
         came(rollout, 4.5, alloc_fallback=True),
@@ -115,7 +117,7 @@ def test_random__late_rows_hits_limits_and_open_requests__counted_by_hand(
     ]
     assert [one["request_id"] for one in first.counted_open] == [waiting.record.request_id]
 
-    # It is answered at last: what it took and cost counts, that it was asked has been counted.
+    # The late answer adds its latency and cost only, because the request has been counted already.
     store_as_of_then(spool, waiting)
     second = looked(rollout, monkeypatch, ago=0)
 
@@ -132,7 +134,7 @@ def opened(entry: SpoolEntry) -> OpenRequest:
 
 
 def test_sticky__users_units_and_clusters__counted_by_hand(spool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of five users four ask five times or more; one was in the target before the second stage."""
+    """Four of five users make five or more requests; one of them was in the target before the second stage."""
     stages = [Stage(10, 600, 0), Stage(50, 600, 0), Stage(100, 0, 0)]
     fields: dict[str, Any] = {"allocation_type": AllocationType.USER_STICKY, "stages": stages}
     rollout = begun(make_rollout(started=True, **fields), 10)
@@ -154,7 +156,7 @@ def test_sticky__users_units_and_clusters__counted_by_hand(spool: Path, monkeypa
 
     store_as_of_then(
         spool,
-        *asks(10_999, *[False] * 5),  # bucket 999: in the target at 10 %
+        *asks(10_999, *[False] * 5),  # Bucket 999 is in the target at 10 %.
         *asks(11_000, True, False, True, False, False, True),
         *asks(12_000, *[False] * 4),
         *asks(15_000, *[False] * 3),
@@ -167,13 +169,13 @@ def test_sticky__users_units_and_clusters__counted_by_hand(spool: Path, monkeypa
     earlier, later = minutes(rollout)[6, 2], minutes(rollout)[4, 2]
     assert (earlier.target.units, earlier.baseline.units, later.baseline.units) == (3, 2, 0)
     assert (earlier.target.users.unanswered, earlier.target.users.errors) == ({2: 1}, {2: 1})
-    # Three answers of the second user's are too few: latency has no fifth value.
+    # The second user's three answers are too few, so latency has no fifth value.
     assert earlier.target.users.latency == {}
     assert (earlier.baseline.users.unanswered, earlier.baseline.users.latency) == ({5: 1}, {})
     assert later.baseline.users.unanswered == {0: 1}
-    # The mean of 100, 200, 300 and of 100 and 200 two minutes later.
+    # The value is the mean of 100, 200, 300 and of 100 and 200 two minutes later.
     assert later.baseline.users.latency == {bin_of(180): 1}
-    # Known at the end, and so with the last minute alone.
+    # The sums are known at the end of the window and go with its last minute alone.
     assert (earlier.clusters, earlier.target_clusters) == ({}, {})
     sums = later.target_clusters[Metric.UNANSWERED]
     assert (sums.requests, sums.requests_squared) == (15, 25 + 36 + 16)

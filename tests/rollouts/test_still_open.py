@@ -1,4 +1,4 @@
-"""Requests that are open for too long count at once, and once only."""
+"""Requests that are open for too long count at once, and only once."""
 
 from __future__ import annotations
 
@@ -103,13 +103,13 @@ class TestEvaluation:
         return begun(make_rollout(started=True, mode=Mode.AUTO, stages=stages), 10)
 
     def look(self, rollout: Rollout, monkeypatch: pytest.MonkeyPatch, *, ago: int) -> RolloutEvaluation:
-        """As if the latest closed minute had ended so many minutes ago."""
+        """Sets the clock so that the latest closed minute ended so many minutes ago."""
         monkeypatch.setattr(evaluate, "closed_until", lambda _: this_minute() - ago * MINUTE)
         evaluate_rollout(rollout.pk)
         return RolloutEvaluation.objects.get(rollout=rollout)
 
     def counts(self, rollout: Rollout) -> list[tuple[int, int, int]]:
-        """Of the target: the minute, requests, unanswered."""
+        """Returns the target's minute, requests and unanswered requests."""
         return [
             (
                 int((this_minute() - row.minute) / MINUTE),
@@ -130,10 +130,10 @@ class TestEvaluation:
         assert self.counts(rollout) == [(4, 1, 1)]
         assert row.verdict["counts"]["target"]["reasons"] == {"still_open": 1}
         assert row.verdict["sample_ratio"]["target"] == 1
-        # Nothing new is known of it a minute later.
+        # The request is still open a minute later and does not count again.
         row = self.look(rollout, monkeypatch, ago=2)
         assert self.counts(rollout) == [(4, 1, 1)]
-        # Its row comes, and is told to the next look as one to be left out; then it is forgotten.
+        # Its row comes and is left out by the next evaluation; then the request is forgotten.
         log.open.clear()
         log.recorded[key] = this_minute() - MINUTE - timedelta(seconds=5)
         row = self.look(rollout, monkeypatch, ago=1)

@@ -1,4 +1,4 @@
-"""The worked example of docs/rollouts.md, worked out again by the functions that decide."""
+"""The worked example of docs/rollouts.md, recalculated by the functions that decide."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def example() -> str:
 
 
 def rows(example: str, heading: str) -> list[list[str]]:
-    """The cells of the table whose first heading this is, headings included."""
+    """Returns the cells of the table with this first heading, headings included."""
     lines = example[example.index(f"| {heading} |") :].split("\n\n")[0].splitlines()
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     return [cells[0], *cells[2:]]
@@ -59,7 +59,7 @@ def minutes(example: str) -> list[MinuteCounts]:
 
 
 def arm(requests: str, unanswered: str, reason: str) -> ArmCounts:
-    """Neither a missing variable nor a client that left is an outcome that the service answers for."""
+    """A missing variable and a client that left are outcomes that the service does not answer for."""
     total, bad = int(requests), int(unanswered)
     return ArmCounts(
         requests=total, unanswered=bad, judged=total - bad, units=total, reasons={reason: bad} if bad else {}

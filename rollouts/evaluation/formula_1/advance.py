@@ -95,10 +95,10 @@ def _errors(state: State, target: ArmCounts, baseline: ArmCounts) -> MetricState
     )
     if not target.requests:
         return metric
-    # A rate above the margin is at least one percentage point.
+    # The margin of a rate is at least one percentage point.
     rare = rare_factor(events=target.errors, requests=target.requests, rates=RARE_ERRORS)
     if not baseline.requests:
-        # Without a baseline beside it the target can only be held against the absolute rate.
+        # A target without a baseline beside it can only be compared with the absolute rate.
         return replace(metric, safe=added(metric.safe, (0.0, rare)))
     minute = {
         "events": target.errors,
@@ -106,7 +106,7 @@ def _errors(state: State, target: ArmCounts, baseline: ArmCounts) -> MetricState
         "all_events": target.errors + baseline.errors,
         "total": target.requests + baseline.requests,
     }
-    # From the minutes before only: a margin that knew this minute would not be fair.
+    # The margin comes from earlier minutes only, because one that knew this minute would not be fair.
     margin = margin_odds(errors=state.baseline.errors, requests=state.baseline.requests)
     safe = 0.0 if margin is None else -odds_factors(**minute, odds=(margin,))[0]
     return replace(
@@ -122,7 +122,7 @@ def _slow(metric: MetricState, target: Histogram, baseline: Histogram, reference
     if reference is None or not drawn or not others:
         return metric
     slow, theirs = _above(target, reference.slow_bin), _above(baseline, reference.slow_bin)
-    # A target at the margin, divided by the margin, is as often slow as the baseline.
+    # The values of a target at the margin, divided by the margin, are as often slow as the baseline's.
     eased = _above(target, reference.slow_bin + BINS_PER_MARGIN)
     # Where latencies hardly vary nothing is slower than the 95th percentile, and odds have nothing to compare. A target
     # at the margin has one request in twenty at 1.25 times that percentile or above.

@@ -84,7 +84,7 @@ def initial_state(policy: Policy, *, latency: Histogram, cost: Histogram) -> Sta
     return State(
         policy=policy,
         metrics={
-            # Safety of errors: at the margin's odds and by rarity; of slow requests: at five odds and by rarity.
+            # Safety is tested by rarity and, for errors, at the margin's odds or, for slow requests, at five odds.
             Metric.ERROR_RATE: MetricState(worse=(0.0,) * 5, safe=(0.0,) * 2),
             Metric.LATENCY_P95: MetricState(worse=(0.0,) * 5, safe=(0.0,) * 6),
             Metric.LATENCY_AVERAGE: MetricState(worse=(0.0,) * 4, safe=(0.0,) * 4),

@@ -58,7 +58,7 @@ def _decision(state: State, assessment: Assessment, stage: Stage, elapsed_minute
     if assessment.sample_ratio_alarm:
         return Decision.WAIT, Reason.SAMPLE_RATIO
     if stage.weight >= 100:
-        # Nobody is left to compare with: what was to be shown was shown at the stages before.
+        # The last stage has no baseline to compare with, so the evidence of the stages before decides.
         return Decision.PROMOTE, Reason.NO_CONTROL
     if assessment.status is Status.FAILING:
         return Decision.WAIT, Reason.METRIC_FAILING

@@ -37,7 +37,7 @@ def advance(state: State, counts: MinuteCounts) -> State:
     if counts.clusters:
         state = _clustered(state, counts)
     if counts.stage < state.stage:
-        # What is late is a block of its own: if the arms do not differ, they are late alike.
+        # Late counts are a block of their own: if the arms do not differ, their requests are late alike.
         state = _judged(state, Block(counts.target, counts.baseline), state.baseline)
     else:
         state = _current(state, counts)

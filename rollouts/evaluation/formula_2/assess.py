@@ -1,4 +1,4 @@
-"""Is the target passing, failing, or is it too early to tell?"""
+"""The status of each metric after the minutes so far: passing, failing or not decided yet."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ from rollouts.evaluation.grid import quantile
 from rollouts.evaluation.terms import Action, Status
 
 LITTLE_CLUSTERING = 2.0
-"""While requests of one user count for less than so many times less, they are believed without their users."""
+"""The design effect below which the requests of sticky allocation are believed without the evidence of their users."""
 AGREE_AT = math.log(10.0)
-"""The evidence of the users that is enough beside that of their requests; without it they have to reach what fails."""
+"""The ln E of the users that is enough beside failing requests. Without failing requests the users have to reach
+`FAIL_AT` themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,8 @@ class MetricStatus:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """`sample_ratio_alarm`: the arms' shares cannot be chance, so nothing but a failure is believed."""
+    """`sample_ratio_alarm`: chance cannot explain the arms' shares of the traffic, so that only a failure is
+    believed."""
 
     status: Status
     metrics: Mapping[Metric, MetricStatus]
@@ -60,7 +62,7 @@ class Assessment:
     minutes: int
 
     def failing(self, action: Action, state: State) -> list[Metric]:
-        """The failing metrics that lead to `action`."""
+        """Returns the failing metrics that lead to `action`."""
         return [
             one.metric
             for one in self.metrics.values()
@@ -69,7 +71,7 @@ class Assessment:
 
     @property
     def undecided_by_users(self) -> list[Metric]:
-        """The metrics that would fail if their users agreed."""
+        """The metrics that fail by their requests while their users do not agree."""
         return [one.metric for one in self.metrics.values() if one.judged and one.users_undecided]
 
 
@@ -118,8 +120,9 @@ def _metric(state: State, metric: Metric) -> MetricStatus:
 
 
 def _fails(one: MetricState, fail_at: float) -> bool:
-    """Users who are counted once each are believed whatever they are like, and that at any time. Requests of sticky
-    allocation are believed while they hardly depend on each other, or when the users say something like it."""
+    """Returns whether the metric fails. Users who are counted once each are believed at any time. Under sticky
+    allocation the requests are believed while their design effect is small, or when the users' evidence points the same
+    way."""
     if one.users is None:
         return one.evidence >= fail_at
     if one.users.peak >= fail_at:
@@ -139,7 +142,8 @@ def _has_values(arm: ArmTotals, metric: Metric) -> bool:
 
 
 def _is_sizeable(state: State, metric: Metric) -> bool:
-    """Is the difference large enough to matter? Certainty alone would fail a target for a millisecond."""
+    """Returns whether the difference is large enough to matter. Certainty alone would fail a target for one
+    millisecond."""
     strata = state.metrics[metric].strata
     if metric in RATES:
         (plus, times), answered_rates = RATE_SIZE, state.metrics[metric].answered_rates

@@ -1,4 +1,4 @@
-"""Minutes of one stage, put together until they hold enough to compare."""
+"""Blocks: consecutive minutes of one stage that are joined until they hold enough requests to compare the arms."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from rollouts.evaluation.formula_2.counts import ArmCounts, MinuteCounts
 from rollouts.evaluation.grid import Histogram
 
 MIN_REQUESTS = 30
-"""A block closes when both arms together hold so many. Smaller ones often lack an arm, and then say nothing."""
+"""A block closes when both arms together hold so many requests. Smaller blocks often lack an arm, and then say nothing.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Counts of both arms that wait for their block to close, without `units`, `reasons` and `users`."""
+    """The counts of both arms in a block that is still open, without `units`, `reasons` and `users`."""
 
     target: ArmCounts = field(default_factory=ArmCounts)
     baseline: ArmCounts = field(default_factory=ArmCounts)
@@ -27,7 +28,7 @@ class Block:
         return not any(arm.requests or arm.judged or arm.latency or arm.cost for arm in (self.target, self.baseline))
 
     def joined(self, counts: MinuteCounts) -> Block:
-        """With the counts of a minute besides."""
+        """Returns the block with the counts of one more minute."""
         if self.empty:
             return Block(counts.target, counts.baseline)
         return Block(_joined(self.target, counts.target), _joined(self.baseline, counts.baseline))
@@ -37,7 +38,7 @@ EMPTY = Block()
 
 
 def kept(block: Block) -> Block:
-    """An open block as it is kept until it closes: only what the factors need."""
+    """Returns an open block reduced to what the factors need, which is how the state stores it."""
     return block if block is EMPTY else Block(_bare(block.target), _bare(block.baseline))
 
 

@@ -1,8 +1,8 @@
-"""By how much the requests of one user count for less than independent ones, under sticky allocation.
+"""The design effect of sticky allocation: by how much a user's requests count for less than independent ones.
 
-The users' requests are compared with what independent requests would do over the whole rollout. An hour in which every
-request fails makes both vary more without saying anything about users: the variance that the factors of the blocks
-assume is the one within the blocks, so the excess of the users is divided by that.
+The spread of the users' sums is compared with that of independent requests. An hour in which every request fails makes
+both vary more without saying anything about users. The factors of the blocks assume the variance within the blocks, so
+the excess of the users' spread is divided by that variance.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from rollouts.evaluation.grid import Histogram, value_of
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """How the values of the baseline vary: their number, sum and sum of squares over all blocks, and the sum of the
-    squared deviations from the mean of the value's own block, without the bias of small blocks."""
+    """The variation of the baseline's values: their number, sum and sum of squares over all blocks, and the sum of the
+    squared deviations from the mean of the value's own block, corrected for small blocks."""
 
     requests: float = 0.0
     total: float = 0.0
@@ -24,7 +24,7 @@ class Variation:
     within: float = 0.0
 
     def with_block(self, requests: int, total: float, squares: float) -> Variation:
-        """The variation after another block of so many values, of this sum and this sum of squares."""
+        """Returns the variation after another block of so many values with this sum and this sum of squares."""
         if requests < 2:
             return self
         within = max(0.0, squares - total * total / requests) * requests / (requests - 1)
@@ -32,13 +32,14 @@ class Variation:
 
     @property
     def share_within(self) -> float:
-        """The share of the variance that is found within blocks, at most 1; 1 while nothing varies within any."""
+        """The share of the variance that lies within blocks, at most 1; it is 1 while nothing varies within any
+        block."""
         overall = self.squares - self.total * self.total / self.requests if self.requests else 0.0
         return min(1.0, self.within / overall) if self.within and overall > 0 else 1.0
 
 
 def moments_below(values: Histogram, cap: float) -> tuple[int, float, float]:
-    """The number, the sum and the sum of squares of values that are cut at `cap`."""
+    """Returns the number, the sum and the sum of squares of values that are cut at `cap`."""
     number, total, squares = 0, 0.0, 0.0
     for bin_number in sorted(values):
         count, value = values[bin_number], min(value_of(bin_number), cap)
@@ -49,9 +50,9 @@ def moments_below(values: Histogram, cap: float) -> tuple[int, float, float]:
 
 
 def design_of_arms(baseline: ClusterSums, target: ClusterSums | None, variation: Variation) -> float:
-    """The design effect of both arms' users, each compared with the mean of their own arm, at least 1.
+    """Returns the design effect over the users of both arms, each compared with the mean of their own arm; at least 1.
 
-    Both arms count, since of a few users who always fail most may be in the target.
+    Both arms count, because most of a few users who always fail may be in the target.
     """
     spread, expected = spread_of(baseline)
     if target is not None:

@@ -1,4 +1,4 @@
-"""The figures of target and baseline beside each other."""
+"""The figures of target and baseline side by side, with confidence sequences."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from rollouts.evaluation.intervals import Figures, compared_means, compared_perc
 
 
 def figures(state: State, metric: Metric) -> Figures:
-    """Of the blocks that are closed. The interval counts clustered requests by what is known of them so far."""
+    """Returns the figures of the closed blocks. Under sticky allocation the interval is widened by the latest design
+    effect."""
     one = state.metrics[metric]
     design = one.next_design or 1.0
     if metric is Metric.LATENCY_P95:
@@ -22,5 +23,5 @@ def figures(state: State, metric: Metric) -> Figures:
 
 
 def events_of(arm: ArmTotals, metric: Metric) -> tuple[int, int]:
-    """The events of a rate, and the requests they are counted among."""
+    """Returns the number of events of a rate and the number of requests they are counted among."""
     return (arm.unanswered, arm.requests) if metric is Metric.UNANSWERED else (arm.errors, arm.judged)

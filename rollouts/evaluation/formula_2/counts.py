@@ -1,4 +1,4 @@
-"""What an evaluation reads: the counts of one minute, by arm."""
+"""The input of an evaluation: the counts of one minute, by arm."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from rollouts.evaluation.formula_2.policy import Metric
 from rollouts.evaluation.grid import Histogram
 
 Shares = Mapping[int, int]
-"""How many of a user's first five requests were bad, to the number of users."""
+"""The number of users by how many of their first five requests were bad."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserCounts:
-    """The users of one arm who count in this minute, of sticky allocation only: those who were not yet in the target
-    before the stage, and whose fifth request of the stage was recorded in this minute.
+    """The users of one arm who start to count in this minute, for sticky allocation only: users who were not in the
+    target before the stage, and whose fifth request of the stage was recorded in this minute.
 
     `latency` and `cost` hold the bins (see `grid`) of the means of a user's first five requests.
     """
@@ -31,13 +31,13 @@ class UserCounts:
 
 @dataclass(frozen=True, slots=True)
 class ArmCounts:
-    """One arm of one stage in one minute, by the time at which the requests were recorded; cache hits left out of all
-    but `units`.
+    """The counts of one arm of one stage in one minute, by the time at which the requests were recorded.
 
-    `requests` were allocated to the arm, and of these `unanswered` gave their users no proper answer, for the
-    `reasons` given. `judged` are those whose outcome the service and the provider answer for, `errors` those of them
-    that failed. `units` are the allocation units first seen in this minute. `latency` and `cost` count answered
-    requests by bin, in ms and 10^-10 US dollars; `latency_ms` and `cost_usd` are their sums.
+    Cache hits count among `units` only. `requests` were allocated to the arm, and of these `unanswered` gave their
+    users no proper answer, for the `reasons` given. `judged` are the requests whose outcome the service and the
+    provider answer for, `errors` those of them that failed. `units` are the allocation units first seen in this minute.
+    `latency` and `cost` count answered requests by bin, in ms and 10^-10 US dollars; `latency_ms` and `cost_usd` are
+    their sums.
     """
 
     requests: int = 0
@@ -55,12 +55,11 @@ class ArmCounts:
 
 @dataclass(frozen=True, slots=True)
 class MinuteCounts:
-    """What was recorded in one closed minute of the requests of one stage. `minute` is Unix time divided by 60; stages
-    count from 1.
+    """The counts of one stage in one closed minute. `minute` is Unix time divided by 60; stages count from 1.
 
     `clusters` of the baseline's users and `target_clusters` of the target's are for sticky allocation only, where
-    requests of a user depend on each other: sums from the start to the end of this minute, or of an earlier one, never
-    of a later one. They weigh the minutes after this one.
+    requests of a user depend on each other: sums from the start to the end of this minute, or of an earlier one,
+    never of a later one. They weigh the minutes after this one.
     """
 
     minute: int

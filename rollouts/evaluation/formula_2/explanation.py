@@ -1,4 +1,4 @@
-"""How does one metric stand, in a sentence?"""
+"""Sentences for people that say how one metric stands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from rollouts.evaluation.words import odds
 
 
 def explain(state: State, metric: Metric, assessment: Assessment | None = None) -> str:
-    """One metric's standing in a sentence, or two. `assessment` is that of the state, where it is at hand."""
+    """Returns one or two sentences on the metric's standing. `assessment` is passed where the caller already has that
+    of the state."""
     one, shown = (assessment or assess(state)).metrics[metric], figures(state, metric)
     name = _NAMES[metric]
     if not one.judged:
@@ -24,7 +25,7 @@ def explain(state: State, metric: Metric, assessment: Assessment | None = None) 
 
 
 def named_reasons(reasons: Mapping[str, int]) -> str:
-    """Reasons for missing answers, the most frequent first: `model_not_found 12, client_left 3`."""
+    """Returns the reasons for missing answers, the most frequent first, as `model_not_found 12, client_left 3`."""
     ordered = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{reason} {count}" for reason, count in ordered if count)
 

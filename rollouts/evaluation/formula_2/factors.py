@@ -1,4 +1,4 @@
-"""What one block says of every metric."""
+"""The factors of one block: what it adds to the evidence of every metric."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from rollouts.evaluation.strata import Strata, with_events, with_values
 
 
 def judged(state: State, target: ArmCounts, baseline: ArmCounts, before: ArmTotals) -> Mapping[Metric, MetricState]:
-    """The metrics after a block of so much of both arms. `before` is the baseline before the block."""
+    """Returns the metrics after a block with these counts of both arms. `before` holds the baseline's totals before the
+    block."""
     metrics, latency, cost = state.metrics, state.latency.reference, state.cost.reference
     allowed = 1 + state.policy.cost_allowance
     return {
@@ -67,7 +68,8 @@ def judged(state: State, target: ArmCounts, baseline: ArmCounts, before: ArmTota
 def _weighed(
     metric: MetricState, strata: Strata, worse: tuple[float, ...], safe: tuple[float, ...], waiting: float
 ) -> MetricState:
-    """With the factors of a block besides, each to the power 1/D, which keeps its mean at most 1, and with `strata`."""
+    """Returns the metric with the factors of one more block and with `strata`. Each factor is raised to the power 1/D,
+    which keeps its mean at most 1."""
     design = metric.design
     if design is None:
         return replace(metric, strata=strata)
@@ -94,14 +96,14 @@ def _rate(
     margin: float | None,
     waiting: float,
 ) -> MetricState:
-    """`target` and `baseline` are the events and the requests of an arm."""
+    """Returns a rate metric after a block. `target` and `baseline` are the events and the requests of an arm."""
     (events, drawn), (others_events, others) = target, baseline
     if not drawn:
         return metric
-    # A rate above the margin is at least one percentage point.
+    # The margin of a rate is at least one percentage point.
     rare = rare_factor(events=events, requests=drawn, rates=RARE_ERRORS)
     if not others:
-        # Without a baseline beside it the target can only be held against the absolute rate.
+        # A target without a baseline beside it can only be compared with the absolute rate.
         return _weighed(metric, metric.strata, (0.0,) * len(ODDS), (0.0, rare), waiting)
     all_events, total = events + others_events, drawn + others
     safe = 0.0
@@ -120,7 +122,7 @@ def _slow(
     if reference is None or not drawn or not others:
         return metric
     slow, theirs = _above(target, reference.slow_bin), _above(baseline, reference.slow_bin)
-    # A target at the margin, divided by the margin, is as often slow as the baseline.
+    # The values of a target at the margin, divided by the margin, are as often slow as the baseline's.
     eased = _above(target, reference.slow_bin + BINS_PER_MARGIN)
     # Where latencies hardly vary nothing is slower than the 95th percentile, and odds have nothing to compare. A target
     # at the margin has one request in twenty at 1.25 times that percentile or above.
@@ -136,7 +138,7 @@ def _slow(
 
 
 def _varied(metric: MetricState, requests: int, events: int) -> MetricState:
-    """The metric with the variation of a block of the baseline, which only sticky allocation needs."""
+    """Returns the metric with the variation of one more block of the baseline, which only sticky allocation needs."""
     if not metric.users:
         return metric
     return replace(metric, variation=metric.variation.with_block(requests, events, events))
@@ -153,8 +155,8 @@ def _means(
     divisors: tuple[float, float],
     waiting: float,
 ) -> MetricState:
-    """`arms` are the target's and the baseline's values, `divisors` what the target's are divided by to be found worse,
-    and to be found safe."""
+    """Returns a metric of means after a block. `arms` are the target's and the baseline's values. `divisors` are
+    applied to the target's values: the first in the test for worse, the second in the test for safe."""
     target, baseline = arms
     if not target or not baseline:
         return metric

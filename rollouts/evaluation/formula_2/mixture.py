@@ -1,8 +1,10 @@
-"""Processes that begin at the stages: a target that turns bad late does not have to make up for the time before.
+"""A mixture of e-processes, one begun at each stage, so that a target that turns bad late is not protected by its good
+past.
 
-The evidence of a metric is a weighted mean of processes, one begun at each stage that has a control. Each is 1 before
-it begins and an e-process afterwards, so the mean is one, too (Shin, Ramdas and Rinaldo, arXiv 2203.03532). From its
-beginning on every process takes the same factors, so that one sum by tilt stands for all that have begun.
+The evidence of a metric is a weighted mean of processes, one begun at each stage that has a control. Each process is 1
+before it begins and an e-process afterwards, so the mean is an e-process, too (Shin, Ramdas and Rinaldo, arXiv
+2203.03532). From its beginning on every process takes the same factors, so that one sum by tilt stands for all that
+have begun.
 """
 
 from __future__ import annotations
@@ -12,18 +14,19 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 RATES_FIRST_SHARE, VALUES_FIRST_SHARE = 0.5, 0.8
-"""The weight of the process that begins with the rollout, of metrics that count requests and of those that compare
-latencies and costs: answers begin to fail late, while a slower or dearer version is so from its first request on.
+"""The weight of the process that begins with the rollout: for metrics that count requests, and for metrics that compare
+latencies and costs. Answers begin to fail late, while a slower or more expensive version is so from its first request
+on.
 
-The later processes share the rest in proportion to their number: more traffic meets the later stages, and a process
+The later processes share the rest in proportion to their number: more traffic reaches the later stages, and a process
 that begins there has less time to make up for a small weight.
 """
 
 
 @lru_cache(maxsize=256)
 def beginnings(weights: tuple[int, ...], first_share: float) -> tuple[float, ...]:
-    """The weight of the process that begins at each stage, given the stages' weights in percent and that of the first
-    process."""
+    """Returns the weight of the process that begins at each stage, given the stages' weights in percent and the share
+    of the first process."""
     later = [number if weight < 100 else 0 for number, weight in enumerate(weights)]
     whole = sum(later)
     if not whole:
@@ -32,12 +35,12 @@ def beginnings(weights: tuple[int, ...], first_share: float) -> tuple[float, ...
 
 
 def begun(logs: tuple[float, ...], weight: float) -> tuple[float, ...]:
-    """The sums by tilt when another process of this weight begins, at 1."""
+    """Returns the sums by tilt after another process of this weight has begun at 1."""
     return tuple(_log_added(log, math.log(weight)) for log in logs) if weight else logs
 
 
 def evidence(logs: Sequence[float], waiting: float) -> float:
-    """ln E: the mean over the tilts, with `waiting` the weight of what has not begun."""
+    """Returns ln E, the mean over the tilts; `waiting` is the weight of the processes that have not begun."""
     highest = max(logs)
     if waiting:
         highest = max(highest, math.log(waiting))

@@ -1,4 +1,4 @@
-"""What is judged, how sure a verdict has to be, and what follows from it."""
+"""The metrics that are judged, the certainty that a verdict needs, and the action that follows from each metric."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from types import MappingProxyType
 from rollouts.evaluation.terms import Action
 
 MIN_TARGET_REQUESTS = 20
-"""Before so many requests of the target arm only errors and missing answers may fail a rollout, and nothing passes."""
+"""The number of the target arm's requests before which only errors and missing answers may fail a rollout and nothing
+passes."""
 
 CONTROLLED_WEIGHT = 50
-"""From this weight on, in percent, a rollout advances only when it passes."""
+"""The weight in percent from which on a rollout advances only when it passes."""
 
 
 class Metric(StrEnum):
-    """`unanswered`: the share of the allocated requests whose users got no proper answer, for whatever reason."""
+    """The metrics. `unanswered` is the share of the allocated requests whose users got no proper answer, for whatever
+    reason."""
 
     UNANSWERED = "unanswered"
     ERROR_RATE = "error_rate"
@@ -39,29 +41,31 @@ ALPHA: Mapping[Metric, float] = MappingProxyType(
         Metric.COST: 0.0025,
     }
 )
-"""The chance that a harmless target ever fails a metric, over the whole rollout and any number of looks: 5 % in all."""
+"""The probability that a harmless target ever fails a metric, over the whole rollout and any number of looks: 5 % in
+all."""
 
 FAIL_AT: Mapping[Metric, float] = MappingProxyType({metric: -math.log(alpha) for metric, alpha in ALPHA.items()})
-"""The logarithm of E from which on a metric fails."""
+"""The ln E at which a metric fails."""
 
 PASS_AT = -math.log(0.05)
-"""The logarithm of the evidence of safety from which on a metric passes."""
+"""The ln of the evidence of safety at which a metric passes."""
 
 LATENCY_MARGIN = 1.25
-"""A target less than so many times slower is harmless."""
+"""The factor below which a slower target is harmless."""
 COST_MARGIN = 1.25
-"""A target less than so many times dearer than allowed is harmless."""
+"""The factor of the allowed cost below which a more expensive target is harmless."""
 LATENCY_P95_SIZE = 1.2
 LATENCY_AVERAGE_SIZE = 1.1
 COST_SIZE = 1.1
 RATE_SIZE = (0.005, 1.25)
-"""So much more, and so many times as much: both, before a difference is worth acting on."""
+"""The smallest difference of two rates that is worth acting on: so many points more and so many times as much."""
 RATE_COUNT_SIZE = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A rollout's own choices, fixed at its start. `cost_allowance` 0.25: a quarter dearer is no fault at all."""
+    """A rollout's own choices, fixed at its start. A `cost_allowance` of 0.25 accepts a target that costs a quarter
+    more."""
 
     unanswered: Action = Action.ROLL_BACK
     error_rate: Action = Action.ROLL_BACK
@@ -76,6 +80,6 @@ class Policy:
 
     @property
     def cost_margin(self) -> float:
-        """What a passing target costs less than, as a factor: above what fails, so that a target at its allowance can
-        pass."""
+        """The factor of the baseline's cost below which a target passes. It lies above the factor at which a target
+        fails, so that a target at its allowance can pass."""
         return COST_MARGIN * (1 + self.cost_allowance)

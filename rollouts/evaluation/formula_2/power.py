@@ -1,9 +1,9 @@
-"""How long until a fault of the target would be found, with the traffic there is? Expectations, no promises.
+"""The power of the tests: how long until a fault of the target would be found at the present traffic. Expectations, no
+promises.
 
-A fault that shows in a share p1 of the target's requests adds an expected amount to ln E with every one of them: at
-odds of psi, p1 ln psi - ln h, h the mean over the choices of the target's requests. It is found about when these
-amounts, at the best of the odds, have paid for what decides, for the mean over the odds and for the processes that
-begin later.
+A fault that shows in a share p1 of the target's requests adds an expected amount to ln E with each of them: at odds of
+psi, p1 ln psi - ln h, h being the mean over the choices of the target's requests. The fault is found about when these
+amounts, at the best of the odds, outweigh the threshold, the mean over the odds and the processes that begin later.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rollouts.evaluation.words import in_words
 from rollouts.states import Stage
 
 LONGEST = 7 * 24 * 60.0
-"""Minutes. What takes longer than a week is taken to be never found."""
+"""The longest search in minutes, a week. A fault that takes longer counts as never found."""
 
 _MIN_STEPS = 200
 _SLOWER = 1.3
@@ -37,8 +37,8 @@ _SLOWER = 1.3
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What is usual: requests a minute of both arms together, the share of them that goes unanswered, and latencies by
-    bin with their reference where they are known."""
+    """The usual traffic: requests a minute of both arms together, the share of them that goes unanswered, and latencies
+    by bin with their reference where they are known."""
 
     per_minute: float
     unanswered: float
@@ -48,8 +48,8 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """A fall in the share of answered requests, and about how many minutes and requests of the target it takes until it
-    is found: None when it is not found within a week, or not before nobody is left to compare with."""
+    """A fall in the share of answered requests, and about how many minutes and requests of the target it takes to find
+    it. Both are None when it is not found within a week or before the last stage that has a baseline ends."""
 
     usual: float
     fallen: float
@@ -71,8 +71,11 @@ class Power:
 
 
 def power(stages: Sequence[Stage], traffic: Traffic, *, elapsed_minutes: float = 0.0, served: int = 0) -> Power:
-    """`stages` are the present one and those that follow; the present one has run for so long and has answered so many
-    requests of the target already. Raises ValueError without any stage, or for shares and rates that are none."""
+    """Returns the power over `stages`, the present one and those that follow. The present stage has been running for so
+    long and has answered so many requests of the target already.
+
+    Raises ValueError without any stage, or for shares and rates that are out of range.
+    """
     if not stages:
         raise ValueError("stages: there is at least the present one")
     if not (0 <= traffic.unanswered <= 1 and traffic.per_minute >= 0):
@@ -94,8 +97,8 @@ class _Plan:
     served: int
 
     def spans(self, unanswered: float, *, holds: bool) -> Iterator[tuple[float, float]]:
-        """Weight as a share, and the minutes at it, of the stages with a control. `holds`: from 50 % on the rollout
-        waits until it passes, which this target does not."""
+        """Returns the weight, as a share, and the minutes at it of each stage with a control. `holds`: from 50 % on the
+        rollout waits until it passes, which a faulty target never does."""
         for number, stage in enumerate(self.stages):
             if stage.weight >= 100:
                 return
@@ -111,7 +114,7 @@ class _Plan:
 
 
 def _found(plan: _Plan, usual: float, fallen: float, *, holds: bool) -> Detection:
-    """When a target of which the share `fallen` goes unanswered is found, where `usual` is the baseline's."""
+    """Returns when a target is found that leaves the share `fallen` unanswered, where the baseline leaves `usual`."""
     plus, times = RATE_SIZE
     if fallen - usual < plus or fallen < times * usual:
         return Detection(1 - usual, 1 - fallen, None, None)
@@ -127,16 +130,16 @@ def _found(plan: _Plan, usual: float, fallen: float, *, holds: bool) -> Detectio
 
 
 def rate_growth(fallen: float, usual: float, share: float, odds: float) -> float:
-    """The expected ln of a factor per request of the target, which gets `share` of the traffic; `odds` are a logarithm.
-
-    The mean over the choices is below both of its bounds, with the arms or with the events drawn independently.
-    """
+    """Returns the expected ln of a factor per request of a target that gets `share` of the traffic; `odds` is a
+    logarithm. The mean over the choices is below both of its bounds: the one for independent arms and the one for
+    independent events."""
     both, more = share * fallen + (1 - share) * usual, math.expm1(odds)
     return fallen * odds - min(math.log1p(both * more), both / share * math.log1p(share * more))
 
 
 def mean_growth(latency: Histogram, reference: Reference, times: float, share: float, tilt: float) -> float:
-    """The same for a target whose values are so many times as large, as `evidence.tilt_factors` counts them."""
+    """Returns the expected ln of a factor per request of a target whose values are so many times as large, as
+    `evidence.tilt_factors` counts them."""
     total = sum(latency.values())
 
     def score(number: int, factor: float) -> float:
@@ -159,7 +162,8 @@ def _reached(
     least: float,
     spans: Iterator[tuple[float, float]],
 ) -> tuple[float | None, float | None]:
-    """Minutes and target requests until the sum by the best tilt pays for what decides; Nones when it never does."""
+    """Returns the minutes and the target's requests until the sum by the best tilt outweighs the threshold; None when
+    it never does."""
     needed = FAIL_AT[metric] + math.log(len(tilts)) - math.log(FIRST_SHARE[metric])
     sums, minutes, requests = [0.0] * len(tilts), 0.0, 0.0
     for share, lasts in spans:
@@ -178,12 +182,13 @@ def _reached(
 
 
 def _typical(usual: float) -> float:
-    """Three times as many without an answer, or two points more."""
+    """Returns a typical fault: three times as many requests without an answer, or two points more."""
     return min(max(3 * usual, usual + 0.02), (1 + usual) / 2)
 
 
 def _smallest(plan: _Plan, usual: float) -> Detection | None:
-    """Of stages that follow each other as soon as their minima are met: what holds a rollout is found later, anyway."""
+    """Returns the minutes of stages that follow each other as soon as their minima are met. A rollout that is held is
+    not modelled."""
     least, most = RATE_SIZE[0], 1 - usual
     for step in range(_MIN_STEPS + 1):
         # Evenly by logarithm, from half a point more to everything.

@@ -1,4 +1,5 @@
-"""Do the arms get the traffic they should? If a share cannot be chance, records are lost or misattributed."""
+"""The test of the sample ratio: whether the arms get their shares of the traffic. A wrong share means that records are
+lost or misattributed."""
 
 from __future__ import annotations
 
@@ -9,13 +10,14 @@ from functools import lru_cache
 from rollouts.evaluation.evidence import log_mean
 
 _CONCENTRATIONS = (3.0, 30.0, 300.0, 3000.0)
-"""How closely a wrong share lies around the weight: few records find a gross loss, many a small one."""
+"""The concentrations of the shares that are tested around the weight: a low one finds a gross loss in few records, a
+high one a small loss in many."""
 ALARM_AT = math.log(1000.0)
 
 
 @dataclass(frozen=True, slots=True)
 class SampleRatio:
-    """Units seen in the current stage, and the logarithm of the evidence of the stages before."""
+    """The units seen in the current stage, and the ln of the evidence of the stages before."""
 
     before: float = 0.0
     stage: int = 0
@@ -25,8 +27,8 @@ class SampleRatio:
 
     @property
     def evidence(self) -> float:
-        """ln R, R the product over the stages of the mean Bayes factor of shares drawn from around the weight against
-        exactly the weight; its mean is 1."""
+        """ln R. R is the product over the stages of the mean Bayes factor of shares drawn from around the weight
+        against exactly the weight; its mean is 1."""
         return self.before + self._of_stage()
 
     @property
@@ -34,7 +36,8 @@ class SampleRatio:
         return self.evidence >= ALARM_AT
 
     def advance(self, *, stage: int, weight: int, target: int, baseline: int) -> SampleRatio:
-        """Units of the current stage or of the next one; those of an earlier one are late and few, and left out."""
+        """Returns the sums after the units of one minute. Units of an earlier stage are late and few, and are left
+        out."""
         if stage < self.stage or not (target or baseline):
             return self
         if (stage, weight) != (self.stage, self.weight):

@@ -1,4 +1,4 @@
-"""What an evaluation remembers between two minutes: a few numbers per metric, and enough to show the figures."""
+"""The state of an evaluation between two minutes: a few numbers for each metric, and enough to show the figures."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ FIRST_SHARE: Mapping[Metric, float] = MappingProxyType(
 )
 
 FORMULA = 2
-"""Version of the formulas. Another one when the same minutes would give another state."""
+"""The version of the formulas. It changes when the same minutes would give another state."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserState:
-    """Whether the users who are new to the target fare worse, each counted once. The names mean what they do of a
-    metric."""
+    """The evidence that users who are new to the target fare worse, each user counted once. The fields mean the same as
+    in `MetricState`."""
 
     worse: tuple[float, ...]
     evidence: float = 0.0
@@ -40,14 +40,16 @@ class UserState:
 
 @dataclass(frozen=True, slots=True)
 class MetricState:
-    """`worse` and `safe` are logarithms of e-values by tilt: that the target is worse, summed over the processes that
-    have begun (see `mixture`), and that it is better than the margin. `evidence` is ln E, `peak` the highest so far.
+    """The evidence on one metric.
 
-    `answered_rates` are the rates that a difference has to be sizeable by, of metrics that count requests.
+    `worse` and `safe` are logarithms of e-values by tilt: that the target is worse, summed over the processes that have
+    begun (see `mixture`), and that it is better than the margin. `evidence` is ln E, `peak` the highest so far.
 
-    Of sticky allocation only: every block counts for `design` times less, as known before the block (None: not known,
-    so nothing is judged); `next_design` is what the blocks after it go by. `variation` is that of the baseline, against
-    which the design is measured.
+    `answered_rates` are the rates by which the size of a difference is measured, for metrics that count requests.
+
+    The other fields are for sticky allocation. Every block counts for `design` times less, as known before the block
+    (None: not known, so nothing is judged); `next_design` applies to the blocks after it. `variation` is that of the
+    baseline, against which the design is measured.
     """
 
     worse: tuple[float, ...]
@@ -62,7 +64,7 @@ class MetricState:
     users: UserState | None = None
 
     def counting_for(self, design: float | None, next_design: float | None) -> MetricState:
-        """With other designs. Written out, as this happens twice a minute for every metric."""
+        """Returns the metric with other designs. It is written out, because it runs twice a minute for every metric."""
         return MetricState(
             self.worse,
             self.safe,
@@ -78,13 +80,13 @@ class MetricState:
 
     @property
     def safety(self) -> float:
-        """ln S that the target keeps within its margin."""
+        """ln S, the evidence that the target keeps within its margin."""
         return log_mean(self.safe)
 
 
 @dataclass(frozen=True, slots=True)
 class ArmTotals:
-    """Plain sums over all minutes, weighted by nothing: what the request log says of the arm."""
+    """Plain sums over all minutes without any weights: the figures of the request log for one arm."""
 
     requests: int = 0
     unanswered: int = 0
@@ -99,7 +101,7 @@ class ArmTotals:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Requests of one arm in the current stage, and those of them without a proper answer."""
+    """The requests of one arm in the current stage, and those of them that got no proper answer."""
 
     requests: int = 0
     unanswered: int = 0
@@ -115,11 +117,11 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """All that is known after the minutes so far. Advanced by `advance.advance`, judged by `assess.assess`.
+    """The whole state of an evaluation. `advance.advance` adds minutes to it, `assess.assess` judges it.
 
-    `weights` are the stages' weights in percent. `stage` is the latest stage that was seen; `last_stage` that of the
-    last counts, which may be late ones of an earlier stage. The `_weights` are latencies by bin, weighted as `Strata`
-    are.
+    `weights` are the stages' weights in percent. `stage` is the latest stage that was seen; `last_stage` is the stage
+    of the last counts, which may be late ones of an earlier stage. The `_weights` are latencies by bin, weighted as in
+    `Strata`.
     """
 
     policy: Policy
@@ -145,19 +147,20 @@ class State:
 
     @property
     def stage_requests(self) -> int:
-        """The target's requests of the current stage, answered or not."""
+        """The target's requests in the current stage, answered or not."""
         return self.stage_target.requests
 
     def waiting(self, metric: Metric) -> float:
-        """The weight of the metric's processes that have not begun."""
+        """Returns the weight of the metric's processes that have not begun."""
         return math.fsum(beginnings(self.weights, FIRST_SHARE[metric])[max(self.stage, 1) :])
 
 
 def initial_state(
     policy: Policy, *, latency: Histogram, cost: Histogram, weights: Sequence[int], sticky: bool
 ) -> State:
-    """The state at the start. `latency` and `cost` are the config's last 24 hours by bin, as in `ArmCounts`; they may
-    be empty. `weights` are those of the stages in percent, in order; `sticky` when users or sessions keep their arm.
+    """Returns the state at the start. `latency` and `cost` are the config's last 24 hours by bin, as in `ArmCounts`;
+    they may be empty. `weights` are those of the stages in percent, in order; `sticky` when users or sessions keep
+    their arm.
 
     Raises ValueError without any stage.
     """
@@ -180,7 +183,7 @@ def initial_state(
         weights=tuple(weights),
         sticky=sticky,
         metrics={
-            # Safety of rates: at the margin's odds and by rarity; of slow requests: at five odds and by rarity.
+            # Safety is tested by rarity and, for rates, at the margin's odds or, for slow requests, at five odds.
             metric: begin(metric, tilts, safe)
             for metric, tilts, safe in (
                 (Metric.UNANSWERED, len(ODDS), 2),
@@ -196,8 +199,9 @@ def initial_state(
 
 
 def at_stage(state: State, stage: int) -> State:
-    """The state at a stage of which it may not have seen a minute yet: what was served before does not count."""
+    """Returns the state at a stage that has no minute yet: the requests of earlier stages do not count towards its
+    minima."""
     if state.stage == stage:
         return state
-    # Which processes have begun is not touched: evidence is read from it, and none of this stage is there.
+    # The processes of this stage do not begin here, because the stage has no evidence yet.
     return replace(state, stage_target=Served(), stage_baseline=Served())

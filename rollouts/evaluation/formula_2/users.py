@@ -1,7 +1,7 @@
-"""Users instead of requests: each user who is new to the target counts once, whatever he is like.
+"""Evidence by user for sticky allocation: each user who is new to the target counts once.
 
-With sticky allocation the requests of one user depend on each other, and a few users who always fail decide how the
-arms compare. Among the users who were not yet in the target before a stage it is chance who is in it now; those of them
+With sticky allocation the requests of one user depend on each other, and a few users who always fail can decide how the
+arms compare. Among the users who were not in the target before a stage, chance decides who is in it now. Those of them
 who have made five requests in the stage are as comparable as single requests are under random allocation.
 """
 
@@ -19,19 +19,21 @@ from rollouts.evaluation.grid import Histogram, value_of
 from rollouts.evaluation.reference import Reference
 
 FIRST_REQUESTS = 5
-"""So many requests of a user are looked at."""
+"""The number of a user's first requests that are looked at."""
 MIN_USERS = 15
-"""A block of users closes when both arms together hold so many."""
+"""A block of users closes when both arms together hold so many users."""
 SHARE_TILTS = (0.5, 1.0, 2.0, 4.0, 8.0)
-"""Of the share of a user's requests that were bad: a user who always fails counts e^l, one who fails once e^(l/5)."""
+"""The tilts for the share of a user's requests that were bad: a user who always fails counts e^l, a user who fails once
+e^(l/5)."""
 
 _MAX_EXACT = 100
-"""Of more users the mean over all choices is bounded by that of choices with replacement, which is quicker."""
+"""Beyond so many users the mean over all choices is bounded by the mean over choices with replacement, which is
+quicker."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserBlock:
-    """Users of both arms who wait for their block to close."""
+    """The users of both arms whose block is still open."""
 
     target: UserCounts = field(default_factory=UserCounts)
     baseline: UserCounts = field(default_factory=UserCounts)
@@ -50,8 +52,8 @@ NOBODY = UserBlock()
 def user_factors(
     block: UserBlock, metric: Metric, *, reference: Reference | None, allowance: float
 ) -> tuple[float, ...] | None:
-    """How much a block of users says that the target is worse, by tilt; None when it says nothing. `allowance` divides
-    the target's values first."""
+    """Returns by tilt how much a block of users speaks for a worse target; None when it says nothing. The target's
+    values are divided by `allowance` first."""
     target, baseline = block.target, block.baseline
     match metric:
         case Metric.UNANSWERED:
@@ -71,7 +73,7 @@ def user_factors(
 
 
 def share_factors(target: Shares, baseline: Shares) -> tuple[float, ...] | None:
-    """Of the shares of users' requests that were bad."""
+    """Returns the factors by tilt of users' shares of bad requests; None when an arm is empty."""
     own, theirs = (
         [number / FIRST_REQUESTS for number in sorted(shares) for _ in range(shares[number])]
         for shares in (target, baseline)
@@ -82,14 +84,15 @@ def share_factors(target: Shares, baseline: Shares) -> tuple[float, ...] | None:
 def choice_factors(
     target: Sequence[float], baseline: Sequence[float], tilts: Sequence[float]
 ) -> tuple[float, ...] | None:
-    """ln( exp(l Σ s) / its mean over all choices of so many of these users ) for each tilt l, s the target's scores.
+    """Returns ln( exp(l Σ s) / its mean over all choices of so many of these users ) for each tilt l, s being the
+    target's scores.
 
     The mean is exactly 1, and at most 1 for very many users (Hoeffding 1963, theorem 4). None when an arm is empty.
     """
     if not target or not baseline:
         return None
     scores = [*target, *baseline]
-    # Around the mean, the mean over the choices is at least 1 (Jensen), and no product is beyond a float.
+    # Scores around their mean keep the mean over the choices at 1 or above (Jensen), and products within a float.
     middle = math.fsum(scores) / len(scores)
     own = math.fsum(target) - len(target) * middle
     mean = _log_mean_of_choices if len(scores) <= _MAX_EXACT else _log_bound
@@ -99,8 +102,8 @@ def choice_factors(
 
 
 def _log_mean_of_choices(weights: Sequence[float], drawn: int) -> float:
-    """ln of the mean product over all choices of `drawn` of the weights, one weight after the other: a choice of j of d
-    has the last one with chance j/d."""
+    """Returns ln of the mean product over all choices of `drawn` of the weights. The weights are added one by one: a
+    choice of j out of d contains the last one with probability j/d."""
     means = [1.0] + [0.0] * drawn
     for count, weight in enumerate(weights, 1):
         for chosen in range(min(count, drawn), 0, -1):
@@ -123,11 +126,11 @@ def _scores(means: Histogram, reference: Reference, divisor: float) -> list[floa
 TILTS_OF: Mapping[Metric, int] = {
     metric: len(TILTS) if metric in (Metric.LATENCY_AVERAGE, Metric.COST) else len(SHARE_TILTS) for metric in Metric
 }
-"""How many tilts the users of each metric have."""
+"""The number of tilts that each metric's users have."""
 
 
 def _number(users: UserCounts) -> int:
-    # Some users have no value of some metric.
+    # The larger sum counts, because some users have no value of some metric.
     return max(sum(users.unanswered.values()), sum(users.errors.values()))
 
 

@@ -1,7 +1,7 @@
-"""What should an automatic rollout do now, and why?
+"""The verdict on an automatic rollout: promote, roll back or wait, with the reason.
 
-A verdict never pauses: a paused rollout serves no managed prompt at all. It promotes, rolls back or waits, and while it
-waits a person may promote.
+A verdict never pauses a rollout, because a paused rollout serves no managed prompt at all. While it waits a person may
+promote.
 """
 
 from __future__ import annotations
@@ -17,19 +17,22 @@ from rollouts.evaluation.words import odds
 from rollouts.states import Stage
 
 OVERDUE_MINUTES = 24 * 60
-"""So long after both minima were met people are told that a rollout still waits."""
+"""The time after both minima were met when people are notified that a rollout still waits."""
 
 _MIN_COMPARED = (20, 30)
-"""Requests of the target and of the baseline in the stage, before missing answers alone roll back."""
+"""The requests of the target and of the baseline in the stage that are needed before missing answers alone roll back.
+"""
 _MAX_UNCOMPARED = 0.02
-"""The share of unanswered requests that needs no comparison."""
+"""The share of unanswered requests that is bad without any comparison."""
 _GROSSLY_WORSE = (0.10, 4.0, 10)
-"""So much more, so many times as much, and so many requests without an answer."""
+"""The difference of unanswered requests that holds a rollout: so many points more, so many times as many, and at least
+so many requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`explanation` is for people. `overdue`: the rollout waits for more than a day on more than its minima."""
+    """A verdict. `explanation` is for people. `overdue`: the rollout has waited for more than a day on something else
+    than its minima."""
 
     decision: Decision
     reason: Reason
@@ -39,11 +42,9 @@ class Verdict:
 
 
 def decide(state: State, stage: Stage, *, elapsed_minutes: float) -> Verdict:
-    """The verdict at `stage`, which has been running, pauses left out, for so many minutes. `state` is that of
-    `state.at_stage` where no minute of the stage was seen yet.
-
-    Promoting from the last stage completes the rollout.
-    """
+    """Returns the verdict at `stage`, which has been running, without its pauses, for so many minutes. Where no minute
+    of the stage has been seen, `state` is what `state.at_stage` returns. Promoting from the last stage completes the
+    rollout."""
     assessment = assess(state)
     decision, reason = decided(state, assessment, stage, elapsed_minutes=elapsed_minutes)
     waits_on_evidence = decision is Decision.WAIT and reason is not Reason.MINIMUM_DURATION
@@ -57,7 +58,7 @@ def decide(state: State, stage: Stage, *, elapsed_minutes: float) -> Verdict:
 
 
 def decided(state: State, assessment: Assessment, stage: Stage, *, elapsed_minutes: float) -> tuple[Decision, Reason]:
-    """The decision alone, for whoever needs many and no words."""
+    """Returns the decision and its reason without sentences, for callers that need many of them."""
     if assessment.failing(Action.ROLL_BACK, state):
         return Decision.ROLL_BACK, Reason.METRIC_FAILING
     unmet = _minima(state, stage, elapsed_minutes)
@@ -68,13 +69,14 @@ def decided(state: State, assessment: Assessment, stage: Stage, *, elapsed_minut
     if assessment.sample_ratio_alarm:
         return Decision.WAIT, Reason.SAMPLE_RATIO
     if stage.weight >= 100:
-        # Nobody is left to compare with: what was to be shown was shown at the stages before.
+        # The last stage has no baseline to compare with, so the evidence of the stages before decides.
         return Decision.PROMOTE, Reason.NO_CONTROL
     return _by_status(state, assessment, stage)
 
 
 def _minima(state: State, stage: Stage, elapsed_minutes: float) -> tuple[Decision, Reason] | None:
-    """What follows while a minimum is not met; None once both are. Only answered requests count towards theirs."""
+    """Returns the decision while a minimum is not met, or None once both are. Only answered requests count towards the
+    minimum."""
     served, enough = state.stage_target, state.stage_target.answered >= stage.min_requests
     if not enough and served.requests >= stage.min_requests and 2 * served.unanswered > served.requests:
         return _mostly_unanswered(state), Reason.MINIMUM_UNANSWERED
@@ -84,7 +86,7 @@ def _minima(state: State, stage: Stage, elapsed_minutes: float) -> tuple[Decisio
 
 
 def _mostly_unanswered(state: State) -> Decision:
-    """The target leaves most requests without an answer: is that its own fault, beyond doubt?"""
+    """Returns whether the target itself leaves most requests without an answer, beyond doubt."""
     target, baseline = state.stage_target, state.stage_baseline
     least, least_baseline = _MIN_COMPARED
     its_own = (
@@ -92,23 +94,25 @@ def _mostly_unanswered(state: State) -> Decision:
         and baseline.requests >= least_baseline
         and 2 * baseline.unanswered_share <= target.unanswered_share
     )
-    # Of sticky allocation it may be a few users who never get an answer from any version.
+    # Under sticky allocation the cause may be a few users who never get an answer from any version.
     if its_own and not state.sticky and state.policy.unanswered is Action.ROLL_BACK:
         return Decision.ROLL_BACK
     return Decision.WAIT
 
 
 def _users_fare_badly(state: State) -> bool:
-    """Does a target of sticky allocation leave so many more requests unanswered that it had better not get more users?
+    """Returns whether a target of sticky allocation leaves so many more requests unanswered that it should get no more
+    users.
 
-    It may be a few users who never get an answer from any version, so that this only holds: a tenth of harmless
-    rollouts where 3 of 100 users are such, a hundredth where users differ as usual.
+    The cause may be a few users who never get an answer from any version, so this only holds the rollout. It holds a
+    tenth of harmless rollouts where 3 of 100 users are such, and a hundredth where users differ as usual.
     """
     return state.sticky and _is_grossly_worse(state)
 
 
 def _is_grossly_worse(state: State) -> bool:
-    """By the requests of the stage, whether they were compared or not."""
+    """Returns whether the target leaves far more requests of the stage unanswered than the baseline, compared or
+    not."""
     target, baseline = state.stage_target, state.stage_baseline
     plus, times, least = _GROSSLY_WORSE
     return (
@@ -119,10 +123,11 @@ def _is_grossly_worse(state: State) -> bool:
 
 
 def _uncompared(state: State) -> bool:
-    """Does the target leave requests unanswered without a comparison that shows it?
+    """Returns whether the target leaves requests unanswered while no comparison can show it.
 
-    Evidence does not grow while the baseline has next to none of its own in this stage, such as when the cache answers
-    all of them; nor before a block closes, such as when requests that never end count after those beside them.
+    Evidence does not grow while the baseline has next to no requests of its own in this stage, for example when the
+    cache answers all of them, nor before a block closes, for example when requests that never end are counted after the
+    requests beside them.
     """
     if state.policy.unanswered is Action.IGNORE:
         return False
@@ -163,7 +168,7 @@ def _explanation(
 
 
 def _grounds(state: State, assessment: Assessment, decision: Decision, reason: Reason) -> str:
-    """Why it does not go on."""
+    """Returns the sentence that says why the rollout does not advance."""
     if reason is Reason.MINIMUM_UNANSWERED:
         return _unanswered(state)
     if reason is Reason.NO_COMPARISON:
@@ -181,7 +186,7 @@ def _grounds(state: State, assessment: Assessment, decision: Decision, reason: R
 
 
 def _named(state: State, assessment: Assessment, decision: Decision, reason: Reason) -> list[Metric]:
-    """The metrics that the decision rests on."""
+    """Returns the metrics that the decision rests on."""
     if reason is Reason.METRIC_FAILING:
         return assessment.failing(Action.ROLL_BACK if decision is Decision.ROLL_BACK else Action.HOLD, state)
     if reason is Reason.USERS_UNDECIDED:

@@ -1,4 +1,4 @@
-"""`manage.py evaluate_rollouts`: what beat does every minute, by hand."""
+"""`manage.py evaluate_rollouts`: evaluates the running rollouts once, as Celery beat does every minute."""
 
 from __future__ import annotations
 

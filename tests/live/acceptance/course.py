@@ -12,7 +12,7 @@ from tests.live.acceptance.worlds import World
 from tests.live.prompts import JSON, Project, Prompt, Rollout
 
 FIRST_REQUESTS = 20
-"""Of the target, from which on a verdict is due."""
+"""The number of the target's requests from which on a verdict is due."""
 
 # The reasons for which a rollout waits while nothing speaks against its target.
 _WAITS = frozenset({"not_evaluated", "minimum_duration", "minimum_requests", "inconclusive"})
@@ -102,7 +102,7 @@ def _finding(shown: JSON) -> Finding:
     stage = shown["current_stage"] or 0
     if moves:
         decided = "rolled back"
-        if moves[0]["action"] == "promote":  # whatever was found later
+        if moves[0]["action"] == "promote":  # Later decisions do not matter.
             decided = "completed" if shown["status"] == "completed" else "promoted"
         at, reason = _seconds(moves[0]["created_at"]), moves[-1]["reason"]
         return Finding(decided, at, reason, stage, shown["ended_at"] is not None)

@@ -17,7 +17,8 @@ import django
 import time_machine
 
 MINUTES = 5
-"""A minute closes, is judged after the default lag, and what is open has been so for longer than anybody's patience."""
+"""The minutes by which the clock is ahead: a minute closes, is evaluated after the default lag, and open requests
+have been open for longer than the longest limit."""
 
 
 def main() -> None:
@@ -26,7 +27,7 @@ def main() -> None:
     rollouts = [(UUID(project), UUID(rollout), count) for project, rollout, count in json.load(sys.stdin)]
     for rollout in rollouts:
         _wait_until_known(*rollout)
-    # The store's clock is not moved and holds every record there is.
+    # The store's clock is not moved, and every record is visible to it.
     with (
         time_machine.travel(datetime.now(UTC) + timedelta(minutes=MINUTES), tick=True),
         mock.patch("rollouts.evaluate.visible_until", lambda: datetime.now(UTC)),

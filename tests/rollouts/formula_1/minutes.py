@@ -15,7 +15,7 @@ USUAL_COST = {bin_of(cost * 1e6): 10 for cost in range(1, 101)}
 def arm(
     requests: int, errors: int = 0, *, units: int | None = None, ms: Sequence[int] = (), usd: Sequence[str] = ()
 ) -> ArmCounts:
-    """One arm; `ms` and `usd` are the values of single requests."""
+    """Returns the counts of one arm; `ms` and `usd` are the values of single requests."""
     latency: dict[int, int] = {}
     for value in ms:
         latency[bin_of(value)] = latency.get(bin_of(value), 0) + 1

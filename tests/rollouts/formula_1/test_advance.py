@@ -1,4 +1,4 @@
-"""From minute to minute: what an evaluation remembers."""
+"""The state of an evaluation from minute to minute, by the first formula."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.rollouts.formula_1.test_replay import STORED, evaluation
 
 
 def stored(value: MinuteCounts) -> MinuteCounts:
-    # Databases keep the members of an object in an order of their own.
+    # Databases store the members of an object in their own order.
     return from_json(MinuteCounts, json.loads(json.dumps(to_json(value), sort_keys=True)))
 
 
@@ -95,7 +95,7 @@ def test_advance__no_history__learns_from_the_first_minutes_without_judging_them
 
 
 def test_advance__margin__is_that_of_the_minutes_before() -> None:
-    """A margin that knew the minute it is applied to would not be fair."""
+    """The margin must not know the minute it is applied to."""
     known = after_minutes(start(), 10, arm(0), arm(20, 1))
     margin = margin_odds(errors=10, requests=200)
     assert margin is not None
@@ -157,7 +157,7 @@ def test_advance__clustered_requests__count_for_less() -> None:
 
 
 def test_advance__slow_spell_of_both_arms_while_weights_change__is_no_evidence() -> None:
-    """Pooled over stages the target looks slower, since it had more traffic while the provider was slow."""
+    """Pooled over stages the target looks slower, because it had more traffic while the provider was slow."""
     state = after_minutes(start(), 60, arm(5, ms=(300,) * 5), arm(95, ms=(300,) * 95), weight=5)
 
     slow = after_minutes(state, 60, arm(50, ms=(900,) * 50), arm(50, ms=(900,) * 50), stage=2)

@@ -1,4 +1,4 @@
-"""The figures people are shown, and how sure they are."""
+"""The figures that people are shown and their intervals, by the first formula."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_figures__baseline_without_errors__has_no_ratio() -> None:
 
 
 def test_half_width__at_500_observations__is_the_published_figure() -> None:
-    """Waudby-Smith et al.: at its tightest, about 1.5 times the width of a fixed-sample 95 % interval."""
+    """Source: Waudby-Smith et al.; at its tightest, about 1.5 times the width of a fixed-sample 95 % interval."""
     scale = -2 * math.log(0.05) + math.log(1 - 2 * math.log(0.05))
     expected = math.sqrt(2 * (scale + 1) / scale * math.log(1 + math.sqrt(scale + 1) / 0.05))
 

@@ -1,4 +1,4 @@
-"""What the first formula once decided is decided again, to the last digit, by whatever code there is today."""
+"""Decisions of the first formula are reached again to the last digit by today's code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rollouts.evaluation.json_form import from_json, to_json
 from rollouts.states import Stage
 
 STORED: Mapping[str, Any] = json.loads(Path(__file__).with_name("evaluations.json").read_text())
-"""Evaluations as they were stored before there was a second formula."""
+"""Returns evaluations as they were stored before the second formula existed."""
 
 
 def evaluation(name: str) -> tuple[State, list[MinuteCounts]]:

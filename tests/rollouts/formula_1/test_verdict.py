@@ -1,4 +1,4 @@
-"""When does an automatic rollout promote, roll back or wait?"""
+"""The verdicts of the first formula: when an automatic rollout promotes, rolls back or waits."""
 
 from __future__ import annotations
 

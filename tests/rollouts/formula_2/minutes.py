@@ -27,8 +27,8 @@ def arm(
     reasons: Mapping[str, int] | None = None,
     users: UserCounts | None = None,
 ) -> ArmCounts:
-    """One arm, whose errors are unanswered unless another number is; `ms` and `usd` are the values of single
-    requests."""
+    """Returns the counts of one arm, whose errors are unanswered unless another number is given; `ms` and `usd` are
+    the values of single requests."""
     latency: dict[int, int] = {}
     for value in ms:
         latency[bin_of(value)] = latency.get(bin_of(value), 0) + 1

@@ -1,4 +1,4 @@
-"""From minute to minute: what an evaluation remembers."""
+"""The state of an evaluation from minute to minute, by the second formula."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ STAGES = (10, 50, 100)
 
 
 def stored_minute(value: MinuteCounts) -> MinuteCounts:
-    # Databases keep the members of an object in an order of their own.
+    # Databases store the members of an object in their own order.
     return from_json(MinuteCounts, json.loads(json.dumps(to_json(value), sort_keys=True)))
 
 
@@ -61,7 +61,7 @@ def some_arm(rng: Random, requests: int, *, sticky: bool) -> ArmCounts:
 
 
 def some_minutes(seed: int, *, sticky: bool) -> Iterator[MinuteCounts]:
-    """Quiet and busy minutes of every stage, with late rows of the stages before."""
+    """Returns quiet and busy minutes of every stage, with late rows of the stages before."""
     rng = Random(seed)
     sums = ClusterSums(40, 90, 5, 9, 12, 5)
     for number in range(1, 60):
@@ -118,7 +118,7 @@ def test_initial_state__no_stages__is_refused() -> None:
 
 
 def test_advance__few_requests__wait_for_their_block_and_count_as_one() -> None:
-    """Each on its own says nothing: one arm is empty."""
+    """Minutes with an empty arm say nothing each on its own."""
     before = start()
     state = replay(before, [MinuteCounts(number, 1, 50, arm(0), arm(5)) for number in range(1, 6)])
     assert state.metrics is before.metrics
@@ -159,7 +159,7 @@ def test_advance__late_rows_of_an_earlier_stage__are_a_block_of_their_own() -> N
 
 
 def test_advance__margin__is_that_of_the_blocks_before() -> None:
-    """A margin that knew the requests it is applied to would not be fair."""
+    """The margin must not know the requests it is applied to."""
     known = after_minutes(start(), 10, arm(0), arm(30, 2))
     margin = margin_odds(errors=20, requests=300)
     assert margin is not None
@@ -180,7 +180,7 @@ def test_advance__cache_hits_alone__change_no_evidence() -> None:
 
 
 def test_advance__requests_that_nobody_answers_for__are_unanswered_and_no_errors() -> None:
-    """Such as 404 for the version's model, or a variable that it asks for."""
+    """Examples are a 404 for the version's model, or a variable that the version needs."""
     gone = arm(10, 0, unanswered=10, reasons={"model_not_found": 10})
     state = after_minutes(start(), 5, replace(gone, judged=0), arm(30))
 
@@ -299,7 +299,7 @@ def test_at_stage__not_seen_yet__has_served_nothing_and_keeps_its_evidence() -> 
     assert at_stage(state, 1) is state
 
 
-# Every choice of labels, stage by stage: requests of a stage are given, and which are the target's is drawn.
+# The requests of a stage are given; every choice of those that are the target's is enumerated, stage by stage.
 _EVENTS = ((1, 0, 1, 0), (0, 0, 1), (1, 1, 0, 0))
 
 
@@ -316,7 +316,7 @@ def _choices(stage: int) -> tuple[tuple[ArmCounts, ArmCounts], ...]:
 
 @pytest.mark.parametrize("late", [False, True])
 def test_evidence__every_choice_of_labels_over_stages__has_mean_1(late: bool) -> None:
-    """The whole way, with blocks closed by a change of stage, processes begun late, and late rows."""
+    """The whole course of a rollout, with blocks closed by a change of stage, processes begun late, and late rows."""
     weights = (10, 50, 75, 100)
     sums, count = dict.fromkeys((Metric.UNANSWERED, Metric.ERROR_RATE), 0.0), 0.0
     for first in _choices(0):
@@ -326,7 +326,7 @@ def test_evidence__every_choice_of_labels_over_stages__has_mean_1(late: bool) ->
                 state = advance(state, MinuteCounts(2, 2, 50, *second))
                 state = advance(state, MinuteCounts(3, 1 if late else 3, 10 if late else 75, *third))
                 state = advance(state, MinuteCounts(4, 4, 100, arm(0), arm(0)))
-                # Given how many are drawn, each choice is as likely; how many is drawn by a coin.
+                # A coin decides how many requests are drawn; given the number, each choice is equally likely.
                 chance = math.prod(
                     1 / math.comb(len(events), arms[0].requests)
                     for events, arms in zip(_EVENTS, (first, second, third), strict=True)

@@ -17,8 +17,8 @@ from tests.rollouts.formula_2.minutes import arm, start
 
 
 def simulated(rng: Random, *, users: int, blocks: int, unlike: float, outages: bool) -> tuple[ClusterSums, Variation]:
-    """The sums and the variation of requests of users whose error rates are 2 %, and in `unlike` of them 30 %. During
-    outages, every eighth block, all requests fail."""
+    """Returns the sums and the variation of requests of users whose error rates are 2 %, and in `unlike` of them 30
+    %. During outages, every eighth block, all requests fail."""
     rates = [0.3 if rng.random() < unlike else 0.02 for _ in range(users)]
     requests, failures = [0] * users, [0] * users
     variation = Variation()
@@ -55,7 +55,7 @@ def test_design__users_differ__is_as_large_beside_outages_as_in_calm_hours() -> 
 
     assert calm > 10
     assert 0.6 * calm < design_of_arms(stormy_sums, None, stormy) < 1.6 * calm
-    # Compared with the variance of all hours together, most of it vanishes.
+    # The variance of all hours together would hide most of the design effect.
     spread, expected = spread_of(stormy_sums)
     assert spread / expected < 0.6 * calm
 
@@ -77,9 +77,9 @@ def test_variation__blocks_alike__share_is_1_without_bias() -> None:
     ("blocks", "share"),
     [
         ([], 1.0),
-        ([(1, 1, 1)], 1.0),  # one request says nothing of how requests of one time vary
+        ([(1, 1, 1)], 1.0),  # One request says nothing about the variance within a block.
         ([(30, 0, 0)], 1.0),
-        ([(30, 30, 30), (30, 0, 0)], 1.0),  # nothing varies within any block, so no block is judged either
+        ([(30, 30, 30), (30, 0, 0)], 1.0),  # Nothing varies within any block.
     ],
     ids=["none", "one request", "no failure", "all or nothing"],
 )

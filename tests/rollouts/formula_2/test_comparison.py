@@ -1,4 +1,4 @@
-"""The figures people are shown, and how sure they are."""
+"""The figures that people are shown and their intervals, by the second formula."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes begun at the stages: a mean of e-processes, which late harm is caught by."""
+"""The mixture of processes begun at the stages, which finds late harm."""
 
 from __future__ import annotations
 
@@ -25,9 +25,13 @@ def test_beginnings__stages_with_a_control__share_what_the_first_leaves(
 
 
 def test_evidence__processes_one_by_one__is_their_weighted_mean() -> None:
-    """The sum that stands for all that have begun is the same as keeping each on its own."""
+    """The sum that stands for all processes that have begun equals the sum of the separate processes."""
     weights = (0.5, 0.3, 0.2)
-    factors = [[(0.7, -0.2), (0.1, 0.4)], [(1.5, 0.3), (-2.0, 0.6)], [(0.9, 0.9)]]  # by stage: blocks of two tilts
+    factors = [
+        [(0.7, -0.2), (0.1, 0.4)],
+        [(1.5, 0.3), (-2.0, 0.6)],
+        [(0.9, 0.9)],
+    ]  # The blocks of two tilts are listed by stage.
     logs: tuple[float, ...] = (math.log(weights[0]),) * 2
     for stage, blocks in enumerate(factors):
         logs = begun(logs, weights[stage]) if stage else logs

@@ -1,4 +1,4 @@
-"""How long until a fault is found: the expectation has to be about what happens."""
+"""The expected time until a fault is found has to match simulated rollouts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def events(rng: Random, requests: int, share: float) -> int:
 
 
 def minutes_until_found(rng: Random, per_minute: int, usual: float, fallen: float) -> float:
-    """Of a rollout that goes through the default stages by their minima."""
+    """Returns the minutes of a rollout that goes through the default stages by their minima."""
     weights = tuple(stage.weight for stage in DEFAULT_STAGES)
     state = initial_state(Policy(), latency={}, cost={}, weights=weights, sticky=False)
     number, began = 1, 0

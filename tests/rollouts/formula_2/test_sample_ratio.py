@@ -1,4 +1,4 @@
-"""Do the arms get the traffic they should?"""
+"""The test of the sample ratio: whether the arms get their shares of the traffic."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_sample_ratio__two_stages_at_the_right_shares__has_mean_1() -> None:
 
 @pytest.mark.parametrize(("weight", "baseline"), [(50, 20), (10, 150), (1, 1300)])
 def test_sample_ratio__no_record_of_the_target__alarms_soon(weight: int, baseline: int) -> None:
-    """With a single concentration of 1000 it took 126, 399 and 1667."""
+    """A single concentration of 1000 needed 126, 399 and 1667 units."""
     assert after(weight, 0, baseline).alarmed
 
 

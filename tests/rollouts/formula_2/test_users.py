@@ -1,4 +1,4 @@
-"""Users counted once each: no factor may have a mean above 1, whatever the users are like."""
+"""The evidence by user: no factor may have a mean above 1, whatever the users are like."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_user_factors__every_choice_by_their_means__has_mean_1(
 
 
 def test_choice_factors__more_users_than_are_counted_out__are_below_the_exact_mean() -> None:
-    """The bound for many users is no larger than what the same users would give if they were counted out."""
+    """The bound for many users is no larger than the exact mean for the same users."""
     few, many = [1.0, 0.2, 0.0], [0.0] * 97
     exact = choice_factors(few, many, SHARE_TILTS)
     bound = choice_factors(few, [*many, 0.0], SHARE_TILTS)

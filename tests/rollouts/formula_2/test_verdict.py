@@ -1,4 +1,4 @@
-"""When does an automatic rollout promote, roll back or wait?"""
+"""The verdicts of the second formula: when an automatic rollout promotes, rolls back or waits."""
 
 from __future__ import annotations
 
@@ -304,7 +304,7 @@ def test_decide__requests_cluster_and_users_do_not_agree__holds_and_says_why() -
 
 
 def test_assess__cost_at_its_allowance__passes() -> None:
-    """Nothing lies between what fails and what passes for ever."""
+    """A target between the limits neither fails nor passes, and waits."""
     state = run(arm(10, ms=FULL, usd=("0.00122",) * 10), minutes=1000)
 
     assert assess(state).metrics[Metric.COST].status is Status.PASSING
@@ -338,7 +338,7 @@ def test_decide__few_sticky_users_fare_badly__get_no_company(target: Served, sti
 def test_decide__both_arms_fail_alike_in_spells__still_finds_a_worse_target() -> None:
     state = start()
     for _ in range(10):
-        # In a spell everything fails; between spells the target fails three times as often.
+        # Everything fails during a spell; between spells the target fails three times as often.
         state = after_minutes(state, 6, arm(50, 50), arm(50, 50))
         state = after_minutes(state, 10, arm(50, 6), arm(50, 2))
 
