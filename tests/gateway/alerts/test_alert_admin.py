@@ -1,4 +1,4 @@
-"""Operators see alerts, what became of them, and the secret, which they can replace."""
+"""Operators see alerts, their deliveries and the secret of the webhook, which they can replace, in the admin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Telling of an alert: what is sent, who may be sent to, and what happens when it does not work."""
+"""The delivery of alerts: the message, the permitted receivers, and the retries after a failure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 
 
 class Receiver(BaseHTTPRequestHandler):
-    """Answers as told and keeps what came."""
+    """A webhook receiver that answers as it was set up and keeps the requests."""
 
     statuses: ClassVar[list[int]] = []
     received: ClassVar[list[tuple[dict[str, str], bytes]]] = []
@@ -43,7 +43,7 @@ class Receiver(BaseHTTPRequestHandler):
 
     @override
     def log_message(self, format: str, *args: Any) -> None:
-        """Silent."""
+        """Writes no log."""
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def make_due(row: AlertDelivery) -> None:
 
 
 def verified(headers: dict[str, str], body: bytes, secret: str) -> bool:
-    """As docs/limits.md tells receivers to do it."""
+    """Returns the verified message, checked as docs/limits.md tells receivers to do it."""
     parts = dict(part.split("=", 1) for part in headers["x-svc-signature"].split(","))
     expected = hmac.new(secret.encode(), parts["t"].encode() + b"." + body, hashlib.sha256).hexdigest()
     return hmac.compare_digest(expected, parts["v1"])
@@ -138,7 +138,7 @@ def test_failure__is_tried_again_later_with_growing_pauses(receiver: str, caplog
         assert began + pause_after(attempt) <= due <= timezone.now() + pause_after(attempt)
         assert due_deliveries(due - timedelta(microseconds=1)) == []
         assert due_deliveries(due) == [row.pk]
-        deliver(row.pk)  # before it is due
+        deliver(row.pk)  # No delivery is due yet.
         assert after(row).attempts == attempt
         make_due(row)
     assert after(row).last_error == "the receiver answered 302"

@@ -1,4 +1,4 @@
-"""Which of several hosts tells operators, and what stands in the admin."""
+"""Alerts for operators: the one host of several that sends them, and their rows in the admin."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.factories.core import make_project
 AWAY = Alarm("store_away", "The redis store does not answer.", "redis", is_shared=True)
 DISK = Alarm("disk_low", "1 MiB are left for VAR_DIR.")
 
-# Alerts are kept by threads of their own, on connections of their own.
+# Threads save the alerts, each on a database connection of its own.
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -28,7 +28,7 @@ def test_alert_that_all_hosts_see__first_host_tells_and_one_tells_that_it_is_ove
     row = OperatorAlert.objects.get()
     assert (row.kind, row.subject, row.host) == ("store_away", "redis", "")
     assert row.over_at is not None
-    # It may come back.
+    # The alarm may be raised again.
     assert _save(Message(AWAY, False, "c"))
 
 

@@ -1,4 +1,4 @@
-"""Which alerts are raised, and that each is raised once."""
+"""The budget alerts that are raised, each of them once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def client(stores: None) -> Iterator[redis.Redis]:
 
 @pytest.fixture(autouse=True)
 def log(monkeypatch: pytest.MonkeyPatch) -> dict[str, Decimal | Exception]:
-    """What the request log says of projects, by id; set in `log`."""
+    """The request log's figures of projects by id, as a test sets them."""
     says: dict[str, Decimal | Exception] = {}
 
     def spend(project_id: Any, start: datetime, until: datetime) -> Decimal:
@@ -47,7 +47,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> dict[str, Decimal | Exception]:
         return found
 
     monkeypatch.setattr(figures, "project_spend", spend)
-    # A Redis that a busy machine lets wait is not away.
+    # A Redis that is only slow on a busy machine is not taken for away.
     monkeypatch.setattr(figures, "_SECONDS", PATIENCE_SECONDS)
     return says
 
@@ -60,7 +60,7 @@ def make(budget: str = "10", **given: Any) -> Project:
 
 
 def counted(client: redis.Redis, project: Project, units: int, *, month: str = "2026-11", **fields: Any) -> None:
-    """Redis is certain of what was spent."""
+    """Makes Redis certain of the spend."""
     info: Any = client.info("server")
     key = Scope(str(project.pk), month=month).spend
     kept: dict[Any, Any] = {"base": units, "since": 1, "run": info["run_id"], **fields}

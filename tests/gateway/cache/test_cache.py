@@ -1,4 +1,4 @@
-"""Answers that are given again, as clients of two workers see them."""
+"""Cached answers, as clients of two workers see them."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_hit__under_limits__counts_as_a_request_and_gives_its_reservation_back(s
             ]
         return sum(counts[0]), sum(counts[1])
 
-    # The tokens are those of the answer that was not in the cache.
+    # The usage counts only the answer that was not in the cache.
     assert gateway.service.until(used, lambda found: found == (5, 18)) == (5, 18)
 
 
@@ -190,7 +190,7 @@ def test_answer__not_worth_keeping__is_not_kept(scripted: Scripted, step: Any, f
 def test_answer__that_nobody_could_judge__is_not_kept(scripted: Scripted) -> None:
     gateway, _ = scripted(play.answer())
     guardrails = {"trust_mode": "enforce", "min_quality_score": 50}
-    # The project names no judge.
+    # The project has no judge model.
     gateway.service.set_routing(gateway.project_id, guardrails=guardrails)
     gateway.service.until(
         lambda: gateway.record(gateway.post(body(seed=1))).attributes, lambda found: VERDICTS in found

@@ -1,4 +1,4 @@
-"""Two requests share an answer when nothing that shapes it differs, and never otherwise."""
+"""The cache key: two requests share an answer exactly when nothing that shapes it differs."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_key__another_value_of_a_shaping_field__is_another_key(request: dict[str
     name = data.draw(st.sampled_from(sorted(SHAPING)))
     value = data.draw(SHAPING[name])
     assume(json.dumps(request.get(name), sort_keys=True) != json.dumps(value, sort_keys=True))
-    # The number is the same.
+    # The version number is the same in both.
     assume(request.get(name) != value or isinstance(value, (bool, str, list, dict)))
     assert key_of({**request, name: value}) != key_of(request)
 

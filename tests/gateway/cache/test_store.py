@@ -1,4 +1,4 @@
-"""What the cache asks of Redis, without a service around it."""
+"""The cache's commands to Redis, without a service around it."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ async def test_crowd__waits_its_turn_and_redis_is_not_taken_for_away(redis_url: 
 
     assert [answer.content for answer in found if answer is not None] == [b"%d" % (n % 100) for n in range(CROWD)]
     with redis.Redis.from_url(redis_url) as client:
-        # Its own connection, and that of the test's server start, stand beside those of the crowd.
+        # The count includes its own connection and the one that started the test's server.
         assert client.info("stats")["total_connections_received"] <= _CONNECTIONS + 2
     await cache.close()

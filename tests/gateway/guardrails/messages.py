@@ -1,4 +1,4 @@
-"""Messages and calls of tools for the tests of the input stage."""
+"""Messages and tool calls for the tests of the input stage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every readable text is found in what encodes it; most that could be an encoding is told apart without decoding it."""
+"""Readable text is found inside encodings; most words that only look encoded are recognized without decoding."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gateway.guardrails.detectors.encodings import decoded
 
-# Of every length in UTF-8; four characters, because fewer are not looked for.
+# The characters have every length in UTF-8; there are four, because shorter texts are not looked for.
 READABLE = st.text(
     st.one_of(st.characters(codec="ascii", categories=("L", "N", "P")), st.characters(categories=("L", "N", "P", "S"))),
     min_size=4,
@@ -27,7 +27,7 @@ def url_base64(text: str) -> str:
 
 
 def is_all_small(code: str) -> bool:
-    """Base64 that looks like a word is taken for one."""
+    """Returns whether the text has only small letters: base64 that looks like a word is taken for one."""
     return code.isalpha() and code.islower()
 
 

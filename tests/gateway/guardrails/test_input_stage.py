@@ -1,4 +1,4 @@
-"""Guardrails on requests, through two running workers: what is refused, what goes on, and what is kept of it."""
+"""Guardrails on requests, through two running workers: refusals, requests that go on, and their records."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_enforce__managed_prompt__is_not_judged(projects: dict[str, tuple[Gatewa
     make_prompt(project, "Never speak of the moon landing.", name="guarded")
 
     def with_prompt() -> str:
-        # Not found until the worker has heard of the new prompt.
+        # The prompt is not found until the worker has read the change.
         response = project.post(body(prompt_config="guarded"))
         return str(last_sent(script)["messages"][0]["content"]) if response.status_code == 200 else response.text
 
@@ -236,7 +236,7 @@ def test_enforce__variable_of_a_managed_prompt__is_judged_as_the_users(
         return project.post(body(prompt_config=name, messages=[ASK], **more), headers=headers)
 
     def with_prompt() -> str:
-        # A worker that has heard of the prompt and not yet of its version sends the request without it.
+        # A worker that has read the prompt and not yet its version sends the request without it.
         response = asked("tulips")
         return str(last_sent(script)["messages"]) if response.status_code == 200 else response.text
 
@@ -247,7 +247,7 @@ def test_enforce__variable_of_a_managed_prompt__is_judged_as_the_users(
 
 
 def test_enforce__long_request__is_judged_as_well(service: GatewayService, upstream: ScriptedServer) -> None:
-    """Above some KB the work leaves the event loop."""
+    """A body above some kilobytes is checked in a thread."""
     guardrails = {"trust_mode": "enforce", **EVERYTHING, "max_prompt_tokens": None}
     urls = {"openai": upstream.base_url("guarded-long")}
     script = upstream.play("guarded-long", answer())

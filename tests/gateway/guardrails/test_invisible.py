@@ -1,4 +1,4 @@
-"""What nobody sees does not keep anything from being found, and masks cover it as it stands in the text."""
+"""Invisible characters hide nothing from the detectors, and masks cover them as they stand in the text."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_readings__any_text__have_a_place_for_every_character(text: str) -> None
 
 
 def disguised(text: str, number: int) -> str:
-    """In every word, the one or the other character that nobody sees."""
+    """Returns the text with some invisible characters in every word."""
     unseen = [one for name, one in UNSEEN.items() if name != "tag letter"]
     words = text.split(" ")
     return " ".join(

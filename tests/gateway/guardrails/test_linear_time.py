@@ -1,7 +1,7 @@
-"""Hostile texts cost no more than their length: twice the text, about twice the steps.
+"""Hostile texts cost time in proportion to their length: twice the text, about twice the steps.
 
-Steps are counted where Python works (candidates that a pattern proposes, decisions about them); the patterns themselves
-are RE2's, whose time is linear by construction, and which refuses whatever it could not match so.
+Steps are counted where Python works (candidates that a pattern proposes, decisions about them); the patterns are RE2's,
+whose time is linear by construction and which refuses patterns that it could not match so.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ DETECTORS: dict[str, Callable[[str], object]] = {
 
 
 def steps(work: Callable[[str], object], text: str) -> int:
-    """Lines of Python that ran."""
+    """Returns the number of lines of Python that ran."""
     count = 0
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
@@ -77,7 +77,7 @@ def steps(work: Callable[[str], object], text: str) -> int:
 def test_detector__twice_the_hostile_text__takes_about_twice_the_steps(detector: str, hostile: str) -> None:
     work, piece = DETECTORS[detector], HOSTILE[hostile]
     small = piece * (4_000 // len(piece))
-    work(small)  # what is remembered is remembered
+    work(small)  # The first run fills the caches.
     once, twice = steps(work, small), steps(work, small * 2)
     assert twice <= 2.5 * once + 1000, (once, twice)
 
@@ -85,7 +85,7 @@ def test_detector__twice_the_hostile_text__takes_about_twice_the_steps(detector:
 @pytest.mark.parametrize("detector", DETECTORS)
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_detector__a_megabyte__ends(detector: str, hostile: str) -> None:
-    """Within the time that a test may take; what is not linear would need days."""
+    """The test has a time limit, and a detector that is not linear would need days."""
     DETECTORS[detector](HOSTILE[hostile] * (1_000_000 // len(HOSTILE[hostile])))
 
 

@@ -67,17 +67,17 @@ def test_find_pii__identifier__found_with_its_span(text: str, expected: list[tup
     "text",
     [
         "meet @ noon, user@localhost, a@b",
-        "order 4242424242424241",  # checksum
+        "order 4242424242424241",  # The checksum is wrong.
         "order 122000000000003 and 536904399",
-        "number 9999999999999995",  # nobody issues it
+        "number 9999999999999995",  # This number range is not issued.
         "4111.1111.1111.1112 and 41111.111111.11111 and 4111111.111111111 or 0.4111111111111111",
         "order 912711234 and invoice 912711235",
-        "my ITIN is 912691234 and my taxpayer id 812711234",  # groups that are not given out
+        "my ITIN is 912691234 and my taxpayer id 812711234",  # These groups are not assigned.
         "the TIN of 9127112345 and itin 12-912711234",
         "1 2 3 4 5 6 7 8 9 10 11 12 13 14",
-        "GB82WEST12345698765431",  # checksum
+        "GB82WEST12345698765431",  # The checksum is wrong.
         "666-12-3456 and 000-12-3456 and 123-00-4567",
-        "078-05-1120",  # printed in advertisements
+        "078-05-1120",  # This number was printed in advertisements.
         "999.1.1.1 and 1.2.3 and v10.0.0.1 and version 10.0.0.1",
         "at 12:34:56, aa:bb:cc:dd:ee:ff, std::vector, foo :: Int",
         "on 2024-05-17 or 17.05.2024 or 05/17/2024",

@@ -1,4 +1,4 @@
-"""Every text of a request is read, whatever JSON it stands in; nothing that a request may hold is too odd."""
+"""Every text of a request is read, wherever its JSON holds it, and no valid request is too odd."""
 
 from __future__ import annotations
 

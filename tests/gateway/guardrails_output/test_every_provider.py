@@ -1,4 +1,4 @@
-"""What is masked is masked whatever dialect the provider speaks, whole and streamed, read by the official SDK."""
+"""Masking works alike for every provider's dialect, whole and streamed, read by the official SDK."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guardrails on answers, through two running workers: what is masked, what is refused, and what is kept of it."""
+"""Guardrails on answers, through two running workers: masked and refused answers, and their records."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class TestWholeAnswers:
         assert "tom bomb" not in told.lower()
         record = project.record(response)
         assert (record.outcome, record.status_code, record.error_code) == ("error", 400, code)
-        # What the provider bills is counted all the same; what it said is not kept.
+        # The provider's bill is counted all the same; its answer is not stored.
         assert (record.prompt_tokens, record.completion_tokens) == (11, 7)
         assert kept_response(project, response) == ""
         assert verdicts(project, response) == [(code, "output", "blocked", detail)]

@@ -86,7 +86,7 @@ def test_a_poor_answer_fails_over_once(routed: Routed) -> None:
         ("groq", ""),
     ]
     assert record.attempts[0].completion_tokens == 7
-    # What is judged has been masked.
+    # The judge gets the masked answer.
     assert b"ada@example.org" not in b"".join(asked.body for asked in scripts["together"].received)
 
 

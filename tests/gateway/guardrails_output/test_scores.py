@@ -74,7 +74,7 @@ def test_each_guardrail_becomes_one_score(project: Project, spool: Path) -> None
 def test_nothing_is_scored_twice(project: Project, spool: Path) -> None:
     asked(project, spool, PII)
     score_verdicts(back=HOUR)
-    assert score_verdicts(back=HOUR) == 1  # the copy is not there yet: the same score once more
+    assert score_verdicts(back=HOUR) == 1  # The copy has not arrived yet, so the same score is written again.
     copy_due()
     assert score_verdicts(back=HOUR) == 0
     assert len(scores_told(project)) == 1

@@ -1,4 +1,4 @@
-"""A guarded stream says what the guarded whole answer says, however its events are cut and mixed."""
+"""A guarded stream gives what the guarded whole answer gives, however its events are cut and mixed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def event(index: int, delta: dict[str, Any], reason: str | None = None) -> Strea
 
 
 def said(index: int, whole: dict[str, Any], cut: random.Random) -> list[StreamEvent]:
-    """What a choice says as events: reasoning and content mixed, then its calls mixed."""
+    """Returns a choice's answer as events: reasoning and content mixed, then its calls mixed."""
     texts = [[{name: piece} for piece in pieces(whole[name], cut)] for name in ("reasoning_content", "content")]
     calls = []
     for call in whole["tool_calls"]:
@@ -71,7 +71,7 @@ def pieces(text: str, cut: random.Random) -> list[str]:
 
 
 def mixed(rows: list[list[Any]], cut: random.Random) -> list[Any]:
-    """In the order of each row."""
+    """Mixes the rows, keeping the order within each."""
     left, out = [list(row) for row in rows if row], []
     while left:
         row = cut.choice(left)
@@ -126,7 +126,7 @@ def test_a_signature_goes_with_the_text_it_signed() -> None:
 
 
 def test_stream__fields_of_the_vendor__masked_at_once_since_they_are_whole() -> None:
-    """A rest of them in a later chunk would replace them, or be a list entry that the SDK's stream helper refuses."""
+    """Text held back for a later chunk would replace the field, or be a list entry that the SDK's helper refuses."""
     blocks = [
         {"index": 0, "citationsContent": {"content": [{"text": "Ask ada@example.org"}], "citations": [{"title": "T"}]}},
         {"index": 1, "toolResult": {"toolUseId": "s", "content": [{"text": "10.1.2.3"}, {"json": {"text": "a"}}]}},
@@ -152,7 +152,7 @@ def test_stream__fields_of_the_vendor__masked_at_once_since_they_are_whole() -> 
 
 
 def test_fields_of_the_vendor_come_whole_and_are_masked_whole() -> None:
-    """The same names as texts that come in pieces, and lists without numbers: nothing of one goes into another."""
+    """The fields have the names of texts that come in pieces, and lists without indexes: no text leaks into another."""
     supports = [{"segment": {"text": f"{name}: ada@example.org and 4242"}} for name in "ab"]
     parts = [{"index": 0, "executableCode": {"code": "mail('ada@example.org')"}, "thoughtSignature": "c2ln"}]
     fields = {

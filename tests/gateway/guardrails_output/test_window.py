@@ -1,4 +1,4 @@
-"""What goes out of a text depends on the text alone, and is what masking the whole of it gives."""
+"""The window of a guarded stream lets out, for any cutting of a text, what masking the whole text gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the judge is asked and how its grades are read."""
+"""The prompt of the judge, and how its grades are read."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tests.services import Service, start_redis
 
 
 class OwnRedis:
-    """Started again, it is empty and has the same address."""
+    """A Redis server that is empty after a restart and keeps its address."""
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="lim-", dir="/tmp"))
@@ -48,14 +48,14 @@ def module_redis() -> Iterator[OwnRedis]:
 
 @pytest.fixture
 def own_redis(module_redis: OwnRedis) -> OwnRedis:
-    """Empty."""
+    """An empty Redis for one test."""
     module_redis.client.flushall()
     return module_redis
 
 
 @pytest.fixture
 def fragile_redis() -> Iterator[OwnRedis]:
-    """To be stopped and killed."""
+    """A Redis that the test may stop and kill."""
     own = OwnRedis()
     yield own
     own.close()

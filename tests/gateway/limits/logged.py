@@ -30,7 +30,7 @@ from tests.gateway.wire import ENDPOINT, bearer
 from tests.patience import PATIENCE_SECONDS
 from tests.services import start_clickhouse, start_redis
 
-# Shorter than an operator has them, and longer than a busy machine keeps a worker, Redis or the shipper waiting.
+# These times are shorter than in operation, and longer than a busy machine delays a worker, Redis or the shipper.
 SHORTENED = {
     "LIMITS_LEASE_SECONDS": "15",
     "LIMITS_REDIS_SECONDS": "6",
@@ -40,7 +40,7 @@ SHORTENED = {
 
 
 class LoggedService(GatewayService):
-    """`redis` and workers may be stopped and started again."""
+    """A gateway service whose Redis and workers may be stopped and started again."""
 
     def __init__(self) -> None:
         super().__init__(settings={**PATIENT, **SHORTENED})
@@ -61,7 +61,7 @@ class LoggedService(GatewayService):
         stack.callback(shipper.terminate)
 
     def empty_redis(self) -> None:
-        """kill -9, and an empty one at the same address."""
+        """Kills Redis with SIGKILL and starts an empty one at the same address."""
         self.redis.stop(signal.SIGKILL)
         folder = self.folder / "redis"
         shutil.rmtree(folder)
@@ -71,7 +71,7 @@ class LoggedService(GatewayService):
         return redis.Redis.from_url(self.environment["REDIS_URL"])
 
     def logged_units(self, project_id: str) -> int:
-        """What the log says that the project has spent."""
+        """Returns the project's spend by the request log."""
         with Client.from_url(self.log_url) as client:
             found = client.execute(
                 "SELECT sum(toDecimal128(cost_usd, 10)) FROM llm.requests WHERE project_id = %(project)s",
@@ -80,7 +80,7 @@ class LoggedService(GatewayService):
         return to_units(Decimal(found[0][0] or 0))
 
     def counted(self, scope: Scope) -> tuple[int, int, bool]:
-        """Spent, reserved, and whether anything is in doubt."""
+        """Returns the spend, the reservations, and whether anything is in doubt."""
         with self.redis_client() as client:
             found: Any = client.hmget(scope.spend, "base", "after", "reserved", "unsure")
         base, after, reserved, unsure = found
@@ -88,7 +88,7 @@ class LoggedService(GatewayService):
 
 
 def by_wish() -> Step:
-    """Does what the request's `user` says: ok-<tokens of the answer>, 500, hang or stream."""
+    """Answers as the request's `user` says: ok-<tokens of the answer>, 500, hang or stream."""
 
     async def step(request: Received, connection: Connection) -> None:
         sent = json.loads(request.body)
@@ -116,7 +116,8 @@ def by_wish() -> Step:
 
 @dataclass
 class Crowd:
-    """Many clients at once, each with an outcome of its own. `statuses` counts the answers, 0 those that broke off."""
+    """Many clients at once, each with an outcome of its own. `statuses` counts the answers, 0 stands for those that
+    broke off."""
 
     gateway: Gateway
     model: str

@@ -1,4 +1,4 @@
-"""Calls of the scripts of the limits in a Redis of the test's own, and the figures that they leave behind."""
+"""Calls of the limits' scripts in a Redis of the test's own, and the figures that they leave behind."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ COUNTED = Terms(month=2**62, session=2**62)
 
 @dataclass
 class Ended:
-    """A settlement."""
+    """The settlement of a request that ended."""
 
     name: str
     cost: int | str = 0
@@ -70,7 +70,7 @@ def batch(
     run: str = "run-1",
     set_at: int = 0,
 ) -> list[Any]:
-    """The answers to settlements and to admissions, and the standings of month and session."""
+    """Returns the answers to settlements and to admissions, and the standings of month and session."""
     limits = (terms.requests, terms.tokens, terms.month, terms.hard, terms.session, LEASE_MS, run, set_at)
     keys, in_session, spends = (KEYS, 1, [known, known]) if terms.session != "" else (KEYS[:4], 0, [known])
     ended = [each for each in asked if isinstance(each, Ended)]
@@ -91,13 +91,13 @@ def raise_to(own: OwnRedis, scope: Scope, since: int, spent: int, *, final: int 
 
 
 def spent(own: OwnRedis, scope: Scope) -> tuple[int, int]:
-    """Spent and reserved."""
+    """Returns the spend and the reservations."""
     base, after, reserved = own.client.hmget(scope.spend, "base", "after", "reserved")
     return int(base or 0) + int(after or 0), int(reserved or 0)
 
 
 def begin(own: OwnRedis) -> int:
-    """A month in doubt since NOW, nothing held."""
+    """Makes a month in doubt since NOW, with no reservation."""
     admit(own, Terms(month=1000), "first", cost=4, at=NOW)
     settle(own, f"first|4|{NOW}", cost=3)
     return NOW

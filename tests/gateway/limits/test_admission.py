@@ -1,4 +1,4 @@
-"""Each limit over HTTP: its status, code and headers, what a refusal leaves behind, and what is never refused."""
+"""Each limit over HTTP: its status, code and headers, the state after a refusal, and requests that no limit refuses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.gateway.conftest import Scripted
 from tests.gateway.service import PRICED_MODEL, Gateway
 from tests.gateway.wire import assert_error, body, read_stream
 
-# 11 prompt and 7 completion tokens at 2 and 8 dollars a million.
+# The cost is of 11 prompt and 7 completion tokens at 2 and 8 dollars a million.
 COST = 780_000
 PRICED = {"model": f"openai/{PRICED_MODEL}", "max_tokens": 100}
 
@@ -35,7 +35,7 @@ def client_of(gateway: Gateway) -> redis.Redis:
 
 
 def until_known(gateway: Gateway, known: Any, **sent: Any) -> httpx2.Response:
-    """Asks both workers until each goes by the limits."""
+    """Asks both workers until each applies the limits."""
 
     def ask(port: int) -> httpx2.Response:
         return gateway.post(body(**sent), port=port)
@@ -58,7 +58,7 @@ def counted(gateway: Gateway, response: httpx2.Response, key: Any) -> int:
 
 
 def standing(gateway: Gateway, scope: Scope) -> tuple[int, int]:
-    """Spent and reserved."""
+    """Returns the spend and the reservations."""
     with client_of(gateway) as client:
         found: Any = client.hmget(scope.spend, "base", "after", "reserved")
     base, after, reserved = (int(value or 0) for value in found)
@@ -95,7 +95,7 @@ def test_tokens__more_than_the_minute_has__are_429_and_count_nothing(scripted: S
     served = until_known(gateway, has_limits, max_tokens=10)
     assert served.headers["x-ratelimit-limit-tokens"] == "1000"
     assert "x-ratelimit-limit-requests" not in served.headers
-    # Each answer used so many; until it is settled more is reserved.
+    # Each answer used so many tokens; until it is settled more are reserved.
     used = USAGE["total_tokens"]
     before = gateway.service.until(lambda: counted(gateway, served, tokens_key), lambda tokens: tokens % used == 0)
 
@@ -103,7 +103,7 @@ def test_tokens__more_than_the_minute_has__are_429_and_count_nothing(scripted: S
 
     message = assert_error(never, 429, "tokens_per_minute", type="rate_limit_error")
     assert "lower max_tokens" in message
-    assert "retry-after" not in never.headers  # waiting does not help
+    assert "retry-after" not in never.headers  # The request is larger than the limit, so waiting does not help.
     assert counted(gateway, served, tokens_key) == before
 
     held = [gateway.post(body(max_tokens=960)) for _ in range(2)]
@@ -139,7 +139,7 @@ def test_budget__used_up__is_429_and_reserves_nothing(
 ) -> None:
     gateway = limited(scripted, rate_limit_enabled=True, rate_limit_rpm=100_000, **settings)
     until_known(gateway, has_limits)
-    # 0.0008 dollars and some more are reserved for each, 0.000078 spent.
+    # Each request reserves a little more than 0.0008 dollars and spends 0.000078.
     answers = [gateway.post(body(**PRICED), headers=headers) for _ in range(30)]
 
     refused = [found for found in answers if found.status_code == 429]
@@ -201,7 +201,7 @@ def test_stream__that_was_admitted__is_never_cut(scripted: Scripted) -> None:
     with ThreadPoolExecutor(1) as pool:
         found = pool.submit(gateway.post, body(**PRICED, stream=True))
         try:
-            # Or the next one might be the one that is admitted.
+            # Without this wait the second request might be admitted in place of the first.
             gateway.service.until(lambda: len(gateway.upstream.received), lambda count: count > received)
             assert_error(gateway.post(body(**PRICED)), 429, "monthly_budget_exceeded", type="budget_error")
             gateway.service.set_routing(gateway.project_id, monthly_budget_usd="0", rate_limit_rpm=1)

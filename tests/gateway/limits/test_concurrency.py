@@ -1,4 +1,4 @@
-"""A crowd over two workers: limits hold whatever becomes of the requests, and the figures are those of the log."""
+"""A crowd over two workers: limits hold whatever becomes of the requests, and the figures equal those of the log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
 MODEL = f"openai/{PRICED_MODEL}"
 MAX_TOKENS = 500
-# 8 dollars a million.
+# The price is 8 dollars for a million tokens.
 LARGEST_UNITS = MAX_TOKENS * 80_000
 SECONDS_TO_SETTLE = 120
 
@@ -46,7 +46,7 @@ def upstream() -> Iterator[ScriptedServer]:
 
 
 def project(logged: LoggedService, upstream: ScriptedServer, script: str, **settings: Any) -> Gateway:
-    """Known to both workers with its limits."""
+    """A project whose limits both workers know."""
     made = logged.new_project(base_urls={"openai": upstream.base_url(script)})
     logged.set_routing(made.project_id, retry_enabled=False, **settings)
     return made
@@ -57,7 +57,7 @@ def month_of(gateway: Gateway) -> Scope:
 
 
 def settled(logged: LoggedService, gateway: Gateway, scope: Scope) -> tuple[int, int]:
-    """The figure, and the log's, once nothing is under way or in doubt and both are the same."""
+    """Returns the counted figure and the log's, once no request is open, nothing is in doubt and both are equal."""
 
     def look() -> tuple[int, int, int, bool]:
         spent, reserved, unsure = logged.counted(scope)
@@ -88,14 +88,14 @@ def test_thousand_requests__on_a_budget_with_room_for_some__do_not_pass_it(
         logged.until(lambda: crowd.statuses.total(), lambda count: count >= 300, seconds=60)
         logged.kill_worker(1)
         running.result()
-    # What the killed worker held lapses when the next one asks.
+    # The killed worker's reservations lapse when the next request asks.
     served = logged.until(
         lambda: gateway.post(body(model=MODEL, max_tokens=1, user="ok-1"), headers=crowd.headers).status_code,
         lambda status: not logged.counted(scope)[1],
         seconds=SECONDS_TO_SETTLE,
     )
     assert served in (200, 429)
-    # How much room the crowd has left depends on how many of it were under way at once: on the machine's load.
+    # The room that the crowd leaves depends on how many requests were open at once, so on the machine's load.
     largest = body(model=MODEL, max_tokens=MAX_TOKENS, user=f"ok-{MAX_TOKENS}")
     logged.until(
         lambda: gateway.post(largest, headers=crowd.headers).status_code, lambda status: status == 429, seconds=120
@@ -106,7 +106,7 @@ def test_thousand_requests__on_a_budget_with_room_for_some__do_not_pass_it(
     # Estimates are never less than what is used here; a worker that gets no processor for as long as a lease lasts,
     # which is shortened, may lose one.
     assert in_log <= budget + LARGEST_UNITS, (in_log, away_lines(logged))
-    # And the budget was used, not refused away: there was too little left for a largest request.
+    # The budget was really used: too little is left for a request of the largest cost.
     assert in_log > budget - 2 * LARGEST_UNITS
     assert {200, 429, 503, 0} <= set(crowd.statuses), crowd.statuses
 
@@ -117,7 +117,7 @@ def test_rates__at_the_border_of_minutes__hold_for_each_minute(logged: LoggedSer
     crowd = Crowd(gateway, MODEL, MAX_TOKENS, seed=2)
 
     def recorded() -> dict[int, tuple[int, int, int]]:
-        """By minute: requests that came to a provider, those that were not refused, and tokens."""
+        """Returns by minute the requests that reached a provider, those that were not refused, and the tokens."""
         found: dict[int, tuple[int, int, int]] = {}
         for entry in spooled_entries(logged.var / "spool"):
             record = entry.record
@@ -145,14 +145,14 @@ def test_rates__at_the_border_of_minutes__hold_for_each_minute(logged: LoggedSer
         )
 
     def full() -> list[int]:
-        """Minutes that were full: by requests, or by the tokens of those that were under way."""
+        """Returns the minutes that were full, by requests or by the tokens of open ones."""
         assert logged.until(agree, bool), (counted(), recorded())
         return [minute for minute, (requests, tokens) in counted().items() if requests == rpm or tokens > tpm // 4]
 
     logged.until(lambda: 60 - time.time() % 60, lambda left: left < 5, seconds=60)
     asyncio.run(crowd.ask(1000, over_seconds=10))
     while len(full()) < 2:
-        # On a busy machine few may have asked before the border, or behind it.
+        # On a busy machine few requests may have come before the minute's end, or after it.
         asyncio.run(crowd.ask(250, over_seconds=2))
     found = counted()
     assert max(requests for requests, _ in found.values()) <= rpm
@@ -173,7 +173,7 @@ def test_redis_paused__requests_are_answered_meanwhile_and_each_worker_says_it_o
             lambda port=port: gateway.post(body(), port=port),  # type: ignore[misc]
             lambda found: "x-ratelimit-limit-requests" in found.headers,
         )
-    # What an earlier test did to Redis has been noticed by all.
+    # All workers have noticed what an earlier test did to Redis.
     before = logged.until(lambda: away_lines(logged), lambda found: found["redis.away"] == found["redis.back"])
     logged.redis.send(signal.SIGSTOP)
     try:
@@ -181,7 +181,7 @@ def test_redis_paused__requests_are_answered_meanwhile_and_each_worker_says_it_o
     finally:
         logged.redis.send(signal.SIGCONT)
     assert {found.status_code for found in answers} == {200}
-    # This worker's share of the limit is what counts now.
+    # Only this worker's share of the limit counts now.
     assert int(answers[-1].headers["x-ratelimit-remaining-requests"]) <= 100_000
 
     def said() -> Counter[str]:
@@ -216,7 +216,7 @@ def test_redis_killed_and_back_empty__spend_comes_from_the_log_to_the_last_digit
     spent, in_log = settled(logged, gateway, scope)
     assert spent == in_log > 0
 
-    # Used up: what the log says refuses, whoever asks.
+    # The budget is used up: the log's figure makes every worker refuse.
     logged.set_routing(gateway.project_id, monthly_budget_usd=f"{in_log / 10**10:f}")
     logged.empty_redis()
 
@@ -231,7 +231,8 @@ def test_redis_killed_and_back_empty__spend_comes_from_the_log_to_the_last_digit
 
 
 async def burst(gateway: Gateway, count: int) -> Counter[tuple[int, bool]]:
-    """Answers of both workers to so many requests at once: status, and whether the worker knew of the limits."""
+    """Returns the answers of both workers to so many simultaneous requests: status, and whether the worker knew of the
+    limits."""
     urls = [gateway.service.base_url(port) + ENDPOINT for port in gateway.service.ports]
     limits = httpx2.Limits(max_connections=count, max_keepalive_connections=0)
     sent = body(model=MODEL, max_tokens=1)
@@ -244,7 +245,8 @@ async def burst(gateway: Gateway, count: int) -> Counter[tuple[int, bool]]:
 async def test_thousand_requests__of_a_month_that_is_spent__none_admitted(
     logged: LoggedService, upstream: ScriptedServer
 ) -> None:
-    """Spent while no limit counted it; then limits are switched on, Redis and the workers forget."""
+    """The budget is spent while no limit counts it; then limits are switched on, and Redis and the workers lose their
+    figures."""
     gateway = project(logged, upstream, "plain")
     for port in logged.ports:
         assert gateway.post(body(model=MODEL), port=port).status_code == 200
@@ -254,7 +256,7 @@ async def test_thousand_requests__of_a_month_that_is_spent__none_admitted(
 
     rate = {"rate_limit_enabled": True, "rate_limit_rpm": 1_000_000}
     logged.set_routing(gateway.project_id, **budget, **rate)
-    # Nobody is admitted by a worker that knows of the limits, from the first moment on.
+    # A worker that knows of the limits admits no request, from the first moment on.
     answers = await burst(gateway, 1000)
     assert (200, True) not in answers
     while (200, False) in answers:

@@ -1,4 +1,4 @@
-"""Whatever happens to Redis, workers and settlements: in the end the figure is the request log's, to the last digit."""
+"""Whatever happens to Redis, workers and settlements, the figure converges to the request log's, to the last digit."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ LIMITS = LimitSettings(monthly_budget_usd=Decimal(90_000_000), session_budget_us
 SESSION = "s"
 LEASE_SECONDS, SETTLE_SECONDS, LOG_SECONDS, REDIS_SECONDS = 0.6, 1.5, 0.7, 0.25
 MOST_UNITS = 2**50
-# Beyond it doubles round.
+# Doubles round integers above this bound.
 EXACT_UNITS = 2**53
 
 
 @dataclass
 class Log:
-    """Records by when they may be read, their arrival and cost."""
+    """A log of records by the time from which they can be read, with their arrival and cost."""
 
     records: list[tuple[float, int, int]] = field(default_factory=list)
 
@@ -42,7 +42,7 @@ class Log:
         self.records.append((time() + chance.random() * LOG_SECONDS, arrived_us, cost))
 
     def takes_in_time(self, arrived_us: int) -> bool:
-        """Whether what is recorded now can be read before nobody asks about its arrival any more."""
+        """Returns whether a record made now can be read while its arrival is still asked about."""
         return time() + LOG_SECONDS < arrived_us / 1_000_000 + SETTLE_SECONDS
 
     def spends(self, asked: Mapping[Scope, Times]) -> dict[Scope, int]:
@@ -76,7 +76,7 @@ class Worker:
 
 
 class Life:
-    """`steps` random events; requests that are under way at the end are settled."""
+    """A course of `steps` random events; requests that are open at its end are settled."""
 
     def __init__(self, own: OwnRedis, log: Log, chance: random.Random) -> None:
         self.own, self.log, self.chance = own, log, chance
@@ -95,7 +95,7 @@ class Life:
     async def admit(self) -> None:
         worker = self.chance.choice(self.workers)
         self.serial += 1
-        # A body may take its time to arrive.
+        # A body may arrive slowly.
         arrived_us = time_ns() // 1000 - self.chance.randint(0, 300_000)
         cost = self.chance.randint(0, MOST_UNITS)
         claim = Claim(f"r{id(self)}-{self.serial}", PROJECT, SESSION, arrived_us, 0, cost)
@@ -112,7 +112,7 @@ class Life:
         worker.limiter.settle(held, 0, cost)
 
     async def stall(self) -> None:
-        """A worker that is held up for longer than its leases last."""
+        """Holds up a worker for longer than its leases last."""
         worker = self.chance.choice(self.workers)
         worker.limiter._held.clear()
         await asyncio.sleep(LEASE_SECONDS)
@@ -134,7 +134,7 @@ class Life:
         self.workers.append(Worker(self.own))
         for worker, held in self.under_way:
             if worker is dead:
-                # It died after it had recorded; or the request is recorded as interrupted: nobody knows what it cost.
+                # The worker died after its record, or the request is recorded as interrupted with an unknown cost.
                 recorded, cost = self.chance.random() < 0.5, self.chance.randint(0, MOST_UNITS)
                 in_time = self.log.takes_in_time(held.claim.arrived_us)
                 self.log.add(self.chance, held.claim.arrived_us, cost if recorded and in_time else 0)
@@ -169,7 +169,7 @@ async def test_figure__after_any_course_of_events__is_the_logs(
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not all(w.limiter.is_connected for w in life.workers):  # noqa: ASYNC110 - of another process
                 await asyncio.sleep(0.02)
-            # A reservation that nobody renews lapses when the next request asks.
+            # A reservation that is not renewed lapses when the next request asks.
             while [life.figures(scope) for scope in scopes] != [(log.total, 0, False)] * 2:
                 await life.admit()
                 await life.settle()

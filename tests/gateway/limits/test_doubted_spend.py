@@ -1,4 +1,4 @@
-"""Spend that is in doubt in Redis: when it arises, how it is raised to the request log's figure, and when it ends."""
+"""Spend that is in doubt in Redis: its causes, its correction to the request log's figure, and its end."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def test_raise__while_an_earlier_request_is_under_way__waits(own_redis: OwnRedis
     begin(own_redis)
     admit(own_redis, Terms(month=1000), "early", cost=4, at=NOW + 10)
     lost = NOW + 20
-    settle(own_redis, f"nobody's|0|{NOW}", now=lost)  # a settlement without reservation: from here on the log decides
+    settle(
+        own_redis, f"nobody's|0|{NOW}", now=lost
+    )  # A settlement without a reservation makes the log decide from here on.
     assert raise_to(own_redis, MONTH, lost, 99)[0] == 0
 
     settle(own_redis, f"early|4|{NOW + 10}", cost=5)
@@ -76,7 +78,7 @@ def test_reservation__nobody_renews__lapses_and_leaves_a_doubt(own_redis: OwnRed
     since = begin(own_redis)
     raise_to(own_redis, MONTH, since, 0, final=1)
     admit(own_redis, Terms(month=1000), "dead", cost=7, at=NOW + 1)
-    own_redis.client.zadd(MONTH.held, {f"dead|7|{NOW + 1}": 1})  # its time is over
+    own_redis.client.zadd(MONTH.held, {f"dead|7|{NOW + 1}": 1})  # The reservation's lease has ended.
 
     answer = admit(own_redis, Terms(month=1000), "next", cost=2, at=NOW + 2)
 
@@ -89,7 +91,7 @@ HOUR = 3_600_000_000
 
 
 def certain(own: OwnRedis) -> int:
-    """A month of 3 units of which nothing is in doubt."""
+    """Makes a month of 3 units without any doubt."""
     since = begin(own)
     raise_to(own, MONTH, since, 0, final=1)
     return since

@@ -1,4 +1,4 @@
-"""Admissions and settlements of a worker over Redis, also while Redis refuses to count or has lost what it knew."""
+"""A worker's admissions and settlements over Redis, also while Redis refuses to count or has lost its figures."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ async def test_redis_that_refused_a_settlement__is_doubted_once_it_accepts_again
             await until(lambda: "redis.refuses" in caplog.text)
             own_redis.client.replicaof("no", "one")
             await one.ask(cost=1)
-        # The connection was never lost: nothing else would have the log asked.
+        # The connection was never lost, so only this doubt makes the worker ask the log.
         await until(lambda: one.month in one.doubts)
         assert [record.getMessage().split()[0] for record in caplog.records] == ["redis.refuses", "redis.accepts"]
 
@@ -162,7 +162,7 @@ async def test_requests_of_one_turn__are_one_command__each_in_its_session(own_re
 
 
 async def asked_later(one: Worker, requests: int, **claim: Any) -> list[asyncio.Task[Admission]]:
-    """In turns of the loop that are not that of the one before."""
+    """Asks in later turns of the event loop than the one before."""
     tasks = []
     for _ in range(requests):
         tasks.append(asyncio.create_task(one.ask(**claim)))

@@ -1,4 +1,4 @@
-"""Admission by a worker's own figures while Redis is paused, killed or not there yet."""
+"""Admission by a worker's own figures while Redis is paused, killed or not started yet."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def test_redis_away__budgets__go_by_what_was_known_last(fragile_redis: Own
         held = (await one.ask(cost=4 * DOLLAR)).held
         one.limiter.settle(held, 0, 4 * DOLLAR)
         await until(lambda: spent(fragile_redis, one.month)[0] == 4 * DOLLAR)
-        await one.ask(cost=0)  # and so this worker knows
+        await one.ask(cost=0)  # This worker then knows the figure.
 
         await away(fragile_redis)
 
@@ -108,7 +108,7 @@ async def test_redis_back__what_happened_meanwhile__is_asked_of_the_log(fragile_
         before, under_way = (await one.ask(cost=DOLLAR)).held, (await one.ask(cost=DOLLAR)).held
         one.limiter.settle(before, 0, DOLLAR)
         await until(lambda: spent(fragile_redis, one.month) == (DOLLAR, DOLLAR))
-        # Nothing else may be under way: it would be renewed, and the log's sum be too early for ever.
+        # No other request may be open: its reservation would be renewed, and the log's sum would never be final.
         one.limiter.settle((await one.ask()).held, 0, 0)
         await away(fragile_redis)
         meanwhile = (await one.ask(cost=DOLLAR)).held

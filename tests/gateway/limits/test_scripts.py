@@ -1,4 +1,4 @@
-"""The scripts against a plain model of what they promise, on a real Redis."""
+"""The limits' scripts on a real Redis, case by case."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def test_batch__settles_first_and_admits_in_the_order_in_which_they_ask(own_redi
     answers = batch(
         own_redis,
         terms,
-        (f"c|5|{NOW}", 10),  # there is room when a is settled
-        (f"d|5|{NOW}", 10),  # beyond the budgets
+        (f"c|5|{NOW}", 10),  # Request c has room once a is settled.
+        (f"d|5|{NOW}", 10),  # The cost exceeds the budgets.
         Ended(f"a|6|{NOW}", 1, tokens=-3),
-        (f"e|0|{NOW}", 74),  # beyond the tokens
+        (f"e|0|{NOW}", 74),  # The tokens exceed the limit.
         (f"f|0|{NOW}", 73),
         (f"g|0|{NOW}", 0),
         (f"h|0|{NOW}", 0),
@@ -97,7 +97,7 @@ def test_batch__of_several_settlements__tells_which_were_not_counted(own_redis: 
 
 @pytest.mark.parametrize("key", [SESSION.spend, SESSION.held])
 def test_batch__whose_session_cannot_be_counted__answers_the_others(own_redis: OwnRedis, key: str) -> None:
-    """As of a key that somebody else has written."""
+    """The session's key has a type of another program."""
     own_redis.client.set(key, "something else")
     month_only, both = Terms(month=100), Terms(requests=10, month=100, session=100)
     admit(own_redis, month_only, "a", cost=4)

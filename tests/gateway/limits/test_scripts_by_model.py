@@ -1,4 +1,4 @@
-"""The scripts of the limits against a model of them, over any course of requests."""
+"""The limits' scripts against a model of them, over any course of requests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.gateway.limits.script_calls import (
 
 @dataclass
 class Model:
-    """What the limits mean, without Redis."""
+    """A model of the limits' meaning, without Redis."""
 
     requests: int = 0
     tokens: int = 0
@@ -63,7 +63,7 @@ class Model:
         return refused
 
 
-# Some beyond what a double holds: budgets are compared as doubles, amounts are added exactly.
+# Some amounts exceed what a double holds exactly: budgets are compared as doubles, amounts are added as integers.
 AMOUNT = st.one_of(st.integers(0, 30), st.sampled_from([2**53 - 1, 2**53 + 1, 2**54 + 3]))
 BUDGET = st.one_of(st.just(""), st.integers(0, 60), st.just(2**62))
 
@@ -90,7 +90,7 @@ class Limits(RuleBasedStateMachine):
         used=st.lists(st.tuples(st.integers(0, 40), AMOUNT), max_size=5),
     )
     def go_on(self, data: st.DataObject, asked: list[tuple[int, int]], used: list[tuple[int, int]]) -> None:
-        """Requests that end and requests that come, in one batch."""
+        """Sends ending and arriving requests in one batch."""
         ended = [self.end(data, *of_one) for of_one in used if self.model.held]
         names = [self.name(cost) for _, cost in asked]
         wanted = [self.model.ask(self.terms, name, *of_one) for name, of_one in zip(names, asked, strict=True)]

@@ -1,4 +1,4 @@
-"""Costs as integers: what the record says, and what a request may cost at most."""
+"""Costs as integers: a record's cost, and the highest cost that a request may have."""
 
 from __future__ import annotations
 

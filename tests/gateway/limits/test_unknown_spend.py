@@ -1,4 +1,4 @@
-"""A budget whose spend nobody knows yet: its first admissions wait for the request log, for so long and no longer."""
+"""A budget whose spend is not known yet: its first admissions wait for the request log, for a limited time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COST = to_units(BUDGET) // 100
 
 @dataclass
 class Log:
-    """What the request log says of each scope."""
+    """The request log's figure for each scope."""
 
     spent: int
     is_broken: bool = False
@@ -92,7 +92,7 @@ async def test_thousand_at_once__of_a_month_that_is_spent__none_admitted_by_two_
 ) -> None:
     async with worker(own_redis) as one, worker(own_redis) as two:
         assert await outcomes([one, two], claims(1000)) == {"month"}
-        # Redis forgets, and then the next month begins.
+        # Redis loses its data, and then the next month begins.
         own_redis.client.flushall()
         assert await outcomes([one, two], claims(1000)) == {"month"}
         _, next_month = month_limits(month_of(time_ns() // 1000))
@@ -115,7 +115,7 @@ async def test_settings_saved_anew__log_is_asked_before_anyone_is_admitted(own_r
     log.spent = 0
     async with worker(own_redis) as one:
         assert await outcomes([one], claims(1)) == {""}
-        # Other settings counted no budget: what was spent meanwhile is in the log alone.
+        # The settings had no budget meanwhile, so that spend is only in the log.
         log.spent = to_units(BUDGET)
         saved = LimitSettings(monthly_budget_usd=BUDGET, hard_stop=True, set_at_us=time_ns() // 1000)
         found = await asyncio.gather(*(one.admit(saved, claim) for claim in claims(100)))
@@ -134,7 +134,7 @@ async def test_log__that_does_not_answer__is_waited_for_once(own_redis: OwnRedis
     async with worker(own_redis, log_patience=0.05, seeds=False) as one:
         assert await outcomes([one], claims(50)) == {""}
         assert not one.waits
-        # A session that nobody knows either.
+        # The session is unknown as well.
         assert await outcomes([one], claims(10, session="another")) == {""}
 
 
@@ -176,7 +176,7 @@ async def test_request__cancelled_while_it_waits__leaves_the_others_their_answer
 async def test_clock_set_back_and_redis_lost__what_was_spent_is_of_a_time_to_come_and_counts(
     own_redis: OwnRedis, tmp_path: Path, limits: LimitSettings, refused_by: str
 ) -> None:
-    """A history of accidents found that the log was asked only about what came before, by a clock set back."""
+    """A random history once found that, after the clock was set back, the log was asked only about earlier requests."""
     project, now = str(uuid4()), time_ns() // 1000
     _, month_end = month_limits(month_of(now))
     ahead = min(now + 600_000_000, int(month_end.timestamp()) * 1_000_000 - 1)

@@ -1,4 +1,4 @@
-"""Limiters as workers have them, for tests that make several of them share one Redis."""
+"""Several limiters that share one Redis, as those of workers do."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.patience import PATIENCE_SECONDS
 PROJECT = "018f0000-0000-7000-8000-000000000002"
 DOLLAR = 10**10
 WORKERS = 2
-# Until a Redis that is paused counts as away. One that is killed hangs up.
+# After these seconds a paused Redis counts as away; a killed one closes the connection at once.
 SOON_SECONDS = 3.0
 
 
@@ -29,7 +29,7 @@ def now_us() -> int:
 
 @dataclass
 class Worker:
-    """A limiter, and what a request is to it."""
+    """A limiter with the calls that a request makes of it."""
 
     limiter: Limiter
     doubts: list[Scope]
@@ -58,7 +58,7 @@ async def until(condition: Callable[[], bool]) -> None:
 def new_limiter(
     own: OwnRedis, workers: int, lease: float, doubts: list[Scope], patience: float = PATIENCE_SECONDS
 ) -> Limiter:
-    """One that does not take a busy machine for a Redis that is away."""
+    """Returns a limiter that does not take a slow Redis on a busy machine for away."""
     return Limiter(
         own.url,
         workers=workers,

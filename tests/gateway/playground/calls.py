@@ -1,4 +1,4 @@
-"""What a client of the playground sends."""
+"""Requests of the playground's clients."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def compare(gateway: Gateway, *models: str, **fields: Any) -> httpx2.Response:
 
 
 def results(response: httpx2.Response) -> dict[str, dict[str, Any]]:
-    """By model."""
+    """Returns the results by model."""
     assert response.status_code == 200, response.text
     return {result["model"]: result for result in response.json()["results"]}

@@ -1,4 +1,4 @@
-"""A service that compares with less patience than its providers may need."""
+"""A service whose comparisons give up sooner than slow providers answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.gateway.conftest import PATIENT, assert_log_is_clean
 from tests.gateway.service import GatewayService
 
-# Long enough for whoever answers on a busy machine, short for those who wait for its end.
+# This time is long enough for an answer on a busy machine, and short for a test that waits for its end.
 COMPARE_SECONDS = 10.0
 JUDGE_SECONDS = 10.0
 

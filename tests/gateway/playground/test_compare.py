@@ -134,6 +134,6 @@ def test_compare__limit_leaves_room_for_some__the_others_are_refused(routed: Rou
         found = results(compare(gateway, *models))
         return sorted(result["error"]["code"] if result["error"] else "" for result in found.values())
 
-    # The minute may turn while the five are admitted, and settings take a moment to arrive.
+    # A new minute may begin while the five are admitted, and settings take a moment to reach the worker.
     found = gateway.service.until(codes, lambda found: "requests_per_minute" in found)
     assert found.count("requests_per_minute") >= 1

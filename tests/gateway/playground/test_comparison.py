@@ -1,4 +1,4 @@
-"""The arithmetic of a comparison, with figures alone."""
+"""The arithmetic of a comparison, on plain figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`auto_evaluate`: grades of the project's judge model, and what becomes of an answer whose judge fails."""
+"""`auto_evaluate`: grades of the project's judge model, and answers whose judge fails."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def judged(routed: Routed, *judge: Step, **settings: Any) -> tuple[Gateway, Scri
 
 
 def until_judged(gateway: Gateway, **fields: Any) -> dict[str, Any]:
-    """Settings take a moment to reach the worker."""
+    """Asks until the settings have reached the worker and the answer is graded."""
     response: httpx2.Response = gateway.service.until(
         lambda: ask(gateway, auto_evaluate=True, **fields),
         lambda found: found.status_code != 200 or found.json()["evaluation"]["judge_model"] == JUDGE,

@@ -1,4 +1,4 @@
-"""`GET /api/llm/playground/models`: what a project can try."""
+"""`GET /api/llm/playground/models`: the models that a project can try."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def project() -> Project:
-    """Provider openai is enabled, mistral is not; both have prices, and so has the embedding model."""
+    """A project with provider openai enabled and mistral disabled; both have prices, and so has the embedding model."""
     ModelPrice.objects.all().delete()
     made = make_project()
     ProviderIntegration.objects.create(project=made, provider="openai", enabled=True)

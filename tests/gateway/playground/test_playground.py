@@ -16,7 +16,7 @@ from tests.gateway.wire import UUID
 from tests.patience import PATIENCE_SECONDS
 
 PRICED = f"openai/{PRICED_MODEL}"
-COST = 0.000078  # 11 prompt and 7 completion tokens at 2 and 8 dollars a million
+COST = 0.000078  # The cost is of 11 prompt and 7 completion tokens at 2 and 8 dollars a million.
 
 
 def test_playground__answered__says_what_it_took(scripted: Scripted) -> None:

@@ -16,7 +16,7 @@ from tests.patience import PATIENCE_SECONDS
 
 
 def taken_apart(raw: bytes) -> tuple[Stream, dict[str, Any]]:
-    """The stream as the gateway makes it, and the result behind it."""
+    """Returns the stream as the gateway makes it, and the result behind it."""
     streamed, event, result = raw.partition(b"event: result\n")
     assert event
     assert result.startswith(b"data: {")

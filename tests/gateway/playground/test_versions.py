@@ -1,4 +1,4 @@
-"""A version of a prompt by its number, whichever is active."""
+"""A prompt version by its number, whichever version is active."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _VERSIONS: list[dict[str, Any]] = [
 
 @pytest.fixture
 def greeter(scripted: Scripted) -> tuple[Gateway, Script]:
-    """Two versions, the first of which is active, and already known to the worker."""
+    """A prompt with two versions, the first of them active, which the worker knows already."""
     gateway, script = scripted(answer())
     made = gateway.service.seeder.call("make_prompt", project_id=gateway.project_id, name="greeter", versions=_VERSIONS)
     gateway.service.until(

@@ -1,4 +1,4 @@
-"""The playground where no ASGI server brought the call: it makes a runtime that ends with it."""
+"""The playground without an ASGI server: the call makes a runtime that ends with it."""
 
 from __future__ import annotations
 
