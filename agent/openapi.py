@@ -49,7 +49,7 @@ class ChatRequest(TypedDict):
 
 
 def add_agent(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """The generator's hook that adds the agent's paths."""
+    """The OpenAPI generator's hook that adds the agent's paths."""
     result["paths"][_CHAT] = {"post": _chat()}
     return result
 

@@ -54,7 +54,7 @@ def operations_of(document: dict[str, Any]) -> list[str]:
 
 
 def finish(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """The generator's last hook, which completes the document."""
+    """The OpenAPI generator's last hook, which completes the document."""
     components = result.setdefault("components", {})
     components["securitySchemes"] = _SCHEMES
     components["headers"] = _HEADERS

@@ -115,7 +115,7 @@ def _is_serializer(shape: Shape) -> bool:
 
 
 def _known(shape: Shape) -> Shape:
-    """Returns the form of a shape that the generator knows: a serializer or a schema."""
+    """Returns the form of a shape that the OpenAPI generator knows: a serializer or a schema."""
     return shape if shape is None or isinstance(shape, dict) or _is_serializer(shape) else reference(shape)
 
 

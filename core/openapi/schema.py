@@ -56,12 +56,12 @@ class ManagementSchema(AutoSchema):
 
     @override
     def _is_list_view(self, serializer: Any = None) -> bool:
-        # The generator would wrap the list envelope that `operation` has made in a second one.
+        # The OpenAPI generator would wrap the list envelope that `operation` has made in a second one.
         return not self._is_answering and super()._is_list_view(serializer)
 
     @override
     def get_filter_backends(self) -> list[Any]:
-        # The generator does not recognise some lists, and would leave out their filters.
+        # The OpenAPI generator does not recognise some lists, and would leave out their filters.
         view: Any = self.view
         query = query_of(getattr(view, getattr(view, "action", None) or self.method.lower(), None))
         return list(getattr(view, "filter_backends", ())) if query is not None and query.is_list else []
@@ -70,7 +70,7 @@ class ManagementSchema(AutoSchema):
     def _get_filter_parameters(self) -> list[dict[str, Any]]:
         filters = getattr(self.view, "filterset_class", None)
         if filters is not None:
-            # The generator finds the model by this queryset; the view's own one needs a project, which the generator
+            # The OpenAPI generator finds the model by this queryset; the view's own one needs a project, which it
             # lacks.
             self.view.queryset = filters._meta.model._default_manager.none()  # type: ignore[attr-defined]  # views of lists have it
         found: list[dict[str, Any]] = super()._get_filter_parameters()  # type: ignore[no-untyped-call]  # of the package

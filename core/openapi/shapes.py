@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 _REF = "#/components/schemas/{name}"
-# The generator also needs shapes that only hooks name.
+# The OpenAPI generator also needs shapes that only hooks name.
 _shapes: dict[Any, None] = {}
 
 
@@ -32,7 +32,7 @@ def page_of(results: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def add_shapes(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """The generator's hook that adds a component for every shape that was referred to."""
+    """The OpenAPI generator's hook that adds a component for every shape that was referred to."""
     components = msgspec.json.schema_components(list(_shapes), ref_template=_REF)[1]
     schemas = result.setdefault("components", {}).setdefault("schemas", {})
     doubled = sorted(set(schemas) & set(components))

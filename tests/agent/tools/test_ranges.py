@@ -16,7 +16,7 @@ from agent.tools.ranges import date_range, range_dates
 from core.errors import ValidationError
 
 NOTHING = Granted(frozenset(), frozenset())
-# The day is a Saturday.
+# 2026-11-21 is a Saturday.
 NOW = datetime(2026, 11, 21, 10, 20, 30, 5, tzinfo=UTC)
 
 
