@@ -28,6 +28,7 @@ _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\((?!https?:|mailto:)([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
 _CITATION = re.compile(r"(?<![\w./-])docs/[\w/-]+\.md(?:#[\w-]+)?")
+_ABSENT = re.compile(r"\bdesign, section \d|\((?:specification|design)[,;]")
 _PATH = re.compile(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]*)`")
 _MODULE = re.compile(rf"`((?:{'|'.join((*APPS, 'tests', 'benchmarks'))})(?:\.\w+)+)(?<!\.md)`")
 
@@ -44,6 +45,11 @@ def citations(source: Path) -> Iterator[tuple[Path, str]]:
     for citation in _CITATION.findall(source.read_text(encoding="utf-8")):
         file, _, anchor = citation.partition("#")
         yield ROOT / file, anchor
+
+
+def cites_absent_document(source: Path) -> bool:
+    """Returns whether a file cites the design or the specification, which are not in the repository."""
+    return _ABSENT.search(source.read_text(encoding="utf-8")) is not None
 
 
 def paths(document: Path) -> list[str]:

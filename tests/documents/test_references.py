@@ -12,6 +12,7 @@ from tests.documents.references import (
     SOURCES,
     anchors,
     citations,
+    cites_absent_document,
     is_defined,
     links,
     modules,
@@ -46,6 +47,10 @@ def test_document__paths_and_modules__exist(document: Path) -> None:
 def test_sources__cited_pages_and_anchors__exist() -> None:
     found = {name_of(source): broken(list(citations(source))) for source in SOURCES}
     assert {name: missing for name, missing in found.items() if missing} == {}
+
+
+def test_sources__documents_outside_the_repository__are_not_cited() -> None:
+    assert [name_of(source) for source in SOURCES if cites_absent_document(source)] == []
 
 
 def test_index__every_page__is_listed() -> None:

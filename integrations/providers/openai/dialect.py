@@ -9,7 +9,7 @@ from integrations.providers.base import Traits
 
 
 class Documents(StrEnum):
-    """The forms of a document that a provider accepts (`document_url`, the specification's own part, or `file` with
+    """The forms of a document that a provider accepts (`document_url`, the gateway's own part, or `file` with
     data)."""
 
     PASS = "pass"  # noqa: S105 - not a password: the part goes out as it is, the server's model decides
