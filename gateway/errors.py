@@ -121,8 +121,8 @@ class ProviderUnavailableError(ServiceUnavailableError):
 
 
 class QuotaError(WithProviderError, ProviderUnavailableError):
-    """The operator's account at the provider has no money or quota left: waiting does not help, so OpenAI's SDKs are
-    told not to ask again."""
+    """The operator's account at the provider has no money or quota left. Waiting does not help, so a header keeps
+    OpenAI's SDKs from retrying."""
 
     code = "insufficient_quota"
 

@@ -89,12 +89,12 @@ def _start() -> Runtime:
             settings.REDIS_URL,
             workers=settings.WEB_WORKERS,
             lease_seconds=settings.LIMITS_LEASE_SECONDS,
-            patience=settings.LIMITS_REDIS_SECONDS,
+            timeout=settings.LIMITS_REDIS_SECONDS,
             on_doubt=seeder.doubt,
-            log_patience=settings.LIMITS_LOG_SECONDS,
+            log_timeout=settings.LIMITS_LOG_SECONDS,
         ),
         cache=ResponseCache(
-            settings.REDIS_URL, max_bytes=settings.CACHE_ANSWER_BYTES, patience=settings.CACHE_REDIS_SECONDS
+            settings.REDIS_URL, max_bytes=settings.CACHE_ANSWER_BYTES, timeout=settings.CACHE_REDIS_SECONDS
         ),
         deadlines=Deadlines.from_settings(),
         readiness=Readiness(draining, lambda: spool.has_room),

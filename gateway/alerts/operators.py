@@ -182,7 +182,7 @@ def _save(message: Message) -> bool:
 
 
 def _try(message: Message, send: Callable[[Message], None]) -> tuple[str, bool]:
-    """What became of it, and whether that is final."""
+    """Tries to send a message; returns the outcome, and whether it is final."""
     try:
         send(message)
     except DeliveryError as error:

@@ -14,8 +14,8 @@ _MAX_AGE = re.compile(r"max-age=\"?([0-9]{1,18})\"?\Z")
 
 
 class CachePolicy(msgspec.Struct, frozen=True):
-    """How one request uses the cache, in seconds. `max_age` 0 means that no stored answer is acceptable, `ttl` 0 that
-    the answer is not stored."""
+    """A request's use of the cache, in seconds. `max_age` 0 means that no stored answer is acceptable, `ttl` 0 that the
+    answer is not stored."""
 
     max_age: int
     ttl: int

@@ -40,13 +40,13 @@ _encode = msgspec.msgpack.Encoder().encode
 class ResponseCache:
     """The response cache of one worker; it belongs to one event loop."""
 
-    def __init__(self, url: str, *, max_bytes: int, patience: float) -> None:
-        """Answers larger than `max_bytes` are not stored. `patience` is the number of seconds until Redis counts as
+    def __init__(self, url: str, *, max_bytes: int, timeout: float) -> None:
+        """Answers larger than `max_bytes` are not stored. `timeout` is the number of seconds until Redis counts as
         away."""
         self._redis = redis.asyncio.Redis.from_url(
-            url, socket_timeout=patience, socket_connect_timeout=patience, retry=None
+            url, socket_timeout=timeout, socket_connect_timeout=timeout, retry=None
         )
-        self._patience = patience
+        self._timeout = timeout
         self._slots = asyncio.Semaphore(_CONNECTIONS)
         self._max_bytes = max_bytes
         self._retry_at = 0.0
@@ -68,7 +68,7 @@ class ResponseCache:
             if self.is_away:
                 return None
             try:
-                async with asyncio.timeout(self._patience):
+                async with asyncio.timeout(self._timeout):
                     kept = await self._redis.get(key)
             except _AWAY as error:
                 self._note_away(error)

@@ -1,5 +1,10 @@
-"""One connection to Redis on which many callers ask. What is asked while an answer is awaited leaves in one write once
-it has come: the more ask, the more share a command. Answers are read where they arrive, without a task or a stream."""
+"""One connection to Redis that many callers share. Commands that arrive while an answer is awaited leave in one write
+after it, so that more load shares a write. Answers are parsed where they arrive, without a task or a stream.
+
+This client is hand-made because redis-py costs several times the script's own time per command: with it, all limits add
+8 to 15 % CPU per request (docs/performance.md, "What limits cost"; goal 20 %). It may go when `python -m
+benchmarks.gateway --targets ours,ours-limits` stays within the goal with redis-py.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +19,10 @@ from typing_extensions import override
 
 from gateway.limits.scripts import Script
 
-# A loop that is late by so much is what kept the answer waiting, and for no longer than so long or twice the patience.
-_LATE_SECONDS = 0.01
-_LONGEST_SECONDS = 1.0
+# When the loop runs this late, the delay is its own and not Redis's; the wait is then extended, up to the larger of the
+# maximum and twice the timeout.
+_MIN_LAG_SECONDS = 0.01
+_MAX_WAIT_SECONDS = 1.0
 _MORE = object()
 
 
@@ -24,19 +30,19 @@ class RedisAwayError(Exception):
     """Redis does not answer in time, or there is no connection."""
 
 
-class Question:
-    """A script to be run by `command`. Either `answered` or `failed` is called, once, in the order in which questions
-    were sent. `sent_at` is the channel's."""
+class Command:
+    """A script to run, with its packed arguments in `data`. Either `answered` or `failed` is called once, in the order
+    of sending. `sent_at` is set by the channel."""
 
-    __slots__ = ("command", "script", "sent_at")
+    __slots__ = ("data", "script", "sent_at")
 
-    def __init__(self, script: Script, command: bytes = b"") -> None:
+    def __init__(self, script: Script, data: bytes = b"") -> None:
         self.script = script
-        self.command = command
+        self.data = data
         self.sent_at = 0.0
 
     def complete(self) -> None:
-        """Called when the question leaves: from now on `command` stands."""
+        """Called just before the command is sent: `data` does not change any more."""
 
     def answered(self, answer: Any) -> None:
         raise NotImplementedError
@@ -45,14 +51,14 @@ class Question:
         raise NotImplementedError
 
 
-class Awaited(Question):
-    """`answer` is what the script will have returned; it fails with RedisAwayError, or with redis.ResponseError when
-    the script itself does."""
+class AwaitedCommand(Command):
+    """A command whose `answer` is the script's result; the future fails with RedisAwayError, or with
+    redis.ResponseError when the script fails."""
 
     __slots__ = ("answer",)
 
-    def __init__(self, script: Script, command: bytes, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(script, command)
+    def __init__(self, script: Script, data: bytes, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(script, data)
         self.answer: asyncio.Future[Any] = loop.create_future()
 
     @override
@@ -64,40 +70,40 @@ class Awaited(Question):
     def failed(self, error: RedisAwayError | redis.ResponseError) -> None:
         if not self.answer.done():
             self.answer.set_exception(error)
-            self.answer.exception()  # nobody may be waiting any more
+            self.answer.exception()  # the caller may have been cancelled
 
 
 class Channel(asyncio.Protocol):
-    """Takes over a transport whose server has answered so far. `on_lost` is told once why there will be no answer any
-    more; everything that waits has failed by then."""
+    """Takes over a transport on which no answer is outstanding. `on_lost` is called once with the reason for the end of
+    the connection, before the waiting commands fail."""
 
-    def __init__(self, transport: asyncio.Transport, *, patience: float, on_lost: Callable[[str], None]) -> None:
-        """`patience`: seconds to wait for an answer before Redis counts as away."""
+    def __init__(self, transport: asyncio.Transport, *, timeout: float, on_lost: Callable[[str], None]) -> None:
+        """`timeout` is the number of seconds without an answer after which Redis counts as away."""
         self._transport = transport
-        self._patience = patience
+        self._timeout = timeout
         self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
         self._reader = hiredis.Reader(replyError=redis.ResponseError, notEnoughData=_MORE)
-        self._waiting: deque[Question] = deque()
-        self._outbox: deque[Question] = deque()
-        self._watch: asyncio.TimerHandle | None = None
+        self._waiting: deque[Command] = deque()
+        self._outbox: deque[Command] = deque()
+        self._timer: asyncio.TimerHandle | None = None
         self._lost = False
         transport.set_protocol(self)
 
-    def send(self, question: Question) -> None:
-        question.sent_at = self._loop.time()
+    def send(self, command: Command) -> None:
+        command.sent_at = self._loop.time()
         if not self._outbox and not self._waiting:
             self._loop.call_soon(self._flush)
-        self._outbox.append(question)
-        if self._watch is None:
-            self._watch = self._loop.call_later(self._patience, self._look)
+        self._outbox.append(command)
+        if self._timer is None:
+            self._timer = self._loop.call_later(self._timeout, self._check)
 
     def lose(self, reason: str) -> None:
         if self._lost:
             return
         self._lost = True
-        if self._watch is not None:
-            self._watch.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
         self._transport.abort()
         self._on_lost(reason)
         while self._waiting or self._outbox:
@@ -106,16 +112,16 @@ class Channel(asyncio.Protocol):
     @override
     def data_received(self, data: bytes) -> None:
         if self._lost:
-            return  # it came too late: nobody waits for it any more
+            return  # the connection has been given up, and its commands have failed
         self._reader.feed(data)
         while (answer := self._reader.gets()) is not _MORE:
-            question = self._waiting.popleft()
+            command = self._waiting.popleft()
             if isinstance(answer, redis.ResponseError):
-                self._failed(question, answer)
+                self._failed(command, answer)
             else:
-                question.answered(answer)
+                command.answered(answer)
         if self._outbox and not self._waiting:
-            # Not at once: others of this turn may still want to ask.
+            # The write is deferred, because other callers of this turn of the loop may add commands.
             self._loop.call_soon(self._flush)
 
     @override
@@ -126,30 +132,30 @@ class Channel(asyncio.Protocol):
         if self._waiting or not self._outbox:
             return
         self._waiting, self._outbox = self._outbox, self._waiting
-        for question in self._waiting:
-            question.complete()
-        self._transport.write(b"".join([question.command for question in self._waiting]))
+        for command in self._waiting:
+            command.complete()
+        self._transport.write(b"".join([command.data for command in self._waiting]))
 
-    def _failed(self, question: Question, error: redis.ResponseError) -> None:
+    def _failed(self, command: Command, error: redis.ResponseError) -> None:
         if str(error).startswith("NOSCRIPT"):
-            question.command = question.script.in_full(question.command)
-            self.send(question)
+            command.data = command.script.in_full(command.data)
+            self.send(command)
         else:
-            question.failed(error)
+            command.failed(error)
 
-    def _look(self) -> None:
-        """One timer for all: it looks at the question that waits the longest."""
-        watch, self._watch = self._watch, None
-        questions = self._waiting or self._outbox
-        if not questions:
+    def _check(self) -> None:
+        """Checks the command that has waited longest; one timer serves all commands."""
+        timer, self._timer = self._timer, None
+        commands = self._waiting or self._outbox
+        if not commands:
             return
         now = self._loop.time()
-        sent_at = questions[0].sent_at
-        left = sent_at + self._patience - now
-        late = 0.0 if watch is None else now - watch.when()
+        sent_at = commands[0].sent_at
+        left = sent_at + self._timeout - now
+        late = 0.0 if timer is None else now - timer.when()
         if left > 0:
-            self._watch = self._loop.call_later(left, self._look)
-        elif late > _LATE_SECONDS and now - sent_at < max(_LONGEST_SECONDS, 2 * self._patience):
-            self._watch = self._loop.call_later(self._patience, self._look)
+            self._timer = self._loop.call_later(left, self._check)
+        elif late > _MIN_LAG_SECONDS and now - sent_at < max(_MAX_WAIT_SECONDS, 2 * self._timeout):
+            self._timer = self._loop.call_later(self._timeout, self._check)
         else:
             self.lose("it does not answer")

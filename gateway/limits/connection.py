@@ -1,8 +1,6 @@
-"""One connection to Redis for all requests of a worker, made again for as long as the worker lives.
-
-redis-py connects (addresses, TLS, authentication); its own commands wait for one answer each, which costs several times
-what the script takes, so that the questions go over a channel of their own (`channel`).
-"""
+"""One connection to Redis for all requests of a worker, reopened for as long as the worker lives. redis-py connects
+(addresses, TLS, authentication); its own commands wait for one answer each, which costs several times the script's
+time, so commands go over a `channel`, which names the measured figure and the condition for its removal."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from typing import Any
 import redis
 import redis.asyncio
 
-from gateway.limits.channel import Awaited, Channel, Question, RedisAwayError
+from gateway.limits.channel import AwaitedCommand, Channel, Command, RedisAwayError
 from gateway.limits.scripts import Argument, Script, packed
 
 logger = logging.getLogger("gateway.limits")
@@ -26,23 +24,23 @@ _CONNECT_SECONDS = 1.0
 
 
 class ScriptConnection:
-    """Runs scripts. While Redis is away every call fails at once, and one line in the log says so; `on_return` is
-    called when it is there, the first time included. Belongs to one event loop."""
+    """Runs scripts. While Redis is away every call fails at once, and one log line reports it; `on_return` is called
+    after each connect, the first included. The object belongs to one event loop."""
 
-    def __init__(self, url: str, *, patience: float, on_return: Callable[[], None]) -> None:
-        """`patience`: seconds to wait for an answer before Redis counts as away."""
+    def __init__(self, url: str, *, timeout: float, on_return: Callable[[], None]) -> None:
+        """`timeout` is the number of seconds without an answer after which Redis counts as away."""
         self._pool = redis.asyncio.ConnectionPool.from_url(
             url, protocol=2, socket_connect_timeout=None, socket_timeout=None, retry=None, health_check_interval=0
         )
-        self._patience = patience
+        self._timeout = timeout
         self._on_return = on_return
         self._loop = asyncio.get_running_loop()
-        # Which start of which server is asked: one that was started again may have forgotten what it was told last.
+        # Identifies one start of the server: a server that was restarted may have lost its latest writes.
         self.run_id = ""
         self._was_away = False
         self._closed = False
         self._channel: Channel | None = None
-        self._news = asyncio.Event()
+        self._disconnected = asyncio.Event()
         self._tried = asyncio.Event()
         self._connection: Any = None
         self._task = self._loop.create_task(self._live(), name="gateway.limits")
@@ -55,20 +53,21 @@ class ScriptConnection:
         """Returns when the first attempt to connect has succeeded or failed."""
         await self._tried.wait()
 
-    def ask(self, question: Question) -> None:
-        """Raises RedisAwayError at once while there is no connection; then the question hears nothing."""
+    def ask(self, command: Command) -> None:
+        """Sends a command. Raises RedisAwayError at once while there is no connection; neither callback is called
+        then."""
         channel = self._channel
         if channel is None:
             raise RedisAwayError
-        channel.send(question)
+        channel.send(command)
 
     def run(self, script: Script, keys: Sequence[str], arguments: Sequence[Argument]) -> asyncio.Future[Any]:
-        """What the script will have returned. The future fails with RedisAwayError, or with redis.ResponseError when
-        the script itself does. Raises RedisAwayError at once while there is no connection."""
+        """Returns the future of a script's result. It fails with RedisAwayError, or with redis.ResponseError when the
+        script fails. Raises RedisAwayError at once while there is no connection."""
         words = (len(keys), *keys, *arguments)
-        question = Awaited(script, script.begun(len(words)) + packed(words), self._loop)
-        self.ask(question)
-        return question.answer
+        command = AwaitedCommand(script, script.begun(len(words)) + packed(words), self._loop)
+        self.ask(command)
+        return command.answer
 
     async def close(self) -> None:
         self._closed = True
@@ -85,28 +84,28 @@ class ScriptConnection:
             try:
                 await self._connect()
             except Exception as error:
-                # Whatever it was: without this task Redis would be away for as long as the worker lives.
+                # Any error is caught: without this task Redis would stay away for as long as the worker lives.
                 self._note_away(type(error).__name__)
                 self._tried.set()
             else:
                 self._on_return()
                 self._tried.set()
-                await self._news.wait()
+                await self._disconnected.wait()
             await self._drop()
             await asyncio.sleep(_RECONNECT_SECONDS)
 
     async def _connect(self) -> None:
         connection: Any = self._pool.make_connection()  # type: ignore[no-untyped-call]
         self._connection = connection
-        async with asyncio.timeout(max(self._patience, _CONNECT_SECONDS)):
+        async with asyncio.timeout(max(self._timeout, _CONNECT_SECONDS)):
             await connection.connect()
-            # A server that is paused takes connections and does not answer.
+            # A paused server accepts connections and does not answer.
             await connection.send_command("PING", check_health=False)
             await connection.read_response()
             self.run_id = await _run_id(connection)
-        self._news.clear()
-        # All that was asked has been answered: nothing is left in the stream.
-        self._channel = Channel(connection._writer.transport, patience=self._patience, on_lost=self._lost)
+        self._disconnected.clear()
+        # All commands have been answered, so the stream's buffer is empty.
+        self._channel = Channel(connection._writer.transport, timeout=self._timeout, on_lost=self._lost)
         if self._was_away:
             logger.warning("redis.back")
         self._was_away = False
@@ -120,7 +119,7 @@ class ScriptConnection:
     def _lost(self, reason: str) -> None:
         self._channel = None
         self._note_away(reason)
-        self._news.set()
+        self._disconnected.set()
 
     def _note_away(self, reason: str) -> None:
         if not self._was_away and not self._closed:
@@ -131,10 +130,10 @@ class ScriptConnection:
 async def _run_id(connection: Any) -> str:
     await connection.send_command("INFO", "server", check_health=False)
     try:
-        told = await connection.read_response(disable_decoding=True)
+        info = await connection.read_response(disable_decoding=True)
     except redis.ResponseError:
-        return ""  # it may be forbidden
-    if isinstance(told, str):
-        told = told.encode()
-    found = re.search(rb"^run_id:(\w+)", told, re.MULTILINE)
+        return ""  # the server may forbid INFO
+    if isinstance(info, str):
+        info = info.encode()
+    found = re.search(rb"^run_id:(\w+)", info, re.MULTILINE)
     return found[1].decode() if found else ""

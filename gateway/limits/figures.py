@@ -1,4 +1,4 @@
-"""What a project uses now, for those who only look: from Redis, and from the request log where Redis does not know."""
+"""Reads a project's current use for display: from Redis, and from the request log where Redis does not know it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from analytics.queries.spend import project_spend, session_spends
 from gateway.limits.keys import Scope, month_limits, requests_key, tokens_key
 from gateway.limits.units import from_units
 
-_SECONDS = 1.0
+_TIMEOUT_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """`spent_usd` is of requests that ended, `reserved_usd` of those under way. `is_certain`: Redis knows all of it, or
-    the request log was asked."""
+    """`spent_usd` counts requests that ended, `reserved_usd` those under way. `is_certain` says that Redis knows all of
+    it, or that the request log was asked."""
 
     spent_usd: Decimal
     reserved_usd: Decimal
@@ -32,18 +32,19 @@ class Spend:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Of one minute; tokens of requests under way are estimates. None where Redis counts nothing, or is away."""
+    """The use of one minute; tokens of requests under way are estimates. None where Redis counts nothing or is away."""
 
     requests: int | None
     tokens: int | None
 
 
 class Figures:
-    """Looks with one connection; close it. `is_away` once Redis did not answer: it is not asked again."""
+    """Reads with one connection, which has to be closed. `is_away` is set once Redis did not answer; Redis is not asked
+    again."""
 
     def __init__(self) -> None:
         self._redis = redis.Redis.from_url(
-            settings.REDIS_URL, socket_timeout=_SECONDS, socket_connect_timeout=_SECONDS, retry=None
+            settings.REDIS_URL, socket_timeout=_TIMEOUT_SECONDS, socket_connect_timeout=_TIMEOUT_SECONDS, retry=None
         )
         self._run_id: str | None = None
         self.is_away = False
@@ -55,14 +56,15 @@ class Figures:
         self._redis.close()
 
     def month(self, project_id: UUID, month: str) -> Spend:
-        """Raises AnalyticsUnavailableError or AnalyticsLimitError when neither Redis nor the log knows anything."""
+        """Returns a month's spend. Raises AnalyticsUnavailableError or AnalyticsLimitError when neither Redis nor the
+        log knows it."""
         start, end = month_limits(month)
         until = max(start, min(end, datetime.now(UTC)))
         scope = Scope(str(project_id), month=month)
         return self._spend(scope, lambda: project_spend(project_id, start, until))
 
     def session(self, project_id: UUID, session_id: str) -> Spend:
-        """Raises as `month` does."""
+        """Returns a session's spend. Raises the same errors as `month`."""
         scope = Scope(str(project_id), session_id=session_id)
         now = datetime.now(UTC)
         return self._spend(scope, lambda: session_spends(project_id, {session_id: now}).get(session_id, Decimal(0)))
@@ -78,30 +80,30 @@ class Figures:
     def _spend(self, scope: Scope, of_log: Any) -> Spend:
         found = self._ask(lambda: self._redis.hmget(scope.spend, "base", "after", "unsure", "since", "run"))
         base, after, unsure, since, run = found or [None] * 5
-        spent, held = from_units(int(base or 0) + int(after or 0)), from_units(self._reserved(scope))
+        spent, reserved = from_units(int(base or 0) + int(after or 0)), from_units(self._reserved(scope))
         if since is not None and unsure is None and run is not None and run.decode() == self._run_id:
-            return Spend(spent, held, is_certain=True)
+            return Spend(spent, reserved, is_certain=True)
         try:
-            # Each may know of requests that the other does not know of yet, and both only of such that ended.
-            return Spend(max(spent, of_log()), held, is_certain=True)
+            # Redis and the log may each know of ended requests that the other does not know yet.
+            return Spend(max(spent, of_log()), reserved, is_certain=True)
         except (AnalyticsUnavailableError, AnalyticsLimitError):
             if since is None:
                 raise
-            return Spend(spent, held, is_certain=False)
+            return Spend(spent, reserved, is_certain=False)
 
     def _reserved(self, scope: Scope) -> int:
-        """What has lapsed stays in Redis until the next admission."""
-        names = self._ask(lambda: self._redis.zrangebyscore(scope.held, time() * 1000, "+inf"))
+        """Returns the reserved units. Expired reservations stay in Redis until the next admission, and are left out."""
+        names = self._ask(lambda: self._redis.zrangebyscore(scope.reservations, time() * 1000, "+inf"))
         return sum(int(name.split(b"|")[1]) for name in names or ())
 
     def _ask(self, ask: Any) -> Any:
-        """None when Redis does not answer."""
+        """Returns the result of a Redis command; None when Redis does not answer."""
         if self.is_away:
             return None
         try:
             if self._run_id is None:
-                told: Any = self._redis.info("server")
-                self._run_id = str(told.get("run_id", ""))
+                info: Any = self._redis.info("server")
+                self._run_id = str(info.get("run_id", ""))
             return ask()
         except redis.RedisError:
             self.is_away = True

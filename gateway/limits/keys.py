@@ -1,7 +1,5 @@
-"""Names in Redis. Everything of a project has one hash tag, so that a cluster keeps it on one node.
-
-A scope is what has a spend of its own: a project's month or a session. `held` are its reservations, by when they end.
-"""
+"""The names of Redis keys. All keys of a project have one hash tag, so that a cluster keeps them on one node. A scope
+is an entity with a spend: a project's month or a session. Its `reservations` are sorted by their expiry."""
 
 from __future__ import annotations
 
@@ -20,14 +18,14 @@ _HOUR_US = 3_600_000_000
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """`session_id` empty: the project's month that begins with `month` (YYYY-MM). `spend` and `held` are its keys,
-    `packed` both of them as commands hold them."""
+    """A session, or with an empty `session_id` the project's month `month` (YYYY-MM). `spend` and `reservations` are
+    its keys, `packed` is both in the form of a command."""
 
     project: str
     month: str = ""
     session_id: str = ""
     spend: str = field(init=False, compare=False, repr=False)
-    held: str = field(init=False, compare=False, repr=False)
+    reservations: str = field(init=False, compare=False, repr=False)
     packed: bytes = field(init=False, compare=False, repr=False)
     _hash: int = field(init=False, compare=False, repr=False)
 
@@ -35,12 +33,12 @@ class Scope:
         if self.month:
             prefix = f"svc:limits:{{{self.project}}}:month:{self.month}"
         else:
-            # Clients choose the ids.
+            # Clients choose session ids, so the key holds a digest.
             digest = hashlib.blake2b(self.session_id.encode("utf-8", "replace"), digest_size=16).hexdigest()
             prefix = f"svc:limits:{{{self.project}}}:session:{digest}"
         object.__setattr__(self, "spend", f"{prefix}:spend")
-        object.__setattr__(self, "held", f"{prefix}:held")
-        object.__setattr__(self, "packed", packed((self.spend, self.held)))
+        object.__setattr__(self, "reservations", f"{prefix}:held")
+        object.__setattr__(self, "packed", packed((self.spend, self.reservations)))
         object.__setattr__(self, "_hash", hash((self.project, self.month, self.session_id)))
 
     @override
@@ -59,7 +57,7 @@ def session_scope(project: str, session_id: str) -> Scope:
 
 
 def month_of(arrived_us: int) -> str:
-    """The UTC month of a Unix time in microseconds."""
+    """Returns the UTC month of a Unix time in microseconds."""
     return _month_of_hour(arrived_us // _HOUR_US)
 
 
@@ -69,7 +67,7 @@ def _month_of_hour(hour: int) -> str:
 
 
 def month_limits(month: str) -> tuple[datetime, datetime]:
-    """When a month (YYYY-MM) begins and when the next one does."""
+    """Returns the beginning of a month (YYYY-MM) and that of the next."""
     start = datetime.strptime(month, "%Y-%m").replace(tzinfo=UTC)
     return start, (start + timedelta(days=32)).replace(day=1)
 
@@ -79,7 +77,7 @@ def minute_of(arrived_us: int) -> int:
 
 
 def seconds_left(arrived_us: int) -> int:
-    """Of the minute in which a request arrived, rounded up."""
+    """Returns the seconds until the end of the request's minute, rounded up."""
     return -(-(MINUTE_US - arrived_us % MINUTE_US) // 1_000_000)
 
 

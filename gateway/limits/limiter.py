@@ -1,4 +1,4 @@
-"""Admission and settlement, over Redis where it answers and over this worker's own figures where it does not."""
+"""Admits and settles requests, in Redis while it answers and in this worker's memory while it does not."""
 
 from __future__ import annotations
 
@@ -12,36 +12,35 @@ from typing import Any, NamedTuple
 import redis
 
 from gateway.limits import scripts
-from gateway.limits.batch import Batch, Settled
+from gateway.limits.batch import Batch, Settlement
 from gateway.limits.channel import RedisAwayError
-from gateway.limits.claims import Admission, Claim, Held
+from gateway.limits.claims import Admission, Claim, Reservation
 from gateway.limits.connection import ScriptConnection
 from gateway.limits.keys import MINUTE_US, Scope, session_scope
-from gateway.limits.local import Known, LastKnown, LocalLimits
-from gateway.limits.terms import Terms
+from gateway.limits.local import KnownSpend, KnownSpends, LocalLimits
+from gateway.limits.minute_limits import MinuteLimits
 from gateway.project_settings.settings import LimitSettings
 
 logger = logging.getLogger("gateway.limits")
 
 _ASK_ALONE_MS = 1000
-_REMEMBERED_PROJECTS = 4096
+_MAX_PROJECTS = 4096
 _UNKNOWN = b"unknown"
-# How often Redis is asked whether the request log has answered, which another worker may have asked.
-_LOOK_AGAIN_SECONDS = 0.01
-# A log that was too slow is not waited for by everyone who comes next.
-_NO_WAIT_SECONDS = 10.0
-# Makes names longer than 64 bytes: of shorter ones Redis packs up to 128 into one string (zset-max-ziplist-value), and
-# reads half of it for each that comes or goes.
-_RESERVATION = "reservation:"
+# The interval in which Redis is asked whether the request log has answered, which another worker may have asked.
+_POLL_SECONDS = 0.01
+# After a log that was too slow, admissions do not wait for it for this long.
+_PAUSE_SECONDS = 10.0
+# The prefix makes names longer than 64 bytes: up to 128 shorter ones share one string in Redis
+# (zset-max-ziplist-value), half of which is read for each insertion or removal.
+_NAME_PREFIX = "reservation:"
 
 OnDoubt = Callable[[Scope, int], None]
 
 
 class Doubt(NamedTuple):
-    """What is in doubt about a scope: its requests that arrived before `since_us`, in microseconds.
-
-    None when the log is not to be asked: another worker is at it, or nothing `is_unsure`. `last_us`: when the latest of
-    the requests arrived that are counted after it."""
+    """The doubt about a scope's spend, which concerns requests that arrived before `since_us`, in microseconds.
+    `since_us` is None when the log is not to be asked: another worker asks it, or nothing `is_unsure`. `last_us` is the
+    latest arrival among the requests that are counted after it."""
 
     since_us: int | None
     last_us: int
@@ -49,9 +48,9 @@ class Doubt(NamedTuple):
 
 
 class Limiter:
-    """One a worker. `on_doubt` is told of each scope whose spend has to be looked up in the request log, and up to
-    which time, in microseconds. `patience`: seconds until Redis counts as away; `log_patience`: seconds that an
-    admission may wait for the log to tell of a budget of which nothing is known."""
+    """The limiter of one worker. `on_doubt` is called with each scope whose spend has to be looked up in the request
+    log, and the time up to which, in microseconds. `timeout` is in seconds until Redis counts as away; `log_timeout` is
+    the seconds that an admission may wait for the log to supply an unknown spend."""
 
     def __init__(
         self,
@@ -59,201 +58,207 @@ class Limiter:
         *,
         workers: int,
         lease_seconds: float,
-        patience: float,
+        timeout: float,
         on_doubt: OnDoubt,
-        log_patience: float = 0.0,
+        log_timeout: float = 0.0,
     ) -> None:
-        self._known = LastKnown()
+        self._known = KnownSpends()
         self._local = LocalLimits(self._known, workers)
         self._lease_ms = int(lease_seconds * 1000)
         self._on_doubt = on_doubt
-        self._held: dict[str, Held] = {}
+        self._reservations: dict[str, Reservation] = {}
         self._refusing = False
-        self._terms: dict[str, Terms] = {}
-        # Each takes requests until it leaves for Redis.
-        self._open_batches: dict[Terms, Batch] = {}
+        self._minute_limits: dict[str, MinuteLimits] = {}
+        # Each batch takes requests until it is sent to Redis.
+        self._open_batches: dict[MinuteLimits, Batch] = {}
         self._loop = asyncio.get_running_loop()
-        self._log_patience = log_patience
-        self._no_wait_until = self._loop.time() if log_patience else float("inf")
-        self._looks: dict[Scope, asyncio.Task[None]] = {}
-        # What happened to these while Redis was away stands in the request log only.
+        self._log_timeout = log_timeout
+        self._paused_until = self._loop.time() if log_timeout else float("inf")
+        self._log_waits: dict[Scope, asyncio.Task[None]] = {}
+        # The requests of these scopes were settled while Redis was away, and are in the request log only.
         self._uncounted: dict[Scope, None] = {}
-        self._redis = ScriptConnection(url, patience=patience, on_return=self._returned)
+        self._redis = ScriptConnection(url, timeout=timeout, on_return=self._returned)
         self._renewal = self._loop.create_task(self._renew(), name="gateway.limits.renew")
 
     @property
     def is_connected(self) -> bool:
-        """Whether Redis is asked; if not, this worker goes by its own figures."""
+        """Says whether Redis is asked; if not, this worker's own figures decide."""
         return self._redis.is_open
 
     async def tried(self) -> None:
-        """Returns when Redis was reached or found to be away. Who asks earlier gets this worker's own figures, and one
-        that has just started has none."""
+        """Returns when Redis was reached or found to be away. An earlier admission uses this worker's own figures, and
+        a worker that has just started has none."""
         await self._redis.tried()
 
     @property
     def waits(self) -> bool:
-        return self._loop.time() >= self._no_wait_until
+        return self._loop.time() >= self._paused_until
 
     async def close(self) -> None:
-        tasks = [self._renewal, *self._looks.values()]
+        tasks = [self._renewal, *self._log_waits.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._redis.close()
 
     async def admit(self, limits: LimitSettings, claim: Claim) -> Admission:
-        """Whether the claim fits into every limit of its project; if so it is counted in all, else in none."""
-        terms = self._terms_of(limits, claim)
-        session = session_scope(claim.project, claim.session_id) if terms.counts_session and claim.session_id else None
-        held = Held(claim, f"{_RESERVATION}{claim.request_id}|{claim.cost}|{claim.arrived_us}", terms, session)
+        """Counts the claim in every limit of its project if it fits into all, else in none; returns the answer."""
+        minute_limits = self._minute_limits_of(limits, claim)
+        session = (
+            session_scope(claim.project, claim.session_id)
+            if minute_limits.counts_session and claim.session_id
+            else None
+        )
+        reservation = Reservation(
+            claim, f"{_NAME_PREFIX}{claim.request_id}|{claim.cost}|{claim.arrived_us}", minute_limits, session
+        )
         try:
-            batch = self._open_batches.get(terms) or self._new_batch(terms)
+            batch = self._open_batches.get(minute_limits) or self._new_batch(minute_limits)
         except RedisAwayError:
-            return self._local.admit(held)
-        asked = batch.admit(held)
+            return self._local.admit(reservation)
+        asked = batch.admit(reservation)
         try:
             refused_by, requests, tokens = await asked
         except RedisAwayError:
-            return self._local.admit(held)
+            return self._local.admit(reservation)
         except redis.RedisError as error:
             self._note_refusal(error)
-            return self._local.admit(held)
+            return self._local.admit(reservation)
         except asyncio.CancelledError:
             if asked.done() and not asked.cancelled() and asked.exception() is None and not asked.result()[0]:
-                self.settle(held, 0, 0)
+                self.settle(reservation, 0, 0)
             raise
         if self._refusing:
             self._note_accepted()
         if refused_by:
             if refused_by == _UNKNOWN:
-                await self._look(held.scopes())
+                await self._wait_for_scopes(reservation.scopes())
                 return await self.admit(limits, claim)
             return Admission(refused_by.decode(), requests, tokens, None)
-        self._held[held.name] = held
-        return Admission("", requests, tokens, held, batch.month_is_spent)
+        self._reservations[reservation.name] = reservation
+        return Admission("", requests, tokens, reservation, batch.month_is_spent)
 
     def log_is_away(self) -> None:
-        """The request log does not answer: for a while nobody waits for it."""
-        if self._log_patience:
-            self._no_wait_until = self._loop.time() + _NO_WAIT_SECONDS
+        """Pauses the waiting of admissions for the request log, which does not answer."""
+        if self._log_timeout:
+            self._paused_until = self._loop.time() + _PAUSE_SECONDS
 
-    async def _look(self, scopes: list[Scope]) -> None:
-        """Returns when the request log has been asked about all of them, or is not waited for any longer."""
+    async def _wait_for_scopes(self, scopes: list[Scope]) -> None:
+        """Returns when the request log has been asked about all scopes, or the wait has timed out."""
         for scope in scopes:
-            if scope not in self._looks:
-                task = self._looks[scope] = self._loop.create_task(
+            if scope not in self._log_waits:
+                task = self._log_waits[scope] = self._loop.create_task(
                     self._wait_for_log(scope), name="gateway.limits.look"
                 )
-                task.add_done_callback(partial(self._looked, scope))
-        # Who hangs up must not take it from the others who wait.
-        await asyncio.gather(*(asyncio.shield(self._looks[scope]) for scope in scopes))
+                task.add_done_callback(partial(self._log_wait_ended, scope))
+        # A client that hangs up must not cancel the lookup for the other waiting requests.
+        await asyncio.gather(*(asyncio.shield(self._log_waits[scope]) for scope in scopes))
 
     async def _wait_for_log(self, scope: Scope) -> None:
-        ends = self._loop.time() + self._log_patience
+        ends = self._loop.time() + self._log_timeout
         while self.waits and self._loop.time() < ends:
             try:
                 if await self._redis.run(scripts.LOOKED, [scope.spend], []):
                     return
             except (RedisAwayError, redis.RedisError):
                 return
-            await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
         self.log_is_away()
 
-    def _looked(self, scope: Scope, task: asyncio.Task[None]) -> None:
-        del self._looks[scope]
+    def _log_wait_ended(self, scope: Scope, task: asyncio.Task[None]) -> None:
+        del self._log_waits[scope]
 
-    def settle(self, held: Held, tokens: int, cost: int) -> None:
-        """Puts what a request used (tokens, units of cost) in the place of what it had reserved. Does not wait."""
-        self._held.pop(held.name, None)
-        if not held.name:
-            self._local.settle(held, tokens, cost)
-        terms = held.terms
-        if terms.month is None and held.session is None and not terms.counts_tokens:
+    def settle(self, reservation: Reservation, tokens: int, cost: int) -> None:
+        """Replaces a reservation by the request's actual tokens and units of cost, without waiting."""
+        self._reservations.pop(reservation.name, None)
+        if not reservation.name:
+            self._local.settle(reservation, tokens, cost)
+        minute_limits = reservation.minute_limits
+        if minute_limits.month is None and reservation.session is None and not minute_limits.counts_tokens:
             return
         try:
-            batch = self._open_batches.get(terms) or self._new_batch(terms)
+            batch = self._open_batches.get(minute_limits) or self._new_batch(minute_limits)
         except RedisAwayError:
-            self._settle_alone(held, tokens, cost)
+            self._settle_alone(reservation, tokens, cost)
         else:
-            batch.settle(held, tokens, cost)
+            batch.settle(reservation, tokens, cost)
 
     async def since(self, scope: Scope) -> Doubt:
-        """What is in doubt about a scope. Raises RedisAwayError."""
+        """Returns the doubt about a scope. Raises RedisAwayError."""
         arguments = [time_ns() // 1000, _ASK_ALONE_MS]
-        since, standing, last = await self._redis.run(scripts.SINCE, [scope.spend, scope.held], arguments)
+        since, standing, last = await self._redis.run(scripts.SINCE, [scope.spend, scope.reservations], arguments)
         self.learn(scope, self._known.of(scope), standing, tell=False)
         _, _, unsure, _ = standing
         return Doubt(int(since) if since else None, int(last), bool(unsure))
 
     async def raise_to(self, scope: Scope, since_us: int, spent: int, *, final: bool) -> bool:
-        """Tells Redis what the request log holds of requests before `since_us`. False when it is too early or too late
-        for that. Raises RedisAwayError."""
+        """Raises the spend in Redis to the request log's for requests before `since_us`. Returns False when it is too
+        early or too late for that. Raises RedisAwayError."""
         arguments = [since_us, spent, int(final), time_ns() // 1000]
-        done, standing = await self._redis.run(scripts.RAISE, [scope.spend, scope.held], arguments)
+        done, standing = await self._redis.run(scripts.RAISE, [scope.spend, scope.reservations], arguments)
         self.learn(scope, self._known.of(scope), standing, tell=False)
         return bool(done)
 
-    def known_of(self, scope: Scope) -> Known:
+    def known_of(self, scope: Scope) -> KnownSpend:
         return self._known.of(scope)
 
-    def learn(self, scope: Scope, known: Known, standing: Sequence[Any], *, tell: bool = True) -> None:
-        """What Redis said of a scope (scripts/spend.lua)."""
+    def learn(self, scope: Scope, known: KnownSpend, standing: Sequence[Any], *, tell: bool = True) -> None:
+        """Updates a scope's known spend from Redis's answer (scripts/spend.lua)."""
         base, after, unsure, since = standing
         spent = int(base) + int(after)
         if not unsure:
             known.spent = spent
             known.doubted = b""
             return
-        # A Redis that was lost knows less than this worker does.
+        # A Redis that lost its data knows less than this worker does.
         known.spent = max(spent, known.spent)
         if tell and known.doubted != since:
             known.doubted = since
             self._on_doubt(scope, int(since))
 
-    def close_batch(self, terms: Terms, batch: Batch) -> None:
-        """Gives no more requests to `batch`: it leaves for Redis, or has failed."""
-        if self._open_batches.get(terms) is batch:
-            del self._open_batches[terms]
+    def close_batch(self, minute_limits: MinuteLimits, batch: Batch) -> None:
+        """Stops adding requests to `batch`, which is sent or has failed."""
+        if self._open_batches.get(minute_limits) is batch:
+            del self._open_batches[minute_limits]
 
-    def settlement_failed(self, settled: Settled, error: RedisAwayError | redis.ResponseError) -> None:
+    def settlement_failed(self, settled: Settlement, error: RedisAwayError | redis.ResponseError) -> None:
         if isinstance(error, redis.ResponseError):
             self._note_refusal(error)
-        self._settle_alone(settled.held, settled.tokens, settled.cost)
+        self._settle_alone(settled.reservation, settled.tokens, settled.cost)
 
     def _note_refusal(self, error: redis.RedisError) -> None:
-        """Redis answers and does not do it: it is out of memory, or may not be written to."""
+        """Logs that Redis answers but refuses writes: it is out of memory, or read-only."""
         if not self._refusing:
             logger.error("redis.refuses error=%s", error)
         self._refusing = True
 
     def _note_accepted(self) -> None:
-        """It never was away: what it refused to count is looked up now."""
+        """Logs that Redis accepts writes again, and has the refused settlements looked up."""
         self._refusing = False
         logger.warning("redis.accepts")
         self._returned()
 
-    def _settle_alone(self, held: Held, tokens: int, cost: int) -> None:
-        if held.name:
-            self._local.settle(held, tokens, cost)
-        for scope in held.scopes():
+    def _settle_alone(self, reservation: Reservation, tokens: int, cost: int) -> None:
+        if reservation.name:
+            self._local.settle(reservation, tokens, cost)
+        for scope in reservation.scopes():
             self._uncounted[scope] = None
 
-    def _terms_of(self, limits: LimitSettings, claim: Claim) -> Terms:
-        found = self._terms.get(claim.project)
+    def _minute_limits_of(self, limits: LimitSettings, claim: Claim) -> MinuteLimits:
+        found = self._minute_limits.get(claim.project)
         minute, run_id = claim.arrived_us // MINUTE_US, self._redis.run_id
         if found is None or found.minute != minute or found.limits is not limits or found.run_id != run_id:
-            if len(self._terms) >= _REMEMBERED_PROJECTS:
-                self._terms.clear()
-            found = Terms(limits, claim.project, minute, lease_ms=self._lease_ms, run_id=run_id)
-            self._terms[claim.project] = found
+            if len(self._minute_limits) >= _MAX_PROJECTS:
+                self._minute_limits.clear()
+            found = MinuteLimits(limits, claim.project, minute, lease_ms=self._lease_ms, run_id=run_id)
+            self._minute_limits[claim.project] = found
         return found
 
-    def _new_batch(self, terms: Terms) -> Batch:
-        """That takes requests until it leaves. Raises RedisAwayError."""
-        batch = Batch(terms, self, self._loop)
+    def _new_batch(self, minute_limits: MinuteLimits) -> Batch:
+        """Returns a new batch for requests until it is sent. Raises RedisAwayError."""
+        batch = Batch(minute_limits, self, self._loop)
         self._redis.ask(batch)
-        self._open_batches[terms] = batch
+        self._open_batches[minute_limits] = batch
         return batch
 
     def _returned(self) -> None:
@@ -271,16 +276,16 @@ class Limiter:
             self.learn(scope, self._known.of(scope), answer.result())
 
     async def _renew(self) -> None:
-        """Most requests end long before their reservation does."""
+        """Renews the leases of open reservations; most requests end long before theirs does."""
         while True:
             await asyncio.sleep(self._lease_ms / 3000)
             by_scope: dict[Scope, list[str]] = {}
-            for held in self._held.values():
-                for scope in held.scopes():
-                    by_scope.setdefault(scope, []).append(held.name)
+            for reservation in self._reservations.values():
+                for scope in reservation.scopes():
+                    by_scope.setdefault(scope, []).append(reservation.name)
             for scope, names in by_scope.items():
                 if self._redis.is_open:
-                    answer = self._redis.run(scripts.RENEW, [scope.held], [self._lease_ms, *names])
+                    answer = self._redis.run(scripts.RENEW, [scope.reservations], [self._lease_ms, *names])
                     answer.add_done_callback(_note_renewal)
 
 

@@ -1,11 +1,11 @@
-"""What a worker goes by while Redis is away: its share of the rates, and the spend that it last knew."""
+"""Limits within one worker while Redis is away: its share of the rates, and the last known spend."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from gateway.limits.claims import Admission, Claim, Held
+from gateway.limits.claims import Admission, Claim, Reservation
 from gateway.limits.keys import Scope
 from gateway.limits.units import to_units
 from gateway.project_settings.settings import LimitSettings
@@ -13,11 +13,12 @@ from gateway.project_settings.settings import LimitSettings
 if TYPE_CHECKING:
     from decimal import Decimal
 
-_REMEMBERED_SCOPES = 20_000
+_MAX_SCOPES = 20_000
 
 
-class Known:
-    """Of one scope: its spend in units, and since when it is in doubt, as Redis says it; empty for what is certain."""
+class KnownSpend:
+    """The spend of one scope in units, and since when it is in doubt, in Redis's notation; empty for a certain
+    spend."""
 
     __slots__ = ("doubted", "spent")
 
@@ -26,18 +27,18 @@ class Known:
         self.doubted = b""
 
 
-class LastKnown:
-    """Of the scopes that were asked about most recently."""
+class KnownSpends:
+    """The known spends of the scopes that were used most recently."""
 
     def __init__(self) -> None:
-        self._by_key: OrderedDict[str, Known] = OrderedDict()
+        self._by_key: OrderedDict[str, KnownSpend] = OrderedDict()
 
-    def of(self, scope: Scope) -> Known:
+    def of(self, scope: Scope) -> KnownSpend:
         by_key = self._by_key
         found = by_key.get(scope.spend)
         if found is None:
-            found = by_key[scope.spend] = Known()
-            if len(by_key) > _REMEMBERED_SCOPES:
+            found = by_key[scope.spend] = KnownSpend()
+            if len(by_key) > _MAX_SCOPES:
                 by_key.popitem(last=False)
         else:
             by_key.move_to_end(scope.spend)
@@ -54,42 +55,50 @@ class _Minute:
 
 
 class LocalLimits:
-    """Counts in this worker's memory only. With `workers` of them a project gets its rates at most once over all."""
+    """Counts in this worker's memory only. `workers` of them together admit at most the project's rates."""
 
-    def __init__(self, known: LastKnown, workers: int) -> None:
+    def __init__(self, known: KnownSpends, workers: int) -> None:
         self._known = known
         self._workers = workers
         self._minutes: dict[str, _Minute] = {}
 
-    def admit(self, held: Held) -> Admission:
-        """What is to be held, if Redis had been there; its name goes when it is admitted."""
-        claim, limits = held.claim, held.terms.limits
+    def admit(self, reservation: Reservation) -> Admission:
+        """Admits a request with the reservation that Redis would have held; the name is cleared on admission."""
+        claim, limits = reservation.claim, reservation.minute_limits.limits
         minute = self._minute(claim)
         refused = self._refused_by_rate(limits, claim, minute)
-        if not refused and limits.hard_stop and self._is_spent(held.month, limits.monthly_budget_usd, claim.cost):
+        if (
+            not refused
+            and limits.hard_stop
+            and self._is_spent(reservation.month, limits.monthly_budget_usd, claim.cost)
+        ):
             refused = "month"
-        if not refused and self._is_spent(held.session, limits.session_budget_usd, claim.cost):
+        if not refused and self._is_spent(reservation.session, limits.session_budget_usd, claim.cost):
             refused = "session"
         if refused:
             return Admission(refused, minute.requests, minute.tokens, None)
         minute.requests += 1
         minute.tokens += claim.tokens
-        held.name = ""
-        for scope in held.scopes():
+        reservation.name = ""
+        for scope in reservation.scopes():
             self._known.of(scope).spent += claim.cost
-        spent = held.month is not None and self._known.of(held.month).spent >= held.terms.month_budget
-        return Admission("", minute.requests, minute.tokens, held, spent)
+        spent = (
+            reservation.month is not None
+            and self._known.of(reservation.month).spent >= reservation.minute_limits.month_budget
+        )
+        return Admission("", minute.requests, minute.tokens, reservation, spent)
 
-    def settle(self, held: Held, tokens: int, cost: int) -> None:
-        """What Redis admitted (`held.name`) before it went away stands in no figure of this worker yet."""
-        minute = self._minutes.get(held.claim.project)
-        if not held.name and minute is not None and minute.number == held.claim.minute:
-            minute.tokens += tokens - held.claim.tokens
-        for scope in held.scopes():
-            self._known.of(scope).spent += cost if held.name else cost - held.claim.cost
+    def settle(self, reservation: Reservation, tokens: int, cost: int) -> None:
+        """Settles a request. A reservation with a name was admitted by Redis, and is in no figure of this worker
+        yet."""
+        minute = self._minutes.get(reservation.claim.project)
+        if not reservation.name and minute is not None and minute.number == reservation.claim.minute:
+            minute.tokens += tokens - reservation.claim.tokens
+        for scope in reservation.scopes():
+            self._known.of(scope).spent += cost if reservation.name else cost - reservation.claim.cost
 
     def forget(self) -> None:
-        """Redis is back and counts again."""
+        """Drops the minute's counts, because Redis counts again."""
         self._minutes.clear()
 
     def _minute(self, claim: Claim) -> _Minute:

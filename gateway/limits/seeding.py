@@ -1,10 +1,10 @@
-"""Looks up in the request log what Redis cannot know: after it was lost, while it was away, of workers that died.
+"""Looks up in the request log the spend that Redis cannot know: after it was lost or away, and of workers that died.
 
-A scope is asked about at once, and again until everything that arrived before its `since` has certainly reached the
-log. What the log says can only raise the figure, so that asking too early does no harm (scripts/spend.lua).
+A scope is looked up at once, and again until every request that arrived before its `since` is certainly in the log. The
+log's sum can only raise the spend, so that an early lookup does no harm (scripts/spend.lua).
 
-A host's clock may be set back: what the log holds of a time that is still to come, and later than anything that is
-counted, arrived before too.
+A host's clock may be set back: a request in the log with a time in the future, later than any counted request, arrived
+before too.
 """
 
 from __future__ import annotations
@@ -30,37 +30,36 @@ logger = logging.getLogger("gateway.limits")
 
 _STORE_ERRORS = (AnalyticsUnavailableError, AnalyticsLimitError, AnalyticsQueryError)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# After `since`, in seconds: at once, for the figure to be about right, then as records come in.
-_LOOKS = (0.0, 2.0, 10.0, 30.0, 120.0)
+# The times of the lookups after `since`, in seconds: the first makes the spend about right, the others follow as
+# records arrive.
+_QUERY_TIMES = (0.0, 2.0, 10.0, 30.0, 120.0)
 _RETRY_SECONDS = 2.0
-_MOST_SESSIONS = 500
+_MAX_SESSIONS = 500
 
 
 class Times(NamedTuple):
-    """The log is asked about what arrived before the first and after the second, in microseconds."""
+    """The bounds of a lookup in microseconds: requests that arrived before the first or after the second."""
 
     until_us: int
     beyond_us: int
 
 
 class Seeder:
-    """One a worker; of several workers one at a time asks about a scope.
-
-    Its own times are monotonic: a clock that is set back or forth neither delays a look nor makes one the last.
-    """
+    """Looks up doubtful spends. There is one in each worker; one worker at a time looks a scope up. Its times are
+    monotonic: a clock that is set neither delays a lookup nor makes one the last."""
 
     def __init__(self, settle_seconds: float) -> None:
-        """`settle_seconds`: how long after its arrival a request is in the log at the latest."""
+        """`settle_seconds` is the longest time from a request's arrival until it is in the log."""
         self._settle = settle_seconds
         self._due: dict[Scope, float] = {}
         self._since: dict[Scope, int] = {}
-        # When this worker first heard of that doubt.
+        # The time when this worker first learned of the scope's doubt.
         self._heard: dict[Scope, float] = {}
         self._news = asyncio.Event()
         self._failing = False
 
     def doubt(self, scope: Scope, since_us: int) -> None:
-        """Cheap: called for every answer of Redis that says so."""
+        """Notes a doubt. The call is cheap, because every answer of Redis that has a doubt makes it."""
         if self._since.get(scope) != since_us:
             self._since[scope] = since_us
             self._heard[scope] = monotonic()
@@ -68,7 +67,7 @@ class Seeder:
             self._news.set()
 
     async def run(self, limiter: Limiter) -> None:
-        """For as long as the worker lives."""
+        """Looks spends up for as long as the worker lives."""
         while True:
             await self._wait()
             now = monotonic()
@@ -97,7 +96,7 @@ class Seeder:
 
     async def _ask(self, limiter: Limiter, scopes: Iterable[Scope]) -> dict[Scope, Times]:
         asked: dict[Scope, Times] = {}
-        for scope in list(scopes)[:_MOST_SESSIONS]:
+        for scope in list(scopes)[:_MAX_SESSIONS]:
             try:
                 doubt = await limiter.since(scope)
             except (RedisAwayError, RedisError):
@@ -114,7 +113,7 @@ class Seeder:
         return asked
 
     async def _raise(self, limiter: Limiter, scope: Scope, since_us: int, spent: int, asked_at: float) -> None:
-        # When the log was asked: what came in while it answered is not in the sum.
+        # The age counts from the query's start, since requests that arrived during the query are not in the sum.
         age = asked_at - self._heard[scope]
         final = age >= self._settle
         try:
@@ -124,7 +123,7 @@ class Seeder:
         if done and final:
             self._forget(scope)
         elif done:
-            looks = [look for look in (*_LOOKS, self._settle) if look > age]
+            looks = [look for look in (*_QUERY_TIMES, self._settle) if look > age]
             self._due[scope] = self._heard[scope] + min(looks, default=self._settle)
         else:
             self._due[scope] = monotonic() + _RETRY_SECONDS
@@ -140,7 +139,7 @@ class Seeder:
 
 
 def _spends(asked: Mapping[Scope, Times]) -> dict[Scope, int]:
-    """Units of cost by scope."""
+    """Returns units of cost by scope."""
     found: dict[Scope, int] = {}
     sessions: dict[str, dict[str, Scope]] = {}
     for scope, times in asked.items():

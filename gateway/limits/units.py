@@ -5,22 +5,24 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, Decimal
 
 PLACES = 10
-MOST_UNITS = 2**63 - 1
+MAX_UNITS = 2**63 - 1
 
 
 def to_units(amount: Decimal) -> int:
-    """Rounded up, so that a reservation never covers less than its estimate. At most what 64 bits hold."""
+    """Returns the units, rounded up, so that a reservation never covers less than its estimate. The maximum is 64
+    bits."""
     units = int(amount.scaleb(PLACES).to_integral_value(ROUND_CEILING))
-    return units if units < MOST_UNITS else MOST_UNITS
+    return units if units < MAX_UNITS else MAX_UNITS
 
 
 def recorded_units(cost: str) -> int:
-    """What `to_units` makes of a cost as the record has it: with all its places, which only have to be read."""
+    """Returns the units of a recorded cost, which has all its decimal places, so that they are parsed without a
+    Decimal."""
     dollars, _, places = cost.partition(".")
     if len(places) != PLACES:
         return to_units(Decimal(cost))
     units = int(dollars + places)
-    return units if units < MOST_UNITS else MOST_UNITS
+    return units if units < MAX_UNITS else MAX_UNITS
 
 
 def from_units(units: int) -> Decimal:

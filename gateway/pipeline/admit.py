@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from analytics.contracts import RequestRecord
 from gateway.errors import BudgetExceededError, RateLimitedError
-from gateway.limits.claims import Admission, Claim, Held
+from gateway.limits.claims import Admission, Claim, Reservation
 from gateway.limits.keys import seconds_left
 from gateway.limits.limiter import Limiter
 from gateway.limits.units import recorded_units
@@ -39,17 +39,17 @@ async def admit(runtime: Runtime, context: RequestContext, state: RequestState, 
         cost_units(prices_of(context, attempts), prompt, completion),
     )
     admission = await runtime.limiter.admit(limits, claim)
-    state.limits = LimitUse(admission.held, _rate_headers(limits, claim, admission))
+    state.limits = LimitUse(admission.reservation, _rate_headers(limits, claim, admission))
     if admission.refused_by:
         raise _refusal(limits, claim, admission, state.limits.headers)
     if admission.month_is_spent:
         state.warnings = (*state.warnings, _OVER_BUDGET)
 
 
-def settle(limiter: Limiter, held: Held, record: RequestRecord) -> None:
+def settle(limiter: Limiter, reservation: Reservation, record: RequestRecord) -> None:
     """Replaces the reservation by the record's tokens and cost; a cost that is not known counts as zero."""
     cost = recorded_units(record.cost_usd) if record.cost_usd else 0
-    limiter.settle(held, record.prompt_tokens + record.completion_tokens, cost)
+    limiter.settle(reservation, record.prompt_tokens + record.completion_tokens, cost)
 
 
 def _rate_headers(limits: LimitSettings, claim: Claim, admission: Admission) -> HeaderList:

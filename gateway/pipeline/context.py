@@ -11,7 +11,7 @@ from analytics.contracts import Outcome, RequestRecord
 from core.errors import ApplicationError
 from core.keys import KeyRecord
 from gateway.guardrails.verdicts import GuardrailVerdict
-from gateway.limits.claims import Held
+from gateway.limits.claims import Reservation
 from gateway.protocol.headers import RequestHeaders
 from gateway.protocol.wire import ChatCompletionRequest, LazyFields
 from gateway.snapshot.project import ProjectSnapshot
@@ -70,7 +70,7 @@ class Origin(msgspec.Struct, frozen=True):
 class LimitUse(msgspec.Struct, frozen=True):
     """The reservation that a request holds in its project's limits, and the response headers that report on them."""
 
-    reservation: Held | None = None
+    reservation: Reservation | None = None
     headers: Sequence[tuple[bytes, bytes]] = ()
 
 

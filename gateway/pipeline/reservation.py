@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from django.conf import settings
 
-from gateway.limits.units import MOST_UNITS, PLACES
+from gateway.limits.units import MAX_UNITS, PLACES
 from gateway.pipeline.context import Attempt, RequestContext
 from gateway.protocol.wire import ChatCompletionRequest
 from integrations.pricing.cost import Price
@@ -63,7 +63,7 @@ def cost_units(prices: Iterable[Price | None], prompt: int, completion: int) -> 
             units = -(-(of_input * prompt + of_output * completion) * _UNITS_OF_MILLIONTH // one)
             if units > highest:
                 highest = units
-    return highest if highest < MOST_UNITS else MOST_UNITS
+    return highest if highest < MAX_UNITS else MAX_UNITS
 
 
 def prices_of(context: RequestContext, attempts: list[Attempt]) -> Iterable[Price | None]:

@@ -102,7 +102,7 @@ def test_usage__of_a_project_with_limits__is_what_redis_counts(client: redis.Red
     client.set(requests_key(str(project.pk), MINUTE), 7)
     client.set(tokens_key(str(project.pk), MINUTE), 1200)
     certain(client, Scope(str(project.pk), month="2026-11"), base=20 * 10**10, after=5 * 10**10, reserved=10**12)
-    held = Scope(str(project.pk), month="2026-11").held
+    held = Scope(str(project.pk), month="2026-11").reservations
     client.zadd(held, {f"a|{10**10}|1": 10**13, f"lapsed|{99 * 10**10}|1": 1})
     certain(client, Scope(str(project.pk), session_id="s 1"), base=5 * 10**9)
 

@@ -1,4 +1,4 @@
-"""What Redis runs, one atomic script a question. `spend.lua` is part of each."""
+"""The Lua scripts that Redis runs atomically, one for each operation. `spend.lua` is part of each."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import hiredis
 Argument = bytes | str | int
 
 _FOLDER = Path(__file__).parent
-# Its stub knows tuples of one member only.
+# The library's stub allows tuples of one member only.
 _pack: Callable[[tuple[Argument, ...]], bytes] = hiredis.pack_command  # type: ignore[assignment]
 
 
 def packed(words: tuple[Argument, ...]) -> bytes:
-    """As they stand in a command, without its first line, which says how many they are."""
+    """Returns the words packed as in a command, without its first line, the number of words."""
     command = _pack(words)
     return command[command.index(b"\n") + 1 :]
 
@@ -29,17 +29,18 @@ class Script:
     _full: bytes
 
     def begun(self, words: int) -> bytes:
-        """How the command that runs it begins: so many packed words follow (the number of keys, keys, arguments)."""
+        """Returns the beginning of the command that runs the script with `words` more words (the number of keys, keys,
+        arguments)."""
         return b"*%d\r\n%b" % (words + 2, self._named)
 
     def in_full(self, command: bytes) -> bytes:
-        """The command for a server that does not know the script yet."""
+        """Returns the command for a server that does not have the script yet."""
         return command.replace(self._named, self._full, 1)
 
 
 def _load(*names: str) -> Script:
     text = b"".join((_FOLDER / f"{name}.lua").read_bytes() for name in ("spend", *names))
-    # What Redis calls it (EVALSHA), not a signature.
+    # The digest is the script's name in Redis (EVALSHA), not a signature.
     sha = hashlib.sha1(text, usedforsecurity=False).hexdigest()
     return Script(text, packed(("EVALSHA", sha)), packed(("EVAL", text)))
 

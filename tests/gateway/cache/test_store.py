@@ -23,7 +23,7 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 async def test_crowd__waits_its_turn_and_redis_is_not_taken_for_away(redis_url: str) -> None:
-    cache = ResponseCache(redis_url, max_bytes=1000, patience=PATIENCE_SECONDS)
+    cache = ResponseCache(redis_url, max_bytes=1000, timeout=PATIENCE_SECONDS)
     now = 2_000_000_000.0
     for number in range(100):
         cache.put(f"svc:cache:crowd:{number}", CachedAnswer("p", "m", "stop", now, b"%d" % number), 60)

@@ -19,9 +19,9 @@ KEYS = [
     requests_key(PROJECT, MINUTE),
     tokens_key(PROJECT, MINUTE),
     MONTH.spend,
-    MONTH.held,
+    MONTH.reservations,
     SESSION.spend,
-    SESSION.held,
+    SESSION.reservations,
 ]
 LEASE_MS = 60_000
 NOW = 1_795_290_000_000_000
@@ -87,7 +87,7 @@ def columns(rows: list[tuple[Any, ...]]) -> list[list[Any]]:
 
 
 def raise_to(own: OwnRedis, scope: Scope, since: int, spent: int, *, final: int = 0) -> Any:
-    return own.run(scripts.RAISE, [scope.spend, scope.held], since, spent, final, since)
+    return own.run(scripts.RAISE, [scope.spend, scope.reservations], since, spent, final, since)
 
 
 def spent(own: OwnRedis, scope: Scope) -> tuple[int, int]:

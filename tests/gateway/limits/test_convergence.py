@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from gateway.limits import seeding
-from gateway.limits.claims import Claim, Held
+from gateway.limits.claims import Claim, Reservation
 from gateway.limits.keys import Scope, month_of
 from gateway.limits.limiter import Limiter
 from gateway.limits.seeding import Seeder, Times
@@ -27,7 +27,7 @@ PROJECT = "018f0000-0000-7000-8000-000000000003"
 LIMITS = LimitSettings(monthly_budget_usd=Decimal(90_000_000), session_budget_usd=Decimal(90_000_000), hard_stop=True)
 SESSION = "s"
 LEASE_SECONDS, SETTLE_SECONDS, LOG_SECONDS, REDIS_SECONDS = 0.6, 1.5, 0.7, 0.25
-MOST_UNITS = 2**50
+MAX_UNITS = 2**50
 # Doubles round integers above this bound.
 EXACT_UNITS = 2**53
 
@@ -65,7 +65,7 @@ class Worker:
     def __init__(self, own: OwnRedis) -> None:
         self.seeder = Seeder(SETTLE_SECONDS)
         self.limiter = Limiter(
-            own.url, workers=2, lease_seconds=LEASE_SECONDS, patience=REDIS_SECONDS, on_doubt=self.seeder.doubt
+            own.url, workers=2, lease_seconds=LEASE_SECONDS, timeout=REDIS_SECONDS, on_doubt=self.seeder.doubt
         )
         self.seeding = asyncio.get_running_loop().create_task(self.seeder.run(self.limiter))
 
@@ -81,7 +81,7 @@ class Life:
     def __init__(self, own: OwnRedis, log: Log, chance: random.Random) -> None:
         self.own, self.log, self.chance = own, log, chance
         self.workers = [Worker(own), Worker(own)]
-        self.under_way: list[tuple[Worker, Held]] = []
+        self.under_way: list[tuple[Worker, Reservation]] = []
         self.serial = 0
 
     async def run(self, steps: int) -> None:
@@ -97,24 +97,24 @@ class Life:
         self.serial += 1
         # A body may arrive slowly.
         arrived_us = time_ns() // 1000 - self.chance.randint(0, 300_000)
-        cost = self.chance.randint(0, MOST_UNITS)
+        cost = self.chance.randint(0, MAX_UNITS)
         claim = Claim(f"r{id(self)}-{self.serial}", PROJECT, SESSION, arrived_us, 0, cost)
         admission = await worker.limiter.admit(LIMITS, claim)
-        assert admission.held is not None
-        self.under_way.append((worker, admission.held))
+        assert admission.reservation is not None
+        self.under_way.append((worker, admission.reservation))
 
     async def settle(self) -> None:
         if not self.under_way:
             return
         worker, held = self.under_way.pop(self.chance.randrange(len(self.under_way)))
-        cost = self.chance.randint(0, MOST_UNITS)
+        cost = self.chance.randint(0, MAX_UNITS)
         self.log.add(self.chance, held.claim.arrived_us, cost)
         worker.limiter.settle(held, 0, cost)
 
     async def stall(self) -> None:
         """Holds up a worker for longer than its leases last."""
         worker = self.chance.choice(self.workers)
-        worker.limiter._held.clear()
+        worker.limiter._reservations.clear()
         await asyncio.sleep(LEASE_SECONDS)
 
     async def pause(self) -> None:
@@ -135,7 +135,7 @@ class Life:
         for worker, held in self.under_way:
             if worker is dead:
                 # The worker died after its record, or the request is recorded as interrupted with an unknown cost.
-                recorded, cost = self.chance.random() < 0.5, self.chance.randint(0, MOST_UNITS)
+                recorded, cost = self.chance.random() < 0.5, self.chance.randint(0, MAX_UNITS)
                 in_time = self.log.takes_in_time(held.claim.arrived_us)
                 self.log.add(self.chance, held.claim.arrived_us, cost if recorded and in_time else 0)
         self.under_way = [(worker, held) for worker, held in self.under_way if worker is not dead]

@@ -78,13 +78,13 @@ def test_reservation__nobody_renews__lapses_and_leaves_a_doubt(own_redis: OwnRed
     since = begin(own_redis)
     raise_to(own_redis, MONTH, since, 0, final=1)
     admit(own_redis, Terms(month=1000), "dead", cost=7, at=NOW + 1)
-    own_redis.client.zadd(MONTH.held, {f"dead|7|{NOW + 1}": 1})  # The reservation's lease has ended.
+    own_redis.client.zadd(MONTH.reservations, {f"dead|7|{NOW + 1}": 1})  # The reservation's lease has ended.
 
     answer = admit(own_redis, Terms(month=1000), "next", cost=2, at=NOW + 2)
 
     assert answer[3][:3] == [b"3", b"0", 1]
     assert spent(own_redis, MONTH) == (3, 2)
-    assert own_redis.client.zrange(MONTH.held, 0, -1) == [f"next|2|{NOW + 2}".encode()]
+    assert own_redis.client.zrange(MONTH.reservations, 0, -1) == [f"next|2|{NOW + 2}".encode()]
 
 
 HOUR = 3_600_000_000
@@ -135,7 +135,7 @@ def test_doubt__never_leaves_a_later_request_in_what_the_log_is_asked_about(own_
     admit(own_redis, Terms(month=1000), "ahead", cost=1, at=NOW + 500, now=NOW + 1)
     settle(own_redis, f"ahead|1|{NOW + 500}", cost=7)
     admit(own_redis, Terms(month=1000), "dead", cost=1, at=NOW + 600, now=NOW + 2)
-    own_redis.client.zadd(MONTH.held, {f"dead|1|{NOW + 600}": 1})
+    own_redis.client.zadd(MONTH.reservations, {f"dead|1|{NOW + 600}": 1})
 
     answer = admit(own_redis, Terms(month=1000), "slow", cost=1, at=NOW + 3, now=NOW + 4)
 
@@ -148,7 +148,7 @@ def test_doubt__never_leaves_a_later_request_in_what_the_log_is_asked_about(own_
 
 def test_since__asked_by_two_workers__is_told_to_one(own_redis: OwnRedis) -> None:
     since = begin(own_redis)
-    first, second = (own_redis.run(scripts.SINCE, [MONTH.spend, MONTH.held], NOW, 60_000) for _ in range(2))
+    first, second = (own_redis.run(scripts.SINCE, [MONTH.spend, MONTH.reservations], NOW, 60_000) for _ in range(2))
     assert (first[0], second[0]) == (str(since).encode(), b"")
     assert second[1][2] == 1
 
@@ -156,5 +156,5 @@ def test_since__asked_by_two_workers__is_told_to_one(own_redis: OwnRedis) -> Non
 def test_since__of_what_is_certain__is_nothing(own_redis: OwnRedis) -> None:
     since = begin(own_redis)
     raise_to(own_redis, MONTH, since, 0, final=1)
-    found = own_redis.run(scripts.SINCE, [MONTH.spend, MONTH.held], NOW, 0)
+    found = own_redis.run(scripts.SINCE, [MONTH.spend, MONTH.reservations], NOW, 0)
     assert found == [b"", [b"0", b"3", 0, str(since).encode()], b"0"]

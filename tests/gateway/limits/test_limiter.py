@@ -31,7 +31,7 @@ async def test_two_workers__at_once__admit_together_what_one_would(own_redis: Ow
         assert {answer.refused_by for answer in answers} == {"", "month"}
 
         for answer in admitted[:5]:
-            one.limiter.settle(answer.held, 0, DOLLAR // 2)
+            one.limiter.settle(answer.reservation, 0, DOLLAR // 2)
         await until(lambda: spent(own_redis, one.month) == (5 * DOLLAR // 2, 5 * DOLLAR))
         assert [(await one.ask(cost=DOLLAR)).refused_by for _ in range(4)] == ["", "", "month", "month"]
 
@@ -81,7 +81,7 @@ async def test_redis_that_refuses_a_reservation__has_admitted_nobody(
         own_redis.client.config_set("maxmemory", 1)
         try:
             with caplog.at_level(logging.WARNING, logger="gateway.limits"):
-                held = (await one.ask(session="s", cost=1)).held
+                held = (await one.ask(session="s", cost=1)).reservation
         finally:
             own_redis.client.config_set("maxmemory", 0)
         assert [record.getMessage().split()[0] for record in caplog.records] == ["redis.refuses"]
@@ -93,13 +93,13 @@ async def test_redis_that_refused_a_settlement__is_doubted_once_it_accepts_again
     own_redis: OwnRedis, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with worker(own_redis, monthly_budget_usd=Decimal(10)) as one:
-        first = (await one.ask(cost=1)).held
+        first = (await one.ask(cost=1)).reservation
         assert first is not None
         since, *_ = await one.limiter.since(one.month)
         assert since is not None
         one.limiter.settle(first, 0, 1)
         assert await one.limiter.raise_to(one.month, since, 0, final=True)
-        held = (await one.ask(cost=1)).held
+        held = (await one.ask(cost=1)).reservation
         assert held is not None
         one.doubts.clear()
         own_redis.client.replicaof("127.0.0.1", 1)
@@ -115,12 +115,12 @@ async def test_redis_that_refused_a_settlement__is_doubted_once_it_accepts_again
 
 async def test_redis_restored_from_an_older_copy__is_doubted(fragile_redis: OwnRedis) -> None:
     async with worker(fragile_redis, monthly_budget_usd=Decimal(10)) as one:
-        held = (await one.ask(cost=1)).held
+        held = (await one.ask(cost=1)).reservation
         since, *_ = await one.limiter.since(one.month)
         one.limiter.settle(held, 0, 1)
         assert await one.limiter.raise_to(one.month, since, 0, final=True)
         kept: Any = fragile_redis.client.dump(one.month.spend)
-        one.limiter.settle((await one.ask(cost=1)).held, 0, 1)
+        one.limiter.settle((await one.ask(cost=1)).reservation, 0, 1)
         await until(lambda: spent(fragile_redis, one.month) == (2, 0))
         one.doubts.clear()
 
@@ -156,7 +156,7 @@ async def test_requests_of_one_turn__are_one_command__each_in_its_session(own_re
         assert [answer.requests for answer in answers] == [2, 3, 3, 4]
         assert after["cmdstat_evalsha"]["calls"] - before["cmdstat_evalsha"]["calls"] == 1
         for answer in answers[:2]:
-            one.limiter.settle(answer.held, 0, DOLLAR)
+            one.limiter.settle(answer.reservation, 0, DOLLAR)
         again = await asyncio.gather(*[one.ask(cost=2 * DOLLAR, session=session) for session in "ab"])
         assert [answer.refused_by for answer in again] == ["", ""]
 
@@ -204,8 +204,8 @@ async def test_more_requests_than_a_command_takes__are_all_answered(own_redis: O
 async def test_lease__of_a_request_under_way__is_renewed(own_redis: OwnRedis) -> None:
     async with worker(own_redis, lease=2.0, monthly_budget_usd=Decimal(10)) as one:
         first = await one.ask(cost=5)
-        ends: Any = own_redis.client.zscore(one.month.held, first.held.name)
-        await until(lambda: (own_redis.client.zscore(one.month.held, first.held.name) or 0) > ends)
+        ends: Any = own_redis.client.zscore(one.month.reservations, first.reservation.name)
+        await until(lambda: (own_redis.client.zscore(one.month.reservations, first.reservation.name) or 0) > ends)
         assert spent(own_redis, one.month) == (0, 5)
 
 

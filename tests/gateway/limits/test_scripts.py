@@ -33,7 +33,7 @@ def test_refusal__by_the_last_limit__counts_in_none(own_redis: OwnRedis) -> None
     assert admit(own_redis, terms, "a", tokens=10, cost=6)[0] == b"session"
     assert own_redis.client.mget(KEYS[0], KEYS[1]) == [None, None]
     assert spent(own_redis, MONTH) == spent(own_redis, SESSION) == (0, 0)
-    assert own_redis.client.zcard(MONTH.held) == 0
+    assert own_redis.client.zcard(MONTH.reservations) == 0
 
 
 def test_admission__says_what_is_used(own_redis: OwnRedis) -> None:
@@ -87,7 +87,7 @@ def test_batch__settles_first_and_admits_in_the_order_in_which_they_ask(own_redi
 def test_batch__of_several_settlements__tells_which_were_not_counted(own_redis: OwnRedis) -> None:
     terms = Terms(month=100, session=100)
     batch(own_redis, terms, *[(f"{name}|3|{NOW}", 1) for name in "abc"], now=NOW)
-    own_redis.client.zrem(SESSION.held, f"b|3|{NOW}")
+    own_redis.client.zrem(SESSION.reservations, f"b|3|{NOW}")
     ended = [Ended(f"{name}|3|{NOW}", cost) for name, cost in (("a", 1), ("b", 2), ("x", 9), ("c", 4))]
     *answers, month, session = batch(own_redis, terms, *ended, now=NOW + 7)
     assert answers == [0, 2, 3, 0]
@@ -95,13 +95,13 @@ def test_batch__of_several_settlements__tells_which_were_not_counted(own_redis: 
     assert (month, session) == ([b"7", b"0", 1, since], [b"5", b"0", 1, since])
 
 
-@pytest.mark.parametrize("key", [SESSION.spend, SESSION.held])
+@pytest.mark.parametrize("key", [SESSION.spend, SESSION.reservations])
 def test_batch__whose_session_cannot_be_counted__answers_the_others(own_redis: OwnRedis, key: str) -> None:
     """The session's key has a type of another program."""
     own_redis.client.set(key, "something else")
     month_only, both = Terms(month=100), Terms(requests=10, month=100, session=100)
     admit(own_redis, month_only, "a", cost=4)
-    keys = [*KEYS[:4], SESSION.spend, SESSION.held, OTHER.spend, OTHER.held]
+    keys = [*KEYS[:4], SESSION.spend, SESSION.reservations, OTHER.spend, OTHER.reservations]
     limits = (both.requests, both.tokens, both.month, both.hard, both.session, LEASE_MS, "run-1", 0)
     ended = columns([(1, f"a|4|{NOW}", 3)])
     asked = columns([(1, f"b|5|{NOW}", 1), (0, f"c|6|{NOW}", 1), (2, f"d|7|{NOW}", 1)])
@@ -112,7 +112,7 @@ def test_batch__whose_session_cannot_be_counted__answers_the_others(own_redis: O
     assert admitted[3:] == [b"", 1, 0, b"", 2, 0]
     assert (month[:2], session, other[:2]) == ([b"0", b"3"], [], [b"0", b"0"])
     assert (spent(own_redis, MONTH), spent(own_redis, OTHER)) == ((3, 13), (0, 7))
-    assert own_redis.client.zrange(OTHER.held, 0, -1) == [f"d|7|{NOW}".encode()]
+    assert own_redis.client.zrange(OTHER.reservations, 0, -1) == [f"d|7|{NOW}".encode()]
 
 
 def test_counters_of_a_minute__do_not_outlive_it_for_long(own_redis: OwnRedis) -> None:
@@ -154,9 +154,9 @@ def test_tokens__of_a_request_that_this_redis_never_admitted__make_no_room(own_r
 def test_renewal__keeps_what_is_held_and_makes_nothing_new(own_redis: OwnRedis) -> None:
     admit(own_redis, Terms(month=1000), "a", cost=7)
     name = f"a|7|{NOW}"
-    own_redis.client.zadd(MONTH.held, {name: 1})
-    own_redis.run(scripts.RENEW, [MONTH.held], LEASE_MS, name, "gone|1|1")
-    found: Any = own_redis.client.zrange(MONTH.held, 0, -1, withscores=True)
+    own_redis.client.zadd(MONTH.reservations, {name: 1})
+    own_redis.run(scripts.RENEW, [MONTH.reservations], LEASE_MS, name, "gone|1|1")
+    found: Any = own_redis.client.zrange(MONTH.reservations, 0, -1, withscores=True)
     assert [kept for kept, _ in found] == [name.encode()]
     assert found[0][1] > 1
 

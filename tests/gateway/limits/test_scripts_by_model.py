@@ -37,11 +37,11 @@ class Model:
     tokens: int = 0
     month: int = 0
     session: int = 0
-    held: dict[str, tuple[int, int]] = field(default_factory=dict)
+    reservations: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def reserved(self) -> int:
-        return sum(cost for _, cost in self.held.values())
+        return sum(cost for _, cost in self.reservations.values())
 
     def refuses(self, terms: Terms, tokens: int, cost: int) -> str:
         if terms.requests != "" and self.requests + 1 > int(terms.requests):
@@ -57,7 +57,7 @@ class Model:
     def ask(self, terms: Terms, name: str, tokens: int, cost: int) -> str:
         refused = self.refuses(terms, tokens, cost)
         if not refused:
-            self.held[name] = (tokens, cost)
+            self.reservations[name] = (tokens, cost)
             self.requests += 1
             self.tokens += tokens
         return refused
@@ -91,7 +91,7 @@ class Limits(RuleBasedStateMachine):
     )
     def go_on(self, data: st.DataObject, asked: list[tuple[int, int]], used: list[tuple[int, int]]) -> None:
         """Sends ending and arriving requests in one batch."""
-        ended = [self.end(data, *of_one) for of_one in used if self.model.held]
+        ended = [self.end(data, *of_one) for of_one in used if self.model.reservations]
         names = [self.name(cost) for _, cost in asked]
         wanted = [self.model.ask(self.terms, name, *of_one) for name, of_one in zip(names, asked, strict=True)]
         admissions = [(name, tokens) for name, (tokens, _) in zip(names, asked, strict=True)]
@@ -103,8 +103,8 @@ class Limits(RuleBasedStateMachine):
         return f"r{self.serial}|{cost}|{NOW + self.serial}"
 
     def end(self, data: st.DataObject, tokens: int, cost: int) -> Ended:
-        name = data.draw(st.sampled_from(sorted(self.model.held)))
-        reserved, _ = self.model.held.pop(name)
+        name = data.draw(st.sampled_from(sorted(self.model.reservations)))
+        reserved, _ = self.model.reservations.pop(name)
         self.model.tokens += tokens - reserved
         self.model.month += cost
         self.model.session += cost
@@ -129,8 +129,8 @@ class Limits(RuleBasedStateMachine):
     @override
     def teardown(self) -> None:
         if hasattr(self, "model"):
-            assert set(self.own.client.zrange(MONTH.held, 0, -1)) == (
-                {name.encode() for name in self.model.held} if self.terms.month != "" else set()
+            assert set(self.own.client.zrange(MONTH.reservations, 0, -1)) == (
+                {name.encode() for name in self.model.reservations} if self.terms.month != "" else set()
             )
 
 

@@ -62,9 +62,9 @@ async def worker(
         own.url,
         workers=2,
         lease_seconds=60.0,
-        patience=PATIENCE_SECONDS,
+        timeout=PATIENCE_SECONDS,
         on_doubt=seeder.doubt,
-        log_patience=log_patience,
+        log_timeout=log_patience,
     )
     await limiter.tried()
     task = asyncio.create_task(seeder.run(limiter)) if seeds else None

@@ -63,7 +63,7 @@ def new_limiter(
         own.url,
         workers=workers,
         lease_seconds=lease,
-        patience=patience,
+        timeout=patience,
         on_doubt=lambda scope, _: doubts.append(scope),
     )
 

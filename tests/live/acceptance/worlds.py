@@ -59,7 +59,7 @@ class World:
         if self.questions:
             weights = accumulate(1 / rank**_ZIPF for rank in range(1, self.questions + 1))
             number = chance.choices(range(self.questions), cum_weights=list(weights))[0]
-        # The same question always has the same length.
+        # Each question has a fixed length, drawn from its number.
         words = random.Random(number).randint(min(5, self.words), self.words)
         return " ".join([f"{number}:", *_WORDS[:words]])
 

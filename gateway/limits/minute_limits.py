@@ -1,4 +1,4 @@
-"""What the requests of a project have in common for a minute, packed once for all their batches."""
+"""The limits that a project's requests of one minute share, packed once for all their batches."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from gateway.limits.scripts import BATCH, packed
 from gateway.limits.units import to_units
 from gateway.project_settings.settings import LimitSettings
 
-# Of the requests, the tokens and the month, and arguments that say the limits.
+# The numbers of keys (requests, tokens, and two of the month) and of arguments for the limits.
 _KEYS, _LIMITS = 4, 8
 
 
-class Terms:
-    """`month` is None without a budget of the month, which is `month_budget` units."""
+class MinuteLimits:
+    """A project's limits in one minute. `month` is None without a monthly budget, which is `month_budget` units."""
 
     __slots__ = (
         "_keys",
@@ -30,7 +30,7 @@ class Terms:
     )
 
     def __init__(self, limits: LimitSettings, project: str, minute: int, *, lease_ms: int, run_id: str) -> None:
-        """`run_id`: which start of Redis is asked."""
+        """`run_id` identifies one start of the Redis server."""
         self.limits = limits
         self.minute = minute
         self.run_id = run_id
@@ -40,7 +40,7 @@ class Terms:
         self.month = None if budget is None else month_scope(project, month_of(minute * MINUTE_US))
         self.month_budget = 0 if budget is None else to_units(budget)
         requests, tokens = requests_key(project, minute), tokens_key(project, minute)
-        # Keys that the script does not touch still have to lie on the same node.
+        # Keys that the script does not touch have to lie on the same node too.
         month = packed((requests, requests)) if self.month is None else self.month.packed
         self._keys = packed((requests, tokens)) + month
         rates = (_number(limits.requests_per_minute), _number(limits.tokens_per_minute))
@@ -48,7 +48,7 @@ class Terms:
         self._limits = packed((*rates, *budgets, lease_ms, run_id, limits.set_at_us))
 
     def command(self, own: bytes, sessions: Collection[Scope]) -> bytes:
-        """Runs batch.lua; `own` is its last argument."""
+        """Returns the command that runs batch.lua; `own` is its last argument."""
         keys = _KEYS + 2 * len(sessions)
         begin = BATCH.begun(1 + keys + _LIMITS + 1) + packed((keys,)) + self._keys
         return b"".join((begin, *[session.packed for session in sessions], self._limits, packed((own,))))
