@@ -24,14 +24,14 @@ import pytest
 from tests.services import Service, postgresql_url, redis_url, start_clickhouse, start_postgresql, start_redis
 
 _MANAGE = Path(__file__).resolve().parent.parent / "manage.py"
-# Fixtures of ours and of pytest-django that start a store, or a service that has stores of its own.
+# The names of fixtures that start a store, or start a service that has stores of its own.
 _STORE_FIXTURES = frozenset(
     {"stores", "django_db_setup", "db", "transactional_db", "second_engine", "service", "live_service"}
 )
 
 _running: list[Service] = []
 _folders: list[Path] = []
-# The variables of stores that whoever runs the suite has set.
+# The variables that name a store and were set before the suite started.
 _given = frozenset(name for name in ("DATABASE_URL", "REDIS_URL", "CLICKHOUSE_URL") if os.environ.get(name))
 # The starters of the stores whose addresses the suite has set itself.
 _starters: list[Callable[[], tuple[Service, str]]] = []
@@ -52,7 +52,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests() -> Generator[None, None, None]:
-    # A wrapper, since pytest-django reads the settings in this same hook and also asks to be first.
+    # The hook is a wrapper, since pytest-django reads the settings in the same hook and also asks to be first.
     _prepare()
     return (yield)
 
@@ -68,7 +68,7 @@ def pytest_report_header() -> list[str]:
 
 @pytest.fixture(scope="session")
 def stores() -> None:
-    """PostgreSQL and Redis, running at the addresses that Django's settings name until the session ends."""
+    """Has PostgreSQL and Redis run, until the session ends, at the addresses that Django's settings name."""
     while _starters:
         service, _ = _starters.pop()()
         _running.append(service)
@@ -76,7 +76,7 @@ def stores() -> None:
 
 @pytest.fixture(scope="session")
 def clickhouse_engine(stores: None) -> Iterator[None]:
-    """A ClickHouse with the analytics tables, at the address that Django's settings name."""
+    """Has a ClickHouse with the analytics tables run at the address that Django's settings name."""
     from django.core.management import call_command
 
     from analytics.clickhouse import client
@@ -97,7 +97,7 @@ def clickhouse_engine(stores: None) -> Iterator[None]:
 
 @pytest.fixture
 def clickhouse(clickhouse_engine: None) -> Iterator[None]:
-    """Empty analytics tables, emptied again afterwards."""
+    """Gives a test empty analytics tables, and empties them after it."""
     from analytics.clickhouse import client
 
     yield
@@ -110,13 +110,13 @@ def clickhouse(clickhouse_engine: None) -> Iterator[None]:
 
 
 def _needs_stores(item: pytest.Item) -> bool:
-    """pytest-django asks for the database of a marked test only when it runs: no fixture names it before."""
+    """Returns whether a test is marked for a database, which no fixture names before the test runs, or uses a store."""
     is_marked = item.get_closest_marker("django_db") is not None
     return is_marked or not _STORE_FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 def _prepare() -> None:
-    # Short: a Unix socket's path has at most 107 bytes.
+    # The folder's name is short because a Unix socket's path has at most 107 bytes.
     folder = Path(tempfile.mkdtemp(prefix="gw-", dir="/tmp"))
     folder.chmod(0o755)
     _folders.append(folder)
@@ -131,16 +131,16 @@ def _prepare() -> None:
 
 
 def _set_environment(folder: Path) -> None:
-    """The suite's own settings; keys and addresses of whoever runs it stay out."""
+    """Sets the variables of the suite, and removes the keys and addresses of the shell that started it."""
     foreign = {"HOST", "PORT", "PUBLIC_URL", "SECRET_KEY", "ENCRYPTION_KEYS", "DEBUG", "SPOOL_DIR", "WEB_WORKERS"}
     for name in list(os.environ):
         if name in foreign or name.endswith("_API_KEY"):
             del os.environ[name]
     os.environ.update({"VAR_DIR": str(folder / "var"), "SANDBOX": "0", "ALLOW_PRIVATE_UPSTREAMS": "1"})
-    # Beside a database server they are never made up.
+    # Beside a database server the product generates no secrets, so the suite has to give some.
     os.environ["SECRET_KEY"] = secrets.token_urlsafe(48)
     os.environ["ENCRYPTION_KEYS"] = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
-    # A machine that tests share may take its time for a sign of life; those of a hung store set their own.
+    # A store on a busy machine may be silent for long; the tests of a hung store set a limit of their own.
     os.environ["CLICKHOUSE_SILENT_SECONDS"] = "20"
     (folder / "var").mkdir()
 

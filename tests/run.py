@@ -5,7 +5,7 @@ is a matter of time alone; a folder that is in none is a unit of its own. Argume
 
 When all units have ended, tests that failed are run once more on the quiet machine, as CPython's `regrtest --rerun`
 does. A fault fails twice and so fails the suite; a test that only failed beside others is named in the last lines as
-unsteady, to be mended. More than AGAIN_AT_MOST of them are a fault in any case, and so is a run that broke off.
+unsteady, to be mended. More than MAX_RERUNS of them are a fault in any case, and so is a run that broke off.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent
 LANES = 3
-AGAIN_AT_MOST = 5
+MAX_RERUNS = 5
 # The longest units come first, after folders that no unit names. A folder named here is left out of the one around it.
 # Every unit imports Django, makes databases and starts services of its own, so folders with the same needs share one.
 UNITS: tuple[tuple[str, ...], ...] = (
@@ -45,7 +45,7 @@ UNITS: tuple[tuple[str, ...], ...] = (
 
 @dataclass(frozen=True)
 class Unit:
-    """Paths below tests/ that run in one pytest, and those below them that do not."""
+    """A part of the suite: `paths` below tests/ that one pytest runs, except the paths in `without`."""
 
     paths: tuple[str, ...]
     without: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class Unit:
 
 
 def units(root: Path = ROOT, named: tuple[tuple[str, ...], ...] = UNITS) -> list[Unit]:
-    """Every test of `root` in exactly one of them. Raises SystemExit when a name is not there or stands there twice."""
+    """Returns the units, which hold every test of `root` once. Raises SystemExit for a missing or repeated name."""
     names = [name for unit in named for name in unit]
     wrong = sorted({name for name in names if not (root / name).is_dir() or names.count(name) > 1})
     if wrong:
@@ -70,7 +70,7 @@ def units(root: Path = ROOT, named: tuple[tuple[str, ...], ...] = UNITS) -> list
 
 @dataclass(frozen=True)
 class Run:
-    """A unit that has run: the exit code of its pytest, and the folder of that pytest's cache."""
+    """A unit that has run, with the exit code of its pytest and the folder of that pytest's cache."""
 
     unit: Unit
     code: int
@@ -78,7 +78,7 @@ class Run:
 
     @property
     def failed(self) -> list[str]:
-        """Ids of the tests that failed or could not be set up."""
+        """Returns the ids of the tests that failed or could not be set up."""
         kept = self.cache / "v" / "cache" / "lastfailed"
         return sorted(json.loads(kept.read_text())) if self.code and kept.exists() else []
 
@@ -91,11 +91,11 @@ def main() -> int:
 
 
 def verdict(runs: list[Run], run_again: Callable[[Run], int]) -> int:
-    """The suite's exit code. `run_again` runs the failed tests of a unit alone and returns their exit code."""
+    """Returns the suite's exit code. `run_again` runs the failed tests of a unit alone and returns their exit code."""
     broken = [run for run in runs if run.code]
     failed = [name for run in broken for name in run.failed]
     unclear = any(run.code != pytest.ExitCode.TESTS_FAILED or not run.failed for run in broken)
-    if unclear or len(failed) > AGAIN_AT_MOST or any(run_again(run) for run in broken):
+    if unclear or len(failed) > MAX_RERUNS or any(run_again(run) for run in broken):
         sys.stdout.write("\n".join(["", "===== failed:", *failed, ""]))
         return max((run.code for run in broken), key=abs)
     if failed:
@@ -130,9 +130,9 @@ def _run_again(run: Run) -> int:
 
 
 def _run(unit: Unit, cache: Path, started: float, *options: str) -> int:
-    """The exit code of its pytest, whose words are printed when it has ended."""
+    """Runs a unit, prints the output of its pytest at the end, and returns its exit code."""
     began = time.monotonic()
-    # A file and no pipe: nobody reads while it runs.
+    # The output goes to a file, since a pipe that is read only at the end would fill up.
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as printed:
         command = [sys.executable, "-m", "pytest", "-o", f"cache_dir={cache}", *options, *unit.arguments]
         child = subprocess.Popen(command, stdout=printed, stderr=subprocess.STDOUT, cwd=ROOT.parent)

